@@ -54,6 +54,7 @@ def test_eight_cards_are_burnt_after_shuffling() -> None:
 def test_the_warning_card_makes_the_coup_the_last() -> None:
     check.warning_card_makes_the_coup_the_last(game, "11")
     check.warning_card_in_the_place_of_the_burnt_one(game)
+    check.warning_card_before_a_coup_without_a_bell(game)
     check.empty_shoe(game, "11")
 
 

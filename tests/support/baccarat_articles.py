@@ -166,6 +166,17 @@ def warning_card_in_the_place_of_the_burnt_one(make: Make) -> None:
     assert isinstance(play(ruleset, [*events, BetsOpened()])[-1], Suspended)
 
 
+def warning_card_before_a_coup_without_a_bell(make: Make) -> None:
+    """Where no opening is told, it comes out with the next coup: this one is dealt, as the last."""
+    ruleset = make(opening="first_card")
+    events = [*shoe(PLAYER_WINS), CutCardDrawn(), *drawn(f"5 {TIE}")]
+    verdicts = play(ruleset, [*events, *drawn("K")])
+    assert [ranks(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
+    assert [code for code, _ in codes(verdicts)] == ["card_after_last_coup"]
+    assert view(ruleset, events).detail["last"]
+    assert [ranks(one) for one in results(play(ruleset, [*events, *shoe(TIE)]))][2:] == [("7T", "34")]
+
+
 def empty_shoe(make: Make, at: str) -> None:
     """Without cards no coup can be dealt; one under way waits for a person."""
     void = only(play(make(), [ShoeStarted(), *drawn(BURN), BetsOpened(), bet(1, "tie"), BetsClosed(), ShoeEmptied()]))
