@@ -13,13 +13,15 @@ Readings:
 - 10(15), the first coup: the first after shuffling. At a table that was never seen, after a loss, and where the first
   coup is void before a card was seen, it is not known whether a card is burnt: the coup waits at its first card for its
   hands.
-- 10(6): the coup in which the warning card comes out is the last, also where it comes as its card to be burnt.
+- 10(6): the coup in which the warning card comes out is the last, also where it comes as its card to be burnt. Before
+  the bets are opened it is of the coup before; under `first_card`, where no opening need be told, of the next one.
 - 10(16): the second heading of the table repeats "tira carta"; it must read "does not draw".
 - 10(20) prints "n.º 24"; it means 18 and 19.
 - 10(12): who laid a chip is not known; a bet on the other side of its seat's bet is refused (`both_sides`). The
-  limit is that of the seat, whoever bets there.
+  limit is that of the seat, whoever bets there. Chips that were refused come off the cloth before those of the bet.
 - 10(24): every choice favours the player on the banker's side, since the deductions are as small as they are printed:
   by 0.318 % with 2 %, by 0.368 % with 20 % on 5, by 1.235 % without. They are kept as printed.
+- 10(24): the prizes that bear a deduction are those of the bets on banker; a pair in the same coup is paid in full.
 - 10(24)(c) fixes the ratio of maximum to minimum, not the amounts. A bet that would exceed the maximum is refused; one
   that is below the minimum when the bets are closed goes back.
 - Of a void coup (10(17)) the text says nothing more: its bets are returned.

@@ -8,8 +8,10 @@ Readings of its own:
 - 11(22) prints "n.º 19"; it means 18 to 21. 11(25) prints "22 e 23"; it means 23 and 24. 11(29) and 11(31) print
   "n.º 27"; they mean 28, which has the amount.
 - 11(28)-(29): `maximum_difference` limits the difference between all bets on player and all bets on banker. It is
-  measured when the bets are closed, since a later bet on the other side may cover an earlier one: then the latest bets
-  on the heavier side go back, until it is kept.
+  measured when the bets are closed, since a later bet on the other side may cover an earlier one: then what exceeds
+  it goes back, from the latest bets on the heavier side, in chips of `smallest_chip`. The last of them goes back in
+  part, since without it the other side might exceed. The text names no bet; a bet is as late as its seat's first chips
+  on that side.
 - 11(30)-(31): all bets on the tie are at most 10 % of that amount, all on a pair at most 8 %; a bet that would exceed
   that is refused at once. 8 % for each pair, or for both together (`pairs_limit`). Parts of a unit do not count.
 - 11(26): `5_percent` and `50_percent_on_5` leave the house an edge on the banker's side; `none` does not.
@@ -90,18 +92,24 @@ class AngolaBaccaratMacau(AngolaTable):
         return Note("chance_total", reason, "11(30)" if tie else "11(31)")
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
-        """The latest bets on the heavier side go back while the sides differ by more than the house bears."""
+        """Of the latest bets on the heavier side goes back what the sides differ by more than the house bears."""
         most = self.options.maximum_difference
         if not most:
             return round_
         player, banker = staked(round_, "player"), staked(round_, "banker")
         heavy, difference = "player" if player > banker else "banker", abs(player - banker)
+        chip = self.options.smallest_chip
         for one in reversed(round_.wagers):
             if difference <= most:
                 break
             if one.bet == heavy:
-                reason = say("side_difference", seat=one.seat, bet=heavy, difference=difference, most=most)
+                amount = min(-(-(difference - most) // chip) * chip, one.amount)
+                reason = say(
+                    "side_difference", seat=one.seat, bet=heavy, difference=difference, most=most, amount=amount
+                )
                 round_ = irregular(round_, "side_difference", reason, self.cite("11(29)"), fact)
-                round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
-                difference -= one.amount
+                left = (replace(one, amount=one.amount - amount),) if amount < one.amount else ()
+                place = round_.wagers.index(one)
+                round_ = replace(round_, wagers=(*round_.wagers[:place], *left, *round_.wagers[place + 1 :]))
+                difference -= amount
         return round_

@@ -12,7 +12,7 @@ from protocols.contract.events import WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
 from rules.engine.facts import Fact, Note
 from rules.engine.money import Rounding
-from rules.engine.rounds import Round, irregular, terms, wager
+from rules.engine.rounds import Round, refuse, terms, wager
 from rules.engine.ruleset import Bet, Win, option
 from rules.games.baccarat_coups import CALLS, MAIN, VOID_WORDS, Articles, Coup, Coups, House, Paid, Words
 
@@ -99,6 +99,7 @@ class Ends(Struct, frozen=True):
 class AngolaTable(Coups):
     """One of the two articles."""
 
+    bell_after_loss: ClassVar[bool] = False
     article: ClassVar[str]
     ends: ClassVar[Ends]
     deductions: ClassVar[Mapping[str, Deduction]]
@@ -179,7 +180,7 @@ class AngolaTable(Coups):
         if isinstance(one, WagerPlaced) and not round_.closed and one.bet in self.offered:
             note = self.refusal(round_, one)
             if note is not None:
-                return irregular(round_, note.code, note.reason, self.cite(note.article), fact)
+                return refuse(round_, one, note.code, note.reason, self.cite(note.article), fact)
         return wager(round_, one, self.offered, self.cite(self.article_bets), fact)
 
     def refusal(self, round_: Round, one: WagerPlaced) -> Note | None:

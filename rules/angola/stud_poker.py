@@ -17,14 +17,18 @@ Readings, each with its article:
   adds each is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
 - 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
-- 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion.
+- 9(14)(d), 9(15): a bet outside the limits is noted and stands: a hand whose ante was refused would be missing from the
+  deal.
+- 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion,
+  rounded down.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
   card is taken where no device counts.
 - 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer tells.
 - 9(24), 9(31)(b): a card of a player's seen after the deal and before all have decided: the hand is lost, with all its
   bets. A raise told of it afterwards is in doubt until it is told again.
-- 9(30): during the deal a card seen of a player's makes the round void, and so does any of the bank's but the first.
-  Where no device tells the deal, a person says which of the two it was.
+- 9(30): during the deal a card seen of a player's makes the round void. So does any of the bank's but the first, until
+  all have decided. Where no device tells the deal, a person says which of the two it was. An open card that is told
+  after another one was seen is in doubt.
 - 9(30): so do a packet of another number than five and a hand dealt without a bet, once a person has named it: its ante
   may be late. All bets come back, the jackpot's too.
 - 9(30): a shuffler that jams or fails is no error of the deal: the round waits until the deal goes on or is declared
@@ -33,6 +37,7 @@ Readings, each with its article:
 Doubts, losses, late events: as in `rules/macau/stud_poker.py`. Article 9 has no duty by the clock.
 """
 
+from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
@@ -244,4 +249,12 @@ class StudPoker(StudPokerGame):
         total = sum(odds(win.pays) * laid.get((win.seat, win.bet), 0) for win in winners)
         if total <= most:
             return winners
-        return tuple(Win(win.bet, str(odds(win.pays) * most / total), win.pays, seat=win.seat) for win in winners)
+        paid = [(win, odds(win.pays) * most / total) for win in winners]
+        if self.options.rounding == "up":  # not above the maximum: whole chips, so that nothing is left to round
+            chip = self.options.smallest_chip
+            lies = [laid.get((win.seat, win.bet), 0) for win, _ in paid]
+            paid = [
+                (win, Fraction(pays * lay // chip * chip, lay) if lay else pays)
+                for (win, pays), lay in zip(paid, lies, strict=True)
+            ]
+        return tuple(Win(win.bet, str(pays), win.pays, seat=win.seat) for win, pays in paid)

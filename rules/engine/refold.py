@@ -98,6 +98,9 @@ class Game(ABC, Generic[P]):
     steps_wagers: ClassVar[bool] = False
     """Bets of an open round come to `step`, not to `take_wager`: they move more than the round's bets."""
 
+    bell_after_loss: ClassVar[bool] = True
+    """Whether `at_bell` judges the bets where some of them may be missing."""
+
     terms: Terms
     offered: frozenset[str]
     waits_for_bell: bool
@@ -319,7 +322,7 @@ class Engine(Generic[P]):
                 reason, position = table.doubt, self.game.set_aside(table.position, fact)
             table = replace(table, doubt=None)
             if not round_.closed:
-                round_ = replace(self.game.at_bell(round_, fact), closed=True)
+                round_ = replace(self._at_bell(frame, round_, fact), closed=True)
                 verdicts += (Closed(round_.id),)
         elif round_.closed and not frame.round.closed:
             verdicts += (Closed(round_.id),)
@@ -391,13 +394,17 @@ class Engine(Generic[P]):
         closed: tuple[Verdict, ...] = ()
         if not round_.closed:
             closed = (Closed(round_.id),)
-            round_ = replace(self.game.at_bell(round_, fact), closed=True)
+            round_ = replace(self._at_bell(frame, round_, fact), closed=True)
             table = replace(table, doubt=None if self.game.waits_for_bell else table.doubt)
         table = _keep(replace(table, position=position), frame, round_, fact)
         if not effect.suspend:
             return table, closed
         table, more = self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
         return table, closed + more
+
+    def _at_bell(self, frame: Frame[P], round_: Round, fact: Fact) -> Round:
+        judged = self.game.bell_after_loss or not frame.lost
+        return self.game.at_bell(round_, fact) if judged else round_
 
     def _wager(self, table: Table[P], fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step[P]:
         frame = table.open

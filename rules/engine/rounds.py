@@ -27,7 +27,10 @@ MAX_IRREGULARITIES = 50
 
 
 class Round(Struct, frozen=True):
-    """A round under way. `suspended` says why it waits for a person, where it does."""
+    """A round under way. `suspended` says why it waits for a person, where it does.
+
+    `refused`: chips over a limit that lie on the cloth beside the bets, until they are taken away.
+    """
 
     id: str
     evidence: tuple[str, ...] = ()
@@ -36,6 +39,7 @@ class Round(Struct, frozen=True):
     closed: bool = False
     demo: bool = False
     suspended: Reason | None = None
+    refused: tuple[Wager, ...] = ()
 
 
 def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
@@ -95,13 +99,30 @@ def wager(
             if place >= MAX_WAGERS:
                 return irregular(round_, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
             left = held + event.amount
-        case WagerWithdrawn():
-            left = held - (event.amount or held)
-            if not held or left < 0:
+        case WagerWithdrawn(amount=amount):
+            beside = sum(one.amount for one in round_.refused if one.seat == seat and one.bet == bet)
+            left = held - max(amount - beside, 0) if amount else 0
+            if not (held or beside) or left < 0:
                 return irregular(round_, "bet_not_placed", say("bet_not_placed", seat=seat, bet=bet), law, seen)
+            if beside:
+                round_ = _with_refused(round_, Wager(seat, bet, max(beside - amount, 0) if amount else 0))
     stake = (Wager(seat, bet, left),) if left else ()
     wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
+
+
+def refuse(round_: Round, one: WagerPlaced, code: str, reason: Reason, law: str, seen: Envelope) -> Round:
+    """The bet stays as it was. The chips lie there until they are taken away: they come off before those of the bet."""
+    beside = sum(held.amount for held in round_.refused if held.seat == one.seat and held.bet == one.bet)
+    round_ = irregular(round_, code, reason, law, seen)
+    return _with_refused(round_, Wager(one.seat, one.bet, beside + one.amount))
+
+
+def _with_refused(round_: Round, chips: Wager) -> Round:
+    """With these refused chips on their place, or none."""
+    others = tuple(one for one in round_.refused if (one.seat, one.bet) != (chips.seat, chips.bet))
+    chips_there = (chips,) if chips.amount and len(others) < MAX_WAGERS else ()
+    return replace(round_, refused=(*others, *chips_there))
 
 
 def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:

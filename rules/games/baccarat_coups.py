@@ -444,15 +444,19 @@ class Coups(Game[Position]):
         return started, Effect(wrong, restart=True)
 
     def _cut_card(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """Where it comes before a coup's first card, the coup under way is the one before, if the text has it so."""
+        """Where it comes before a coup's first card, the coup under way is the one before, if the text has it so.
+
+        If it has not, and no opening is told, one that comes between two coups is the next one's.
+        """
         if not self.house.shoe:
             return p, Effect((Note("cut_card_in_shuffler", say("cut_card_shuffler"), self.articles.shuffler),))
         if p.left != UNLIMITED:  # one of several cut cards
             return p, PLAIN
         waiting = frame is not None and not p.begun and not frame.round.suspended
         one_more, void = self.house.one_more, say("cut_card_before_first_card")
-        p = replace(p, left=1 if one_more and not waiting else 0)
         voids = waiting and not one_more and self.house.cut_card_voids
+        of_the_next = frame is None and not (self.house.bell or self.house.cut_card_voids)
+        p = replace(p, left=1 if of_the_next or (one_more and not waiting) else 0)
         return p, Effect(void=void, article=self.articles.last_coup) if voids else PLAIN
 
     def _emptied(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:

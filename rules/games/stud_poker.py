@@ -343,6 +343,11 @@ def contradiction(deal: Deal) -> Reason | None:
     return None
 
 
+def another_open(deal: Deal, card: str) -> bool:
+    """Whether a card of the dealer's was seen that is not this one."""
+    return any(hand == DEALER and seen not in ("", card) for hand, seen in deal.exposed)
+
+
 def card_seen(card: str, hand: str) -> Reason:
     """A card was seen, one of `hand`: either may not be known."""
     if hand:

@@ -45,6 +45,7 @@ from rules.games.stud_poker import (
     SEATS,
     Deal,
     Hands,
+    another_open,
     betrays_the_next,
     card_seen,
     contradiction,
@@ -68,6 +69,7 @@ WHOSE: Final = say("do_name_round")
 ONE_MORE: Final = say("packet_more")
 EARLY: Final = say("hands_early")
 DEAL_ON: Final = say("do_deal_on")
+ONE_OR_TWO: Final = say("one_or_two")
 WHICH_FAULT: Final = say("do_which_fault")
 
 
@@ -476,7 +478,7 @@ class StudPokerRounds(StudPokerEnds):
         if hand in [f"seat_{seat}" for seat in deal.forfeited]:
             return self._seen(state, deal, seen), ()
         if any(hand == other and not (card and known) for other, known in deal.exposed):
-            return self._hold(state, deal, seen, say("one_or_two"), blind=False)
+            return self._hold(state, deal, seen, ONE_OR_TWO, blind=False)
         if self.rulings.error_voids:
             return self._shown(state, deal, seen, hand, card)
         text = card_seen(card, hand)
@@ -504,7 +506,7 @@ class StudPokerRounds(StudPokerEnds):
         if hand == DEALER and not open_:
             return self._go_on(state, after)
         if hand == DEALER and not card:
-            return self._hold(state, deal, seen, say("one_or_two"), blind=False)
+            return self._hold(state, deal, seen, ONE_OR_TWO, blind=False)
         dealing = deal.dealing and not deal.decided
         if hand == DEALER or (hand and dealing):
             return self._void(state, after, seen, say("card_exposed_dealing"))
@@ -771,6 +773,8 @@ class StudPokerRounds(StudPokerEnds):
                 deal = replace(deal, round=replace(deal.round, suspended=None))
             return self._hold(state, deal, seen, EARLY, DECISIONS, blind=bool(dead and deal.cards))
         wrong = wrong or contradiction(next_)
+        if self.rulings.error_voids and said.shown and another_open(deal, said.shown):
+            wrong = wrong or ONE_OR_TWO
         if wrong:
             return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
         return self._ask(state, next_, seen) if asked else self._go_on(state, next_)

@@ -11,6 +11,7 @@ import pytest
 from baccarat_articles import BANKER_5, BANKER_WINS, PLAYER_WINS, bet, laws, noted, only, refuses, returned, shoe
 from helpers import play
 
+from protocols.contract.events import Event, WagerWithdrawn
 from rules.angola.baccarat import AngolaBaccarat, AngolaBaccaratOptions
 
 LAW = "angola.baccarat"
@@ -54,6 +55,7 @@ def test_eight_cards_are_burnt_after_shuffling() -> None:
 def test_the_warning_card_makes_the_coup_the_last() -> None:
     check.warning_card_makes_the_coup_the_last(game, "10")
     check.warning_card_in_the_place_of_the_burnt_one(game)
+    check.warning_card_before_a_coup_without_a_bell(game)
     check.empty_shoe(game, "10")
 
 
@@ -203,6 +205,32 @@ def test_a_seat_bets_up_to_the_maximum_whoever_bets_there(on: str, most: int) ->
 
 
 @pytest.mark.article("10(24)(c)")
+@pytest.mark.parametrize(
+    ("back", "stake"),
+    [
+        ((WagerWithdrawn(1, "player", 20),), 340),
+        ((WagerWithdrawn(1, "player", 5), WagerWithdrawn(1, "player", 15)), 340),
+        ((WagerWithdrawn(1, "player", 60),), 300),  # the player takes 40 of the bet as well
+        ((WagerWithdrawn(1, "player", 20), WagerWithdrawn(1, "player", 20)), 320),
+        ((WagerWithdrawn(1, "player", 20), bet(1, "player", 10)), 350),
+        ((WagerWithdrawn(1, "player"), bet(1, "player", 10), WagerWithdrawn(1, "player", 1)), 9),
+    ],
+)
+def test_chips_that_were_refused_come_off_before_the_bet(back: tuple[Event, ...], stake: int) -> None:
+    bets = (bet(1, "player", 340), bet(2, "banker", 50), bet(1, "player", 20), *back)
+    result = only(play(game(minimum=5), shoe(PLAYER_WINS, *bets)))
+    assert {(one.seat, one.stake) for one in result.settlements} == {(1, stake), (2, 50)}
+    assert noted(result)[:1] == [("chance_maximum", "10(24)(c)")]
+
+
+@pytest.mark.article("10(12)")
+def test_a_bet_that_was_refused_and_is_taken_away_changes_nothing() -> None:
+    result = only(play(game(), shoe(PLAYER_WINS, bet(3, "player"), bet(3, "banker"), WagerWithdrawn(3, "banker", 100))))
+    assert [(one.seat, one.bet, one.stake) for one in result.settlements] == [(3, "player", 100)]
+    assert noted(result) == [("against_seat", "10(12)")]
+
+
+@pytest.mark.article("10(24)(c)")
 def test_a_bet_below_the_minimum_goes_back_when_bets_are_closed() -> None:
     ruleset = game(minimum=50, tie_minimum=10, pair_minimum=5)
     bets = (
@@ -215,3 +243,8 @@ def test_a_bet_below_the_minimum_goes_back_when_bets_are_closed() -> None:
     result = only(play(ruleset, shoe(PLAYER_WINS, *bets)))
     assert [(one.seat, one.bet) for one in result.settlements] == [(1, "player"), (2, "tie")]
     assert noted(result) == [("chance_minimum", "10(24)(c)")] * 2
+
+
+@pytest.mark.article("10(24)(c)")
+def test_after_a_loss_no_bet_is_said_to_be_too_small() -> None:
+    check.bets_are_not_judged_after_a_loss(game, bet(1, "player", 49), minimum=50)

@@ -54,6 +54,7 @@ def test_eight_cards_are_burnt_after_shuffling() -> None:
 def test_the_warning_card_makes_the_coup_the_last() -> None:
     check.warning_card_makes_the_coup_the_last(game, "11")
     check.warning_card_in_the_place_of_the_burnt_one(game)
+    check.warning_card_before_a_coup_without_a_bell(game)
     check.empty_shoe(game, "11")
 
 
@@ -192,6 +193,32 @@ def test_the_sides_differ_by_no_more_than_the_table_bears(heavy: str, light: str
     assert (len(exact.settlements), noted(exact)) == (2, [])
     alone = only(play(game(), shoe(PLAYER_WINS, *bets)))
     assert (len(alone.settlements), noted(alone)) == (5, [])
+
+
+@pytest.mark.article("11(29)")
+@pytest.mark.parametrize(
+    ("bets", "smallest_chip", "stakes"),
+    [
+        # one bet that the other side mostly covers: without it that side would be too heavy
+        ([("banker", 1000), ("player", 1400)], 1, [1000, 1300]),
+        ([("player", 250), ("banker", 100), ("banker", 500)], 1, [250, 100, 450]),
+        ([("banker", 1000), ("player", 1305)], 10, [1000, 1295]),  # chips that can be given back
+        ([("banker", 1000), ("player", 1300), ("player", 4)], 10, [1000, 1300]),
+    ],
+)
+def test_of_the_latest_bet_only_what_is_too_much_goes_back(
+    bets: list[tuple[str, int]], smallest_chip: int, stakes: list[int]
+) -> None:
+    ruleset = game(maximum_difference=300, smallest_chip=smallest_chip)
+    laid = [bet(seat, on, amount) for seat, (on, amount) in enumerate(bets, 1)]
+    result = only(play(ruleset, shoe(PLAYER_WINS, *laid)))
+    assert [one.stake for one in result.settlements] == stakes
+    assert noted(result) == [("side_difference", "11(29)")]
+
+
+@pytest.mark.article("11(29)")
+def test_after_a_loss_no_side_is_said_to_exceed_the_other() -> None:
+    check.bets_are_not_judged_after_a_loss(game, bet(1, "player", 301), maximum_difference=300)
 
 
 @pytest.mark.article("11(30)")

@@ -317,6 +317,15 @@ def test_all_prizes_of_a_round_together_have_a_maximum() -> None:
     assert only(play(game(maximum_prizes=1), untold)).winners[1] == Win("raise", "20", seat=1)
 
 
+@pytest.mark.article("9(16)")
+@pytest.mark.parametrize("smallest_chip", [1, 100, 300])
+def test_prizes_under_the_maximum_are_never_rounded_above_it(smallest_chip: int) -> None:
+    events = showdown({1: "TS TC TH TD 6C", 2: "5S 5C 3C 3S 4C"}, OPENS)
+    ruleset = game(maximum_prizes=2317, smallest_chip=smallest_chip, rounding="up")
+    result = only(play(ruleset, events))
+    assert 0 < sum(one.returned - one.stake for one in result.settlements if one.returned) <= 2317
+
+
 @pytest.mark.article("9(25)", "9(23)(c)")
 def test_to_go_on_is_twice_the_ante_and_to_pass_loses_it() -> None:
     result = only(play(game(), showdown({1: "AS KS QS JS TS", 2: LOW}, CLOSED, fold=[1])))
@@ -614,6 +623,21 @@ def test_a_second_card_of_the_bank_makes_the_round_void() -> None:
     unknown = play(game(), [*packet, CardExposed("dealer")])
     assert isinstance(unknown[-1], Suspended)
     assert unknown[-1].reason == say("one_or_two")
+
+
+@pytest.mark.article("9(30)")
+def test_another_open_card_told_after_one_was_seen_is_in_doubt() -> None:
+    """The card that was seen is the open one; were there two, the round would be void."""
+    seen = [*packets([2, 5], *jackpot(2)), CardExposed("dealer", "AD")]
+    told_other = [*seen, told(dealer="7H"), *raises(2, 5)]
+    verdicts = play(game(), told_other)
+    (waits,) = [one for one in verdicts if isinstance(one, Suspended)]
+    assert (waits.reason, results(verdicts)) == (say("one_or_two"), [])
+    assert view(told_other).detail["open"] == ("AD",)
+    for said in (told(dealer="AD"), ALL_HANDS):
+        assert only(play(game(), [*told_other, said, ALL_HANDS])).void is None
+    assert_void(only(play(game(), [*told_other, RoundVoided("two open cards")])), "two open cards")
+    assert view([*seen, told(dealer="AD")]).phase == "deciding"
 
 
 @pytest.mark.article("9(24)", "9(31)(b)")

@@ -46,7 +46,7 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
     "angola-baccarat-macau-difference": (
         "angola.baccarat-macau",
         "decks=6 deduction=50_percent_on_5 maximum_difference=3000 smallest_chip=100",
-        [[10000, 0, 0, 2840], [1500], [2000, 0]],
+        [[10000, 1000, 0, 0, 2840], [1500], [2000, 0]],
     ),
     # Seat 1 splits K-T into 19 and 14, seat 3 doubles A-8 into a soft 9 that an ace makes 20; the bank has 6-2-J, 18.
     "angola-blackjack-others": ("angola.blackjack", "minimum=10 maximum=300", [[200, 120, 100, 0, 0, 0, 0, 100, 0]]),

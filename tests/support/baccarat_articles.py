@@ -166,6 +166,17 @@ def warning_card_in_the_place_of_the_burnt_one(make: Make) -> None:
     assert isinstance(play(ruleset, [*events, BetsOpened()])[-1], Suspended)
 
 
+def warning_card_before_a_coup_without_a_bell(make: Make) -> None:
+    """Where no opening is told, it comes out with the next coup: this one is dealt, as the last."""
+    ruleset = make(opening="first_card")
+    events = [*shoe(PLAYER_WINS), CutCardDrawn(), *drawn(f"5 {TIE}")]
+    verdicts = play(ruleset, [*events, *drawn("K")])
+    assert [ranks(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
+    assert [code for code, _ in codes(verdicts)] == ["card_after_last_coup"]
+    assert view(ruleset, events).detail["last"]
+    assert [ranks(one) for one in results(play(ruleset, [*events, *shoe(TIE)]))][2:] == [("7T", "34")]
+
+
 def empty_shoe(make: Make, at: str) -> None:
     """Without cards no coup can be dealt; one under way waits for a person."""
     void = only(play(make(), [ShoeStarted(), *drawn(BURN), BetsOpened(), bet(1, "tie"), BetsClosed(), ShoeEmptied()]))
@@ -400,6 +411,16 @@ def pairs_pay_eleven_beside_the_rest(make: Make, article: str) -> None:
     assert both.announcements["pt"] == "Ponto ganha, 8 contra 4, par do ponto, par da banca"
     figures = only(play(make(), shoe("JH 9D QH T", *bets[1:])))
     assert (returned(figures), article in laws(figures)) == ([0, 0], False)
+
+
+def bets_are_not_judged_after_a_loss(make: Make, *bets: Event, **limits: Any) -> None:
+    """A bet that makes up the minimum, or covers the other side, may be among the lost events."""
+    told = DealCorrected({"player": ("9S", "TS"), "banker": ("2S", "4S")})
+    dealt = [EventsMissed(1), BetsClosed(), *drawn(PLAYER_WINS), told]
+    events = [ShoeStarted(), *drawn(BURN), BetsOpened(), *bets, *dealt]
+    result = only(play(make(**limits), events))
+    assert (noted(result), result.settlements) == ([], ())
+    assert noted(only(play(make(**limits), shoe(PLAYER_WINS, *bets))))
 
 
 def values() -> list[tuple[str, int]]:
