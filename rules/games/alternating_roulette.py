@@ -90,8 +90,8 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
         return (table if table.last is not None else replace(table, turned=before)), verdicts
 
     def at_loss(self, table: AlternatingState) -> AlternatingState:
-        """Spins, and the payment of the last one, may be among what was lost."""
-        return replace(super().at_loss(table), unpaid="", turning="", turned="", before="", idle=())
+        """Spins may be among what was lost."""
+        return replace(super().at_loss(table), turning="", turned="", before="", idle=())
 
     # ---- bets
 
