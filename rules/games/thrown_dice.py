@@ -170,7 +170,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
             return table, closed + held
         table = replace(table, shown=_tally(table.shown, throw, 1))
         if before is not None and again and self.same(before, throw):
-            return replace(table, confirmed=True), closed
+            return replace(table, confirmed=True, touched=False), closed
         table = replace(table, throws=table.throws + (not again), nulls=table.nulls + bool(throw.null))
         table, ended = self.counts(table, seen, throw)
         return table, closed + ended

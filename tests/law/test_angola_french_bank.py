@@ -305,6 +305,14 @@ def test_where_the_dealer_touched_the_dice_winners_win_and_the_others_do_not_los
 
 
 @pytest.mark.article("3(7)d")
+@pytest.mark.parametrize("told_again", [READ_NINE, NINE])
+def test_touched_dice_that_are_told_once_more_are_not_those_of_the_next_throw(told_again: Event) -> None:
+    first = NINE if isinstance(told_again, DiceRead) else READ_NINE
+    result = only(play(game(), [*TOUCHED, first, DiceDisturbed(), told_again, SIX]))
+    assert (result.outcome["disturbed"], result.pushes) == (False, ())
+
+
+@pytest.mark.article("3(7)d")
 def test_touched_dice_of_a_throw_that_decides_nothing_change_nothing() -> None:
     result = only(play(game(), [*TOUCHED, DiceDisturbed(), NINE, SIX]))
     assert (result.pushes, result.outcome["disturbed"]) == ((), False)
