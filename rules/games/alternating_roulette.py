@@ -103,6 +103,14 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
             table = self.note(table, seen, Note("call_before_launch", say("call_before_launch"), self._at.bell))
         return table, verdicts
 
+    def stray_bell(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """The same after a null spin."""
+        shut = self.shut(table)
+        table, verdicts = super().stray_bell(table, seen)
+        if table.called and not shut:
+            verdicts += noted("call_before_launch", say("call_before_launch"), self._at.bell, seen)
+        return table, verdicts
+
     def bet(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
         """What would lie outside the limits is refused."""
         round_ = there(table.round)

@@ -224,7 +224,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         if table.round is not None:
             table = replace(table, **self.unknown)
         elif table.phase == "disputed":
-            table = replace(table, last_pocket="", unpaid="")
+            table = replace(table, **self.unknown, unpaid="")
         return super().begin(replace(table, unheard=unheard), seen)
 
     def _started(self, table: R, seen: Envelope) -> Step[R]:
