@@ -263,7 +263,16 @@ def test_the_set_must_be_replaced_after_three_of_them(reason: str) -> None:
     assert ("set_not_replaced", "3(8)") in notes(result) if due else len(notes(result)) == 1
     assert len(notes(result)) == 1 + due
     # A null throw with the dealer's own words needs no other set.
-    assert notes(only(play(game(), [*OPEN, null("dropped too early"), SIX]))) == [("null_throw", "3(8)")]
+    own = notes(only(play(game(), [*OPEN, null("dropped too early"), SIX])))
+    assert own == [("null_throw", "3(8)"), ("null_not_named", "3(8)")]
+
+
+@pytest.mark.article("3(8)")
+@pytest.mark.parametrize("reason", ["", "short_of_the_middle", "dropped too early"])
+def test_a_null_throw_for_a_reason_that_is_not_printed_is_irregular(reason: str) -> None:
+    result = only(play(game(), [*OPEN, *bets(small=10), null(reason), SIX]))
+    assert notes(result)[1:] == [("null_not_named", "3(8)")]
+    assert settled(result) == [("small", 10, 20)]
 
 
 @pytest.mark.article("3(7)b")
