@@ -10,7 +10,9 @@
 - Seized dice suspend the round until another set is in play. A throw told meanwhile is in doubt.
 - A payment while no throw has decided shows that the one which did was not told: the round is suspended until the
   dealer enters it.
-- A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands.
+- A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands. It
+  does not where the dealer called the throw null since, or entered another one than was read: what he paid is not
+  known then, and the bets come back unless he enters the first one again.
 """
 
 from abc import abstractmethod
@@ -24,7 +26,7 @@ from protocols.contract.events import DiceRead, DiceReplaced, DiceSeized, DiceTh
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Terms, declared
+from rules.engine.rounds import Terms, declared, witness
 from rules.engine.ruleset import Verdict
 from rules.engine.single_outcome import Doubt, Move, Note, Phase, Rulings, SingleOutcome, Table, there
 
@@ -139,6 +141,23 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     def at_loss(self, table: ThrownTable) -> ThrownTable:
         """What was told of the dice may be of another set or another throw."""
         return replace(table, current=None, pending=None, touched=False, replace_due=False, seized=False)
+
+    # ---- a disputed result
+
+    def _recount(self, table: ThrownTable, seen: Envelope) -> Step:
+        """What the dealer entered last is what he pays by."""
+        table, verdicts = super()._recount(table, seen)
+        throw = self.kept(thrown(seen))
+        known = throw.by_hand and not table.unseen
+        return (replace(table, told=(table.told[0], throw)) if known else table), verdicts
+
+    def confirm(self, table: ThrownTable, seen: Envelope) -> Step:
+        """A payment does not confirm a reading that the dealer contradicted, nor any throw that he called null."""
+        first, entered = table.told[0], table.told[-1]
+        contradicted = entered.by_hand and (entered.null or not first.by_hand)
+        if contradicted and not self.same(first, entered):
+            return replace(table, last=witness(there(table.last), seen)), ()
+        return super().confirm(table, seen)
 
     # ---- the throws
 

@@ -536,12 +536,29 @@ def test_a_second_telling_of_the_throw_that_decided_disputes_the_result() -> Non
         events = [*OPEN, *bets(small=10), READ_SIX, other]
         verdicts, phase = told(game(), script(events))
         assert ([type(one) for one in verdicts], phase) == ([Opened, Closed, Resolved, Suspended], "suspended")
-        *_, paid = play(game(), [*events, RoundPaid()])
-        assert isinstance(paid, Corrected)
-        assert settled(paid.result) == [("small", 10, 20)]
+        paid = [one.result for one in play(game(), [*events, RoundPaid()]) if isinstance(one, Corrected)]
+        assert [settled(one) for one in paid] == ([[("small", 10, 20)]] if isinstance(other, DiceRead) else [])
         *_, void = play(game(), [*events, RoundVoided("")])
         assert isinstance(void, Corrected)
         assert void.result.void == Void(say("declared"), "returned")
+
+
+@pytest.mark.article("3(8)")
+@pytest.mark.parametrize("said", [[null("foreign_object"), THREE], [FIFTEEN], [DiceRead((4, 5, 6)), FIFTEEN]])
+def test_a_payment_does_not_confirm_a_reading_that_the_dealer_contradicted(said: list[Event]) -> None:
+    events = [*OPEN, *bets(small=10), READ_SIX, *said, RoundPaid()]
+    assert told(game(), script(events))[1] == "suspended"
+    (ended,) = [one.result for one in play(game(), [*events, BetsOpened()]) if isinstance(one, Corrected)]
+    assert settled(ended) == [("small", 10, 10)]
+    (entered,) = [one.result for one in play(game(), [*events[:-1], SIX, RoundPaid()]) if isinstance(one, Corrected)]
+    assert settled(entered) == [("small", 10, 20)]
+
+
+def test_a_payment_confirms_what_the_dealer_entered_first() -> None:
+    for other in (FIFTEEN, DiceRead((4, 5, 6))):
+        *_, paid = play(game(), [*OPEN, *bets(small=10), SIX, other, RoundPaid()])
+        assert isinstance(paid, Corrected)
+        assert settled(paid.result) == [("small", 10, 20)]
 
 
 # ---- the round
