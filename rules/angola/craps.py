@@ -24,8 +24,8 @@ Readings:
 - 4: a reading that is not of two flat dice is irregular and no throw, and so is one that a recogniser makes before the
   bell: it may be of the throw before. The stickman enters it.
 - 13(c)ii: the last "jogada" is a series: one that began in time is thrown to its end.
-- A second throw that differs disputes the result until it is paid (the first stands), one is entered again (it stands)
-  or the round is declared void.
+- A second throw that differs disputes the result until it is paid (the first stands, unless the other was called null),
+  one is entered again (it stands) or the round is declared void.
 - A round that a person declares void is no null throw: all bets go back and the series ends. After a loss of events the
   point and the bets are not known: each round waits, and only such a declaration ends that.
 """
@@ -47,7 +47,7 @@ from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
 from rules.engine.duties import Duties, LastRound
 from rules.engine.money import Rounding, odds
-from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided
+from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided, witness
 from rules.engine.ruleset import Result, Verdict, View, Void, Wager, Win, option
 from rules.engine.single_outcome import (
     Doubt,
@@ -570,6 +570,12 @@ class Craps(SingleOutcome[CrapsState]):
     def after_void(self, table: CrapsState, round_: Round, **fields: Any) -> CrapsState:
         """All bets went back: the next throw is the first of a series."""
         return self.fresh(table, point=0, standing=(), unknown=table.unseen, passes=False, **fields)
+
+    def confirm(self, table: CrapsState, seen: Envelope) -> Step:
+        """A throw that was called null since is not confirmed: the payment may be of the throw after it."""
+        if all(one.valid for one in table.told[1:]):
+            return super().confirm(table, seen)
+        return replace(table, last=witness(there(table.last), seen)), ()
 
     def begin(self, table: CrapsState, seen: Envelope) -> Step:
         """A disputed throw that nobody decided: its bets go back, and the point is not known."""

@@ -607,6 +607,14 @@ def test_a_die_that_is_entered_as_off_the_table_after_another_throw_is_replaced(
     assert codes(last([*disputed, DiceReplaced()], throw(5), handling="console")) == []
 
 
+@pytest.mark.article("7")
+def test_a_payment_does_not_confirm_a_throw_that_the_stickman_called_null() -> None:
+    events = [OPEN, bet("pass"), BetsClosed(), DiceRead((3, 4)), NULL, DiceThrown((1, 1)), PAID]
+    assert not [one for one in play(game(), events) if isinstance(one, Corrected)]
+    [ended] = [one.result for one in play(game(), [*events, OPEN]) if isinstance(one, Corrected)]
+    assert paid(ended) == {"pass": 30}
+
+
 @pytest.mark.article("8")
 def test_the_dice_change_hands_after_a_seven_out() -> None:
     out = [throw(6), throw(7)]
