@@ -417,12 +417,13 @@ def test_odds_may_be_taken_back_until_the_throw_and_have_a_highest_payment() -> 
 
 @pytest.mark.article("11(a)")
 def test_odds_may_be_taken_back_after_the_bell_until_the_throw() -> None:
-    begun, laid = throw(4, bet("pass")), [OPEN, bet("pass_odds"), BetsClosed()]
+    begun = throw(4, bet("pass"))
+    laid: list[Event] = [OPEN, bet("pass_odds"), BetsClosed()]
     for taken, back in ((0, {}), (10, {"pass_odds": 0})):
         result = last(begun, [*laid, WagerWithdrawn(1, "pass_odds", taken), DiceThrown(WAYS[7])])
         assert (paid(result), codes(result)) == ({"pass": 0} | back, [])
         assert sum(one.stake for one in result.settlements) == (30 if not taken else 50)
-    late = [bet("pass_odds"), bet("field"), WagerWithdrawn(1, "field"), WagerWithdrawn(1, "pass")]
+    late: list[Event] = [bet("pass_odds"), bet("field"), WagerWithdrawn(1, "field"), WagerWithdrawn(1, "pass")]
     result = last(begun, [OPEN, bet("field"), BetsClosed(), *late, DiceThrown(WAYS[7])])
     assert codes(result) == [("late_bet", "(9)")] * 4
     assert paid(result) == {"pass": 0, "field": 0}
@@ -609,7 +610,7 @@ def test_a_die_that_is_entered_as_off_the_table_after_another_throw_is_replaced(
 
 @pytest.mark.article("7")
 def test_a_payment_does_not_confirm_a_throw_that_the_stickman_called_null() -> None:
-    events = [OPEN, bet("pass"), BetsClosed(), DiceRead((3, 4)), NULL, DiceThrown((1, 1)), PAID]
+    events: list[Event] = [OPEN, bet("pass"), BetsClosed(), DiceRead((3, 4)), NULL, DiceThrown((1, 1)), PAID]
     assert not [one for one in play(game(), events) if isinstance(one, Corrected)]
     [ended] = [one.result for one in play(game(), [*events, OPEN]) if isinstance(one, Corrected)]
     assert paid(ended) == {"pass": 30}
