@@ -9,8 +9,8 @@ Readings, beside those of `rules/angola/roulette.py`:
 - 1(28)b), 1(35)d): neighbours are a whole multiple of their chips. On each number a player's neighbours and straights
   together stay within the largest straight.
 - 1(15): a player plays from the first chips on: the seat is opened, or bets. After three spins without a bet a colour
-  is forfeited if another player waits for one; who waits is not told: it is said (`colours = watched`). A loss of
-  events begins the count anew.
+  is forfeited if another player waits for one. No event tells who waits: the seat is named, and a person decides
+  (`colours = watched`). A loss of events begins the count anew.
 - 1(15), 1(16) print "n.º 15" and "n.º 9": 18 and 11 are meant.
 """
 
@@ -219,6 +219,13 @@ class AmericanRoulette(AngolanRoulette):
         for seat in (seat for seat, spins in idle.items() if spins == IDLE_SPINS):
             verdicts += noted("colour_idle", say("colour_idle", seat=seat, spins=IDLE_SPINS), AT.cite(15), seen)
         return replace(table, idle=tuple(idle.items())), verdicts
+
+    def take_back(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """A spin that is declared null afterwards is none that a colour did not bet in."""
+        table, verdicts = super().take_back(table, seen)
+        if table.last is not None:
+            return table, verdicts
+        return replace(table, idle=tuple((seat, max(spins - 1, 0)) for seat, spins in table.idle)), verdicts
 
 
 def _announced(printed: Iterable[Family], called: Mapping[str, Mapping[str, Chips]]) -> Iterator[Family]:

@@ -16,15 +16,16 @@ Readings:
 - 10(i): line bets are fixed while a point is up, come bets once they have travelled: neither taken back nor changed.
   A new line bet with a point up would change its amount from nothing: refused.
 - 11(a): odds are refused above the bet that they stand beside, and above what may be paid (`maximum_payment`). They may
-  be taken back until the throw.
+  be taken back from the opening of the bets until the throw, also after the bell.
 - 12: a bet on a number that is no multiple of the minimum is refused, and so is taking a part that leaves such a bet.
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
 - 8: hands that pass, and dice that are replaced, are told by the console or not at all (`handling`). 5: the shooter has
   a bet; irregular where the seat and any bets are known. The throw counts.
 - 4: a reading that is not of two flat dice is irregular and no throw, and so is one that a recogniser makes before the
   bell: it may be of the throw before. The stickman enters it.
-- A second throw that differs disputes the result until it is paid (the first stands), one is entered again (it stands)
-  or the round is declared void.
+- 13(c)ii: the last "jogada" is a series: one that began in time is thrown to its end.
+- A second throw that differs disputes the result until it is paid (the first stands, unless the other was called null),
+  one is entered again (it stands) or the round is declared void.
 - A round that a person declares void is no null throw: all bets go back and the series ends. After a loss of events the
   point and the bets are not known: each round waits, and only such a declaration ends that.
 """
@@ -46,7 +47,7 @@ from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
 from rules.engine.duties import Duties, LastRound
 from rules.engine.money import Rounding, odds
-from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided
+from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided, witness
 from rules.engine.ruleset import Result, Verdict, View, Void, Wager, Win, option
 from rules.engine.single_outcome import (
     Doubt,
@@ -81,7 +82,8 @@ Step: TypeAlias = tuple["CrapsState", tuple[Verdict, ...]]
 Words: TypeAlias = tuple[str, str]  # in Portuguese, in English
 
 DICE: Final = 2
-NULL_REASONS: Final = ("a_die_off_the_table", "short_of_the_middle")
+OFF_TABLE: Final = "a_die_off_the_table"
+NULL_REASONS: Final = (OFF_TABLE, "short_of_the_middle")
 PLACE: Final = {4: "9/5", 5: "7/5", 6: "7/6", 8: "7/6", 9: "7/5", 10: "9/5"}
 PLACE_LOSE: Final = {4: "5/11", 5: "5/8", 6: "10/13", 8: "10/13", 9: "5/8", 10: "5/11"}
 ODDS: Final = {4: "2", 5: "3/2", 6: "6/5", 8: "6/5", 9: "3/2", 10: "2"}
@@ -103,7 +105,12 @@ def _note(reason: Reason, article: str) -> Note:
     return Note(reason.code, reason, _cite(article))
 
 
-DUTIES: Final[Duties] = (LastRound("last_throw", _cite("(13)c)ii"), timedelta(minutes=5)),)
+def _series_goes_on(table: "CrapsState") -> bool:
+    """Whether this throw is not the first of its series; after a loss that is not known."""
+    return bool(table.point) or table.unknown
+
+
+DUTIES: Final[Duties] = (LastRound("last_throw", _cite("(13)c)ii"), timedelta(minutes=5), _series_goes_on),)
 
 
 # ---- the paytable
@@ -424,6 +431,9 @@ class Craps(SingleOutcome[CrapsState]):
         """4(10) to 4(12): what is refused."""
         if table.phase == "open" and (note := self._refusal(table, bet_of(seen))) is not None:
             return self.note(table, seen, note), ()
+        if table.phase == "closed" and _takes_odds_back(bet_of(seen)):
+            table, verdicts = super().bet(replace(table, round=replace(there(table.round), closed=False)), seen)
+            return replace(table, round=replace(there(table.round), closed=True)), verdicts
         return super().bet(table, seen)
 
     def _refusal(self, table: CrapsState, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
@@ -542,7 +552,8 @@ class Craps(SingleOutcome[CrapsState]):
     def leaves(self, table: CrapsState, round_: Round, result: Result) -> dict[str, Any]:
         """The point, and the bets that the throw did not decide."""
         if result.void is not None:
-            return {"point": table.before, "standing": round_.wagers, "passes": False}
+            off_table = result.void.reason.code == OFF_TABLE
+            return {"point": table.before, "standing": round_.wagers, "passes": False, "replaces": off_table}
         passes = result.outcome["series"] == "seven_out"
         left = {"point": result.outcome["next_point"], "standing": undecided(round_, result)}
         return left | {"passes": passes, "replaces": False, "shooter": 0 if passes else table.shooter}
@@ -552,13 +563,19 @@ class Craps(SingleOutcome[CrapsState]):
         over, verdicts = super().void(table, seen, null)
         if null.bets != "stand":
             return over, verdicts
-        off_table = null.reason.code == "a_die_off_the_table"
+        off_table = null.reason.code == OFF_TABLE
         kept = there(table.round).wagers
         return replace(over, point=table.point, standing=kept, replaces=off_table, passes=table.passes), verdicts
 
     def after_void(self, table: CrapsState, round_: Round, **fields: Any) -> CrapsState:
         """All bets went back: the next throw is the first of a series."""
         return self.fresh(table, point=0, standing=(), unknown=table.unseen, passes=False, **fields)
+
+    def confirm(self, table: CrapsState, seen: Envelope) -> Step:
+        """A throw that was called null since is not confirmed: the payment may be of the throw after it."""
+        if all(one.valid for one in table.told[1:]):
+            return super().confirm(table, seen)
+        return replace(table, last=witness(there(table.last), seen)), ()
 
     def begin(self, table: CrapsState, seen: Envelope) -> Step:
         """A disputed throw that nobody decided: its bets go back, and the point is not known."""
@@ -572,3 +589,7 @@ class Craps(SingleOutcome[CrapsState]):
             return table, ()
         table, verdicts = super().lose(replace(table, unknown=True, shooter=0, passes=False, replaces=False), seen)
         return replace(table, unheard=False), verdicts
+
+
+def _takes_odds_back(bet: WagerPlaced | WagerWithdrawn) -> bool:
+    return isinstance(bet, WagerWithdrawn) and bet.bet.partition(":")[0] in BESIDE

@@ -10,7 +10,8 @@ Readings:
 - 3(9): "throw again" is the custom of the game and not printed: after a total that decides nothing, and after a null
   throw, the bets stand. They are neither laid, changed nor taken back before the round is decided; a house that lets
   players move them until the next throw says so by the option `between_throws`.
-- 3(8): a null throw does not end the round. It is noted with its reason. A die on the floor, off the table, with a
+- 3(8): a null throw does not end the round. It is noted with its reason, and one that the article does not
+  print is irregular. A die on the floor, off the table, with a
   defect or a foreign substance: the next throw is irregular unless another set came into play before it.
 - 3(7)b: dice that are stacked or lean are a null throw.
 - 3(7)d: the dealer touched the dice before he announced the chance: its winners win, all other bets come back. Told
@@ -59,6 +60,8 @@ REPLACE_AFTER: Final = frozenset(
     {"a_die_on_the_floor", "a_die_off_the_table", "a_die_with_a_defect_or_a_foreign_substance"}
 )
 """3(8): the null throws after which the set must be replaced."""
+PRINTED: Final = REPLACE_AFTER | {"foreign_object", "not_all_dice_in_the_cup", "a_die_stuck_in_the_cup", NOT_FLAT}
+"""3(7)b, 3(8): why a throw may be null."""
 LOST_LINE: Final = "-1/2"
 
 
@@ -244,6 +247,8 @@ class FrenchBank(ThrownDice):
             table = replace(self.note(table, seen, note), replace_due=False)
         if throw.null:
             table = self.null(table, seen, throw, _cite("(7)b") if throw.null == NOT_FLAT else _cite("(8)"))
+            if throw.null not in PRINTED:
+                table = self.note(table, seen, Note("null_not_named", say("null_not_named"), _cite("(8)")))
             return replace(table, replace_due=throw.null in REPLACE_AFTER, between=self._moves), ()
         if sum(throw.faces) not in CHANCES:
             return replace(self.undecided(table, seen, throw), between=self._moves), ()

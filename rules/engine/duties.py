@@ -2,9 +2,11 @@
 
 A game names its duties as data. `watched` makes a ruleset that plays the game and watches them: the view shows when
 each is due, and a round that begins later is an irregularity, once until the duty is done. The clocks run from the
-first round of a table until it closes. After lost events the duty may have been done unseen: its clock begins again.
+first round of a table until it closes: what is done before that starts none. After lost events the duty may have been
+done unseen: its clock begins again.
 """
 
+from collections.abc import Callable
 from datetime import datetime, time, timedelta
 from typing import Any, ClassVar, Final, Generic, TypeAlias, TypeVar
 
@@ -39,11 +41,15 @@ class Duty(Struct, frozen=True):
 
 
 class LastRound(Struct, frozen=True):
-    """No round may begin less than `before` the closing time, which the option `closes_at` of the ruleset names."""
+    """No round may begin less than `before` the closing time, which the option `closes_at` of the ruleset names.
+
+    `goes_on` says of the state of the game whether the round that was opened belongs to a play that began before.
+    """
 
     code: str
     law: str
     before: timedelta
+    goes_on: Callable[[Any], bool] = lambda _: False
 
 
 Duties: TypeAlias = tuple[Duty | LastRound, ...]
@@ -135,7 +141,7 @@ class _Watching(Generic[S]):
         if type(seen.event) in self._moves:
             watch = self._moved(watch, seen)
         if any(isinstance(verdict, Opened) for verdict in verdicts):
-            watch, noted = self._began(watch, seen)
+            watch, noted = self._began(watch, game, seen)
             verdicts = (*noted, *verdicts)
         return replace(state, game=game, watch=watch), verdicts
 
@@ -149,18 +155,20 @@ class _Watching(Generic[S]):
             case EventsMissed() | DeviceOnline():
                 done = [duty for duty in self._hourly if duty.code in watch.due]
             case event:
-                done = [duty for duty in self._hourly if isinstance(event, duty.done_by)]
+                done = [duty for duty in self._hourly if duty.code in watch.due and isinstance(event, duty.done_by)]
         due = watch.due | {duty.code: seen.time + duty.every for duty in done}
         codes = [duty.code for duty in done]
         return Watch(due, tuple(code for code in watch.noted if code not in codes))
 
-    def _began(self, watch: Watch, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
+    def _began(self, watch: Watch, game: S, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
         """A round begins: the clocks that do not run yet start, and those that ran out are noted."""
         due = {duty.code: seen.time + duty.every for duty in self._hourly} | watch.due
         due |= {last.code: self._before_closing(last, seen.time) for last in self._last}
         late = {code: -(-(seen.time - at) // MINUTE) for code, at in due.items() if seen.time > at}
-        notes = tuple(self._note(code, late[code], seen) for code in late if code not in watch.noted)
-        return Watch(due, tuple(late)), notes
+        going_on = [last.code for last in self._last if last.goes_on(game)]
+        new = tuple(code for code in late if code not in (*watch.noted, *going_on))
+        notes = tuple(self._note(code, late[code], seen) for code in new)
+        return Watch(due, (*(code for code in watch.noted if code in late), *new)), notes
 
     def _before_closing(self, last: LastRound, now: datetime) -> datetime:
         """When the last round may begin: before the closing that is next, or that has just been."""

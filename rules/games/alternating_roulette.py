@@ -90,8 +90,8 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
         return (table if table.last is not None else replace(table, turned=before)), verdicts
 
     def at_loss(self, table: AlternatingState) -> AlternatingState:
-        """Spins, and the payment of the last one, may be among what was lost."""
-        return replace(super().at_loss(table), unpaid="", turning="", turned="", before="", idle=())
+        """Spins may be among what was lost."""
+        return replace(super().at_loss(table), turning="", turned="", before="", idle=())
 
     # ---- bets
 
@@ -101,6 +101,14 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
         table, verdicts = super().bell(table, seen)
         if early:
             table = self.note(table, seen, Note("call_before_launch", say("call_before_launch"), self._at.bell))
+        return table, verdicts
+
+    def stray_bell(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
+        """The same after a null spin."""
+        shut = self.shut(table)
+        table, verdicts = super().stray_bell(table, seen)
+        if table.called and not shut:
+            verdicts += noted("call_before_launch", say("call_before_launch"), self._at.bell, seen)
         return table, verdicts
 
     def bet(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:

@@ -224,7 +224,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         if table.round is not None:
             table = replace(table, **self.unknown)
         elif table.phase == "disputed":
-            table = replace(table, last_pocket="", unpaid="")
+            table = replace(table, **self.unknown, unpaid="")
         return super().begin(replace(table, unheard=unheard), seen)
 
     def _started(self, table: R, seen: Envelope) -> Step[R]:
@@ -424,8 +424,8 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return (table if table.last is not None else replace(table, last_pocket="", unpaid="")), verdicts
 
     def at_loss(self, table: R) -> R:
-        """Whether the bell was this launch's is not known."""
-        return replace(table, called=False)
+        """Whether the bell was this launch's is not known, nor whether the last spin was paid."""
+        return replace(table, called=False, unpaid="")
 
     def hold(self, table: R, seen: Envelope, doubt: Doubt) -> Step[R]:
         """Once the ball runs, another launch ends the spin."""

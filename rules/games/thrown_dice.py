@@ -10,7 +10,9 @@
 - Seized dice suspend the round until another set is in play. A throw told meanwhile is in doubt.
 - A payment while no throw has decided shows that the one which did was not told: the round is suspended until the
   dealer enters it.
-- A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands.
+- A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands. It
+  does not where the dealer called the throw null since, or entered another one than was read: what he paid is not
+  known then, and the bets come back unless he enters the first one again.
 """
 
 from abc import abstractmethod
@@ -24,7 +26,7 @@ from protocols.contract.events import DiceRead, DiceReplaced, DiceSeized, DiceTh
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Terms, declared
+from rules.engine.rounds import Terms, declared, witness
 from rules.engine.ruleset import Verdict
 from rules.engine.single_outcome import Doubt, Move, Note, Phase, Rulings, SingleOutcome, Table, there
 
@@ -140,6 +142,23 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         """What was told of the dice may be of another set or another throw."""
         return replace(table, current=None, pending=None, touched=False, replace_due=False, seized=False)
 
+    # ---- a disputed result
+
+    def _recount(self, table: ThrownTable, seen: Envelope) -> Step:
+        """What the dealer entered last is what he pays by."""
+        table, verdicts = super()._recount(table, seen)
+        throw = self.kept(thrown(seen))
+        known = throw.by_hand and not table.unseen
+        return (replace(table, told=(table.told[0], throw)) if known else table), verdicts
+
+    def confirm(self, table: ThrownTable, seen: Envelope) -> Step:
+        """A payment does not confirm a reading that the dealer contradicted, nor any throw that he called null."""
+        first, entered = table.told[0], table.told[-1]
+        contradicted = entered.by_hand and (entered.null or not first.by_hand)
+        if contradicted and not self.same(first, entered):
+            return replace(table, last=witness(there(table.last), seen)), ()
+        return super().confirm(table, seen)
+
     # ---- the throws
 
     def kept(self, outcome: DiceThrown | DiceRead) -> Throw:
@@ -170,7 +189,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
             return table, closed + held
         table = replace(table, shown=_tally(table.shown, throw, 1))
         if before is not None and again and self.same(before, throw):
-            return replace(table, confirmed=True), closed
+            return replace(table, confirmed=True, touched=False), closed
         table = replace(table, throws=table.throws + (not again), nulls=table.nulls + bool(throw.null))
         table, ended = self.counts(table, seen, throw)
         return table, closed + ended

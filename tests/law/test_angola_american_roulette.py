@@ -361,6 +361,9 @@ def test_a_colour_that_did_not_bet_in_three_spins_is_named_once() -> None:
     # A null spin is none of the three, and after a loss who bet is not known.
     null: list[Event] = [BetsOpened(), LAUNCH, SpinVoided("chip"), BACK]
     assert idle(SeatOpened(2), *spins("1", "2"), *null, colours="watched") == []
+    taken_back = [*spins("1", "2")[:-1], RoundVoided("chip"), *spins("3")]
+    assert idle(SeatOpened(2), *taken_back, colours="watched") == []
+    assert idle(SeatOpened(2), *taken_back, *spins("4"), colours="watched") == [2]
     assert idle(SeatOpened(2), *spins("1", "2"), EventsMissed(1), *three, colours="watched") == []
 
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Sequence
+from datetime import timedelta
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -29,6 +30,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.topics import Envelope
+from rules import RULESETS
 from rules.angola.craps import DUTIES, FAMILIES, Craps, CrapsOptions, CrapsState
 from rules.engine.ruleset import (
     BadOption,
@@ -413,6 +415,20 @@ def test_odds_may_be_taken_back_until_the_throw_and_have_a_highest_payment() -> 
     assert paid(told) == {"pass": 60, "pass_odds": 75}
 
 
+@pytest.mark.article("11(a)")
+def test_odds_may_be_taken_back_after_the_bell_until_the_throw() -> None:
+    begun = throw(4, bet("pass"))
+    laid: list[Event] = [OPEN, bet("pass_odds"), BetsClosed()]
+    for taken, back in ((0, {}), (10, {"pass_odds": 0})):
+        result = last(begun, [*laid, WagerWithdrawn(1, "pass_odds", taken), DiceThrown(WAYS[7])])
+        assert (paid(result), codes(result)) == ({"pass": 0} | back, [])
+        assert sum(one.stake for one in result.settlements) == (30 if not taken else 50)
+    late: list[Event] = [bet("pass_odds"), bet("field"), WagerWithdrawn(1, "field"), WagerWithdrawn(1, "pass")]
+    result = last(begun, [OPEN, bet("field"), BetsClosed(), *late, DiceThrown(WAYS[7])])
+    assert codes(result) == [("late_bet", "(9)")] * 4
+    assert paid(result) == {"pass": 0, "field": 0}
+
+
 @pytest.mark.article("11(b)")
 @pytest.mark.article("11(d)")
 @pytest.mark.article("11(e)")
@@ -522,6 +538,21 @@ def test_the_last_throw_is_a_duty_by_the_clock_of_an_option() -> None:
             CrapsOptions(closes_at=wrong)
 
 
+@pytest.mark.article("13(c)ii")
+def test_a_series_that_began_in_time_is_thrown_to_its_end() -> None:
+    closing = (START + timedelta(minutes=10)).strftime("%H:%M")
+    ruleset = RULESETS[LAW](CrapsOptions(closes_at=closing))
+    rounds = {1: throw(6), 6: throw(8), 7: throw(6), 8: throw(5)}
+    state, noted, n = ruleset.start("t-1"), [], 0
+    for minute, events in rounds.items():
+        for event in (*events, PAID):
+            n += 1
+            seen = Envelope(f"e{n}", "d-1", START + timedelta(minutes=minute), event)
+            state, verdicts = ruleset.apply(state, seen)
+            noted += [(minute, one.irregularity.code) for one in verdicts if isinstance(one, Noted)]
+    assert noted == [(8, "last_throw_late")]
+
+
 # ---- 4(4) to 4(8): the dice and the shooter
 
 
@@ -568,6 +599,21 @@ def test_a_die_that_left_the_table_is_replaced() -> None:
     assert codes(last([OPEN, NULL], throw(5), handling="console")) == [("die_not_replaced", "(7)")]
     assert codes(last([OPEN, NULL, DiceReplaced()], throw(5), handling="console")) == []
     assert codes(last([OPEN, NULL], throw(5))) == []
+
+
+@pytest.mark.article("7")
+def test_a_die_that_is_entered_as_off_the_table_after_another_throw_is_replaced() -> None:
+    disputed = [*throw(6), NULL, NULL]
+    assert codes(last(disputed, throw(5), handling="console")) == [("die_not_replaced", "(7)")]
+    assert codes(last([*disputed, DiceReplaced()], throw(5), handling="console")) == []
+
+
+@pytest.mark.article("7")
+def test_a_payment_does_not_confirm_a_throw_that_the_stickman_called_null() -> None:
+    events: list[Event] = [OPEN, bet("pass"), BetsClosed(), DiceRead((3, 4)), NULL, DiceThrown((1, 1)), PAID]
+    assert not [one for one in play(game(), events) if isinstance(one, Corrected)]
+    [ended] = [one.result for one in play(game(), [*events, OPEN]) if isinstance(one, Corrected)]
+    assert paid(ended) == {"pass": 30}
 
 
 @pytest.mark.article("8")

@@ -263,7 +263,16 @@ def test_the_set_must_be_replaced_after_three_of_them(reason: str) -> None:
     assert ("set_not_replaced", "3(8)") in notes(result) if due else len(notes(result)) == 1
     assert len(notes(result)) == 1 + due
     # A null throw with the dealer's own words needs no other set.
-    assert notes(only(play(game(), [*OPEN, null("dropped too early"), SIX]))) == [("null_throw", "3(8)")]
+    own = notes(only(play(game(), [*OPEN, null("dropped too early"), SIX])))
+    assert own == [("null_throw", "3(8)"), ("null_not_named", "3(8)")]
+
+
+@pytest.mark.article("3(8)")
+@pytest.mark.parametrize("reason", ["", "short_of_the_middle", "dropped too early"])
+def test_a_null_throw_for_a_reason_that_is_not_printed_is_irregular(reason: str) -> None:
+    result = only(play(game(), [*OPEN, *bets(small=10), null(reason), SIX]))
+    assert notes(result)[1:] == [("null_not_named", "3(8)")]
+    assert settled(result) == [("small", 10, 20)]
 
 
 @pytest.mark.article("3(7)b")
@@ -302,6 +311,14 @@ def test_where_the_dealer_touched_the_dice_winners_win_and_the_others_do_not_los
         assert TEXT + "3(7)d" in result.law
         assert result.outcome["disturbed"] is True
     assert after.supersedes == after.round
+
+
+@pytest.mark.article("3(7)d")
+@pytest.mark.parametrize("told_again", [READ_NINE, NINE])
+def test_touched_dice_that_are_told_once_more_are_not_those_of_the_next_throw(told_again: Event) -> None:
+    first = NINE if isinstance(told_again, DiceRead) else READ_NINE
+    result = only(play(game(), [*TOUCHED, first, DiceDisturbed(), told_again, SIX]))
+    assert (result.outcome["disturbed"], result.pushes) == (False, ())
 
 
 @pytest.mark.article("3(7)d")
@@ -519,12 +536,29 @@ def test_a_second_telling_of_the_throw_that_decided_disputes_the_result() -> Non
         events = [*OPEN, *bets(small=10), READ_SIX, other]
         verdicts, phase = told(game(), script(events))
         assert ([type(one) for one in verdicts], phase) == ([Opened, Closed, Resolved, Suspended], "suspended")
-        *_, paid = play(game(), [*events, RoundPaid()])
-        assert isinstance(paid, Corrected)
-        assert settled(paid.result) == [("small", 10, 20)]
+        paid = [one.result for one in play(game(), [*events, RoundPaid()]) if isinstance(one, Corrected)]
+        assert [settled(one) for one in paid] == ([[("small", 10, 20)]] if isinstance(other, DiceRead) else [])
         *_, void = play(game(), [*events, RoundVoided("")])
         assert isinstance(void, Corrected)
         assert void.result.void == Void(say("declared"), "returned")
+
+
+@pytest.mark.article("3(8)")
+@pytest.mark.parametrize("said", [[null("foreign_object"), THREE], [FIFTEEN], [DiceRead((4, 5, 6)), FIFTEEN]])
+def test_a_payment_does_not_confirm_a_reading_that_the_dealer_contradicted(said: list[Event]) -> None:
+    events = [*OPEN, *bets(small=10), READ_SIX, *said, RoundPaid()]
+    assert told(game(), script(events))[1] == "suspended"
+    (ended,) = [one.result for one in play(game(), [*events, BetsOpened()]) if isinstance(one, Corrected)]
+    assert settled(ended) == [("small", 10, 10)]
+    (entered,) = [one.result for one in play(game(), [*events[:-1], SIX, RoundPaid()]) if isinstance(one, Corrected)]
+    assert settled(entered) == [("small", 10, 20)]
+
+
+def test_a_payment_confirms_what_the_dealer_entered_first() -> None:
+    for other in (FIFTEEN, DiceRead((4, 5, 6))):
+        *_, paid = play(game(), [*OPEN, *bets(small=10), SIX, other, RoundPaid()])
+        assert isinstance(paid, Corrected)
+        assert settled(paid.result) == [("small", 10, 20)]
 
 
 # ---- the round

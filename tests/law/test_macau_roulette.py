@@ -1072,6 +1072,13 @@ def test_a_result_in_doubt_whose_bets_came_back_is_not_called_unpaid(then: list[
     assert codes(results(verdicts)[-1]) == []
 
 
+@pytest.mark.article("3(1)")
+@pytest.mark.parametrize("loss", [EventsMissed(3), DeviceOnline(continuous=False)])
+def test_a_payment_that_may_be_among_lost_events_is_not_called_missing(loss: Event) -> None:
+    verdicts = play(wheel(payment="console"), [*spin("7"), loss, BetsOpened(), *spin("9")])
+    assert codes(results(verdicts)[-1]) == []
+
+
 # ---- spins whose end was not told
 
 

@@ -104,6 +104,14 @@ def test_the_clocks_stop_when_the_table_closes() -> None:
     assert (table.noted, table.due()["ball_change"]) == ([], 660)
 
 
+def test_what_is_done_before_the_table_opens_starts_no_clock() -> None:
+    table = Table()
+    table.at(0, BallChanged(), DealerRelieved())
+    assert table.due() == {}
+    table.at(300, *ROUND)
+    assert (table.noted, table.due()) == ([], {"ball_change": 360, "dealer_relief": 360})
+
+
 @pytest.mark.parametrize("loss", [EventsMissed(3), DeviceOnline(continuous=False)])
 def test_a_duty_may_have_been_done_among_lost_events(loss: Event) -> None:
     table = Table()

@@ -552,6 +552,7 @@ def test_what_happens_beside_the_play_says_nothing_of_a_round(name: str, type_na
         for end in range(len(round_) + 1):
             state, _ = run(ruleset, script(round_[:end]))
             after, verdicts = judge(ruleset, state, script([event])[0])
+            # The clocks of the duties are beside the round too.
             assert (getattr(after, "game", after), verdicts) == (getattr(state, "game", state), ())
 
 

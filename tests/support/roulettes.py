@@ -226,6 +226,8 @@ def ball_alternates(game: Callable[..., Ruleset[Any]], law: str) -> None:
     assert noted(*first, EventsMissed(2), *spin("6")) == [[], []]
     assert noted(*first, SpinMissed(1), *spin("6")) == [[], [], []]
     assert noted(*first, BetsOpened(), BACK, *spin("6")) == [[], [], []]
+    # Whether a spin counts whose two numbers were never decided is not known either.
+    assert noted(*first, BallLanded("6"), *spin("7"))[-1] == []
 
 
 def ball_with_the_wheel_is_irregular(ruleset: Ruleset[Any], law: str) -> None:
@@ -267,6 +269,11 @@ def call_ends_the_bets(ruleset: Ruleset[Any], law: str, words: str) -> None:
         assert shown == [None] * 4 + [words]
     never = play(ruleset, [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, BallLanded("5")])
     assert [(note.code, note.law) for note in only(never).irregularities] == [("no_call", law)]
+    null: list[Event] = [BetsOpened(), WagerPlaced(1, "red", 10), LAUNCH, SpinVoided("chip")]
+    said = play(ruleset, [*null, BetsClosed(), BetsClosed(), LAUNCH, WagerPlaced(1, "low", 5), BallLanded("5")])
+    noted = [one.irregularity for one in said if isinstance(one, Noted)]
+    assert [(note.code, note.law) for note in noted] == [("call_before_launch", law)]
+    assert codes(results(said)[-1]) == ["late_bet"]
     early = only(play(ruleset, [BetsOpened(), BetsClosed(), WagerPlaced(1, "red", 10), LAUNCH, BallLanded("5")]))
     assert [(note.code, note.law) for note in early.irregularities] == [("call_before_launch", law), ("late_bet", law)]
     # Moved while the ball ran, and never called: who moved it may have seen the number.
