@@ -22,7 +22,8 @@ Readings:
   of the minimum is noted and plays.
 - 6(17): without reported bets `main` of a seat stands for all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
-- 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known.
+- 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known. A
+  correction that names the hands without it says so. A turned second card of the bank needs its key (6(21)).
 - 6(24), (27): the bank draws where a hand depends on it; a needless card does not count.
 - 6(31), (32): a pair is two cards of one value; there is no limit on splits but nine hands, which a console can name.
 - 6(31): a seat plays its split hands one after the other; 7-7-7 counts on a split hand too (6(40)).

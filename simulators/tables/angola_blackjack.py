@@ -54,14 +54,19 @@ class AngolaBlackjackTable(BlackjackTable):
                 await self._card(floor, BANK, self._bank)
 
     async def _turn(self, floor: Floor) -> None:
-        """Until the display waits for another card; the first one is discarded."""
+        """Until the display waits for another card; the first one is discarded.
+
+        A display that lags may still wait for the first one: only what it shows after the key counts.
+        """
+        pressed = False
         for _ in range(GLANCES):
             await floor.ready()
             if floor.look().detail.get("due", {}).get("kind") == "decision":
                 self.console.expose_card(BANK, None, floor.pace.now())
                 floor.stir("console-1")
+                pressed = True
             await self._pause(floor, 1.0, 1.5)
-            if _due(floor.look(), "card") == BANK:
+            if pressed and _due(floor.look(), "card") == BANK:
                 self._bank.pop()
                 return
 
