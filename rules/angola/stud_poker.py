@@ -17,8 +17,7 @@ Readings, each with its article:
   adds each is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
 - 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
-- 9(14)(d), 9(15): a bet outside the limits is noted and stands: a hand whose ante was refused would be missing from the
-  deal.
+- 9(14)(d), 9(15): a bet outside the limits is noted and stands: a refused ante would leave its hand out of the deal.
 - 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion,
   rounded down.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
@@ -47,17 +46,7 @@ from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, Win, option
 from rules.games.poker import CATEGORIES, CATEGORY, strength
 from rules.games.stud_poker import Deal, Rulings, stakes
-from rules.games.stud_poker_game import (
-    CHINESE,
-    ENGLISH,
-    VALUE_BITS,
-    Articles,
-    Prize,
-    Raise,
-    Said,
-    StudPokerGame,
-    Text,
-)
+from rules.games.stud_poker_game import CHINESE, ENGLISH, VALUE_BITS, Articles, Prize, Raise, Said, StudPokerGame, Text
 
 TEXT: Final = "Decreto Executivo 261/22"
 
