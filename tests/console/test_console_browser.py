@@ -227,6 +227,9 @@ def test_a_table_that_is_taken_away_leaves_the_pit(floor: Floor, page: Browser) 
     assert not page.complaints()
 
 
+HANGS = ("is not heard any more", "No process is heard", "no process is heard")
+
+
 @pytest.mark.parametrize("which", ["edge", "rules"])
 def test_a_process_that_hangs_is_seen_before_its_last_will(floor: Floor, page: Browser, which: str) -> None:
     page.come_in("vera")
@@ -235,12 +238,13 @@ def test_a_process_that_hangs_is_seen_before_its_last_will(floor: Floor, page: B
     child = getattr(floor, which)
     floor.signals(child, signal.SIGSTOP)
     try:
-        page.until("[data-live='alerts/worst']", "is not heard any more")
+        # On a machine under load the other process may be late, too: then the broker is named.
+        page.when(lambda: any(one in page.text("[data-live='alerts/worst']") for one in HANGS))
         page.when(lambda: not page.there("[data-live='tile/rou-1'].good"))
     finally:
         floor.signals(child, signal.SIGCONT)
     page.until("[data-live='tile/rou-1'].good")
-    page.until("[data-live='alerts/worst']", "is not heard any more", gone=True)
+    page.when(lambda: not any(one in page.text("[data-live='alerts/worst']") for one in HANGS))
 
 
 def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> None:
