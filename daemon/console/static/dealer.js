@@ -20,6 +20,11 @@
       + `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
     return one;
   };
+  const minute = (one, instant) => {
+    one.dateTime = instant;
+    one.textContent = new Date(instant).toTimeString().slice(0, 5);
+    return one;
+  };
   const values = (form) => {
     const said = new URLSearchParams(new FormData(form));
     said.delete("id");
@@ -92,7 +97,7 @@
         line.dataset.due = one.at;
         due.className = "due";
         due.textContent = find("duties").dataset.dueNow;
-        line.append(`${one.name} `, draw(document.createElement("time"), one.at), " ", due);
+        line.append(`${one.name} `, minute(document.createElement("time"), one.at), " ", due);
         return line;
       }));
       if (now.last.length) {
@@ -134,6 +139,7 @@
     if (late && source.readyState === EventSource.CLOSED) follow();
   };
   for (const one of place.querySelectorAll("[data-clock]")) draw(one, one.dateTime);
+  for (const one of place.querySelectorAll("[data-minute]")) minute(one, one.dateTime);
   follow();
   setInterval(look, 1000);
 })();

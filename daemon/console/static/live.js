@@ -14,6 +14,9 @@
   const waiting = new Map(); // the newest HTML of those in which somebody writes
 
   const clocks = (where) => {
+    for (const one of where.querySelectorAll("time.minute")) {
+      one.textContent = new Date(one.dateTime).toTimeString().slice(0, 5);
+    }
     for (const one of where.querySelectorAll("time.clock")) {
       const at = new Date(one.dateTime);
       const same = at.toDateString() === new Date().toDateString();
