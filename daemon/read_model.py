@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
@@ -513,14 +513,9 @@ class SiteState:
 
     def look_for_silence(self) -> None:
         """Find the processes whose heartbeat stopped. To be called every second."""
-        now = self.now()
+        latest = self.now() - timedelta(seconds=SILENT_S)
         for edge in self.edges.values():
-            if (
-                edge.online
-                and not edge.silent
-                and edge.beat is not None
-                and (now - edge.beat).total_seconds() > SILENT_S
-            ):
+            if edge.online and not edge.silent and edge.beat is not None and edge.beat < latest:
                 self._silent(edge, silent=True)
 
     def _silent(self, edge: EdgeView, *, silent: bool) -> None:

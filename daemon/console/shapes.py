@@ -132,9 +132,11 @@ def duties(detail: RoundFacts, lang: words.Lang) -> tuple[Duty, ...]:
     return tuple(sorted(named, key=lambda one: one.at))
 
 
-def doubt(view: TableView, lang: words.Lang) -> tuple[str, str]:
-    """Why the open round waits for a person, and what to do; else why the last decision was not taken."""
-    detail = facts_of(view.detail)
+def doubt(view: TableView, detail: RoundFacts, lang: words.Lang) -> tuple[str, str]:
+    """Why the open round waits for a person, and what to do; else why the last decision was not taken.
+
+    `detail`: the facts of the view, decoded.
+    """
     if view.phase != "suspended":
         return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
     alert = view.alerts.get("round-suspended")  # the state of a round says no remedy

@@ -27,7 +27,7 @@ from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, se
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 from daemon.read_model import utc
-from protocols.contract.results import facts_of
+from protocols.contract.results import RoundFacts, facts_of
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
@@ -427,9 +427,10 @@ class Dealers:
         """What the page shows beside its keys."""
         phase = self._phase(unit.table)
         view = self._context.site.tables.get(unit.table)
-        why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, lang)
+        detail = RoundFacts() if view is None else facts_of(view.detail)
+        why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, detail, lang)
         shown = f"phase.{phase}" if phase != "unknown" else "dealer.unknown"
-        if view is not None and phase == "closed" and facts_of(view.detail).next == "burn":
+        if phase == "closed" and detail.next == "burn":
             shown = "dealer.burn_due"
         return {
             "edge": unit.met,
@@ -438,12 +439,8 @@ class Dealers:
             "why": why,
             "remedy": remedy,
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],
-            "duties": [{"name": one.name, "law": one.law, "at": utc(one.at)} for one in self._duties(unit.table, lang)],
+            "duties": [{"name": one.name, "law": one.law, "at": utc(one.at)} for one in shapes.duties(detail, lang)],
         }
-
-    def _duties(self, table: str, lang: words.Lang) -> tuple[shapes.Duty, ...]:
-        view = self._context.site.tables.get(table)
-        return () if view is None else shapes.duties(facts_of(view.detail), lang)
 
     async def page(self, request: Request) -> Response:
         unit = self._unit(request)

@@ -173,12 +173,13 @@ def _silent(context: ConsoleContext, device: DeviceView, kind: Lamp) -> bool:
 def _round_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
     view = context.site.tables[table]
     sure = context.site.rules() is True
+    detail = facts_of(view.detail)
     return {
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
         "sure": sure,
-        "drawn": shapes.round_shape(facts_of(view.detail), viewer.lang),
-        "remedy": shapes.doubt(view, viewer.lang)[1],
+        "drawn": shapes.round_shape(detail, viewer.lang),
+        "remedy": shapes.doubt(view, detail, viewer.lang)[1],
         "last": view.last_event,
     }
 
