@@ -16,14 +16,13 @@ from msgspec.structs import replace
 
 from rules.angola.blackjack import Blackjack
 from rules.engine.money import odds
-from rules.figures.cards import SEED, Mean, Tally, shared
+from rules.figures.cards import ROUNDS, SEED, Mean, Tally, shared
 from rules.figures.figure import Game, Published, Variant, Weight, Weights, ruleset_of
 from rules.games.blackjack import Compared, Hand, House, Play, count, is_special
 from rules.games.cards import DECK, PIPS
 
-__all__ = ["GAMES", "ROUNDS", "action", "exact", "gain", "part", "play_rounds", "round_played"]
+__all__ = ["GAMES", "action", "exact", "gain", "part", "play_rounds", "round_played"]
 
-ROUNDS: Final = 10_000_000
 AS_PUBLISHED: Final[dict[str, Any]] = {
     "surrender": "none",
     "special_prize": "none",
