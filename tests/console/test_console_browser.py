@@ -12,7 +12,7 @@ from selenium.webdriver.support.select import Select
 
 from protocols.contract.topics import device_topic
 from simulators.lab.broker import find_mosquitto
-from simulators.lab.pit import SITE
+from simulators.lab.pit import EDGE, SITE
 
 pytestmark = [
     pytest.mark.system,
@@ -235,6 +235,10 @@ def test_a_process_that_hangs_is_seen_before_its_last_will(floor: Floor, page: B
     page.come_in("vera")
     page.go("/")
     page.until("[data-live='tile/rou-1'].good")
+    # The console listens: the next beat is one that it has heard.
+    heard = floor.picture.edges[{"edge": EDGE, "rules": "rules"}[which]]
+    before = heard.beat
+    floor.until(lambda: heard.beat != before)
     child = getattr(floor, which)
     floor.signals(child, signal.SIGSTOP)
     try:
