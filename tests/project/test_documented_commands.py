@@ -362,7 +362,26 @@ def _alone(floor: Floor) -> None:
         "feltd figures macau.roulette",
     ):
         assert floor.type(line)
+    _with_certificates(floor)
     floor.type("feltd mac-key /etc/feltd/mac/$name.key")
     floor.type("feltd mac-key edge-7.key")
     for line in LONG if NIGHTLY else ():
         assert floor.type(line, *(SMALL_BENCH if line == "feltd bench" else ()))
+
+
+def _with_certificates(floor: Floor) -> None:
+    folder = ("--folder", str(floor.folder / "pki"))
+    floor.type("feltd pki init --site lisboa", *folder)
+    for words in ("broker --host 10.0.7.2 --host broker.lisboa.example", "edge-8", "rules", "edge-8-bridge"):
+        floor.type(f"feltd pki issue {words}", *folder)
+    assert "edge-8-bridge" in floor.type("feltd pki list", *folder)
+    for name in ("edge-7", "edge-8"):
+        text = CONFIG.format(folder=f"/var/lib/feltd/{name}", port=1883, shaker=5001).replace("edge-1", name)
+        text = text.replace("[rules]", '[rules]\nusername = "rules"')
+        text = text.replace("[journal]", f'username = "{name}"\n[journal]', 1)
+        (floor.folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    assert "user edge-8\n" in floor.type("feltd acl edge-7.toml edge-8.toml")
+    assert "user edge-8-bridge\n" in floor.type("feltd acl --bridged edge-7.toml edge-8.toml")
+    site = ("-c", "feltd.toml")
+    assert "require_certificate true" in floor.type("feltd broker", *site)
+    assert "connection edge-1-bridge" in floor.type("feltd broker --bridge-to broker.lisboa.example", *site)
