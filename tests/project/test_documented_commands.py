@@ -37,6 +37,7 @@ INLINE = re.compile(r"`(feltd [^`]+)`")
 OPERATORS = re.compile(r"[|;&]+")
 
 PARSED_ONLY = {
+    "feltd journal witness -c feltd.toml": "test_witness.py runs it until a checkpoint has arrived",
     "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
     "make test": "it is what runs this",
     "make install": "it installs packages",
@@ -137,6 +138,7 @@ def test_a_command_of_a_page_is_one_of_the_program(line: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     for name in ("rou-3.ndjson", "x.capture", "journal.db", "key.pem.pub"):
         (tmp_path / name).touch()
+    (tmp_path / "witness").mkdir()
     asks = pytest.raises(click.exceptions.Exit) if "--help" in line else contextlib.nullcontext()
     with asks, parsed(shlex.split(line.replace("$seed", "7"))[1:]):
         pass
@@ -327,6 +329,8 @@ def _with_its_journals(floor: Floor) -> None:
     assert "art." in floor.type("feltd journal recall -c feltd.toml rou-3 --rounds 3")
     assert floor.round in floor.type("feltd journal recall -c feltd.toml rou-3 --round rou-3:2026-11-20:17")
     floor.type("feltd journal verify --public key.pem.pub journal.db")
+    (floor.folder / "witness").mkdir()
+    floor.type("feltd journal verify -c feltd.toml --witness witness")
     floor.type("feltd journal verify --public key.pem.pub rou-3.ndjson")
     again = "feltd resolve --ruleset macau.roulette --option betting=no_more_bets --table rou-3 rou-3.ndjson"
     assert floor.round in floor.type(again)
