@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb deb-check demo test nightly lint docs games corpus pictures pins clean
+.PHONY: install wheels deb deb-check demo test nightly lint docs site games corpus pictures pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
@@ -35,6 +35,10 @@ docs: .venv/.lab games
 	$(BIN)/feltd devices --pages docs/reference/devices
 	$(BIN)/feltd schema > docs/reference/asyncapi.json
 	$(BIN)/python -m tests.support.reference_pages
+
+# build/site: the documents as a site that opens from a folder.
+site: .venv/.site
+	$(BIN)/mkdocs build -q --strict
 
 # docs/reference/games, from the rulesets, the checklists in tests/law and the tests that prove them.
 games: .venv/.runtime .venv/.lab
@@ -93,10 +97,11 @@ deb-check: .venv/.runtime .venv/.lab deb
 	  else echo "lintian is not installed: skipped"; fi
 	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb dist/feltd_*.deb
 	debian/try dist/feltd_*.deb
+	debian/try-systemd dist/feltd_*.deb
 
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid dev package; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid dev package site; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

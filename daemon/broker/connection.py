@@ -36,7 +36,7 @@ def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> Abstra
     Raises BrokerLost, also for an unreadable password or certificate.
     """
     password = _password(settings)
-    identifier = bound(identifier, password)
+    identifier = bound(identifier, password or _key(settings))
     options: dict[str, Any] = {
         "username": settings.username,
         "password": password,
@@ -62,8 +62,20 @@ def _password(settings: Mqtt) -> str | None:
         raise BrokerLost(text) from error
 
 
+def _key(settings: Mqtt) -> str | None:
+    """The private key of the client certificate, where that is what proves the user. Raises BrokerLost."""
+    if not settings.key:
+        return None
+    try:
+        return Path(settings.key).read_text(encoding="ascii")
+    except OSError as error:
+        raise BrokerLost(f"{settings.key}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BrokerLost(f"{settings.key}: no key as PEM") from error
+
+
 def bound(identifier: str, password: str | None) -> str:
-    """The client id for `identifier`, with a code that only a client with the password can compute.
+    """The client id for `identifier`, with a code that only a client with the password or key can compute.
 
     A broker ends a session when another client connects with the same id, whichever user that is. A plain id would let
     every user end every session. The code is stable over restarts, as the delay of the will requires.

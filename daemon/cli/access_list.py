@@ -10,7 +10,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, room_topic
-from daemon.config.model import Config, broker_of, line_of
+from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
+from daemon.config.model import Config, Edge, Jackpots, Rules, broker_of, line_of
 from daemon.edge import home_assistant
 from daemon.jackpots.process import ALERTS
 from daemon.read_model import SHOWN
@@ -68,14 +69,20 @@ class _Site(Struct):
     jackpots: dict[str, tuple[str, Config]]
 
 
-def access_list(configs: Sequence[tuple[Path, Config]]) -> str:
-    """The list for the computers that have these configurations. Raises BadSite."""
+def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False) -> str:
+    """The list for the computers that have these configurations. Raises BadSite.
+
+    `bridged`: for the broker of the site, to which the brokers of these computers are bridged.
+    """
     site = _site(configs)
     blocks = [HEAD.format(site=site.name)]
-    blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
-    blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
+    if bridged:
+        blocks += [_of_bridge(config) for _, config in configs if config.table or config.jackpot]
+    else:
+        blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
+        blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
+        blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
     looking = "feltd console, feltd command, feltd watch: all but cards and wagers; the only one that commands"
-    blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
     blocks += [_of_reader(site, looking, user, commands=True) for user in site.consoles]
     blocks += [_of_reader(site, "whoever else looks: as the console, without commands", READER, commands=False)]
     blocks += [_of_display(site.name)]
@@ -119,13 +126,17 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
     return site
 
 
+def _has_user(part: Edge | Rules | Jackpots) -> bool:
+    return bool(part.username or part.password_file or part.broker_certificate)
+
+
 def _add_edge(site: _Site, path: Path, config: Config, devices: dict[str, list[str]], mistakes: list[str]) -> None:
     name = config.edge.name
     place = f"{path}:{line_of(path, ('edge', 'name'))}"
     user = broker_of(config, config.edge).username
     if name in site.edges:
         mistakes.append(f"{place}: edge {name!r} is in {site.edges[name].place}, too; the names of edges must differ")
-    elif not (config.edge.username or config.edge.password_file):
+    elif not _has_user(config.edge):
         text = f"edge {name!r} has no user of its own on the broker; give [edge] a username and a password_file"
         mistakes.append(f"{place}: {text}")
     else:
@@ -138,7 +149,7 @@ def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) 
     place = f"{path}:{line_of(path, ('jackpot', 0, 'name'))}"
     if site.jackpots:
         mistakes.append(f"{place}: another configuration of the site has jackpots, too; one process keeps all of them")
-    elif not (config.jackpots.username or config.jackpots.password_file):
+    elif not _has_user(config.jackpots):
         text = f"jackpots {name!r} have no user of their own; give [jackpots] a username and a password_file"
         mistakes.append(f"{place}: {text}")
     else:
@@ -148,8 +159,7 @@ def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) 
 def _add_rules(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
     """The configuration of a computer with an edge alone names the rules of its tables, too, without their user."""
     name = config.rules.name
-    own = config.rules.username or config.rules.password_file
-    user = broker_of(config, config.rules).username if own else ""
+    user = broker_of(config, config.rules).username if _has_user(config.rules) else ""
     rules = site.rules.setdefault(name, _Rules(user, {}, {}))
     if user and rules.user not in ("", user):
         text = f"rules {name!r} are user {user!r} here and {rules.user!r} elsewhere; one name has one user"
@@ -185,6 +195,13 @@ def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], den
     lines += [f"topic write {topic}" for topic in write]
     lines += [f"topic read {topic}" for topic in read]
     return "\n".join(lines)
+
+
+def _of_bridge(config: Config) -> str:
+    """It writes what its computer tells, for its own tables; cards too, where its bridge lets them out."""
+    tables = [table.name for table in config.table]
+    title = f"the bridge of {config.edge.name}"
+    return _block(title, bridge_user(config), bridge_out(config, tables, cards=True), bridge_in(config, tables))
 
 
 def _of_edge(site: _Site, name: str, edge: _Edge) -> str:

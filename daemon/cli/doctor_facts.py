@@ -26,7 +26,7 @@ SYNCS = 21
 CONNECT_TIMEOUT_S = 5.0
 _TIME_ERROR = 5
 """adjtimex(2) returns it if the clock is not synchronized."""
-_PUBLIC = ("ca_file", "certificate")
+_PUBLIC = ("ca_file", "certificate", "broker_certificate")
 
 
 def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
@@ -139,6 +139,8 @@ def _certificates(config: Config) -> Iterator[Certificate]:
         "mqtt.certificate": config.mqtt.certificate,
         "console.certificate": config.console.certificate,
     }
+    parts = (config.edge, config.rules, config.maintenance, config.console, config.jackpots)
+    named |= {f"{type(part).__name__.lower()}.broker_certificate": part.broker_certificate for part in parts}
     for name, path in named.items():
         if path:
             yield _certificate(name, path)

@@ -7,7 +7,10 @@ from typing import Any
 import click
 import msgspec
 
-from daemon.cli.common import CONFIG, OPTIONAL_CONFIG, BadInputError, load_config
+from daemon import logs
+from daemon.cli.common import CONFIG, OPTIONAL_CONFIG, BadInputError, load_config, run_until_interrupted
+
+TELL = "keep all files as they are, verify the journal with --witness, and tell the inspector"
 
 
 @click.group("journal")
@@ -36,9 +39,22 @@ PUBLIC = click.option(
 @journals.command()
 @OPTIONAL_CONFIG
 @PUBLIC
+@click.option(
+    "--witness",
+    "witnesses",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True),
+    help="files of `feltd journal witness`, or their folder: a cut end is then found",
+)
 @click.option("--json", "as_json", is_flag=True, help="for programs")
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
-def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, files: tuple[Path, ...]) -> None:
+def verify(
+    config_path: Path | None,
+    public: tuple[Path, ...],
+    witnesses: tuple[Path, ...],
+    as_json: bool,
+    files: tuple[Path, ...],
+) -> None:
     """Is every byte as it was written? Exit code 0 if so; 1 if not, with the place.
 
     FILES are journals (their closed files are taken with them) or exports; without any, those of the configuration:
@@ -49,7 +65,12 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
     from daemon.journal.findings import report_text
     from daemon.journal.reader import left_of
     from daemon.journal.verify import verify as verified
+    from daemon.journal.witness import BadWitness, compare, heads_in
 
+    try:
+        heads = list(heads_in(witnesses))
+    except BadWitness as error:
+        raise BadInputError(str(error)) from error
     config_path = config_path or (None if files else Path("/etc/feltd/feltd.toml"))
     config = load_config(config_path) if config_path else None
     key = config.journal.key if config is not None else ""
@@ -66,7 +87,10 @@ def verify(config_path: Path | None, public: tuple[Path, ...], as_json: bool, fi
             with path.open("rb") as file:
                 exported = file.read(1) == b"{"
                 file.seek(0)
-                reports[str(path)] = verify_export(file, str(path), keys) if exported else verified(path, keys)
+                report = verify_export(file, str(path), keys) if exported else verified(path, keys)
+            if heads and not exported:
+                compare(path, heads, keys, report)
+            reports[str(path)] = report
         except OSError as error:
             raise BadInputError(f"{path}: {error.strerror}") from error
     if as_json:
@@ -201,6 +225,41 @@ def accept_journal(path: Path) -> None:
     click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows stand in its files")
     if kept is not None:
         click.echo(f"the note of before is kept: {kept}")
+
+
+@journals.command("witness")
+@CONFIG
+@click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default="witness", show_default=True)
+def witness(config_path: Path, folder: Path) -> None:
+    """Keep the signed checkpoints of all journals of the site, on another computer, until Ctrl-C.
+
+    An administrator of the table's computer who cuts off the end of a journal cannot cut it off here.
+    """
+    from daemon.broker.connection import stay_connected
+    from daemon.broker.session import Session
+    from daemon.journal.witness import BadWitness, Witness
+    from protocols.contract.topics import edge_topic, is_id
+
+    config = load_config(config_path)
+    log = logs.get(witness=str(folder))
+    try:
+        keeper = Witness(folder)
+    except BadWitness as error:
+        raise BadInputError(str(error)) from error
+
+    async def serve(session: Session) -> None:
+        await session.subscribe(edge_topic(config.site.name, "+", "head"))
+        while True:
+            for message in await session.messages():
+                process = message.topic.split("/")[4]
+                known = message.payload and is_id(process)
+                if known and (wrong := keeper.take(process, message.payload, datetime.now(UTC))):
+                    log.error("witness.contradiction", process=process, text=wrong, remedy=TELL)
+
+    try:
+        run_until_interrupted(stay_connected(config.mqtt, "", None, serve, log))
+    except* BadWitness as errors:
+        raise BadInputError(str(logs.first(errors))) from errors
 
 
 @journals.command("key")

@@ -15,6 +15,7 @@ import click
 from daemon import logs
 from daemon.cli import jackpot, journals, offline_commands, operations, processes, reference, site
 from daemon.cli.console import console
+from daemon.cli.pki import pki
 
 PLUGINS = "feltd.commands"
 LABORATORY = ("bench", "campaign", "demo", "simulate")
@@ -110,12 +111,14 @@ for _command in (
     offline_commands.resolve,
     offline_commands.replay,
     site.acl,
+    site.broker,
     site.watch,
     site.record,
     site.make_bundle,
     site.command,
     site.forget,
     journals.journals,
+    pki,
     console,
 ):
     main.add_command(_command)

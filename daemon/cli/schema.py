@@ -16,6 +16,7 @@ from protocols.contract.documents import (
     DeviceState,
     EdgeHealth,
     EdgeInfo,
+    JournalHead,
     ReplayAnswer,
     ReplayRequest,
     TraceLine,
@@ -38,6 +39,7 @@ DOCUMENTS: dict[str, type[Any]] = {
     "snapshot": DeviceState,
     "info": EdgeInfo,
     "health": EdgeHealth,
+    "head": JournalHead,
     "level": PoolLevel,
 }
 """By the name of the message."""
@@ -154,6 +156,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
         "edgeInfo": (f"{edge}/info", "retained", ["info"]),
         "edgeHealth": (f"{edge}/health", "retained", ["health"]),
+        "edgeHead": (f"{edge}/head", "retained, the last signed checkpoint of its journal", ["head"]),
         "edgeAlive": (f"{edge}/alive", "the heartbeat of a process, every 1.5 s; QoS 0, not retained", ["alive"]),
     }
 

@@ -14,7 +14,8 @@ SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 
 @click.command()
 @click.argument("configs", type=click.Path(path_type=Path), nargs=-1, metavar="[CONFIG]…")
-def acl(configs: tuple[Path, ...]) -> None:
+@click.option("--bridged", is_flag=True, help="for the broker of the site, to which theirs are bridged")
+def acl(configs: tuple[Path, ...], bridged: bool) -> None:
     """Print mosquitto's access list for the site: name the configuration of each of its computers.
 
     Without one it is that of this computer alone, /etc/feltd/feltd.toml.
@@ -23,9 +24,33 @@ def acl(configs: tuple[Path, ...]) -> None:
 
     paths = configs or (Path("/etc/feltd/feltd.toml"),)
     try:
-        click.echo(access_list([(path, load_config(path)) for path in paths]), nl=False)
+        click.echo(access_list([(path, load_config(path)) for path in paths], bridged=bridged), nl=False)
     except BadSite as error:
         raise BadInputError(str(error)) from error
+
+
+@click.command()
+@CONFIG
+@click.option("--listen", default="", metavar="ADDRESS", help="of this computer  [default: every one]")
+@click.option("--bridge-to", metavar="HOST", help="the bridge from this computer's broker to that of the site instead")
+@click.option("--port", type=click.IntRange(1, 65535), default=8883, show_default=True)
+@click.option(
+    "--certificates",
+    type=click.Path(path_type=Path),
+    default="/etc/mosquitto/feltd-tls",
+    show_default=True,
+    help="the folder with ca.crt and the certificate and key of the broker or bridge",
+)
+@click.option("--cards", is_flag=True, help="let events out that may name a card or a wager: the site runs the rules")
+def broker(config_path: Path, listen: str, bridge_to: str | None, port: int, certificates: Path, cards: bool) -> None:
+    """Print mosquitto's configuration for other computers: a listener with mutual TLS, or a bridge."""
+    from daemon.cli.broker_config import bridge, listener
+
+    config = load_config(config_path)
+    if bridge_to is None:
+        click.echo(listener(listen, port, certificates), nl=False)
+    else:
+        click.echo(bridge(config, bridge_to, port, certificates, cards=cards), nl=False)
 
 
 @click.command()

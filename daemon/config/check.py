@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys
-from daemon.config.model import FILES, Config, Mqtt, files_of, is_loopback, likely, line_of
+from daemon.config.model import FILES, Config, Mqtt, broker_of, files_of, is_loopback, likely, line_of
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, check_url, open_link
@@ -272,11 +272,17 @@ def summary(config: Config, path: Path) -> str:
 def _notes(config: Config) -> list[str]:
     """Notes on possible mistakes that depend on this computer."""
     found = []
-    brokers = [("[mqtt]", config.mqtt), *_of_devices(config)]
+    parts = [part for part in (config.edge, config.rules) if part.broker_certificate]
+    users = [(f"[{type(part).__name__.lower()}]", broker_of(config, part)) for part in parts]
+    brokers = [*(users or [("[mqtt]", config.mqtt)]), *_of_devices(config)]
     for name, broker in brokers:
         if not broker.ca_file and not is_loopback(broker.host):
             found.append(
                 f"{name}: the broker is on another computer: passwords and what is said pass in clear without a ca_file"
+            )
+        if broker.ca_file and not broker.certificate and not is_loopback(broker.host):
+            found.append(
+                f"{name}: passwords alone prove the users to a broker elsewhere; `feltd pki` makes certificates"
             )
         if broker.ca_file and broker.port == PLAIN_PORT:
             found.append(f"{name}: by TLS at port {PLAIN_PORT}, where a broker speaks plainly as a rule; 8883?")

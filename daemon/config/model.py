@@ -55,6 +55,8 @@ class Edge(Struct, frozen=True, kw_only=True):
     journal_key: str = ""
     username: str = ""
     password_file: str = ""
+    broker_certificate: str = ""
+    broker_key: str = ""
     mac_key_file: str = ""
     home_assistant: bool = False
 
@@ -92,6 +94,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     journal_key: str = ""
     username: str = ""
     password_file: str = ""
+    broker_certificate: str = ""
+    broker_key: str = ""
     mac_key_folder: str = ""
 
 
@@ -100,6 +104,8 @@ class Maintenance(Struct, frozen=True, kw_only=True):
 
     username: str = ""
     password_file: str = ""
+    broker_certificate: str = ""
+    broker_key: str = ""
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
@@ -163,6 +169,8 @@ class Console(Struct, frozen=True, kw_only=True):
     session_hours: Annotated[int, Meta(ge=1, le=24)] = 12
     username: str = ""
     password_file: str = ""
+    broker_certificate: str = ""
+    broker_key: str = ""
     openid: OpenId = OpenId()
     webhook: tuple[Webhook, ...] = ()
     dealer: dict[Id, str] = {}
@@ -199,6 +207,8 @@ class Jackpots(Struct, frozen=True, kw_only=True):
     journal_key: str = ""
     username: str = ""
     password_file: str = ""
+    broker_certificate: str = ""
+    broker_key: str = ""
     mac_key_folder: str = ""
 
 
@@ -253,13 +263,19 @@ class Config(Struct, frozen=True, kw_only=True):
 
 
 def broker_of(config: Config, part: Edge | Rules | Maintenance | Console | Jackpots) -> Mqtt:
-    """The broker settings of `part`: its own user, or that of [mqtt]. Parts with a name need only a password."""
+    """The broker settings of `part`: its own user, or that of [mqtt].
+
+    Parts with a name need only a password or a certificate, which names the user.
+    """
     username = part.username
-    if isinstance(part, Edge | Rules | Jackpots) and part.password_file:
+    if isinstance(part, Edge | Rules | Jackpots) and (part.password_file or part.broker_certificate):
         username = username or part.name
+    broker = config.mqtt
+    if part.broker_certificate:
+        broker = msgspec.structs.replace(broker, certificate=part.broker_certificate, key=part.broker_key)
     if not username:
-        return config.mqtt
-    return msgspec.structs.replace(config.mqtt, username=username, password_file=part.password_file)
+        return broker
+    return msgspec.structs.replace(broker, username=username, password_file=part.password_file)
 
 
 def signing_as(config: Config, part: Edge | Rules | Console | Jackpots) -> Config:
@@ -281,6 +297,11 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
     users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console, config.jackpots)
     files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
+    files += [
+        (f"{type(part).__name__.lower()}.{leaf}", getattr(part, leaf))
+        for part in users[1:]
+        for leaf in ("broker_certificate", "broker_key")
+    ]
     files += [("journal.key", config.journal.key)]
     parts: tuple[Edge | Rules | Console | Jackpots, ...] = (config.edge, config.rules, config.console, config.jackpots)
     files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
@@ -481,6 +502,17 @@ def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         out.append(
             Mistake(lines.of(("mqtt", "certificate")), "mqtt.certificate is shown by TLS: name the ca_file, too")
         )
+    parts: tuple[Edge | Rules | Maintenance | Console | Jackpots, ...]
+    parts = (config.edge, config.rules, config.maintenance, config.console, config.jackpots)
+    for part in parts:
+        name = type(part).__name__.lower()
+        if bool(part.broker_certificate) != bool(part.broker_key):
+            one = "broker_certificate" if part.broker_certificate else "broker_key"
+            text = f"{name}.broker_certificate and {name}.broker_key: one without the other"
+            out.append(Mistake(lines.of((name, one)), text))
+        if part.broker_certificate and not config.mqtt.ca_file:
+            text = f"{name}.broker_certificate is shown by TLS: name mqtt.ca_file, too"
+            out.append(Mistake(lines.of((name, "broker_certificate")), text))
     secure = config.mqtt.ca_file or is_loopback(config.mqtt.host)
     if config.mqtt.host.strip() and not secure and not config.mqtt.insecure:
         text = (

@@ -25,7 +25,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from daemon import logs
 from daemon.broker.connection import Connect
 from daemon.broker.retained import Retained
-from daemon.config.model import Config, Console, Table
+from daemon.config.model import Config, Console, Table, broker_of
 from daemon.console import front_server
 from daemon.console.alerts import metrics
 from daemon.console.alerts.incidents import Incidents
@@ -117,7 +117,7 @@ class ConsoleProcess:
         self.actions = Actions(journal, store, now=now, full=full)
         self.access = Access(config.console, store, self.actions, now)
         self.answers = web.Answers()
-        self.site = SiteState.of_console(_as_console(config), now, connect)
+        self.site = SiteState.of_console(replace(config, mqtt=broker_of(config, config.console)), now, connect)
         self.site.on_reply.append(self.answers.heard)
         self.past = Past(store, self.site)
         self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
@@ -205,15 +205,6 @@ class _Room(Retained):
 
     def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:  # noqa: ARG002 - it is looked at anew
         self._tell()
-
-
-def _as_console(config: Config) -> Config:
-    """The broker settings, with the console's own user if it is configured."""
-    console = config.console
-    if not console.username:
-        return config
-    mqtt = replace(config.mqtt, username=console.username, password_file=console.password_file)
-    return replace(config, mqtt=mqtt)
 
 
 def _expected(config: Config) -> list[str]:

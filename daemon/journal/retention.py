@@ -27,6 +27,7 @@ from daemon.journal.hash_chain import Noted
 from daemon.journal.store import BadJournal, Journal, not_started
 from daemon.journal.verify import verify, verify_recent
 from protocols.contract.documents import Alert
+from protocols.contract.topics import edge_topic
 
 __all__ = ["Room", "accept", "kept", "room", "take_up"]
 
@@ -118,6 +119,15 @@ async def kept(
         for table in config.table:
             retained.put(room_topic(config.site.name, table.name, writer), value)
 
+    published = 0
+
+    def publish() -> None:
+        """The last checkpoint, when it is new."""
+        nonlocal published
+        if journal.checkpoint.number != published and (head := journal.signed_checkpoint()) is not None:
+            retained.put(edge_topic(config.site.name, writer, "head"), msgspec.json.encode(head))
+            published = head.checkpoint
+
     if config.journal.key and journal.head and not journal.checkpoint.number:
         remedy = (
             "expected if the key was configured just now; otherwise the signatures were removed: keep all files and"
@@ -131,7 +141,7 @@ async def kept(
             remedy="other users could read or write them; this was corrected",
         )
     async with asyncio.TaskGroup() as group:
-        keeper = group.create_task(_keep(journal, config.journal, tell, log))
+        keeper = group.create_task(_keep(journal, config.journal, tell, publish, log))
         try:
             await process
         finally:
@@ -144,6 +154,7 @@ async def _keep(
     journal: Journal,
     keeping: Keeping,
     tell: Callable[[Alert | None], None],
+    publish: Callable[[], None],
     log: structlog.typing.FilteringBoundLogger,
 ) -> None:
     loop = asyncio.get_running_loop()
@@ -161,6 +172,7 @@ async def _keep(
         if unnoted != (unnoted := journal.note()) and unnoted:
             log.warning("journal.note", text=unnoted)
         last = journal.checkpoint
+        publish()
         if keeping.key and last.number and loop.time() - told >= TOLD_EVERY:
             # With the log on another computer, removing these checkpoints from the journal is detectable.
             log.info(

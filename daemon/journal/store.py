@@ -19,6 +19,7 @@ import sqlite3
 import stat
 import time
 import uuid
+from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -42,6 +43,7 @@ from daemon.journal.reader import FileLock, closed_files, heads_at, note_of, ope
 from daemon.journal.rows import BEYOND, COLUMNS, FIRST, Entry, Row, instant, micros_of, row_of, time_of
 from daemon.journal.schema import SCHEMA, TAMPERED, WrongSchema, connected, differences
 from daemon.journal.wal import anything_in_log, changed_log, log_of
+from protocols.contract.documents import JournalHead
 from protocols.contract.topics import EARLIEST, LATEST
 
 __all__ = ["BadJournal", "ClosedFile", "Journal", "Signer", "moved_away", "not_started"]
@@ -436,6 +438,14 @@ class Journal:
     def checkpoint(self) -> Noted:
         """The last one; number 0 before the first."""
         return Noted(self.name, self._checkpoint, self._signed, self._statement)
+
+    def signed_checkpoint(self) -> JournalHead | None:
+        """The last checkpoint with its statement and signature; None before the first."""
+        sql = "SELECT statement, signature FROM checkpoint WHERE number = ?"
+        row = self._db.execute(sql, (self._checkpoint,)).fetchone()
+        if row is None:
+            return None
+        return JournalHead(self.name, self._checkpoint, self._signed, row[0].decode(), b64encode(row[1]).decode())
 
     def noted(self) -> str:
         """From now on keep a note of the last checkpoint beside the file, with or without a key; see `note`."""

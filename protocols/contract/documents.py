@@ -103,6 +103,19 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     rules: bool = False
 
 
+class JournalHead(Struct, frozen=True):
+    """The retained `head` of a process: the last signed checkpoint of its journal.
+
+    `statement` is the signed text, `signature` its Ed25519 signature in base64, `row` the last row that it covers.
+    """
+
+    journal: str
+    checkpoint: Whole
+    row: Whole
+    statement: str
+    signature: str
+
+
 class OutboxHealth(Struct, frozen=True):
     """The number of events waiting for the broker, and the age of the oldest in seconds."""
 

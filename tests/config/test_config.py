@@ -618,6 +618,9 @@ url = "mqtt://HERE/?hear=a&say=bMORE"
 """
 
 
+MUTUAL = 'host = "10.0.0.5"\nport = PORT\nca_file = "{there}"\ncertificate = "{there}"\nkey = "{there}"'
+
+
 @pytest.mark.parametrize(
     ("mqtt", "notes"),
     [
@@ -629,8 +632,9 @@ url = "mqtt://HERE/?hear=a&say=bMORE"
             'host = "pit.lisboa.example"\ninsecure = true',
             ["[mqtt]: the broker is on another computer: passwords and what is said"],
         ),
-        ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', []),
-        ('host = "10.0.0.5"\nca_file = "{there}"', ["[mqtt]: by TLS at port 1883"]),
+        ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', ["[mqtt]: passwords alone prove the users"]),
+        (MUTUAL.replace("PORT", "8883"), []),
+        (MUTUAL.replace("PORT", "1883"), ["[mqtt]: by TLS at port 1883"]),
         ('port = 8883\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),
         ('host = "localhost"', []),
         ('host = "::1"', []),
@@ -643,7 +647,10 @@ url = "mqtt://HERE/?hear=a&say=bMORE"
             ["cus-1/camera: the broker is on another computer", "cus-1/camera, password_file: /n is not there"],
         ),
         (SPEAKS.replace("HERE", "127.0.0.1").replace("MORE", ""), []),
-        (SPEAKS.replace("HERE", "10.0.0.2:8883").replace("MORE", "&ca_file={there}"), []),
+        (
+            SPEAKS.replace("HERE", "10.0.0.2:8883").replace("MORE", "&ca_file={there}"),
+            ["cus-1/camera: passwords alone prove the users"],
+        ),
     ],
 )
 def test_files_missing_on_this_computer_are_noted(tmp_path: Path, mqtt: str, notes: list[str]) -> None:

@@ -37,6 +37,7 @@ INLINE = re.compile(r"`(feltd [^`]+)`")
 OPERATORS = re.compile(r"[|;&]+")
 
 PARSED_ONLY = {
+    "feltd journal witness -c feltd.toml": "test_witness.py runs it until a checkpoint has arrived",
     "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
     "make test": "it is what runs this",
     "make install": "it installs packages",
@@ -137,6 +138,7 @@ def test_a_command_of_a_page_is_one_of_the_program(line: str, tmp_path: Path, mo
     monkeypatch.chdir(tmp_path)
     for name in ("rou-3.ndjson", "x.capture", "journal.db", "key.pem.pub"):
         (tmp_path / name).touch()
+    (tmp_path / "witness").mkdir()
     asks = pytest.raises(click.exceptions.Exit) if "--help" in line else contextlib.nullcontext()
     with asks, parsed(shlex.split(line.replace("$seed", "7"))[1:]):
         pass
@@ -327,6 +329,8 @@ def _with_its_journals(floor: Floor) -> None:
     assert "art." in floor.type("feltd journal recall -c feltd.toml rou-3 --rounds 3")
     assert floor.round in floor.type("feltd journal recall -c feltd.toml rou-3 --round rou-3:2026-11-20:17")
     floor.type("feltd journal verify --public key.pem.pub journal.db")
+    (floor.folder / "witness").mkdir()
+    floor.type("feltd journal verify -c feltd.toml --witness witness")
     floor.type("feltd journal verify --public key.pem.pub rou-3.ndjson")
     again = "feltd resolve --ruleset macau.roulette --option betting=no_more_bets --table rou-3 rou-3.ndjson"
     assert floor.round in floor.type(again)
@@ -362,7 +366,26 @@ def _alone(floor: Floor) -> None:
         "feltd figures macau.roulette",
     ):
         assert floor.type(line)
+    _with_certificates(floor)
     floor.type("feltd mac-key /etc/feltd/mac/$name.key")
     floor.type("feltd mac-key edge-7.key")
     for line in LONG if NIGHTLY else ():
         assert floor.type(line, *(SMALL_BENCH if line == "feltd bench" else ()))
+
+
+def _with_certificates(floor: Floor) -> None:
+    folder = ("--folder", str(floor.folder / "pki"))
+    floor.type("feltd pki init --site lisboa", *folder)
+    for words in ("broker --host 10.0.7.2 --host broker.lisboa.example", "edge-8", "rules", "edge-8-bridge"):
+        floor.type(f"feltd pki issue {words}", *folder)
+    assert "edge-8-bridge" in floor.type("feltd pki list", *folder)
+    for name in ("edge-7", "edge-8"):
+        text = CONFIG.format(folder=f"/var/lib/feltd/{name}", port=1883, shaker=5001).replace("edge-1", name)
+        text = text.replace("[rules]", '[rules]\nusername = "rules"')
+        text = text.replace("[journal]", f'username = "{name}"\n[journal]', 1)
+        (floor.folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    assert "user edge-8\n" in floor.type("feltd acl edge-7.toml edge-8.toml")
+    assert "user edge-8-bridge\n" in floor.type("feltd acl --bridged edge-7.toml edge-8.toml")
+    site = ("-c", "feltd.toml")
+    assert "require_certificate true" in floor.type("feltd broker", *site)
+    assert "connection edge-1-bridge" in floor.type("feltd broker --bridge-to broker.lisboa.example", *site)

@@ -75,6 +75,26 @@ def test_a_decision_gives_context_decision_and_consequences(path: Path) -> None:
     assert headings == ["Context", "Decision", "Consequences"]
 
 
+def test_the_site_names_every_page_of_the_index() -> None:
+    """mkdocs.yml has the pages of docs/README.md in its navigation."""
+    named = set(re.findall(r"(?m): ([\w/-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert {target for target in links(ROOT / "docs/README.md") if target.endswith(".md")} <= named
+    assert all((ROOT / "docs" / page).is_file() for page in named)
+
+
+def test_every_test_that_a_page_names_exists() -> None:
+    """Pages say which test shows a claim."""
+    pages = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/explanation").glob("*.md"))
+    named = set(re.findall(r"`(test_\w+)`", pages))
+    written = {
+        one
+        for path in (ROOT / "tests").rglob("test_*.py")
+        for one in re.findall(r"^(?:async )?def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert len(named) > 30
+    assert named - written == set()
+
+
 def toml_blocks(page: Path) -> list[str]:
     return re.findall(r"(?ms)^```toml\n(.*?)^```", page.read_text(encoding="utf-8"))
 

@@ -1,0 +1,243 @@
+"""A small certificate authority for a site that has none: one folder with its key, certificates and revocation list.
+
+`issued.json` lists every certificate. Keys are ECDSA P-256, certificates X.509 v3 (RFC 5280). The common name of a
+client is its user on the broker, which mosquitto takes as the user name (`use_identity_as_username`).
+"""
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import msgspec
+from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.topics import is_id
+
+__all__ = ["Authority", "BadAuthority", "Issued"]
+
+Kind: TypeAlias = Literal["client", "server"]
+CA_DAYS = 3650
+DAYS = 825
+"""The validity of a certificate. Some TLS libraries refuse server certificates that are valid for longer."""
+BACKDATE = timedelta(hours=1)
+"""A certificate is valid this long before it was made: clocks of a site differ."""
+_Key: TypeAlias = ec.EllipticCurvePrivateKey
+
+
+class BadAuthority(Exception):
+    """The authority cannot do it. The message names the file and the remedy."""
+
+
+class Issued(Struct, frozen=True, omit_defaults=True):
+    """A certificate that was made. `hosts`: the addresses of a server. `serial` in hexadecimal digits."""
+
+    name: str
+    kind: Kind
+    serial: str
+    begins: datetime
+    ends: datetime
+    hosts: tuple[str, ...] = ()
+    revoked: datetime | None = None
+
+
+class Authority:
+    """The authority in `folder`."""
+
+    def __init__(self, folder: Path, now: datetime | None = None) -> None:
+        """Open it. Raises BadAuthority."""
+        self.folder = folder
+        self._now = now or datetime.now(UTC)
+        try:
+            self._certificate = x509.load_pem_x509_certificate(_read(folder / "ca.crt"))
+            key = serialization.load_pem_private_key(_read(folder / "ca.key"), None)
+            self._issued = msgspec.json.decode(_read(folder / "issued.json"), type=tuple[Issued, ...])
+        except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+            raise BadAuthority(f"{folder}: the authority cannot be read: {error}; restore it from a copy") from error
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise BadAuthority(f"{folder / 'ca.key'}: not a key of `feltd pki init`")
+        if key.public_key() != self._certificate.public_key():
+            raise BadAuthority(f"{folder}: ca.key does not belong to ca.crt; restore both from a copy")
+        self._key = key
+
+    @classmethod
+    def create(cls, folder: Path, site: str, now: datetime | None = None) -> "Authority":
+        """Make one. Raises BadAuthority; nothing is overwritten."""
+        at = now or datetime.now(UTC)
+        if (folder / "ca.key").exists():
+            raise BadAuthority(f"{folder}: an authority is there already; certificates of a second one would differ")
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise BadAuthority(f"{folder}: {error.strerror}; name a folder that this user may write") from error
+        key = ec.generate_private_key(ec.SECP256R1())
+        name = _name(f"feltd {site} authority")
+        made = _builder(name, name, key, at, at + timedelta(days=CA_DAYS), x509.random_serial_number())
+        made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        made = made.add_extension(_usage(authority=True), critical=True)
+        made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        _write(folder / "ca.key", _pem_of(key), 0o600)
+        _write(folder / "ca.crt", made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
+        _write(folder / "issued.json", b"[]", 0o644)
+        authority = cls(folder, at)
+        authority._write_revoked()
+        return authority
+
+    @property
+    def ends(self) -> datetime:
+        """When the authority's own certificate ends."""
+        return self._certificate.not_valid_after_utc
+
+    def issued(self) -> tuple[Issued, ...]:
+        """Every certificate, the oldest first."""
+        return self._issued
+
+    def issue(self, name: str, hosts: Sequence[str] = (), days: int = DAYS) -> Issued:
+        """Make a certificate and its key: of a server where it has `hosts`, else of a client. Raises BadAuthority."""
+        if not is_id(name):
+            raise BadAuthority(f"{name!r}: a name is small letters, digits and hyphens, for example edge-7")
+        if name == "ca":
+            raise BadAuthority("'ca' is the name of the authority's own files; give another")
+        if self._valid(name) is not None:
+            raise BadAuthority(f"{name} has a valid certificate; `feltd pki renew {name}` replaces it")
+        return self._make(name, tuple(hosts), days)
+
+    def renew(self, name: str, days: int = DAYS) -> Issued:
+        """A new certificate and key under the same name; the one before stays valid. Raises BadAuthority."""
+        before = [one for one in self._issued if one.name == name]
+        if not before:
+            raise BadAuthority(f"{self.folder}: no certificate was made for {name!r}; `feltd pki issue` makes one")
+        return self._make(name, before[-1].hosts, days)
+
+    def revoke(self, name: str) -> tuple[Issued, ...]:
+        """Every valid certificate of this name is refused from now on. Raises BadAuthority."""
+        gone = tuple(one for one in self._issued if one.name == name and self._counts(one))
+        if not gone:
+            raise BadAuthority(f"{self.folder}: {name!r} has no valid certificate; `feltd pki list` shows all")
+        self._save(tuple(replace(one, revoked=self._now) if one in gone else one for one in self._issued))
+        self._write_revoked()
+        return gone
+
+    def _counts(self, one: Issued) -> bool:
+        return one.revoked is None and one.ends > self._now
+
+    def _valid(self, name: str) -> Issued | None:
+        return next((one for one in self._issued if one.name == name and self._counts(one)), None)
+
+    def _make(self, name: str, hosts: tuple[str, ...], days: int) -> Issued:
+        ends = min(self._now + timedelta(days=days), self.ends)
+        if ends <= self._now:
+            raise BadAuthority(f"{self.folder}: the authority itself ended on {self.ends:%Y-%m-%d}; make a new one")
+        key = ec.generate_private_key(ec.SECP256R1())
+        serial = x509.random_serial_number()
+        made = _builder(_name(name), self._certificate.subject, key, self._now, ends, serial)
+        made = made.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        made = made.add_extension(_usage(authority=False), critical=True)
+        purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
+        made = made.add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+        signer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key())
+        made = made.add_extension(signer, critical=False)
+        if hosts:
+            made = made.add_extension(x509.SubjectAlternativeName([_address(one) for one in hosts]), critical=False)
+        certificate = made.sign(self._key, hashes.SHA256())
+        kind: Kind = "server" if hosts else "client"
+        begins = certificate.not_valid_before_utc
+        issued = Issued(name, kind, f"{serial:x}", begins, certificate.not_valid_after_utc, hosts)
+        # Written down first: a certificate that exists can always be revoked.
+        self._save((*self._issued, issued))
+        _write(self.folder / f"{name}.key", _pem_of(key), 0o600)
+        _write(self.folder / f"{name}.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
+        return issued
+
+    def _save(self, issued: tuple[Issued, ...]) -> None:
+        _write(self.folder / "issued.json", msgspec.json.format(msgspec.json.encode(issued)), 0o644)
+        self._issued = issued
+
+    def _write_revoked(self) -> None:
+        """The revocation list, valid as long as the authority: with a list that ended a broker refuses everybody."""
+        made = x509.CertificateRevocationListBuilder(self._certificate.subject, self._now - BACKDATE, self.ends)
+        for one in self._issued:
+            if one.revoked is not None:
+                entry = x509.RevokedCertificateBuilder(int(one.serial, 16), one.revoked).build()
+                made = made.add_revoked_certificate(entry)
+        raw = made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        _write(self.folder / "ca.crl", raw, 0o644)
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _address(host: str) -> x509.GeneralName:
+    """Raises BadAuthority."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        pass
+    try:
+        return x509.DNSName(host)
+    except ValueError as error:
+        raise BadAuthority(f"{host!r} is no address and no name of a computer, for example broker.lan") from error
+
+
+def _builder(
+    name: x509.Name, issuer: x509.Name, key: _Key, at: datetime, ends: datetime, serial: int
+) -> x509.CertificateBuilder:
+    made = x509.CertificateBuilder(issuer, name, key.public_key(), serial)
+    return made.not_valid_before(at - BACKDATE).not_valid_after(ends)
+
+
+def _usage(*, authority: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not authority,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=authority,
+        crl_sign=authority,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pem_of(key: _Key) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise BadAuthority(f"{path} is not there; `feltd pki init` makes an authority") from error
+    except OSError as error:
+        raise BadAuthority(f"{path}: {error.strerror}; only the user who made the authority may read it") from error
+
+
+def _write(path: Path, raw: bytes, mode: int) -> None:
+    """Replace the file at once: after a power cut it is the old one or the new one. Raises BadAuthority."""
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        beside.unlink(missing_ok=True)
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(raw)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise BadAuthority(f"{path}: {error.strerror}; nothing was changed") from error

@@ -1,0 +1,97 @@
+"""`feltd broker`: mosquitto's configuration for the broker of a site, or for the bridge to it from another computer.
+
+The topics of a bridge are those of the computer's own tables: events, states and results go out, orders and requests
+for a replay come in. No topic goes both ways, so no message can circle. The user of a bridge is `<edge>-bridge`; the
+access list of the site's broker grants it the same topics (`feltd acl --bridged`).
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from daemon.config.model import Config
+from daemon.read_model import SHOWN
+from protocols.contract.jackpots import jackpot_topic
+from protocols.contract.topics import ROOT, device_topic, edge_topic, table_topic
+
+__all__ = ["TLS_PORT", "bridge", "bridge_in", "bridge_out", "bridge_user", "listener"]
+
+TLS_PORT = 8883
+_DEVICE_OUT = ("availability", "meta", "state", "trace", "cmd/+/result")
+_TABLE_OUT = ("alert/+", "cmd/replay/result", "round/state", "round/result", "round/event/+", "round/cmd/replay/result")
+_TABLE_IN = ("cmd/replay", "round/cmd/replay", "device/+/cmd/+")
+
+
+def bridge_user(config: Config) -> str:
+    """The user of this computer's bridge on the site's broker, the common name of its certificate."""
+    return f"{config.edge.name}-bridge"
+
+
+def _names(config: Config) -> list[str]:
+    """The processes of this computer that tell their state."""
+    names = [config.edge.name]
+    names += [config.rules.name] if any(table.ruleset for table in config.table) else []
+    return names + ([config.jackpots.name] if config.jackpot else [])
+
+
+def bridge_out(config: Config, tables: Sequence[str], *, cards: bool) -> list[str]:
+    """The topics that leave this computer. Without `cards` no event that may name a card or a wager does."""
+    site = config.site.name
+    events = ["event/+"] if cards else [f"event/{kind}" for kind in sorted(SHOWN)]
+    topics = [edge_topic(site, name, "+") for name in _names(config)]
+    for table in tables:
+        topics += [device_topic(site, table, "+", leaf) for leaf in (*_DEVICE_OUT, *events)]
+        topics += [table_topic(site, table, leaf) for leaf in _TABLE_OUT]
+    leaves = ("level", "event/+", "cmd/+/result", "cmd/replay/result")
+    return topics + [jackpot_topic(site, pool.name, leaf) for pool in config.jackpot for leaf in leaves]
+
+
+def bridge_in(config: Config, tables: Sequence[str]) -> list[str]:
+    """The topics that come to this computer. A pool's level comes from the computer that keeps its books."""
+    site = config.site.name
+    topics = [table_topic(site, table, leaf) for table in tables for leaf in _TABLE_IN]
+    topics += [jackpot_topic(site, pool.name, "cmd/+") for pool in config.jackpot]
+    return topics if config.jackpot else [*topics, jackpot_topic(site, "+", "level")]
+
+
+def listener(listen: str, port: int, certificates: Path) -> str:
+    """A listener at the address `listen` ("": every one) for clients with a certificate, whose name is the user."""
+    place = f"listener {port} {listen}".rstrip()
+    return f"""\
+# Where other computers of the site reach this broker. `feltd broker` makes it; goes to /etc/mosquitto/conf.d/.
+# The certificates come from `feltd pki`; key and folder belong to the user mosquitto, mode 600 and 700.
+{place}
+cafile {certificates / "ca.crt"}
+crlfile {certificates / "ca.crl"}
+certfile {certificates / "broker.crt"}
+keyfile {certificates / "broker.key"}
+tls_version tlsv1.2
+# Without a certificate of ours nobody is let in; with one its common name is the user: no password is asked.
+require_certificate true
+use_identity_as_username true
+"""
+
+
+def bridge(config: Config, host: str, port: int, certificates: Path, *, cards: bool) -> str:
+    """The bridge from this computer's broker to the site's at `host`."""
+    user = bridge_user(config)
+    lines = [
+        "# The bridge to the broker of the site. `feltd broker` makes it; goes to /etc/mosquitto/conf.d/.",
+        "# What waits while the other broker is away is kept; what that loses is asked for again from the journals.",
+        f"connection {user}",
+        f"address {host}:{port}",
+        f"remote_clientid {user}",
+        "bridge_protocol_version mqttv311",
+        "cleansession false",
+        "notifications false",
+        "start_type automatic",
+        "restart_timeout 1 30",
+        "keepalive_interval 15",
+        "bridge_attempt_unsubscribe false",
+        f"bridge_cafile {certificates / 'ca.crt'}",
+        f"bridge_certfile {certificates / f'{user}.crt'}",
+        f"bridge_keyfile {certificates / f'{user}.key'}",
+    ]
+    prefix = f"{ROOT}/{config.site.name}/"
+    for topics, way in ((bridge_out(config, ["+"], cards=cards), "out"), (bridge_in(config, ["+"]), "in")):
+        lines += [f"topic {topic.removeprefix(prefix)} {way} 1 {prefix} {prefix}" for topic in topics]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,29 @@
+# Shared by debian/try and debian/try-systemd: a bare Debian 12 with the package and what it depends on, in $root.
+#
+# The root is made by mmdebstrap from the sources that apt is configured with. What follows runs in a network of its own,
+# without a way out: so the installation needs no internet, and no port of this computer is used.
+
+skip() { echo "$0: skipped: $1"; exit 0; }
+step() { # name command…
+  local start=$EPOCHREALTIME name=$1; shift
+  "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; echo "FAILED: $name"; exit 1; }
+  awk -v a="$start" -v b="$EPOCHREALTIME" -v name="$name" 'BEGIN { printf "%7.1f s  %s\n", b - a, name }'
+}
+expect() { local what=$1; shift; "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAILED: $what"; exit 1; }; }
+within() { DEBIAN_FRONTEND=noninteractive chroot "$root" /usr/bin/env -u FELTD_INSIDE PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
+until_true() { # seconds command…
+  local end=$((SECONDS + $1)); shift
+  until "$@"; do [ $SECONDS -lt $end ] || { tail -n 20 "$work"/*.log; return 1; }; sleep 0.2; done
+}
+
+bare_root() { # packages besides, joined by commas
+  [ "$(id -u)" = 0 ] || skip "only root can make a Debian root"
+  for tool in mmdebstrap unshare ip chroot; do command -v $tool >/dev/null || skip "no $tool on this computer"; done
+  unshare --net --mount --pid --fork true 2>/dev/null || skip "this computer allows no namespaces"
+  mapfile -t sources < <(grep -lsE '(^|[[:space:]])bookworm([[:space:]]|$)' /etc/apt/sources.list /etc/apt/sources.list.d/*)
+  [ ${#sources[@]} -gt 0 ] || skip "apt is configured with no source of bookworm"
+  step "a bare Debian 12 (download)" mmdebstrap --variant=apt ${1:+--include=$1} bookworm "$root" "${sources[@]}"
+  cp "$package" "$root/feltd.deb"
+  step "the packages it depends on (download)" within apt-get update
+  step "(the same)" within apt-get install -y --no-install-recommends --download-only ./feltd.deb
+}
