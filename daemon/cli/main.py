@@ -103,6 +103,7 @@ for _command in (
     jackpot.jackpot,
     operations.init,
     operations.doctor,
+    operations.backup,
     reference.devices,
     reference.detect,
     reference.rulesets,

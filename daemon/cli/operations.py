@@ -38,6 +38,49 @@ def doctor(config_path: Path, as_json: bool) -> None:
 
 @click.command()
 @CONFIG
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+def backup(config_path: Path, folder: Path) -> None:
+    """Copy the configuration, all journals and the console's store to FOLDER, and verify the copies. Run it as root.
+
+    Everything may be in use. A second run copies only what changed. Keys and passwords are not copied.
+    """
+    from daemon.config.check import has_console
+    from daemon.journal.backup import BadBackup, back_up_file, back_up_journal
+    from daemon.journal.findings import report_text
+    from daemon.journal.verify import verify
+
+    config = load_config(config_path)
+    parts: dict[str, Any] = {"edge": config.edge, "rules": config.rules}
+    if has_console(config_path):
+        parts["console"] = config.console
+    if config.jackpot:
+        parts["jackpots"] = config.jackpots
+    good = True
+    try:
+        for name, part in parts.items():
+            journal, to = Path(part.journal), folder / name
+            if not journal.exists():
+                click.echo(f"{journal}: is not there yet", err=True)
+                continue
+            back_up_journal(journal, to)
+            report = verify(to / journal.name)
+            click.echo(report_text(str(to / journal.name), report))
+            good = good and report.good
+        store = Path(config.console.store)
+        if "console" in parts and store.exists():
+            back_up_file(store, folder / "console")
+            click.echo(f"{folder / 'console' / store.name}: users, sessions, incidents and statistics")
+        shutil.copyfile(config_path, folder / config_path.name)
+    except BadBackup as error:
+        raise BadInputError(str(error)) from error
+    except OSError as error:
+        raise BadInputError(f"{error.filename}: {error.strerror}") from error
+    if not good:
+        raise click.exceptions.Exit(1)
+
+
+@click.command()
+@CONFIG
 @click.option("--site", help="name of the casino; with it nothing is asked")
 @click.option("--edge", help="name of this computer  [default: its host name]")
 @click.option("--table", "tables", multiple=True, metavar="TABLE=RULESET", help="a table and its game; may be repeated")

@@ -55,6 +55,7 @@ LONG = (
 )
 # Of a wire or a round that exists here, and in small form.
 SMALL = {
+    "/srv/backup/edge-7": "{folder}/backup",
     "acl feltd.toml": f"acl {ROOT}/systemd/feltd.toml",
     "/etc/feltd/$part-key.pem": "{folder}/journal-key.pem",
     "/etc/feltd/mac/$name.key": "{folder}/name.key",
@@ -315,6 +316,7 @@ def _with_the_edge_running(floor: Floor) -> None:
     assert "done" in said
     assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusal="ok ")
     floor.type("feltd forget -c feltd.toml edge-7")
+    floor.type("feltd forget edge-7", "-c", "feltd.toml")
     floor.type("feltd journal verify -c feltd.toml")
     floor.type("feltd journal verify -c /etc/feltd/feltd.toml")
 
@@ -334,6 +336,8 @@ def _with_its_journals(floor: Floor) -> None:
     floor.type("feltd journal verify --public key.pem.pub rou-3.ndjson")
     again = "feltd resolve --ruleset macau.roulette --option betting=no_more_bets --table rou-3 rou-3.ndjson"
     assert floor.round in floor.type(again)
+    assert "good: journal" in floor.type("feltd backup /srv/backup/edge-7", "-c", "feltd.toml")
+    floor.type("feltd bundle", "-c", "feltd.toml")
     floor.type("feltd bundle -c feltd.toml")
     assert list(floor.folder.glob("feltd-lisboa-*.zip"))
     (floor.folder / "edge.db-signed").unlink()  # as where a copy was put back without it

@@ -1,0 +1,152 @@
+"""The examples for integrators follow the verdicts of a real broker: once, in order, over gaps and restarts."""
+
+import asyncio
+import contextlib
+import json
+import os
+import shutil
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from helpers import IDLE_S, script
+
+from daemon.broker.connection import connect
+from daemon.broker.session import Session
+from daemon.config.model import Mqtt
+from protocols.contract.documents import ReplayRequest
+from protocols.contract.events import BallLanded, BallLaunched, BallSettling, Event, SpinStarted
+from protocols.contract.topics import Wire, encode_wire
+from rules import RULESETS
+from rules.engine.ruleset import Verdict, options_from
+from simulators.lab.broker import Broker, find_mosquitto
+
+EXAMPLES = Path(__file__).parents[2] / "docs/examples"
+ROUNDS = 6
+NODE = {**os.environ, "NODE_PATH": os.environ.get("NODE_PATH", "/usr/share/nodejs")}
+pytestmark = pytest.mark.system
+
+
+def verdicts() -> list[tuple[str, bytes]]:
+    """Each verdict of some spins as it stands on the broker."""
+    ruleset = RULESETS["macau.roulette"](options_from(RULESETS["macau.roulette"], {"betting": "no_more_bets"}))
+    events: list[Event] = []
+    for number in range(1, ROUNDS + 1):
+        turn = BallLaunched("clockwise", "anticlockwise")
+        events += [SpinStarted(number), turn, BallSettling(), BallLanded(str(number))]
+    state = ruleset.start("rou-3")
+    said: list[tuple[str, bytes]] = []
+    source = "felt/1/lisboa/table/rou-3/round"
+    for seen in script(events, "rou-3"):
+        new: Sequence[Verdict]
+        state, new = ruleset.apply(state, seen)
+        for verdict in new:
+            kind = str(type(verdict).__struct_config__.tag)
+            seq = len(said) + 1
+            data = msgspec.Raw(msgspec.json.encode(verdict))
+            wire = Wire("1.0", f"{seen.id}/{seq}", source, kind, seen.time, seq, "", "j-1", False, data)
+            said.append((f"{source}/event/{kind}", encode_wire(wire)))
+    return said
+
+
+@pytest.fixture
+async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+    if find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    one = Broker(tmp_path)
+    await one.start()
+    yield one
+    await one.stop()
+
+
+async def answer(session: Session, said: Sequence[tuple[str, bytes]]) -> None:
+    """As the rules do: what is asked for is published again."""
+    while True:
+        for message in await session.messages():
+            first = msgspec.json.decode(message.payload, type=ReplayRequest).first
+            for topic, payload in said[first - 1 :]:
+                await session.publish(topic, payload)
+
+
+async def until(process: asyncio.subprocess.Process, last: str) -> list[str]:
+    """The rounds that it prints, up to this one."""
+    assert process.stdout is not None
+    rounds: list[str] = []
+    async with asyncio.timeout(IDLE_S):
+        while last not in rounds:
+            rounds.append(json.loads(await process.stdout.readline())["round"])
+    return rounds
+
+
+@contextlib.asynccontextmanager
+async def running(start: list[str], folder: Path) -> AsyncIterator[asyncio.subprocess.Process]:
+    process = await asyncio.create_subprocess_exec(*start, cwd=folder, stdout=asyncio.subprocess.PIPE, env=NODE)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        await process.communicate()
+
+
+def command(language: str) -> list[str]:
+    if language == "python":
+        return [sys.executable, str(EXAMPLES / "follow_results.py")]
+    node = shutil.which("node")
+    if node is None or not (Path(NODE["NODE_PATH"]) / "mqtt").exists():
+        pytest.skip("no Node.js with MQTT.js on this computer: apt-get install nodejs node-mqtt")
+    return [node, str(EXAMPLES / "follow_results.js")]
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+async def test_an_example_prints_each_round_once_over_gaps_and_restarts(
+    tmp_path: Path, broker: Broker, language: str
+) -> None:
+    said = verdicts()
+    rounds = [f"rou-3:2026-11-20:{number}" for number in range(1, ROUNDS + 1)]
+    start = [*command(language), "lisboa", "127.0.0.1", str(broker.port)]
+    async with connect(Mqtt(port=broker.port), "rules") as session, asyncio.TaskGroup() as group:
+        await session.subscribe("felt/1/lisboa/table/rou-3/round/cmd/replay")
+        half = len(said) // 2
+        published = said[:half]
+        server = group.create_task(answer(session, published))
+        async with running(start, tmp_path) as process, asyncio.TaskGroup() as inner:
+            first = inner.create_task(until(process, rounds[2]))
+            while not first.done():  # until it listens: from then on it has the first one or asks for it
+                for topic, payload in [said[0], said[0], *published[3:], said[2]]:
+                    await session.publish(topic, payload)
+                await asyncio.wait([first], timeout=0.5)
+        assert first.result() == rounds[:3]
+        published += said[half:]
+        async with running(start, tmp_path) as process:
+            rest = await until(process, rounds[-1])
+        # One that was killed between a line and its offset prints the rounds of that moment again.
+        assert rest == rounds[len(rounds) - len(rest) :]
+        server.cancel()
+
+
+async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_for_gaps(tmp_path: Path) -> None:
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("no Node.js on this computer")
+    flow = json.loads(await asyncio.to_thread((EXAMPLES / "node-red-flow.json").read_text))
+    (function,) = (one["func"] for one in flow if one["type"] == "function")
+    said = [(topic, json.loads(payload)) for topic, payload in verdicts()]
+    sent = [said[0], said[0], *said[2:], *said[1:]]
+    program = (
+        "const kept = {}; const context = {get: (k) => kept[k], set: (k, v) => { kept[k] = v; }};\n"
+        f"const step = (msg) => {{ {function} }};\n"
+        f"const sent = {json.dumps([{'topic': topic, 'payload': payload} for topic, payload in sent])};\n"
+        "const out = sent.map(step);\n"
+        "console.log(JSON.stringify({rounds: out.flatMap((o) => o[0]).map((m) => m.payload.round),"
+        " asked: out.flatMap((o) => o[1]).map((m) => m.payload.from), again: step({again: true})}));"
+    )
+    process = await asyncio.create_subprocess_exec(node, "-e", program, stdout=asyncio.subprocess.PIPE)
+    output, _ = await process.communicate()
+    got = json.loads(output)
+    assert got["rounds"] == [f"rou-3:2026-11-20:{number}" for number in range(1, ROUNDS + 1)]
+    assert set(got["asked"]) == {2}
+    assert got["again"] == [[], []]
+    wires = {target for one in flow for outputs in one.get("wires", ()) for target in outputs}
+    assert wires <= {one["id"] for one in flow}
