@@ -23,6 +23,7 @@ __all__ = [
     "STATES",
     "StaleTopics",
     "alert_topic",
+    "clock_topic",
     "room_topic",
     "stale_of_edge",
     "stale_of_rules",
@@ -40,6 +41,11 @@ FORGED, CONFLICT = "events.forged", "events.conflict"
 def alert_topic(site: str, table: str, device: str, code: str) -> str:
     """The topic of the alert for a device's fault."""
     return table_topic(site, table, f"alert/{device}-{code.replace('.', '-')}")
+
+
+def clock_topic(site: str, table: str, name: str) -> str:
+    """The topic of the alert that the clock of an edge went back."""
+    return table_topic(site, table, f"alert/{name}-clock-back")
 
 
 def room_topic(site: str, table: str, name: str) -> str:
@@ -72,7 +78,7 @@ def stale_of_edge(
         device_topic(site, table, device, "availability"),
         device_topic(site, table, device, "state"),
         *(alert_topic(site, table, device, code) for code in codes),
-        *([] if table in tables else [room_topic(site, table, name)]),
+        *([] if table in tables else [room_topic(site, table, name), clock_topic(site, table, name)]),
         message.topic,
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, room_topic
+from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, clock_topic, room_topic
 from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
 from daemon.config.model import Config, Edge, Jackpots, Rules, broker_of, line_of
 from daemon.edge import home_assistant
@@ -215,7 +215,7 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
         write += [table_topic(site.name, table, leaf) for leaf in ("cmd/replay/result", "alert/+")]
         read += [table_topic(site.name, table, leaf) for leaf in ("round/state", "cmd/replay", "device/+/cmd/+")]
     for table in edge.others:  # another edge has its devices, or none
-        write.append(room_topic(site.name, table, name))
+        write += [room_topic(site.name, table, name), clock_topic(site.name, table, name)]
         read.append(table_topic(site.name, table, "round/state"))
     # what it left of devices that it no longer has
     read.append(table_topic(site.name, "+", "device/+/meta"))

@@ -26,9 +26,10 @@ from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
-from daemon.broker.stale_topics import METAS, StaleTopics, alert_topic, stale_of_edge
+from daemon.broker.stale_topics import METAS, StaleTopics, alert_topic, clock_topic, stale_of_edge
 from daemon.config.model import Config, Device, Table, broker_of
 from daemon.edge import home_assistant
+from daemon.edge.clock_watch import ClockWatch
 from daemon.edge.commands import KEY, CommandService, obeyed
 from daemon.edge.links.link import HostLink, open_link, utc_now
 from daemon.edge.ordering import SIMULTANEOUS_S, EventOrdering
@@ -67,6 +68,7 @@ from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wir
 __all__ = ["Edge"]
 
 HEALTH_EVERY = 30.0
+CLOCK_REMEDY = "check the computer's time service (timedatectl); results of this time need a look by a supervisor"
 ONLINE, OFFLINE = b"online", b"offline"
 
 
@@ -442,7 +444,7 @@ class Edge:
             broker = broker_of(self.config, self.config.edge)
             group.create_task(self.replay.listen(broker, identifier, self._connect))
             group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
-            group.create_task(self._watch_lag())
+            group.create_task(self._watch())
 
     def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:
         """Write entries to the journal and offer them to the outbox."""
@@ -600,12 +602,28 @@ class Edge:
             await asyncio.sleep(HEALTH_EVERY)
             self.retained.touch(edge_topic(self.site, self.name, "health"))
 
-    async def _watch_lag(self) -> None:
+    async def _watch(self) -> None:
+        """Every second: how late this loop is, and whether the clock went back."""
         loop = asyncio.get_running_loop()
+        clock = ClockWatch(self.journal.newest_time, loop.time())
+        was: datetime | None = None
+        self._show_clock(was)  # the alert of an earlier life ends
         while True:
+            if (back := clock.look(self.now(), loop.time())) != was:
+                was = back
+                self._show_clock(was)
             due = loop.time() + 1.0
             await asyncio.sleep(1.0)
             self._lag = max(loop.time() - due, 0.0)
+
+    def _show_clock(self, was: datetime | None) -> None:
+        value = b""
+        if was is not None:
+            text = f"the clock went back: it was {was:%Y-%m-%d %H:%M:%S} UTC already"
+            self.log.error("clock.back", text=text, remedy=CLOCK_REMEDY)
+            value = msgspec.json.encode(Alert(code="clock.back", text=text, remedy=CLOCK_REMEDY))
+        for table in self.config.table:
+            self.retained.put(clock_topic(self.site, table.name, self.name), value)
 
 
 def _resident() -> int:

@@ -410,6 +410,11 @@ class Journal:
         self._signer, self._sign_rows, self._noting = signer, rows, True
 
     @property
+    def newest_time(self) -> datetime:
+        """The time of the newest row; of an empty journal that of its beginning."""
+        return instant(self._newest) or EARLIEST
+
+    @property
     def unsigned(self) -> int:
         """The number of rows since the last checkpoint."""
         return self.head - self._signed

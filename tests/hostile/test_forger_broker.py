@@ -142,7 +142,7 @@ def test_each_edge_may_write_what_is_its_own(tmp_path: Path) -> None:
     leaves = {topic.removeprefix("felt/1/s/") for topic in written}
     place = "table/rou-1/device/d-1/"
     assert leaves == {
-        *(f"edge/edge-1/{leaf}" for leaf in ("availability", "info", "health", "alive")),
+        *(f"edge/edge-1/{leaf}" for leaf in ("availability", "info", "health", "alive", "head")),
         *(place + leaf for leaf in ("availability", "meta", "state", "event/ball.landed", "trace", "cmd/power/result")),
         "table/rou-1/cmd/replay/result",
         "table/rou-1/alert/d-1-x",

@@ -579,6 +579,7 @@ RIGHTS = {
     "edgeAvailability": ("edge", "edge rules console reader display"),
     "edgeHealth": ("edge", "rules console reader"),
     "edgeAlive": ("edge", "rules console reader"),
+    "edgeHead": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
     **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")),  # it has none
     **dict.fromkeys(("jackpotReplay", "jackpotReplayAnswer"), ("", "")),
@@ -613,6 +614,7 @@ FORGETS = (
         "deviceState",
         "edgeAlive",
         "edgeAvailability",
+        "edgeHead",
         "edgeHealth",
         "edgeInfo",
     ),
@@ -627,7 +629,7 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
         writers, readers = (frozenset(words.split()) for words in RIGHTS[name])
         if name in FORGETS:
             writers |= {FORGETTER}
-        if name in ("edgeAlive", "edgeAvailability", "edgeHealth", "edgeInfo", "deviceMeta", "roundState"):
+        if name in ("edgeAlive", "edgeAvailability", "edgeHead", "edgeHealth", "edgeInfo", "deviceMeta", "roundState"):
             readers |= {FORGETTER}
         types = [*channel["messages"]] if "{type}" in channel["address"] else [""]
         for type_ in [*types, NEWER] if name == "deviceEvent" else types:
@@ -642,7 +644,7 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
             readers_there = frozenset({"console", "reader", "display", FORGETTER}) & topics[topic][1]
             if name in ("edgeAvailability", "deviceMeta"):
                 readers_there |= {"edge"}
-            if name in ("edgeAlive", "edgeAvailability", "edgeHealth", "edgeInfo", "roundState"):
+            if name in ("edgeAlive", "edgeAvailability", "edgeHead", "edgeHealth", "edgeInfo", "roundState"):
                 readers_there |= {"rules"}
             topics[another] = (writers - {"edge", "rules"}, readers_there)
     for alert in ALERTS_OF_RULES:
