@@ -9,6 +9,9 @@ from protocols.contract.jackpots import BookEntry
 
 __all__ = ["RoundMoney", "add_entry"]
 
+MOVES = ("contributed", "returned", "carried", "won", "reversed")
+"""Entries that move money of a round; a win is confirmed and paid long after it."""
+
 
 class RoundMoney(Struct):
     """One round of a table, in minor units. `last`: the number of its last entry."""
@@ -26,7 +29,7 @@ class RoundMoney(Struct):
 
 def add_entry(rounds: OrderedDict[str, RoundMoney], kind: str, at: datetime, entry: BookEntry) -> None:
     """Count an entry to its round; the rounds stay in the order of their first entries."""
-    if not entry.round:
+    if not entry.round or kind not in MOVES:
         return
     one = rounds.get(entry.round)
     if one is None:

@@ -12,8 +12,9 @@ import httpx
 import msgspec
 import pytest
 from console_floor import Console, opened
-from console_pools import PoolHouse, pair, pool_house
+from console_pools import CONFIG, PoolHouse, pair, pool_house
 
+from daemon.config.model import parse
 from daemon.console.auth.users import BadUser, By, Hashed
 from daemon.console.live import Viewer
 from daemon.console.pages import jackpots as pages
@@ -21,8 +22,9 @@ from daemon.console.site import pools as pools_module
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units, money
 from daemon.jackpots import ledger, process, signs
+from daemon.jackpots.report import pool_json, read_pools
 from protocols.contract.events import DisplayShown
-from protocols.contract.jackpots import ENTRIES, BookEntry, jackpot_topic
+from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
 from protocols.contract.topics import Wire, encode_wire
 
 BETS = ((1, 500), (3, 500))
@@ -167,6 +169,35 @@ async def test_pools_are_for_roles_that_see_all_tables(console: Console, house: 
         assert (await ana.get("/jackpots/none")).status_code == 404
         with pytest.raises(BadUser):
             console.house.access.users.set_role(By("root", "system"), "ana", "supervisor", ("bac-12",))
+
+
+async def test_the_page_and_the_command_line_say_the_same(console: Console, house: PoolHouse) -> None:
+    for n in range(2, 40):
+        house.round("bac-12", f"bac-12:{n}", BETS, pair(1, 3) if n % 3 == 0 else None)
+    house.tell()
+    async with person(console, "ana") as ana:
+        await press(ana, "adjust", account="hidden", amount="5", reason="x")
+    jackpots = [one for one in parse(CONFIG).jackpot if one.name == "red"]
+    [pool] = read_pools(house.journal.path, jackpots, 200, all_checked=True, rounds=100)
+    told = msgspec.json.decode(msgspec.json.encode(pool_json(pool, wins=True)))
+    view = said_of(house)
+    assert view.level is not None
+    assert view.books is not None
+    shown = {
+        "amount": view.level.amount,
+        "balances": {name: str(value) for name, value in view.balances.items()},
+        "unit": view.unit,
+        "entries": view.newest,
+        "terms": view.books.terms,
+        "proposals": view.level.proposals,
+        "rounds": list(reversed(view.rounds.values())),
+        "tables": view.tables,
+        "signs": list(view.signs),
+    }
+    assert msgspec.json.decode(msgspec.json.encode(shown)) == {key: told[key] for key in shown}
+    assert msgspec.convert(told["wins"], tuple[PoolWin, ...]) == view.books.wins[-25:]
+    numbers = [one["seq"] for one in told["last"]]
+    assert numbers == [line.seq for line in reversed(view.lines)][: len(numbers)]
 
 
 # ---- orders of two people
