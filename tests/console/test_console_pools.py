@@ -50,11 +50,13 @@ def won(house: PoolHouse, *seats: int) -> str:
     return "bac-12:1/1"
 
 
-def person(console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test") -> httpx.AsyncClient:
+def person(
+    console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test", by: str = "root"
+) -> httpx.AsyncClient:
     """The browser of a supervisor of that name."""
     users = console.house.access.users
     if name not in {one.name for one in users.all()}:
-        users.add(By("root", "system"), name, "supervisor", (), Hashed(2, 8, 1, b"s", b"h"))
+        users.add(By(by, "supervisor"), name, "supervisor", (), Hashed(2, 8, 1, b"s", b"h"))
     secret = users.begin(name, "10.0.0.7", "test")
     browser = console.browser(secret=secret, origin=origin)
     browser.headers["accept-language"] = lang
@@ -258,6 +260,28 @@ TERMS = {
     "pays-1": "larger_of_fixed_and_share",
     "share-1": "1/4",
 }
+
+
+async def test_one_person_is_not_two_by_an_account_whose_password_the_other_set(
+    console: Console, house: PoolHouse
+) -> None:
+    won(house, 1, 3)
+    users, hashed = console.house.access.users, Hashed(2, 8, 1, b"s", b"h")
+    async with person(console, "ana") as ana, person(console, "rui", by="ana") as rui:
+        await press(rui, "confirm")  # ana, perhaps, under the name of rui
+        sent = len(house.orders)
+        assert "set the password of rui" in await press(ana, "pay")
+        await press(ana, "adjust", account="hidden", amount="5", reason="x")
+        assert "set the password of rui" in await press(rui, "approve")
+        assert len(house.orders) == sent + 1
+        users.set_password(By("rui", "supervisor"), "rui", hashed)
+    async with person(console, "rui") as rui, person(console, "ana") as ana:
+        assert outcome(await press(rui, "approve")) == ("done", "")
+        users.set_password(By("rui", "supervisor"), "ana", hashed)
+    async with person(console, "ana") as ana:
+        assert "set the password of ana" in await press(ana, "pay")
+    async with person(console, "sue") as sue:
+        assert outcome(await press(sue, "pay")) == ("done", "")
 
 
 async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_entry(

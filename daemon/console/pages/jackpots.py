@@ -25,6 +25,7 @@ from daemon.console.auth.access import User
 from daemon.console.auth.users import may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
+from daemon.console.site.actions import read_actions
 from daemon.console.site.pools import OPEN, BookLine, Pools, PoolView
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units
@@ -63,6 +64,8 @@ CLOSED_WINS = 25
 BLANK_PRIZES = 3
 MOST_PRIZES = 40
 LONGEST_REASON = 200
+MOST_ACTIONS = 10_000
+"""The last changes of users among which a password is looked for."""
 ACCOUNTS: tuple[str, ...] = get_args(Account)
 CHANGES = ("adjust", "reset", "set-terms", "reject", "price")
 Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
@@ -537,11 +540,42 @@ class _Pages:
             if "field" in values:
                 values["field"] = words.say(lang, f"jackpots.term_{values['field']}")
             return self._page(request, view, words.say(lang, error.key, **values), {**given, "form": name})
+        if known := await self._known_password(user, _first_person(view, order)):
+            text = words.say(self.context.lang(request), "jackpots.known_password", name=known)
+            return self._page(request, view, text)
         id_ = order_id(drawn, user, view.name, order)
         detail = {"id": id_, **msgspec.to_builtins(order), **_before(view, order)}
         self.context.actions.note(user.name, user.role, f"jackpot.{name}", f"jackpot:{view.name}", detail)
         await self.orders.send(view.name, order, id_)
         return RedirectResponse(f"/jackpots/{view.name}?order={id_}", 303)
+
+    async def _known_password(self, user: User, other: str) -> str:
+        """Whose password the other of two people set last: one person may be both. "" where it is neither's.
+
+        Raises BadJournal.
+        """
+        if not other or other == user.name:  # the books refuse that
+            return ""
+        self.context.actions.collect()
+        path = self.context.actions.journal.path
+        found = await asyncio.to_thread(read_actions, path, MOST_ACTIONS, action="user")
+        set_by: dict[str, str] = {}
+        for one in found:  # the newest first
+            if one.action in ("user.add", "user.password"):
+                set_by.setdefault(one.target.removeprefix("user:"), one.user)
+        pairs = ((user.name, other) if user.kind == "local" else ("", other), (other, user.name))
+        return next((whose for whose, by in pairs if set_by.get(whose) == by), "")
+
+
+def _first_person(view: PoolView, order: Order) -> str:
+    """Who confirmed or proposed what this order would complete; "" for other orders."""
+    match order:
+        case Pay(win=name):
+            return next((one.confirmed_by for one in view.open_wins if one.id == name), "")
+        case Approve(proposal=name) if view.level is not None:
+            return next((one.person for one in view.level.proposals if one.id == name), "")
+        case _:
+            return ""
 
 
 def _before(view: PoolView, order: Order) -> dict[str, Any]:
