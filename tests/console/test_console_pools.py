@@ -590,6 +590,14 @@ async def test_books_that_do_not_balance_are_an_alert(
         assert words.told(lang, "jackpot.books", said_of(house).fault) != said_of(house).fault
 
 
+def test_the_alert_of_a_pool_that_is_removed_ends(console: Console, house: PoolHouse) -> None:
+    won(house, 1)
+    forged(house, number=99)
+    assert "jackpot.unbalanced" in codes(console)
+    console.say(jackpot_topic("lisboa", "red", "level"), b"")
+    assert "jackpot.unbalanced" not in codes(console)
+
+
 def test_a_level_that_the_books_do_not_have_is_an_alert(console: Console, house: PoolHouse) -> None:
     won(house, 1)
     level = house.keeper.level("red")
@@ -632,6 +640,22 @@ async def test_missing_entries_waiting_wins_and_slow_signs_are_alerts_until_they
     async with person(console, "ana") as ana, person(console, "rui") as rui:
         await press(ana, "confirm")
         assert outcome(await press(rui, "pay"))[0] == "done"
+    assert codes(console) == set()
+
+
+def test_a_sign_that_the_process_already_reports_is_one_alert(console: Console, house: PoolHouse) -> None:
+    console.event("bac-12", "sign-1", DisplayShown("10,000.00", confirmed=True))
+    house.round("bac-12", "bac-12:1", BETS)
+    house.tell()
+    console.now += timedelta(seconds=20)
+    assert codes(console) == {"jackpot.sign_behind"}
+    said = {"code": "jackpot.sign", "device": "sign-1", "text": "the sign does not show the amount of red: no answer"}
+    console.alert("bac-12", "jackpots-sign-sign-1", **said)
+    assert codes(console) == {"jackpot.sign"}
+    console.alert("bac-12", "jackpots-sign-sign-1")
+    assert codes(console) == {"jackpot.sign_behind"}
+    console.lose()
+    console.connect()  # what it showed meanwhile is not known
     assert codes(console) == set()
 
 

@@ -36,14 +36,21 @@ class PoolAlerts:
 
     def look(self, now: datetime) -> None:
         """Begin what is so; end what is no longer so, where its pool is known."""
+        if not self._pools.connected:
+            return
+        open_ = self._incidents.open(now)
         said = set()
+        # The process of the books says itself that a sign does not answer.
+        silent = {(one.incident.table, one.incident.device) for one in open_ if one.incident.code == "jackpot.sign"}
         for view in self._pools:
             table = min(view.tables, default="")
             for where, name, alert in _seen(view, table, now):
+                if (where, alert.device) in silent and alert.code == "jackpot.sign_behind":
+                    continue
                 key = where, f"jackpot:{view.name}:{name}"
                 said.add(key)
                 self._incidents.begin(key, alert, now)
-        for shown in self._incidents.open(now):
+        for shown in open_:
             match shown.incident.name.split(":"):
                 case ["jackpot", pool, _] if shown.incident.key not in said and self._is_known(pool):
                     self._incidents.end(shown.incident.key, now)
@@ -52,7 +59,9 @@ class PoolAlerts:
 
     def _is_known(self, pool: str) -> bool:
         view = self._pools.get(pool)
-        return view is not None and view.books is not None and view.last is not None
+        if view is None:
+            return pool in self._pools.removed
+        return view.books is not None and view.last is not None
 
 
 def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str, Alert]]:

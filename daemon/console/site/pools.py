@@ -146,13 +146,21 @@ class Pools:
         self._pools: dict[str, PoolView] = {}
         self._recalls: dict[str, list[_Recall]] = {}
         self._dirty: set[str] = set()
+        self.removed: set[str] = set()
+        """Pools whose level was cleared since the start."""
         self.on_reply: list[Callable[[str, Reply], None]] = []
         site.on_jackpot.append(self.hear)
         site.on_event.append(self._device_event)
+        site.on_change.append(self._site_changed)
 
     def __iter__(self) -> Iterator[PoolView]:
         """The pools by name."""
         return iter([self._pools[name] for name in sorted(self._pools)])
+
+    @property
+    def connected(self) -> bool:
+        """Whether the broker is there: without it nothing of a pool is known to be so now."""
+        return self._site.connected
 
     def get(self, name: str) -> PoolView | None:
         """The pool, if the broker has it."""
@@ -164,6 +172,7 @@ class Pools:
         """A message under `jackpot/<pool>/`."""
         if not payload:
             if leaves == ["level"] and self._pools.pop(pool, None) is not None:  # cleared: the pool was removed
+                self.removed.add(pool)
                 self._site.notify("pools")
             return
         longest = LONGEST_EVENT if leaves[:1] == ["event"] else LONGEST_DOCUMENT
@@ -193,6 +202,7 @@ class Pools:
         view = self._pools.get(name)
         if view is None:
             view = self._pools[name] = PoolView(name)
+            self.removed.discard(name)
             self._site.notify("pools")
         return view
 
@@ -295,6 +305,12 @@ class Pools:
                     sign.text, sign.confirmed = shown.text[:100], shown.confirmed
                     self._follow(view, sign)
                     self._site.notify(f"pool/{view.name}")
+
+    def _site_changed(self, key: str) -> None:
+        """What signs showed while the broker was away is not known."""
+        if key == "broker":
+            for view in self._pools.values():
+                view.signs = {place: SignView(place) for place in view.signs}
 
     def _follow(self, view: PoolView, sign: SignView) -> None:
         """Find out since when a sign is behind; an amount too old to be known leaves it as it was."""
