@@ -229,6 +229,7 @@ def test_the_access_list_lets_the_jackpots_do_what_they_do_and_nobody_else(confi
     mine = blocks["jackpots"]
     for line in (
         "topic write felt/1/s/jackpot/red/level",
+        "topic write felt/1/s/jackpot/red/books",
         "topic write felt/1/s/table/bac-1/round/cmd/replay",
         "topic write felt/1/s/table/x-1/device/sign/cmd/show-amount",
         "topic write felt/1/s/table/x-1/alert/jackpots-sign-sign",
@@ -241,6 +242,8 @@ def test_the_access_list_lets_the_jackpots_do_what_they_do_and_nobody_else(confi
     assert "bac-1/device/" not in mine  # the rules tell the bets there: it reads no card
     assert "topic write felt/1/s/jackpot/+/cmd/+" in blocks["console"]
     assert "topic read felt/1/s/jackpot/+/level" in blocks["reader"]
+    for leaf in ("level", "books", "event/+", "cmd/+/result"):
+        assert f"topic read felt/1/s/jackpot/+/{leaf}" in blocks["console"]
     assert not any("write felt/1/s/jackpot" in blocks[name] for name in ("e", "rules", "reader", "display"))
     config.write_text(config.read_text(encoding="utf-8").replace('password_file = "/x"', ""), encoding="utf-8")
     assert "jackpots 'jackpots' have no user of their own" in run("acl", config).output

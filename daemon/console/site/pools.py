@@ -31,7 +31,7 @@ __all__ = ["OPEN", "BookLine", "PoolView", "Pools", "SignView"]
 OPEN = ("pending", "confirmed")
 BACK = 1500
 """Entries before the first one heard that are requested: 100 rounds of a table with all seats."""
-MOST_POOLS = 50
+MOST_POOLS = 100
 MOST_LINES = 200
 MOST_LINE_BYTES = 1024 * 1024
 MOST_ROUNDS = 200
@@ -172,7 +172,8 @@ class Pools:
         """A message under `jackpot/<pool>/`."""
         if not payload:
             if leaves == ["level"] and self._pools.pop(pool, None) is not None:  # cleared: the pool was removed
-                self.removed.add(pool)
+                if len(self.removed) < MOST_POOLS:
+                    self.removed.add(pool)
                 self._site.notify("pools")
             return
         longest = LONGEST_EVENT if leaves[:1] == ["event"] else LONGEST_DOCUMENT
