@@ -22,6 +22,7 @@ from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Config, Mqtt, Table
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
 from protocols.contract.events import EVENT_TYPES, Event, UnknownEvent, decode_data
+from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.results import ENDS, BadRound, Irregularity, Noted, Opened, Result, decode_end, decode_state
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
@@ -47,6 +48,8 @@ ALL_BUT_EVENTS = (
     *("device/+/+", "device/+/cmd/+/result", "alert/+"),
     *("round/+", "round/event/+", "round/cmd/replay/result"),
 )
+JACKPOTS = ("level", "books", "cmd/+/result")
+"""Of each pool. Its entries are read with QoS 0, as events are."""
 REMEMBERED = 50_000
 MOST_TABLES = 500
 MOST_ALERTS = 200
@@ -259,6 +262,8 @@ class SiteState:
         self.on_trace: list[Callable[[str, str, bytes], None]] = []
         self.on_reply: list[Callable[[str, str, bytes], None]] = []
         self.on_history: list[Callable[[str, str, Change], None]] = []
+        self.on_jackpot: list[Callable[[str, list[str], bytes], None]] = []
+        """With the pool, the rest of the topic and the payload. Pools are read only where somebody listens."""
         self.on_change: list[Callable[[str], None]] = []
         for table in tables:
             self.tables[table.name] = TableView(keep)
@@ -314,6 +319,9 @@ class SiteState:
             await session.subscribe(*leaves, edge_topic(self.site, "+", "+"))
         else:
             await session.subscribe(table_topic(self.site, "+", "#"), edge_topic(self.site, "+", "+"))
+        if self.on_jackpot:
+            await session.subscribe(jackpot_topic(self.site, "+", "event/+"), qos=0)
+            await session.subscribe(*(jackpot_topic(self.site, "+", leaf) for leaf in JACKPOTS))
         self._session = session
         self.set_connected(True)
         try:
@@ -620,7 +628,7 @@ class SiteState:
 
     # ---- rounds
 
-    def _look(self, message: Message) -> None:
+    def _look(self, message: Message) -> None:  # noqa: C901 - one table of topics
         words = message.topic.split("/")[3:]
         longest = LONGEST_DOCUMENT if words[2:3] == ["round"] else LONGEST_SAID
         if not _named(words) or len(message.payload) > longest:
@@ -650,6 +658,9 @@ class SiteState:
                 self._verdict(table, message)
             case ["table", table, "alert", name]:
                 self._alert(table, name, message.payload)
+            case ["jackpot", pool, *leaves]:
+                for hear_pool in self.on_jackpot:
+                    hear_pool(pool, leaves, message.payload)
             case _:
                 pass
 
@@ -793,7 +804,7 @@ def _named(words: list[str]) -> bool:
     match words:
         case ["table", table, "device", device, *_]:
             return is_id(table) and is_id(device)
-        case ["table" | "edge", name, *_]:
+        case ["table" | "edge" | "jackpot", name, *_]:
             return is_id(name)
         case _:
             return False

@@ -253,7 +253,7 @@ def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
     read = [edge_topic(site, "+", "availability")]
     signs = {sign: None for pool in config.jackpot for sign in pool.signs}
     for pool in config.jackpot:
-        write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "event/+", "cmd/+/result")]
+        write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "books", "event/+", "cmd/+/result")]
         read.append(jackpot_topic(site, pool.name, "cmd/+"))
     for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
         by_devices = any(table in one.tables and "devices" in (one.counts, one.wins) for one in config.jackpot)
@@ -281,7 +281,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
         read.append("reply/#")
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
-        read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "event/+", "cmd/+/result")]
+        read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "books", "event/+", "cmd/+/result")]
         write += [jackpot_topic(site, "+", "cmd/+")] if commands else []
     return _block(title, user, write, read)
 

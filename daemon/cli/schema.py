@@ -22,7 +22,7 @@ from protocols.contract.documents import (
     TraceLine,
 )
 from protocols.contract.events import EVENT_TYPES
-from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolLevel
+from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolBooks, PoolLevel
 from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 
@@ -41,6 +41,7 @@ DOCUMENTS: dict[str, type[Any]] = {
     "health": EdgeHealth,
     "head": JournalHead,
     "level": PoolLevel,
+    "books": PoolBooks,
 }
 """By the name of the message."""
 QUOTA = (
@@ -140,6 +141,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
             "retained, what a display may show, and the wins that wait",
             ["level"],
         ),
+        "jackpotBooks": ("jackpot/{pool}/books", "retained, the terms in force and the last wins", ["books"]),
         "jackpotEvent": (
             "jackpot/{pool}/event/{entry}",
             "an entry of the pool's books; QoS 1, not retained",

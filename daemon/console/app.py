@@ -29,17 +29,19 @@ from daemon.config.model import Config, Console, Table, broker_of
 from daemon.console import front_server
 from daemon.console.alerts import metrics
 from daemon.console.alerts.incidents import Incidents
+from daemon.console.alerts.pools import PoolAlerts
 from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.auth.access import Access, Right
 from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, bundle, trace, web
+from daemon.console.pages import alerts, bundle, jackpots, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
 from daemon.console.site.past import Past
+from daemon.console.site.pools import Pools
 from daemon.console.site.store import BadStore, Store
 from daemon.console.words import words
 from daemon.journal import retention as keeping
@@ -66,6 +68,7 @@ HEADERS = {
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("/", "menu.pit", "look"),
     ("/dealer", "menu.dealer", "deal"),
+    ("/jackpots", "menu.jackpots", "books"),
     ("/alerts", "menu.alerts", "look"),
     ("/support", "menu.support", "bundle"),
     ("/users", "menu.users", "users"),
@@ -120,8 +123,11 @@ class ConsoleProcess:
         self.site = SiteState.of_console(replace(config, mqtt=broker_of(config, config.console)), now, connect)
         self.site.on_reply.append(self.answers.heard)
         self.past = Past(store, self.site)
+        self.pools = Pools(self.site, now)
         self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
-        self.incidents = Incidents(store, edges=_expected(config), rules=config.rules.name, teller=self.webhooks)
+        self.incidents = Incidents(
+            store, edges=_expected(config), rules=config.rules.name, jackpots=config.jackpots.name, teller=self.webhooks
+        )
         self.context = ConsoleContext(
             config,
             store,
@@ -135,6 +141,8 @@ class ConsoleProcess:
         self.site.on_change.append(self.live.changed)
         self.site.on_alert.append(self.incidents.on_alert)
         self.watch = alerts.Watch(self.context)
+        self.pool_alerts = PoolAlerts(self.pools, self.incidents)
+        self.orders = jackpots.Orders(self.context, self.pools)
         self.fairness = Fairness(store, now)
         self.site.on_event.append(self.fairness.on_event)
         self.site.on_result.append(self.fairness.on_result)
@@ -146,10 +154,14 @@ class ConsoleProcess:
             lag=lambda: self.watch.lag,
             disk_free=self.watch.disk_free,
         )
-        self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
+        self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, self.pools, figures, now)
         self.dealers = Dealers(self.context)
         self.context.share(menu=MENU, dealers=self.dealers)
-        for fragment in (*web.fragments(self.context), *alerts.fragments(self.context)):
+        for fragment in (
+            *web.fragments(self.context),
+            *alerts.fragments(self.context),
+            *jackpots.fragments(self.context, self.pools),
+        ):
             self.live.add(fragment)
 
     def close(self) -> None:
@@ -163,6 +175,8 @@ class ConsoleProcess:
             group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
             group.create_task(self.watch.run())
+            group.create_task(self.pools.run())
+            group.create_task(self.pool_alerts.run(self.now))
             group.create_task(self.webhooks.run())
             group.create_task(self.fairness.run(self.incidents.begin, self.incidents.end))
 
@@ -208,9 +222,12 @@ class _Room(Retained):
 
 
 def _expected(config: Config) -> list[str]:
-    """The clients that must be online: the edge of the configured tables, and the rules where rounds are resolved."""
+    """The clients that must be online: the edge of the configured tables, the rules where rounds are resolved, and the
+    jackpots where pools are configured.
+    """
     edge = [config.edge.name] if any(table.device for table in config.table) else []
-    return [*edge, config.rules.name] if any(table.ruleset for table in config.table) else edge
+    rules = [config.rules.name] if any(table.ruleset for table in config.table) else []
+    return [*edge, *rules, *([config.jackpots.name] if config.jackpot else [])]
 
 
 # ---- the process
@@ -240,6 +257,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *bundle.routes(context),
+            *jackpots.routes(context, console.pools, console.orders),
             *console.dealers.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             *alerts.routes(context, console.watch),

@@ -23,6 +23,7 @@ from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
+from daemon.console.words.money import money
 from daemon.read_model import SiteState, utc
 
 __all__ = ["HERE", "ConsoleContext", "Redirect"]
@@ -71,6 +72,7 @@ class ConsoleContext:
                 told=partial(words.told, lang),
                 noted=partial(words.noted, lang),
                 reason=partial(words.reason, lang),
+                money=partial(money, lang),
                 lang=lang,
                 **shared,
             )

@@ -18,7 +18,7 @@ from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import BookEntry, PoolTerms
 
-__all__ = ["BadBooks", "Books", "check", "read_book"]
+__all__ = ["BadBooks", "Books", "check", "compared", "read_book"]
 
 CHECKED = 10_000
 """Entries of a pool that are compared when the books are opened; `feltd jackpot --check` compares all."""
@@ -54,7 +54,7 @@ def check(rows: Sequence[Row], book: Book | None = None) -> str:
             entry = msgspec.json.decode(row.data, type=BookEntry)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return f"entry {row.seq} cannot be read: {error}"
-        if found := _compared(before, entry, row.seq):
+        if found := compared(before, entry, row.seq):
             return f"entry {row.seq}: {found}"
         before = entry
     if book is None:
@@ -68,7 +68,8 @@ def check(rows: Sequence[Row], book: Book | None = None) -> str:
     return ""
 
 
-def _compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
+def compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
+    """Why an entry does not agree with itself, or with the one before; "" where it does."""
     postings, after = _exact(entry.postings), _exact(entry.after)
     if entry.number != seq:
         return f"it is numbered {entry.number}"

@@ -20,6 +20,7 @@ from msgspec import Struct
 from daemon import logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, BUFFER, PAGE, Again, Stream, ask
+from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
@@ -47,7 +48,7 @@ from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request
 from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import JackpotContributed, JackpotWon, UnknownEvent, decode_data
-from protocols.contract.jackpots import BadOrder, BookEntry, PoolLevel, decode_order, jackpot_topic
+from protocols.contract.jackpots import BadOrder, BookEntry, PoolBooks, PoolLevel, decode_order, jackpot_topic
 from protocols.contract.results import ENDS, BadRound, Opened, decode_end
 from protocols.contract.topics import (
     LONGEST_EVENT_ID,
@@ -73,6 +74,8 @@ FIRST_LOOK = PAGE - 100
 MOST_STREAMS = 1000
 LONGEST_LIFE = timedelta(minutes=10)
 MOST_BYTES = 64 * 1024
+BETS = ("contributed", "returned", "carried")
+"""Entries that change no terms and no win."""
 EVENT, VERDICT = "edge", "rules"
 _REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
 
@@ -177,12 +180,18 @@ class Jackpots:
         self.outbox.offer(self.books.commit(self.outbox.memory()))
         for pool in self.books:
             self.retained.put(jackpot_topic(self.site, pool, "level"), partial(self.level, pool))
+            self.retained.put(jackpot_topic(self.site, pool, "books"), partial(self.books_of, pool))
             self.signs.show(pool, self.books[pool].amount)
 
     def level(self, pool: str) -> PoolLevel:
         """The level of a pool as it stands."""
         one = self._pools[pool]
         return level_of(self.books[pool], one.currency, one.decimals, self._at[pool])
+
+    def books_of(self, pool: str) -> PoolBooks:
+        """What rarely changes of a pool."""
+        book, one = self.books[pool], self._pools[pool]
+        return PoolBooks(pool, book.began, book.number, one.tables, book.terms, book.wins, one.signs)
 
     async def run(self) -> None:
         """Keep the books until cancelled."""
@@ -330,6 +339,8 @@ class Jackpots:
         self.outbox.offer(rows)
         for row in rows:
             self._tell(row)
+        for pool in dict.fromkeys(row.place for row in rows if row.type not in BETS):
+            self.retained.touch(jackpot_topic(self.site, pool, "books"))
         for pool in dict.fromkeys(row.place for row in rows):
             self._at[pool] = self._now()
             self.retained.touch(jackpot_topic(self.site, pool, "level"))
@@ -402,6 +413,7 @@ class Jackpots:
         self.connected = True
         self._asked.clear()
         async with asyncio.TaskGroup() as group:
+            group.create_task(beat(session, self.site, self.name))
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))

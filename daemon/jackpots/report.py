@@ -1,6 +1,7 @@
 """Reads pools and their books for people and programs, beside the running process and without a right to write."""
 
 import json
+from collections import OrderedDict
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -12,24 +13,35 @@ from msgspec import Struct
 from daemon.config.model import Jackpot
 from daemon.jackpots.books import check, read_book
 from daemon.jackpots.ledger import OPEN, Book
+from daemon.jackpots.rounds import RoundMoney, add_entry
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of
+from protocols.contract.jackpots import Adjust, BookEntry, Change, Prize, Reset, SetTerms
 
 __all__ = ["Pool", "pool_json", "pool_text", "read_pools"]
 
 WINS = 25
+CHUNK = 2_000
+MOST_ROWS = 1_000_000
+"""Entries that are searched for rounds at most."""
 
 
 class Pool(Struct, frozen=True):
-    """A pool as its books stand, its last entries, the newest first, and why its books do not agree ("": they do)."""
+    """A pool as its books stand, its last entries and rounds, the newest first.
+
+    `wrong`: why its books do not agree; "": they do.
+    """
 
     jackpot: Jackpot
     book: Book
     entries: tuple[Row, ...]
     wrong: str
+    rounds: tuple[RoundMoney, ...] = ()
 
 
-def read_pools(path: Path, jackpots: Sequence[Jackpot], entries: int, *, all_checked: bool) -> list[Pool]:
+def read_pools(
+    path: Path, jackpots: Sequence[Jackpot], entries: int, *, all_checked: bool, rounds: int = 0
+) -> list[Pool]:
     """The pools whose books have begun. `all_checked`: compare all entries, not only the last ones.
 
     Raises BadBooks, sqlite3.Error or OSError.
@@ -46,8 +58,27 @@ def read_pools(path: Path, jackpots: Sequence[Jackpot], entries: int, *, all_che
             rows = [row for row in rows if row.seq <= book.number]  # written since the state was read
             whole = bool(rows) and rows[0].seq == book.number
             wrong = check(rows[::-1], book if whole else None)
-            found.append(Pool(jackpot, book, tuple(rows[:entries]), wrong))
+            last = _last_rounds(files, book, rounds)
+            found.append(Pool(jackpot, book, tuple(rows[:entries]), wrong, last))
     return found
+
+
+def _last_rounds(files: Files, book: Book, most: int) -> tuple[RoundMoney, ...]:
+    """The newest first. One round more than wanted is read, so that the oldest one is whole."""
+    rows: list[Row] = []
+    names: set[str] = set()
+    below = book.number + 1
+    while most and len(names) <= most and len(rows) < MOST_ROWS:
+        chunk = [row_of(one[:9]) for one in files.newest(CHUNK, "place = ? AND seq < ?", book.pool, below)]
+        if not chunk:
+            break
+        rows += chunk
+        below = chunk[-1].seq
+        names |= {msgspec.json.decode(row.data, type=BookEntry).round for row in chunk} - {""}
+    found: OrderedDict[str, RoundMoney] = OrderedDict()
+    for row in reversed(rows):
+        add_entry(found, row.type, row.time, msgspec.json.decode(row.data, type=BookEntry))
+    return tuple(reversed(found.values()))[:most]
 
 
 def _amount(pool: Pool, minor: int) -> str:
@@ -66,6 +97,7 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
     limit = f", limit {_amount(pool, terms.limit)}" if terms.limit else ""
     lines.append(f"  terms       seed {_amount(pool, terms.seed)}{limit}; of each bet {terms.visible} to the pool,")
     lines.append(f"              {terms.hidden} to the reserve; begins again {terms.reseed}; odd coins {terms.odd}")
+    lines += [f"    {name:24} {_prize(pool, one)}" for name, one in terms.prizes.items()]
     for account in sorted(book.balances):
         whole, rest = divmod(book.balance(account), book.unit)
         exact = f" + {rest}/{book.unit} of a minor unit" if rest else ""
@@ -79,14 +111,50 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
         if win.odd:
             lines.append(f"      odd coins {_amount(pool, win.odd)}, to the {terms.odd}")
     for one in book.proposals:
-        change = msgspec.json.encode(one.change).decode()
-        lines.append(f"  waits for a second person: {one.id} by {one.person}: {change}")
+        tag = one.change.__struct_config__.tag
+        lines.append(f"  waits for a second person: {one.id} by {one.person}: {tag}: {one.change.reason}")
+        lines += [f"      {text}" for text in _old_and_new(pool, one.change)]
+    for money in pool.rounds:
+        parts = [f"{money.bets} bets {_amount(pool, money.staked)}"]
+        if money.returned:
+            parts.append(f"returned {_amount(pool, money.returned)}")
+        if money.carried:
+            parts.append(f"carried {_amount(pool, money.carried)}")
+        if money.won:
+            parts.append(f"won {_amount(pool, money.won)}")
+        lines.append(f"  round {money.round}  {money.at:%Y-%m-%d %H:%M:%S} UTC  {', '.join(parts)}")
     for row in pool.entries:
         entry = msgspec.json.decode(row.data)
         moved = ", ".join(f"{account} {change}" for account, change in entry.get("postings", {}).items())
         said = " ".join(str(entry[key]) for key in ("table", "round", "text") if entry.get(key))
         lines.append(f"  {row.seq:8} {row.time:%Y-%m-%d %H:%M:%S} {row.type:12} {moved or '-'}  {said}".rstrip())
     return "\n".join(lines)
+
+
+def _prize(pool: Pool, prize: Prize) -> str:
+    match prize.pays:
+        case "pool":
+            return "the whole pool"
+        case "fixed":
+            return _amount(pool, prize.fixed)
+        case _:
+            return f"the larger of {_amount(pool, prize.fixed)} and {prize.share} of the pool"
+
+
+def _old_and_new(pool: Pool, change: Change) -> list[str]:
+    """What a change would replace, and by what."""
+    book, terms = pool.book, pool.book.terms
+    match change:
+        case Adjust(account=account, amount=amount):
+            held = book.balance(account) // book.unit
+            return [f"{account}: {_amount(pool, held)} -> {_amount(pool, held + amount)}"]
+        case Reset():
+            return [f"visible: {_amount(pool, book.amount)} -> {_amount(pool, terms.seed)}"]
+        case SetTerms(terms=new):
+            was, then = msgspec.to_builtins(terms), msgspec.to_builtins(new)
+            return [f"{name}: {was[name]} -> {then[name]}" for name in then if was[name] != then[name]]
+        case _:
+            return [msgspec.json.encode(change).decode()]
 
 
 def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
@@ -98,6 +166,8 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "currency": pool.jackpot.currency,
         "decimals": pool.jackpot.decimals,
         "tables": pool.jackpot.tables,
+        "signs": pool.jackpot.signs,
+        "began": book.began.isoformat(),
         "wrong": pool.wrong,
         "entries": book.number,
         "unit": book.unit,
@@ -105,6 +175,7 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "terms": msgspec.to_builtins(book.terms),
         "wins": msgspec.to_builtins([one for one in book.wins if wins or one.state in OPEN][-WINS if wins else 0 :]),
         "proposals": msgspec.to_builtins(book.proposals),
+        "rounds": msgspec.to_builtins(pool.rounds),
         "last": [
             {"seq": row.seq, "type": row.type, "time": row.time.isoformat(), "cause": row.cause, **json.loads(row.data)}
             for row in pool.entries

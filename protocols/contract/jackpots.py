@@ -261,3 +261,18 @@ class PoolLevel(Struct, frozen=True):
     at: datetime | None = None
     pending: tuple[PendingWin, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+
+
+class PoolBooks(Struct, frozen=True):
+    """The retained `books` of a pool: what rarely changes. `entry`: the number of the entry after which this stands.
+
+    `wins`: all that wait, and the last 25 that are over. `signs`: displays of the pool, as table/device.
+    """
+
+    pool: str
+    began: Time
+    entry: int
+    tables: tuple[str, ...]
+    terms: PoolTerms
+    wins: tuple[PoolWin, ...] = ()
+    signs: tuple[str, ...] = ()

@@ -442,8 +442,9 @@ def test_every_word_that_is_said_is_there() -> None:
     keys |= set(re.findall(r'NotOpen\(\s*"(alerts\.\w+)"', code))
     assert len(keys) > 40
     assert keys - set(catalog) == set()
+    code += "".join(re.findall(r'code=("[a-z_.]+")', (source / "alerts/pools.py").read_text("utf-8")))
     own = {key.removeprefix("alerts.code.") for key in catalog if key.startswith("alerts.code.")}
-    assert own == set(re.findall(r'"((?:broker|edge|rules|disk|journal|messages)\.[a-z]+)"', code))
+    assert own == set(re.findall(r'"((?:broker|edge|rules|jackpots?|disk|journal|messages)\.[a-z_]+)"', code))
     assert own == {key.removeprefix("alerts.remedy.") for key in catalog if key.startswith("alerts.remedy.")}
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from console_floor import Console, opened
 from helpers import result_of
@@ -16,7 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.console.auth.users import By
 from daemon.console.site.store import BadStore
-from protocols.contract.events import CardDrawn, DeviceOnline
+from protocols.contract.events import CardDrawn, DeviceOnline, DisplayShown
+from protocols.contract.jackpots import BookEntry, PendingWin, PoolBooks, PoolLevel, PoolTerms, PoolWin
+from protocols.contract.results import Award
+from protocols.contract.topics import Wire, encode_wire
 
 FOLDER = Path(__file__).parents[2] / "systemd/monitoring"
 RULES = FOLDER / "feltd.rules.yml"
@@ -45,10 +49,28 @@ def playing(console: Console) -> None:
     console.alert("rou-3", "wheel-1-oil", code="oil.low", severity="warning")
     console.alert("rou-3", "wheel-1-jam", code="jam", severity="warning")
     console.alert("rou-3", "wheel-1-x", code="x", severity="error")
+    with_a_pool(console)
     incidents = console.house.incidents
     incidents.acknowledge(2, "maria", "", console.now)
     incidents.silence("", "", "jam", console.now + timedelta(hours=1), "ana", "new wheel", console.now)
     console.wait(30)
+
+
+def with_a_pool(console: Console) -> None:
+    """A pool with a win that waits, and a sign that was right until the last entry."""
+    red, at = "felt/1/lisboa/jackpot/red", console.now
+    win = PoolWin("r/1", "bac-12", "r", at, Award("A", "flush", "fixed", "law"), 5000)
+    books = PoolBooks("red", at, 1, ("bac-12",), PoolTerms(0, "0.5"), (win,), ("bac-12/sign-1",))
+    console.say(f"{red}/books", msgspec.json.encode(books))
+    after = {"players": -20000, "visible": 11001, "hidden": 2400, "overflow": 1599, "pending:r/1": 5000}
+    for amount in (10999, 11001):
+        pending = (PendingWin("r/1", "bac-12", "r", "flush", 5000, "pending"),)
+        level = PoolLevel("red", amount, "MOP", 2, amount - 10998, at, pending)
+        console.say(f"{red}/level", msgspec.json.encode(level))
+        console.event("bac-12", "sign-1", DisplayShown("109.99", confirmed=True))
+    entry = BookEntry(1, 1, {account: str(value) for account, value in after.items()})
+    wire = Wire("1.0", "j:red:1", red, "noted", at, 1, data=msgspec.Raw(msgspec.json.encode(entry)))
+    console.say(f"{red}/event/noted", encode_wire(wire))
 
 
 def figures(text: str) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
@@ -96,6 +118,15 @@ def test_the_floor_in_figures(console: Console) -> None:
     assert of("feltd_incidents_begun_total", severity="warning") == 2
     assert of("feltd_webhook_waiting", webhook="1") == 5
     assert of("feltd_webhook_age_seconds", webhook="1") == 30
+    red = {"pool": "red"}
+    assert of("feltd_jackpot_level", currency="MOP", **red) == 110.01
+    assert of("feltd_jackpot_hidden", currency="MOP", **red) == 24
+    assert of("feltd_jackpot_overflow", currency="MOP", **red) == 15.99
+    assert of("feltd_jackpot_contributed", currency="MOP", **red) == 200
+    assert of("feltd_jackpot_balanced", **red) == 1
+    assert of("feltd_jackpot_entries_missing", **red) == 2
+    assert (of("feltd_jackpot_wins_waiting", **red), of("feltd_jackpot_win_age_seconds", **red)) == (1, 30)
+    assert of("feltd_jackpot_sign_lag_seconds", sign="bac-12/sign-1", **red) == 30
     assert (of("feltd_console_sessions"), of("feltd_console_streams"), of("feltd_replay_gaps")) == (0, 0, 0)
     assert (of("process_resident_memory_bytes") or 0) > 10_000_000
     assert "s3cr3t" not in scraped(console)
@@ -258,7 +289,7 @@ def promtool(*words: str, stdin: str = "", folder: Path = FOLDER) -> str:
 
 
 def test_promtool_takes_the_rules() -> None:
-    assert "20 rules found" in promtool("check", "rules", RULES.name)
+    assert "25 rules found" in promtool("check", "rules", RULES.name)
 
 
 def test_promtool_sees_each_rule_fire() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from console_floor import Console, opened
+from console_pools import pool_house
 from console_tour import Said, ask, pages, streams
 from starlette.routing import Mount, Route
 
@@ -51,6 +52,10 @@ DECIDED: dict[str, str] = {
     "GET /dealer/{table}": "login 403 200 403 200 403 403 403 403 403 200 403",
     "POST /dealer/{table}/key/{key}": "login 403 303 403 303 403 403 403 403 403 303 403",
     "GET /dealer/{table}/stream": "login 403 200 403 200 403 403 403 403 403 200 403",
+    "GET /jackpots": "login 403 403 403 200 200 403 403 403 403 403 403",
+    "GET /jackpots/{pool}": "login 403 403 403 200 200 403 403 403 403 403 403",
+    "GET /jackpots/{pool}/entries": "login 403 403 403 200 200 403 403 403 403 403 403",
+    "POST /jackpots/{pool}/order/{order}": "login 403 403 403 400 403 403 403 403 403 403 403",
     "GET /favicon.ico": "200 200 200 200 200 200 200 200 200 200 200 200",
     "GET /alerts": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /alerts.csv": "login 200 403 200 200 200 200 200 200 200 403 403",
@@ -101,7 +106,13 @@ class Floor:
     def path(self, route: str, table: str, device: str) -> str:
         number = self.numbers[table]["silence/" in route]
         named = route.replace("{n}", str(number)).replace("{table}", table).replace("{device}", device)
-        given = {"{command}": "nothing", "{key}": "bell", "{round:path}": "no/such/round"}
+        given = {
+            "{pool}": {"bac-12": "red", "rou-3": "blue"}[table],
+            "{order}": "nothing",
+            "{command}": "nothing",
+            "{key}": "bell",
+            "{round:path}": "no/such/round",
+        }
         for name, value in given.items():
             named = named.replace(name, value)
         return named
@@ -114,7 +125,7 @@ class Floor:
 
 @pytest.fixture
 def floor(tmp_path: Path) -> Iterator[Floor]:
-    with opened(tmp_path, DEALER) as console:
+    with opened(tmp_path, DEALER) as console, pool_house(console, tmp_path, alive=False):
         yield Floor(console, tmp_path)
 
 
@@ -146,7 +157,9 @@ async def test_routes_by_role(tmp_path: Path, asked_for: str) -> None:
             if n == 0 or method != "GET":  # what one does is not there for the next; who only looks does nothing
                 rooms.close()
                 (folder := tmp_path / str(n)).mkdir()
-                floor = Floor(rooms.enter_context(opened(folder, DEALER)), folder)
+                console = rooms.enter_context(opened(folder, DEALER))
+                rooms.enter_context(pool_house(console, folder, alive=False))
+                floor = Floor(console, folder)
             said = await floor.ask(who, method, floor.path(route, *where))
             to_login = dict(said.headers).get(b"location", b"").startswith(b"/login")
             got.append("login" if to_login else str(said.status))

@@ -94,7 +94,9 @@ def test_pools_are_shown_as_text_and_as_json(config: Path) -> None:
         "seat 1 16.66 MOP, seat 2 16.66 MOP, seat 3 16.66 MOP  by ana and rui",
         "odd coins 0.02 MOP, to the pool",
         "win bac-1:2/1  pending",
-        'waits for a second person: p by ana: {"change":"adjust"',
+        "single_pair              50.00 MOP",
+        "waits for a second person: p by ana: adjust: audit",
+        "visible: 9,900.89 MOP -> 9,900.94 MOP",
         "8 2026-11-20 12:00:00 proposed",
         "paid 34986",
     ):
@@ -110,6 +112,18 @@ def test_the_last_25_wins_can_be_recalled(config: Path) -> None:
     play(config)
     [pool] = json.loads(run("jackpot", "-c", config, "--wins", "--json").output)
     assert [win["id"] for win in pool["wins"]] == [f"bac-1:{n}/1" for n in range(6, 31)]
+
+
+def test_the_last_100_rounds_can_be_recalled(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.jackpots.report.CHUNK", 50)
+    play(config, 130)
+    [pool] = json.loads(run("jackpot", "-c", config, "--rounds", "100", "--json").output)
+    assert [one["round"] for one in pool["rounds"]] == [f"bac-1:{n}" for n in range(130, 30, -1)]
+    assert {(one["bets"], one["staked"], one["won"]) for one in pool["rounds"]} == {(1, 100, 4998)}
+    shown = run("jackpot", "-c", config, "--rounds", "2").output
+    assert "round bac-1:130  2026-11-20 14:10:00 UTC  1 bets 1.00 MOP, won 49.98 MOP" in shown
+    assert "round bac-1:128" not in shown
+    assert len(json.loads(run("jackpot", "-c", config, "--rounds", "1000", "--json").output)[0]["rounds"]) == 130
 
 
 def test_books_that_do_not_agree_end_with_exit_code_1(config: Path) -> None:
@@ -215,6 +229,7 @@ def test_the_access_list_lets_the_jackpots_do_what_they_do_and_nobody_else(confi
     mine = blocks["jackpots"]
     for line in (
         "topic write felt/1/s/jackpot/red/level",
+        "topic write felt/1/s/jackpot/red/books",
         "topic write felt/1/s/table/bac-1/round/cmd/replay",
         "topic write felt/1/s/table/x-1/device/sign/cmd/show-amount",
         "topic write felt/1/s/table/x-1/alert/jackpots-sign-sign",
@@ -227,6 +242,8 @@ def test_the_access_list_lets_the_jackpots_do_what_they_do_and_nobody_else(confi
     assert "bac-1/device/" not in mine  # the rules tell the bets there: it reads no card
     assert "topic write felt/1/s/jackpot/+/cmd/+" in blocks["console"]
     assert "topic read felt/1/s/jackpot/+/level" in blocks["reader"]
+    for leaf in ("level", "books", "event/+", "cmd/+/result"):
+        assert f"topic read felt/1/s/jackpot/+/{leaf}" in blocks["console"]
     assert not any("write felt/1/s/jackpot" in blocks[name] for name in ("e", "rules", "reader", "display"))
     config.write_text(config.read_text(encoding="utf-8").replace('password_file = "/x"', ""), encoding="utf-8")
     assert "jackpots 'jackpots' have no user of their own" in run("acl", config).output

@@ -27,7 +27,17 @@ from daemon.journal.store import Journal
 from daemon.read_model import SiteState
 from protocols.contract.commands import Reply
 from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
-from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolLevel, Propose, jackpot_topic
+from protocols.contract.jackpots import (
+    Adjust,
+    Approve,
+    Confirm,
+    Order,
+    Pay,
+    PoolBooks,
+    PoolLevel,
+    Propose,
+    jackpot_topic,
+)
 from protocols.contract.results import Result, decode_end
 from protocols.contract.topics import EARLIEST, Wire, encode_wire, mac_of
 from simulators.clock import Pace
@@ -340,6 +350,31 @@ def test_a_win_is_pending_at_once_announced_and_paid_by_two_people(tmp_path: Pat
             assert (await one.order(pay, "o-3")).status == "done"
             assert level(one.world).pending == ()
             assert one.world.book("hall").balance("paid") == 10_000 * one.world.book("hall").unit
+
+    run(body())
+
+
+def test_the_process_beats_and_tells_terms_and_wins_when_they_change(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            taken: list[str] = []
+            one.world.broker.on_taken = lambda _identifier, topic, _payload: taken.append(topic)
+            await asyncio.sleep(15)
+            assert taken.count(f"felt/1/{SITE}/edge/jackpots/alive") == 10
+            topic = jackpot_topic(SITE, "hall", "books")
+
+            def books() -> PoolBooks:
+                return msgspec.json.decode(one.world.broker.retained[topic], type=PoolBooks)
+
+            assert (books().tables, books().signs, books().wins) == (("x-1",), ("slot-1/sign-1",), ())
+            assert books().terms.seed == 10_000
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(1)
+            assert topic not in taken  # a bet changes no terms and no win
+            one.event(JackpotWon("hall", 1, 4))
+            await asyncio.sleep(1)
+            [win] = books().wins
+            assert (win.state, win.amount, books().entry) == ("pending", 10_250, one.world.book("hall").number)
 
     run(body())
 

@@ -16,7 +16,9 @@ def fragments(house: ConsoleProcess) -> list[str]:
     kinds = ("tile", "round", "result", "history", "board", "devices")
     of_tables = [f"{kind}/{table}" for table in site.tables for kind in kinds]
     of_devices = [f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog")]
-    return ["top", "edges", "alerts", "alerts/worst", *of_tables, *of_devices]
+    parts = ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries")
+    of_pools = [f"pool{part}/{pool.name}" for pool in house.pools for part in parts]
+    return ["top", "edges", "alerts", "alerts/worst", *of_tables, *of_devices, *of_pools]
 
 
 def streams(house: ConsoleProcess) -> list[str]:
@@ -31,6 +33,8 @@ def pages(house: ConsoleProcess, rounds: Iterable[tuple[str, str]] = ()) -> list
     site = house.site
     found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/favicon.ico"]
     found += ["/alerts", "/alerts.csv", "/actions", "/actions.csv", "/metrics", "/healthz", "/readyz", "/nowhere"]
+    found += ["/jackpots", *(f"/jackpots/{quote(pool.name)}" for pool in house.pools)]
+    found += [f"/jackpots/{quote(pool.name)}/entries" for pool in house.pools]
     for table in site.tables:
         place = f"/table/{quote(table)}"
         found += [place, f"{place}/fairness", f"{place}/fairness?span=all", f"/dealer/{quote(table)}"]

@@ -69,6 +69,7 @@ BACKLOG, BACKLOG_OVER = 60.0, 20.0
 # What the console calls itself, where it speaks of edges.
 OURSELVES = "console"
 CLOCK, CLOCK_OVER = 5.0, 3.0
+OFFLINE = ("edge.offline", "rules.offline", "jackpots.offline")
 DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
 
 
@@ -165,9 +166,15 @@ class Incidents:
     """All of them: those that are open in memory, everything in the store."""
 
     def __init__(
-        self, store: Store, *, edges: Iterable[str] = (), rules: str = "rules", teller: Teller | None = None
+        self,
+        store: Store,
+        *,
+        edges: Iterable[str] = (),
+        rules: str = "rules",
+        jackpots: str = "jackpots",
+        teller: Teller | None = None,
     ) -> None:
-        """Take up what was open. `edges` must be there, of the rules' name too where rounds are resolved.
+        """Take up what was open. `edges` must be there, with the names of the rules and the jackpots where they are.
 
         Raises BadStore.
         """
@@ -175,6 +182,7 @@ class Incidents:
         self._teller = teller
         self._expected = frozenset(edges)
         self._rules = rules
+        self._jackpots = jackpots
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="incidents")
         store.has(SCHEMA)
         self._open: dict[AlertKey, Incident] = {}
@@ -594,15 +602,13 @@ class Incidents:
         troubled = {one.device for one in self._of_edges()} - {"", OURSELVES}
         if self._settled:
             self._unheard = frozenset(troubled - self._expected - heard)
-        missed = {one.device for one in self._open.values() if one.code in ("edge.offline", "rules.offline")}
+        missed = {one.device for one in self._open.values() if one.code in OFFLINE}
         for name in (self._expected | set(site.edges) | missed) - self._dismissed:
             online = site.edges[name].online if name in site.edges else None
-            is_rules = name == self._rules
+            code, text = self._offline(name)
             alert = Alert(
-                code="rules.offline" if is_rules else "edge.offline",
-                text=f"the rules ({name}) are offline: no round is resolved"
-                if is_rules
-                else f"edge {name} is offline: its tables are not seen",
+                code=code,
+                text=text,
                 remedy="look at the process and its log on that computer; events are kept meanwhile. "
                 f"One that was taken away for good: feltd forget {name}",
                 device=name,
@@ -617,6 +623,14 @@ class Incidents:
             self._own(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent, now)
             away = online is False or (online is None and now - connected >= SETTLED)
             self._own(("", f"{name}-offline"), alert, away, online is True, now)
+
+    def _offline(self, name: str) -> tuple[str, str]:
+        """Code and text of a process that is offline."""
+        if name == self._rules:
+            return "rules.offline", f"the rules ({name}) are offline: no round is resolved"
+        if name == self._jackpots:
+            return "jackpots.offline", f"the jackpots ({name}) are offline: pools stand still, and nothing can be paid"
+        return "edge.offline", f"edge {name} is offline: its tables are not seen"
 
     def _backlog(self, name: str, before: _Health | None, health: _Health, now: datetime) -> None:
         outbox = health.outbox
@@ -701,6 +715,8 @@ class Incidents:
         """Who put the alert on the broker and will clear it: the rules, or the edges of the table."""
         if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
             return {self._rules}
+        if one.name.startswith(f"{self._jackpots}-"):
+            return {self._jackpots}
         device = site.devices.get((one.table, one.device))
         if device is not None and device.meta.edge:
             return {device.meta.edge}
@@ -711,7 +727,7 @@ class Incidents:
         met = self._met.get(name)
         if met is None or met.online is None or now - met.online < GRACE:
             return False
-        if name == self._rules or met.beats > 1:
+        if name in (self._rules, self._jackpots) or met.beats > 1:
             return True
         return met.last is not None and abs(now - met.last.time) <= FRESH
 

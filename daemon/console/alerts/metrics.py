@@ -21,6 +21,7 @@ from starlette.routing import Route
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.auth.access import Access
+from daemon.console.site.pools import Pools, PoolView
 from daemon.console.site.store import BadStore, Store
 from daemon.read_model import Lamp, SiteState
 from protocols.contract.events import Event
@@ -54,6 +55,7 @@ class Metrics(Collector):
         site: SiteState,
         incidents: Incidents,
         webhooks: Webhooks,
+        pools: Pools,
         figures: Figures,
         now: Callable[[], datetime],
     ) -> None:
@@ -61,6 +63,7 @@ class Metrics(Collector):
         self._site = site
         self._incidents = incidents
         self._webhooks = webhooks
+        self._pools = pools
         self._figures = figures
         self._now = now
         self._events: dict[tuple[str, str], int] = {}
@@ -109,6 +112,7 @@ class Metrics(Collector):
         yield from self._edges()
         yield from self._devices()
         yield from self._tables()
+        yield from self._of_pools()
         yield from self._told()
         yield from self._console()
 
@@ -217,6 +221,41 @@ class Metrics(Collector):
             dropped.add_metric([hook.name], hook.dropped)
         yield from (standing, begun, waiting, age, sent, failed, dropped)
 
+    def _of_pools(self) -> Iterator[Metric]:
+        """Amounts in the currency. What the entries say is left out until they are known."""
+
+        def of(name: str, text: str, *more: str) -> GaugeMetricFamily:
+            return GaugeMetricFamily(name, text, labels=["pool", *more])
+
+        level = of("feltd_jackpot_level", "What a pool shows.", "currency")
+        hidden = of("feltd_jackpot_hidden", "The reserve of a pool.", "currency")
+        overflow = of("feltd_jackpot_overflow", "What came in above the limit of a pool.", "currency")
+        paid_in = of("feltd_jackpot_contributed", "Bets on a pool, less those returned.", "currency")
+        balanced = of("feltd_jackpot_balanced", "Whether the entries of a pool agree, as far as they were heard.")
+        missing = of("feltd_jackpot_entries_missing", "Entries of a pool that were not heard yet.")
+        wins = of("feltd_jackpot_wins_waiting", "Wins that wait to be confirmed or paid.")
+        age = of("feltd_jackpot_win_age_seconds", "How long the oldest win has waited.")
+        lag = of("feltd_jackpot_sign_lag_seconds", "For how long a sign has not shown the amount of its pool.", "sign")
+        for view in self._pools:
+            labels = [view.name, view.level.currency if view.level is not None else ""]
+            if view.level is not None and self._site.connected:
+                level.add_metric(labels, _amount(view, view.level.amount))
+            if view.last is not None:
+                hidden.add_metric(labels, _amount(view, view.held("hidden")))
+                overflow.add_metric(labels, _amount(view, view.held("overflow")))
+                paid_in.add_metric(labels, _amount(view, -view.balances.get("players", 0) // view.unit))
+                balanced.add_metric([view.name], not view.fault)
+            if view.stream is not None:
+                missing.add_metric([view.name], max(view.newest - view.stream.expected + 1, 0))
+            if view.books is not None:
+                waiting = view.open_wins
+                wins.add_metric([view.name], len(waiting))
+                age.add_metric([view.name], max((self._age(one.at) for one in waiting), default=0.0))
+            for sign in view.signs.values():
+                if sign.text:
+                    lag.add_metric([view.name, sign.place], self._age(sign.behind) if sign.behind is not None else 0.0)
+        yield from (level, hidden, overflow, paid_in, balanced, missing, wins, age, lag)
+
     def _console(self) -> Iterator[Metric]:
         figures = self._figures
         yield _gauge("feltd_console_sessions", "Sessions of people that go on.", figures.sessions())
@@ -227,6 +266,10 @@ class Metrics(Collector):
 
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(name, text, value=value)
+
+
+def _amount(view: PoolView, minor: int) -> float:
+    return float(minor / 10 ** (view.level.decimals if view.level is not None else 2))
 
 
 def _counter(name: str, text: str, value: float) -> CounterMetricFamily:

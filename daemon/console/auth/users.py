@@ -56,6 +56,8 @@ Right: TypeAlias = Literal[
     "recall",  # rounds down to the bytes on the wire
     "export",
     "actions",  # who did what
+    "books",  # pools of jackpots and their books
+    "settle",  # confirm and pay wins, propose and approve changes of pools
 ]
 ROLES: tuple[Role, ...] = get_args(Role)
 _TECHNICIAN = frozenset[Right]({"look", "command", "acknowledge", "trace", "bundle"})
@@ -64,8 +66,8 @@ _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
         "viewer": frozenset({"look"}),
         "dealer": frozenset({"deal"}),
         "technician": _TECHNICIAN,
-        "supervisor": _TECHNICIAN | {"deal", "silence", "users", "tokens", "actions"},
-        "inspector": frozenset({"look", "trace", "recall", "export", "actions"}),
+        "supervisor": _TECHNICIAN | {"deal", "silence", "users", "tokens", "actions", "books", "settle"},
+        "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books"}),
     }
 )
 
@@ -234,8 +236,8 @@ class Users:
 
     @staticmethod
     def may_have(role: str, tables: tuple[str, ...]) -> None:
-        """Refuse tables for roles that manage users or read the log of actions. Raises BadUser."""
-        if tables and (may(role, "users") or may(role, "actions")):
+        """Refuse tables for roles that manage users, read the log of actions or see pools. Raises BadUser."""
+        if tables and (may(role, "users") or may(role, "actions") or may(role, "books")):
             raise BadUser("access.all_or_none", f"the role {role} is for all tables")
 
     def may_add(self, name: str) -> None:

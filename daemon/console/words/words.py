@@ -126,6 +126,8 @@ def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.
                 code = f"{kind}.{name}"
             case ["fair", word] if word.startswith(("alarm_", "do_")):
                 code = "fairness"
+            case ["told", kind, name, _]:
+                code = f"{kind}.{name}"
             case ["reason", name] if name != "declared_for":  # the alert of a suspended round
                 code = "round.suspended"
             case _:

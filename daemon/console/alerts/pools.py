@@ -1,0 +1,119 @@
+"""What the console itself sees of the pools: books that do not balance, signs that lag, wins that wait too long.
+
+The books' own process raises alerts, too; these also hold when it is wrong or says nothing. Each is an incident at a
+table of the pool.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from daemon.console.alerts.incidents import Incidents
+from daemon.console.site.pools import Pools, PoolView
+from protocols.contract.documents import Alert
+
+__all__ = ["PoolAlerts"]
+
+EVERY_S = 1.0
+SIGN_LAG = timedelta(seconds=10)
+WIN_WAITS = timedelta(minutes=15)
+MISSING = timedelta(seconds=30)
+
+
+class PoolAlerts:
+    """Begins and ends the incidents of pools."""
+
+    def __init__(self, pools: Pools, incidents: Incidents) -> None:
+        """Nothing was seen yet."""
+        self._pools = pools
+        self._incidents = incidents
+
+    async def run(self, now: Callable[[], datetime]) -> None:
+        """Look every second until cancelled."""
+        while True:
+            self.look(now())
+            await asyncio.sleep(EVERY_S)
+
+    def look(self, now: datetime) -> None:
+        """Begin what is so; end what is no longer so, where its pool is known."""
+        if not self._pools.connected:
+            return
+        open_ = self._incidents.open(now)
+        said = set()
+        # The process of the books says itself that a sign does not answer.
+        silent = {(one.incident.table, one.incident.device) for one in open_ if one.incident.code == "jackpot.sign"}
+        for view in self._pools:
+            table = min(view.tables, default="")
+            for where, name, alert in _seen(view, table, now):
+                if (where, alert.device) in silent and alert.code == "jackpot.sign_behind":
+                    continue
+                key = where, f"jackpot:{view.name}:{name}"
+                said.add(key)
+                self._incidents.begin(key, alert, now)
+        for shown in open_:
+            match shown.incident.name.split(":"):
+                case ["jackpot", pool, _] if shown.incident.key not in said and self._is_known(pool):
+                    self._incidents.end(shown.incident.key, now)
+                case _:
+                    pass
+
+    def _is_known(self, pool: str) -> bool:
+        view = self._pools.get(pool)
+        if view is None:
+            return pool in self._pools.removed
+        return view.books is not None and view.last is not None
+
+
+def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str, Alert]]:
+    """Of one pool: the table, the name of the alert, the alert."""
+    if view.fault:
+        yield (
+            table,
+            "unbalanced",
+            Alert(
+                code="jackpot.unbalanced",
+                text=f"the books of {view.name} do not balance: {view.fault}",
+                remedy="pay nothing from this pool; run `feltd jackpot --check` on its computer and tell the inspector",
+                device=view.name,
+            ),
+        )
+    if view.stuck is not None and now - view.stuck[1] >= MISSING:
+        yield (
+            table,
+            "missing",
+            Alert(
+                code="jackpot.missing",
+                text=f"entries of {view.name} from {view.stuck[0]} on are missing: its books cannot be checked here",
+                remedy="look whether `feltd jackpots` runs, and at the broker; `feltd jackpot --check` reads the books",
+                severity="warning",
+                device=view.name,
+            ),
+        )
+    for sign in view.signs.values():
+        if sign.behind is not None and now - sign.behind >= SIGN_LAG:
+            where, _, device = sign.place.partition("/")
+            yield (
+                where,
+                f"sign-{device}",
+                Alert(
+                    code="jackpot.sign_behind",
+                    text=f"sign {sign.place} does not show the amount of {view.name}",
+                    remedy="check the sign, its cable and its edge; the pool and its books are right without it",
+                    severity="warning",
+                    device=device,
+                ),
+            )
+    late = [one for one in view.open_wins if now - one.at >= WIN_WAITS]
+    if late:
+        yield (
+            late[0].table,
+            "win",
+            Alert(
+                code="jackpot.win_waits",
+                text=f"a win of {view.name} has waited for more than 15 minutes: {late[0].id}",
+                remedy="one supervisor confirms it on the page of the pool, another one pays it",
+                severity="warning",
+                device=view.name,
+                since=late[0].at,
+            ),
+        )

@@ -1,0 +1,607 @@
+"""The pages of jackpots: all pools at a glance, the books of one, and the orders of people.
+
+Orders go to the process that keeps the books, which alone decides: another person than the one who confirmed must pay,
+another than the one who proposed must approve, and no round may be open. The page shows its answer as it is.
+"""
+
+import asyncio
+import hashlib
+import re
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from daemon.broker.session import BrokerLost
+from daemon.console.auth.access import User
+from daemon.console.auth.users import may
+from daemon.console.context import ConsoleContext
+from daemon.console.live import Fragment, Gone, Viewer
+from daemon.console.site.actions import read_actions
+from daemon.console.site.pools import OPEN, BookLine, Pools, PoolView
+from daemon.console.words import words
+from daemon.console.words.money import BadAmount, exact, minor_units
+from protocols.contract.commands import Reply
+from protocols.contract.commands import Request as Asking
+from protocols.contract.jackpots import (
+    Account,
+    Adjust,
+    Approve,
+    BookEntry,
+    Change,
+    Confirm,
+    Order,
+    Pay,
+    PoolTerms,
+    Price,
+    Prize,
+    Proposal,
+    Propose,
+    Reject,
+    Reset,
+    SetTerms,
+    Withdraw,
+    jackpot_topic,
+)
+
+__all__ = ["Orders", "Outcome", "fragments", "routes"]
+
+ANSWER_S = 10.0
+"""Seconds for the books to answer. The order expires then, so that it is not carried out later."""
+REMEMBERED = 200
+PAGE = 100
+SHOWN_ENTRIES = 25
+SHOWN_ROUNDS = 100
+CLOSED_WINS = 25
+BLANK_PRIZES = 3
+MOST_PRIZES = 40
+LONGEST_REASON = 200
+MOST_ACTIONS = 10_000
+"""The last changes of users among which a password is looked for."""
+ACCOUNTS: tuple[str, ...] = get_args(Account)
+CHANGES = ("adjust", "reset", "set-terms", "reject", "price")
+Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
+
+
+# ---- orders
+
+
+class Outcome(Struct, frozen=True):
+    """What became of an order. `unknown`: no answer came in time; `unsent`: the broker was not there."""
+
+    pool: str
+    order: str
+    status: Status
+    text: str = ""
+
+
+class Orders:
+    """Orders under way, and the last outcomes for the page that asked."""
+
+    def __init__(self, context: ConsoleContext, pools: Pools) -> None:
+        """None yet."""
+        self._context = context
+        self._waiting: dict[str, asyncio.Future[Outcome]] = {}
+        self._kept: OrderedDict[str, Outcome] = OrderedDict()
+        pools.on_reply.append(self.heard)
+
+    def heard(self, pool: str, reply: Reply) -> None:
+        """An answer of the books; it may come late."""
+        status: Status = reply.status if reply.status in ("done", "refused") else "failed"
+        outcome = Outcome(pool, reply.command, status, reply.text)
+        waiting = self._waiting.get(reply.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(outcome)
+        elif (known := self._kept.get(reply.id)) is not None and known.status == "unknown" and known.pool == pool:
+            self._kept[reply.id] = outcome
+
+    def shown(self, pool: str, id_: str) -> Outcome | None:
+        """The outcome of an order at this pool."""
+        known = self._kept.get(id_)
+        return known if known is not None and known.pool == pool else None
+
+    async def send(self, pool: str, order: Order, id_: str) -> None:
+        """Send it and wait for its answer. An order with the same id is sent once while it is under way or done."""
+        if (under_way := self._waiting.get(id_)) is not None:
+            await asyncio.wait([under_way])
+            return
+        if (known := self._kept.get(id_)) is not None and known.status == "done":
+            return
+        waiting: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+        self._waiting[id_] = waiting
+        name = str(order.__struct_config__.tag)
+        outcome = Outcome(pool, name, "unknown")
+        try:
+            outcome = await self._sent(pool, name, order, id_, waiting)
+        finally:
+            del self._waiting[id_]
+            if not waiting.done():
+                waiting.set_result(outcome)
+            self._kept[id_] = outcome
+            if len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+
+    async def _sent(self, pool: str, name: str, order: Order, id_: str, waiting: asyncio.Future[Outcome]) -> Outcome:
+        context = self._context
+        if not context.site.connected:
+            return Outcome(pool, name, "unsent")
+        args = msgspec.to_builtins(order)
+        del args["order"]
+        request = Asking(id_, context.now() + timedelta(seconds=ANSWER_S), msgspec.Raw(msgspec.json.encode(args)))
+        topic = jackpot_topic(context.site.site, pool, f"cmd/{name}")
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await context.site.publish(topic, msgspec.json.encode(request))
+                return await waiting
+        except (TimeoutError, BrokerLost):  # lost on its way: it may have come through
+            return Outcome(pool, name, "unknown")
+
+
+def order_id(drawn: str, user: User, pool: str, order: Order) -> str:
+    """The id of an order: of the page that drew it, the person and what is ordered. A double tap gives the same one."""
+    said = "\n".join((drawn, user.kind, user.name, pool, msgspec.json.encode(order).decode()))
+    return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]
+
+
+# ---- what a form says
+
+
+class BadForm(Exception):
+    """A field that cannot be. `key` is its text in the catalogs."""
+
+    def __init__(self, key: str, **values: str) -> None:
+        super().__init__(key)
+        self.key = key
+        self.values = values
+
+
+def _read(given: Mapping[str, str], field: str, decimals: int, *, least: int = 0) -> int:
+    """An amount in minor units. Raises BadForm."""
+    try:
+        amount = minor_units(given.get(field, ""), decimals)
+    except BadAmount as error:
+        raise BadForm("jackpots.bad_amount", text=str(error)[:40] or "–") from error
+    if amount < least:
+        raise BadForm("jackpots.bad_amount", text=given[field][:40])
+    return amount
+
+
+def _reason(given: Mapping[str, str]) -> str:
+    reason = given.get("reason", "").strip()
+    if not 1 <= len(reason) <= LONGEST_REASON:
+        raise BadForm("jackpots.bad_reason")
+    return reason
+
+
+def _seats(text: str) -> tuple[int, ...]:
+    parts = [part for part in re.split(r"[\s,;、，]+", text.strip()) if part]
+    if not all(re.fullmatch(r"[1-9][0-9]?", part) for part in parts):
+        raise BadForm("jackpots.bad_seats")
+    return tuple(map(int, parts))
+
+
+def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
+    """New terms from all fields of the form. Raises BadForm."""
+    prizes = {}
+    for n in range(MOST_PRIZES):
+        name = given.get(f"prize-{n}", "").strip()
+        if not name:
+            continue
+        if name in prizes:
+            raise BadForm("jackpots.bad_twice", name=name[:64])
+        fixed = _read(given, f"fixed-{n}", decimals) if given.get(f"fixed-{n}", "").strip() else 0
+        prizes[name] = {
+            "fixed": fixed,
+            "pays": given.get(f"pays-{n}", "fixed"),
+            "share": given.get(f"share-{n}") or "0",
+        }
+    said = {
+        "seed": _read(given, "seed", decimals),
+        "visible": given.get("visible", "").strip(),
+        "hidden": given.get("hidden", "").strip() or "0",
+        "limit": _read(given, "limit", decimals),
+        "reseed": given.get("reseed", ""),
+        "odd": given.get("odd", ""),
+        "prizes": prizes,
+    }
+    try:
+        return msgspec.convert(said, PoolTerms)
+    except msgspec.ValidationError as error:
+        text = str(error)
+        field = (re.search(r"\$\.(\w+)", text) or re.search(r"`(\w+)`", text) or [text, "?"])[1]
+        key = "jackpots.bad_rates" if "more than the bet" in text else "jackpots.bad_field"
+        key = "jackpots.bad_limit" if "could not begin" in text else key
+        raise BadForm(key, **({"field": field} if key == "jackpots.bad_field" else {})) from error
+
+
+def _order(name: str, given: Mapping[str, str], person: str, decimals: int) -> Order:
+    """The order that a form means. Raises BadForm."""
+    which = given.get("win", "")[:200] or "-"
+    match name:
+        case "confirm":
+            return Confirm(person, which, _seats(given.get("seats", "")))
+        case "pay":
+            return Pay(person, which)
+        case "approve":
+            return Approve(person, given.get("proposal", "")[:200] or "-")
+        case "withdraw":
+            return Withdraw(person, given.get("proposal", "")[:200] or "-")
+        case "adjust":
+            account = next((one for one in get_args(Account) if one == given.get("account")), None)
+            if account is None:
+                raise BadForm("jackpots.bad_field", field="account")
+            amount = _read(given, "amount", decimals, least=-(2**53))
+            if not amount:
+                raise BadForm("jackpots.bad_amount", text=given["amount"][:40])
+            return Propose(person, Adjust(account, amount, _reason(given)))
+        case "reset":
+            return Propose(person, Reset(_reason(given)))
+        case "set-terms":
+            return Propose(person, SetTerms(_terms(given, decimals), _reason(given)))
+        case "reject":
+            return Propose(person, Reject(which, _reason(given)))
+        case "price":
+            return Propose(person, Price(which, _read(given, "amount", decimals), _reason(given)))
+        case _:
+            raise HTTPException(404)
+
+
+# ---- what pages show
+
+
+class Row(Struct, frozen=True):
+    """A line of the books: an account with what it paid in, or what it holds, and a fraction of a minor unit."""
+
+    account: str
+    win: str = ""
+    paid_in: int | None = None
+    holds: int | None = None
+    fraction: str = ""
+
+
+class Difference(Struct, frozen=True):
+    """A value before and after. `kind`: how it is shown."""
+
+    label: str
+    old: Any
+    new: Any
+    kind: Literal["money", "text", "word", "prize"] = "text"
+    name: str = ""
+
+    @property
+    def changed(self) -> bool:
+        """Whether it is another one."""
+        return bool(self.old != self.new)
+
+
+def _rows(balances: Mapping[str, int], unit: int) -> tuple[list[Row], Row]:
+    """The accounts, and their totals: what was paid in is what the accounts hold."""
+    order = ("players", "house", "visible", "hidden", "overflow", "margin", "paid")
+    names = [*order, *sorted(name for name in balances if name not in order)]
+    rows = []
+    for name in names:
+        value = balances.get(name, 0)
+        amount, fraction = exact(abs(value), unit)
+        account, _, win = name.partition(":")
+        paid_in = value < 0 or (not value and name in ("players", "house"))
+        sides = {"paid_in": amount} if paid_in else {"holds": amount}
+        rows.append(Row(account, win, fraction=fraction, **sides))
+    sums = [sum(abs(one) for one in balances.values() if (one < 0) is negative) for negative in (True, False)]
+    (paid, fraction), (held, _) = exact(sums[0], unit), exact(sums[1], unit)
+    return rows, Row("total", "", paid, held, fraction)
+
+
+def _terms_rows(old: PoolTerms | None, new: PoolTerms) -> list[Difference]:
+    """Each term, as it is and as it would be."""
+    was = old or new
+    rows = [
+        Difference("seed", was.seed, new.seed, "money"),
+        Difference("visible", was.visible, new.visible),
+        Difference("hidden", was.hidden, new.hidden),
+        Difference("limit", was.limit or None, new.limit or None, "money"),
+        Difference("reseed", was.reseed, new.reseed, "word"),
+        Difference("odd", was.odd, new.odd, "word"),
+    ]
+    names = [*was.prizes, *(name for name in new.prizes if name not in was.prizes)]
+    return rows + [Difference("prize", was.prizes.get(one), new.prizes.get(one), "prize", one) for one in names]
+
+
+def _differences(view: PoolView, change: Change) -> list[Difference]:
+    """What a change would do to the pool as it stands."""
+    books, shown = view.books, view.held("visible")
+    wins = {one.id: one for one in books.wins} if books is not None else {}
+    match change:
+        case Adjust(account=account, amount=amount):
+            held = view.held(account)
+            return [Difference(f"account_{account}", held, held + amount, "money")]
+        case Reset():
+            seed = books.terms.seed if books is not None else 0
+            over = view.held("overflow")
+            above = max(shown - seed, 0)
+            return [
+                Difference("account_visible", shown, seed, "money"),
+                Difference("account_overflow", over, over + above, "money"),
+            ]
+        case SetTerms(terms=terms):
+            return [one for one in _terms_rows(books.terms if books is not None else None, terms) if one.changed]
+        case Reject(win=name):
+            win = wins.get(name)
+            return [Difference("win_state", win.state if win else "?", "reversed", "word", name)]
+        case Price(win=name, amount=amount):
+            win = wins.get(name)
+            return [Difference("win_amount", win.amount if win else None, amount, "money", name)]
+
+
+def _of_entry(entry: BookEntry, kind: str) -> list[Difference]:
+    """Old and new values of an entry that two people made."""
+    change = entry.change
+    if kind == "changed" and entry.old is not None and isinstance(change, SetTerms):
+        return [one for one in _terms_rows(entry.old, change.terms) if one.changed]
+    if kind not in ("adjusted", "reset") or not entry.people:
+        return []
+    rows = []
+    for account in ACCOUNTS:
+        after, moved = int(entry.after.get(account, "0")), int(entry.postings.get(account, "0"))
+        if moved:
+            rows.append(Difference(f"account_{account}", (after - moved) // entry.unit, after // entry.unit, "money"))
+    return rows
+
+
+class EntryLine(Struct, frozen=True):
+    """An entry as the table shows it: what moved, in whole minor units with the fraction."""
+
+    line: BookLine
+    moves: tuple[tuple[str, str, int, str], ...]
+    differences: tuple[Difference, ...]
+
+
+def _entry_line(line: BookLine) -> EntryLine:
+    moves = []
+    for name, units in line.entry.postings.items():
+        account, _, win = name.partition(":")
+        moves.append((account, win, *exact(int(units), line.entry.unit)))
+    return EntryLine(line, tuple(moves), tuple(_of_entry(line.entry, line.type)))
+
+
+# ---- fragments
+
+
+def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
+    """Parts of the pages that follow the pools."""
+
+    def of(kind: str, values: Callable[[PoolView, Viewer], dict[str, Any]], *keys: str) -> Fragment:
+        def render(pool: str, viewer: Viewer) -> str:
+            if not may(viewer.role, "books"):
+                raise KeyError(pool)
+            view = pools.get(pool)
+            if view is None:
+                raise Gone(pool)
+            return context.render(
+                f"_{kind}.html", viewer.lang, pool=view, **_common(context, view), **values(view, viewer)
+            )
+
+        return Fragment(kind, lambda pool: (*(f"{key}/{pool}" for key in keys), "broker", "present"), render)
+
+    def none(_view: PoolView, _viewer: Viewer) -> dict[str, Any]:
+        return {}
+
+    def books(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
+        rows, total = _rows(view.balances, view.unit)
+        return {"rows": rows, "total": total, "sum": sum(view.balances.values())}
+
+    def wins(view: PoolView, viewer: Viewer) -> dict[str, Any]:
+        known = view.books.wins if view.books is not None else ()
+        over = [one for one in reversed(known) if one.state not in OPEN][:CLOSED_WINS]
+        drawn = secrets.token_hex(12)
+        return {"open": view.open_wins, "over": over, "may_settle": may(viewer.role, "settle"), "drawn": drawn}
+
+    def changes(view: PoolView, viewer: Viewer) -> dict[str, Any]:
+        waiting: list[tuple[Proposal, list[Difference]]] = []
+        if view.level is not None:
+            waiting = [(one, _differences(view, one.change)) for one in view.level.proposals]
+        drawn = secrets.token_hex(12)
+        return {"waiting": waiting, "may_settle": may(viewer.role, "settle"), "drawn": drawn}
+
+    def terms(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
+        return {"terms": _terms_rows(None, view.books.terms) if view.books is not None else []}
+
+    def rounds(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
+        return {"rounds": list(reversed(view.rounds.values()))[:SHOWN_ROUNDS]}
+
+    def entries(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
+        return {"entries": [_entry_line(line) for line in list(view.lines)[: -SHOWN_ENTRIES - 1 : -1]]}
+
+    return (
+        of("pooltile", none, "pool", "poolentries", "poolwins"),
+        of("poolhead", none, "pool", "poolentries"),
+        of("poolbooks", books, "poolentries"),
+        of("poolwins", wins, "poolwins"),
+        of("poolchanges", changes, "poolwins"),
+        of("poolterms", terms, "poolwins"),
+        of("poolrounds", rounds, "poolentries"),
+        of("poolentries", entries, "poolentries"),
+    )
+
+
+def _common(context: ConsoleContext, view: PoolView) -> dict[str, Any]:
+    """How amounts of this pool are written, and how sure they are."""
+    level = view.level
+    keeper = context.site.edges.get(context.config.jackpots.name)
+    alive = keeper.current if keeper is not None and context.site.connected else None
+    signs = []
+    for sign in view.signs.values():
+        table, _, device = sign.place.partition("/")
+        known = context.site.devices.get((table, device))
+        signs.append((sign, context.site.lamp(known) if known is not None else "unknown"))
+    return {
+        "decimals": level.decimals if level is not None else 2,
+        "currency": level.currency if level is not None else "",
+        "alive": alive,
+        "signs": signs,
+        "balanced": None if view.last is None else not view.fault,
+    }
+
+
+# ---- pages
+
+
+def routes(context: ConsoleContext, pools: Pools, orders: Orders) -> list[Route]:
+    """All pools, one pool, its entries, and the orders."""
+    pages = _Pages(context, pools, orders)
+    return [
+        Route("/jackpots", pages.all),
+        Route("/jackpots/{pool}", pages.pool),
+        Route("/jackpots/{pool}/entries", pages.entries),
+        Route("/jackpots/{pool}/order/{order}", pages.order, methods=["POST"]),
+    ]
+
+
+class _Pages:
+    def __init__(self, context: ConsoleContext, pools: Pools, orders: Orders) -> None:
+        self.context = context
+        self.pools = pools
+        self.orders = orders
+
+    def _pool(self, request: Request, right: Literal["books", "settle"] = "books") -> tuple[PoolView, User]:
+        """The pool that a page is about. Raises Redirect to the login, 403, 404."""
+        user = self.context.needs(request, right)
+        view = self.pools.get(request.path_params["pool"])
+        if view is None:
+            raise HTTPException(404)
+        return view, user
+
+    async def all(self, request: Request) -> Response:
+        self.context.needs(request, "books")
+        return self.context.page(request, "jackpots.html", pools=[view.name for view in self.pools])
+
+    async def pool(self, request: Request) -> Response:
+        view, _ = self._pool(request)
+        return self._page(request, view)
+
+    def _page(
+        self, request: Request, view: PoolView, error: str = "", kept: Mapping[str, str] | None = None
+    ) -> Response:
+        """`kept`: what was written into a form that was refused."""
+        books = view.books
+        return self.context.page(
+            request,
+            "jackpot.html",
+            400 if error else 200,
+            pool=view,
+            terms=books.terms if books is not None else None,
+            prizes=_prize_fields(books.terms) if books is not None else [],
+            accounts=ACCOUNTS,
+            plain=lambda minor: _plain(minor, view.level.decimals if view.level is not None else 2),
+            drawn=secrets.token_hex(12),
+            outcome=self.orders.shown(view.name, request.query_params.get("order", "")[:64]),
+            error=error,
+            kept=kept or {},
+            **_common(self.context, view),
+        )
+
+    async def entries(self, request: Request) -> Response:
+        view, _ = self._pool(request)
+        newest = view.last.seq if view.last is not None else 0
+        before = _number(request.query_params.get("before", "")) or newest + 1
+        before = min(before, newest + 1)
+        first = max(before - PAGE, 1)
+        found = await self.pools.recall(view, first, before - 1) if before > 1 else []
+        return self.context.page(
+            request,
+            "jackpot_entries.html",
+            pool=view,
+            entries=[_entry_line(line) for line in found],
+            missing=before - first - len(found),
+            older=first if first > 1 else None,
+            newer=min(before + PAGE, newest + 1) if before <= newest else None,
+            **_common(self.context, view),
+        )
+
+    async def order(self, request: Request) -> Response:
+        view, user = self._pool(request, "settle")
+        name: str = request.path_params["order"]
+        given = await self.context.form(request)
+        drawn = given.get("id", "")
+        if view.level is None or not re.fullmatch(r"[0-9a-f]{16,64}", drawn):
+            raise HTTPException(400)
+        try:
+            order = _order(name, given, user.name, view.level.decimals)
+        except BadForm as error:
+            lang = self.context.lang(request)
+            values = dict(error.values)
+            if "field" in values:
+                values["field"] = words.say(lang, f"jackpots.term_{values['field']}")
+            return self._page(request, view, words.say(lang, error.key, **values), {**given, "form": name})
+        if known := await self._known_password(user, _first_person(view, order)):
+            text = words.say(self.context.lang(request), "jackpots.known_password", name=known)
+            return self._page(request, view, text)
+        id_ = order_id(drawn, user, view.name, order)
+        detail = {"id": id_, **msgspec.to_builtins(order), **_before(view, order)}
+        self.context.actions.note(user.name, user.role, f"jackpot.{name}", f"jackpot:{view.name}", detail)
+        await self.orders.send(view.name, order, id_)
+        return RedirectResponse(f"/jackpots/{view.name}?order={id_}", 303)
+
+    async def _known_password(self, user: User, other: str) -> str:
+        """Whose password the other of two people set last: one person may be both. "" where it is neither's.
+
+        Raises BadJournal.
+        """
+        if not other or other == user.name:  # the books refuse that
+            return ""
+        self.context.actions.collect()
+        path = self.context.actions.journal.path
+        found = await asyncio.to_thread(read_actions, path, MOST_ACTIONS, action="user")
+        set_by: dict[str, str] = {}
+        for one in found:  # the newest first
+            if one.action in ("user.add", "user.password"):
+                set_by.setdefault(one.target.removeprefix("user:"), one.user)
+        pairs = ((user.name, other) if user.kind == "local" else ("", other), (other, user.name))
+        return next((whose for whose, by in pairs if set_by.get(whose) == by), "")
+
+
+def _first_person(view: PoolView, order: Order) -> str:
+    """Who confirmed or proposed what this order would complete; "" for other orders."""
+    match order:
+        case Pay(win=name):
+            return next((one.confirmed_by for one in view.open_wins if one.id == name), "")
+        case Approve(proposal=name) if view.level is not None:
+            return next((one.person for one in view.level.proposals if one.id == name), "")
+        case _:
+            return ""
+
+
+def _before(view: PoolView, order: Order) -> dict[str, Any]:
+    """The value that a proposed change would replace, for the journal of actions."""
+    match order:
+        case Propose(change=SetTerms()) if view.books is not None:
+            return {"old": msgspec.to_builtins(view.books.terms)}
+        case Propose(change=Adjust(account=account)):
+            return {"old": view.held(account)}
+        case Propose(change=Reset()):
+            return {"old": view.held("visible")}
+        case _:
+            return {}
+
+
+def _prize_fields(terms: PoolTerms) -> list[tuple[str, Prize | None]]:
+    """The prizes for a form, and some lines for new ones."""
+    known: list[tuple[str, Prize | None]] = list(terms.prizes.items())
+    return (known + [("", None)] * BLANK_PRIZES)[:MOST_PRIZES]
+
+
+def _plain(minor: int, decimals: int) -> str:
+    """An amount as a person may write it into a form."""
+    whole, part = divmod(minor, 10**decimals)
+    return f"{whole}.{part:0{decimals}}" if decimals else str(whole)
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

@@ -1,0 +1,51 @@
+"""Amounts of money as each language writes them, and as people write them into forms."""
+
+import re
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from daemon.console.words.words import Lang
+
+__all__ = ["BadAmount", "exact", "minor_units", "money"]
+
+_Marks: TypeAlias = tuple[str, str]
+# Between groups of three digits, and before the decimals. Portuguese groups by a space that never breaks a line.
+_MARKS: Mapping[Lang, _Marks] = {"en": (",", "."), "pt": ("\u00a0", ","), "zh-Hant": (",", ".")}
+_LONGEST = 13
+"""Digits before the point in a form: amounts are at most 2^53 - 1 minor units."""
+MOST = 2**53 - 1
+
+
+class BadAmount(ValueError):
+    """What was written is no amount."""
+
+
+def money(lang: Lang, minor: int, decimals: int, currency: str = "") -> str:
+    """An amount of minor units, with all decimals; the currency where the language has it."""
+    whole, part = divmod(abs(minor), 10**decimals)
+    group, point = _MARKS[lang]
+    text = f"{whole:,}".replace(",", group) + (f"{point}{part:0{decimals}}" if decimals else "")
+    text = f"\u2212{text}" if minor < 0 else text
+    if not currency:
+        return text
+    return f"{text}\u00a0{currency}" if lang == "pt" else f"{currency}\u00a0{text}"
+
+
+def exact(units: int, unit: int) -> tuple[int, str]:
+    """Whole minor units towards zero, and the fraction of one that is left as text ("": none)."""
+    whole, rest = divmod(abs(units), unit)
+    return (whole if units >= 0 else -whole), (f"{rest}/{unit}" if rest else "")
+
+
+def minor_units(text: str, decimals: int) -> int:
+    """What a person wrote, in minor units: digits, and all decimals or none behind a point or a comma.
+
+    Groups of digits are refused: a comma means one thing in one language and another in the next. Raises BadAmount.
+    """
+    found = re.fullmatch(rf"([-\u2212]?)([0-9]{{1,{_LONGEST}}})(?:[.,]([0-9]{{{max(decimals, 1)}}}))?", text.strip())
+    if found is None or (found[3] and not decimals):
+        raise BadAmount(text)
+    minor: int = int(found[2]) * 10**decimals + int(found[3] or 0)
+    if minor > MOST:
+        raise BadAmount(text)
+    return -minor if found[1] else minor

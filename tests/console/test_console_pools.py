@@ -1,0 +1,721 @@
+"""The pages of jackpots against real books: what they show, what two people order, and what the console checks."""
+
+import ast
+import asyncio
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from console_floor import Console, opened
+from console_pools import CONFIG, PoolHouse, pair, pool_house
+
+from daemon.config.model import parse
+from daemon.console.auth.users import BadUser, By, Hashed
+from daemon.console.live import Viewer
+from daemon.console.pages import jackpots as pages
+from daemon.console.site import pools as pools_module
+from daemon.console.words import words
+from daemon.console.words.money import BadAmount, exact, minor_units, money
+from daemon.jackpots import ledger, process, signs
+from daemon.jackpots.report import pool_json, read_pools
+from protocols.contract.events import DisplayShown
+from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
+from protocols.contract.topics import Wire, encode_wire
+
+BETS = ((1, 500), (3, 500))
+OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    with opened(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def house(console: Console, tmp_path: Path) -> Iterator[PoolHouse]:
+    with pool_house(console, tmp_path) as one:
+        yield one
+
+
+def won(house: PoolHouse, *seats: int) -> str:
+    """A pair is won; the id of the win."""
+    house.round("bac-12", "bac-12:1", BETS, pair(*seats))
+    house.tell()
+    return "bac-12:1/1"
+
+
+def person(
+    console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test", by: str = "root"
+) -> httpx.AsyncClient:
+    """The browser of a supervisor of that name."""
+    users = console.house.access.users
+    if name not in {one.name for one in users.all()}:
+        users.add(By(by, "supervisor"), name, "supervisor", (), Hashed(2, 8, 1, b"s", b"h"))
+    secret = users.begin(name, "10.0.0.7", "test")
+    browser = console.browser(secret=secret, origin=origin)
+    browser.headers["accept-language"] = lang
+    return browser
+
+
+def drawn(page: str, form: str) -> dict[str, str]:
+    """The hidden fields of the first form with this action."""
+    found = re.search(rf'<form[^>]*action="[^"]*/order/{form}"(.*?)</form>', page, re.DOTALL)
+    assert found is not None, form
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1]))
+
+
+async def press(browser: httpx.AsyncClient, form: str, **fields: str) -> str:
+    """Open the page of the pool, send a form, and read the page that follows."""
+    hidden = drawn((await browser.get("/jackpots/red")).text, form)
+    said = await browser.post(f"/jackpots/red/order/{form}", data=hidden | fields, follow_redirects=True)
+    return said.text
+
+
+def outcome(page: str) -> tuple[str, str]:
+    """Status and text of the order that the page tells of."""
+    found = re.search(r'data-outcome="(\w+)"><strong>.*?</strong>(.*?)</p>', page, re.DOTALL)
+    assert found is not None
+    return found[1], re.sub(r"<[^>]*>", "", found[2]).strip()
+
+
+def entries(house: PoolHouse, *kinds: str) -> list[BookEntry]:
+    """Of these types, from the journal itself."""
+    rows = house.journal.range("red", 1, 1_000_000)
+    return [msgspec.json.decode(row.data, type=BookEntry) for row in rows if row.type in kinds]
+
+
+# ---- what is shown
+
+
+async def test_the_page_shows_level_books_wins_and_rounds(console: Console, house: PoolHouse) -> None:
+    won(house, 1, 3)
+    async with console.browser("inspector") as browser:
+        floor = (await browser.get("/jackpots")).text
+        page = (await browser.get("/jackpots/red")).text
+    book = house.keeper.books["red"]
+    shown = money("en", book.amount, 2, "MOP")
+    assert shown in floor
+    assert shown in page
+    assert "single pair" in page
+    assert "MOP\u00a050.00" in page
+    assert 'data-sum="0"' in page
+    for account in ("players", "house", "visible", "hidden", "margin", "pending"):
+        whole, fraction = exact(abs(sum(v for k, v in book.balances.items() if k.startswith(account))), book.unit)
+        row = re.search(rf'<tr data-account="{account}">(.*?)</tr>', page, re.DOTALL)
+        assert row is not None
+        assert money("en", whole, 2) in row[1]
+        assert fraction in row[1]
+    assert 'href="/table/bac-12/round/bac-12%3A1"' in page
+    assert "<form" not in page.split('data-live="poolhead')[1]  # an inspector looks
+
+
+@pytest.mark.parametrize(
+    ("lang", "amount"),
+    [("en", "MOP\u00a010,004.28"), ("pt", "10\u00a0004,28\u00a0MOP"), ("zh-Hant", "MOP\u00a010,004.28")],
+)
+async def test_amounts_are_written_as_the_language_does(
+    console: Console, house: PoolHouse, lang: str, amount: str
+) -> None:
+    house.round("bac-12", "bac-12:1", BETS)
+    house.tell()
+    async with console.browser("inspector", **{"accept-language": lang}) as browser:
+        assert amount in (await browser.get("/jackpots")).text
+        assert amount in (await browser.get("/jackpots/red")).text
+
+
+@pytest.mark.parametrize("lang", OTHERS)
+async def test_no_english_is_left(console: Console, house: PoolHouse, lang: words.Lang) -> None:
+    """With a win, a proposal of each kind, and entries of the ledger with its own sentences."""
+    won(house)
+    async with person(console, "ana", lang=lang) as ana:
+        await press(ana, "adjust", account="hidden", amount="5", reason="x")
+        await press(ana, "reset", reason="x")
+        await press(ana, "reject", reason="x")
+        await press(ana, "set-terms", **TERMS)
+        texts = [(await ana.get(path)).text for path in ("/jackpots", "/jackpots/red", "/jackpots/red/entries")]
+    ours = {key: text for key, text in words.catalog("en").items() if key.startswith(("jackpots.", "told.jackpot"))}
+    other = words.catalog(lang)
+    for page in texts:
+        plain = re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", page))
+        english = [key for key, text in ours.items() if len(text) > 8 and other[key] != text and f" {text} " in plain]
+        assert english == []
+
+
+def test_amounts_that_people_write() -> None:
+    for text, minor in (("12", 1200), ("12.50", 1250), ("12,50", 1250), ("-1", -100), ("\u22121", -100), (" 0 ", 0)):
+        assert minor_units(text, 2) == minor
+    assert (minor_units("12", 0), minor_units("1.234", 3)) == (12, 1234)
+    for text in ("", "1,234", "1.234,50", "12.5", "1e3", "--1", "\u0661", "9" * 14, "x", "1.", ".5"):
+        with pytest.raises(BadAmount):
+            minor_units(text, 2)
+    with pytest.raises(BadAmount):
+        minor_units("1.0", 0)
+    assert (exact(-7, 3), exact(7, 3), exact(6, 3)) == ((-2, "1/3"), (2, "1/3"), (2, ""))
+
+
+async def test_pools_are_for_roles_that_see_all_tables(console: Console, house: PoolHouse) -> None:
+    live = console.house.live
+    for kind in ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries"):
+        assert live.html(f"pool{kind}/red", Viewer("en", "inspector"))
+        for role in ("viewer", "dealer", "technician", ""):
+            with pytest.raises(KeyError):
+                live.html(f"pool{kind}/red", Viewer("en", role))
+        assert "<form" not in live.html(f"pool{kind}/red", Viewer("en", "inspector"))
+    async with person(console, "ana") as ana:
+        assert (await ana.get("/jackpots/none")).status_code == 404
+        with pytest.raises(BadUser):
+            console.house.access.users.set_role(By("root", "system"), "ana", "supervisor", ("bac-12",))
+
+
+async def test_the_page_and_the_command_line_say_the_same(console: Console, house: PoolHouse) -> None:
+    for n in range(2, 40):
+        house.round("bac-12", f"bac-12:{n}", BETS, pair(1, 3) if n % 3 == 0 else None)
+    house.tell()
+    async with person(console, "ana") as ana:
+        await press(ana, "adjust", account="hidden", amount="5", reason="x")
+    jackpots = [one for one in parse(CONFIG).jackpot if one.name == "red"]
+    [pool] = read_pools(house.journal.path, jackpots, 200, all_checked=True, rounds=100)
+    told = msgspec.json.decode(msgspec.json.encode(pool_json(pool, wins=True)))
+    view = said_of(house)
+    assert view.level is not None
+    assert view.books is not None
+    shown = {
+        "amount": view.level.amount,
+        "balances": {name: str(value) for name, value in view.balances.items()},
+        "unit": view.unit,
+        "entries": view.newest,
+        "terms": view.books.terms,
+        "proposals": view.level.proposals,
+        "rounds": list(reversed(view.rounds.values())),
+        "tables": view.tables,
+        "signs": list(view.signs),
+    }
+    assert msgspec.json.decode(msgspec.json.encode(shown)) == {key: told[key] for key in shown}
+    assert msgspec.convert(told["wins"], tuple[PoolWin, ...]) == view.books.wins[-25:]
+    numbers = [one["seq"] for one in told["last"]]
+    assert numbers == [line.seq for line in reversed(view.lines)][: len(numbers)]
+
+
+# ---- orders of two people
+
+
+async def test_one_confirms_and_another_pays(console: Console, house: PoolHouse) -> None:
+    win = won(house, 1, 3)
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        assert outcome(await press(ana, "confirm")) == ("done", "")
+        status, why = outcome(await press(ana, "pay"))
+        assert (status, why) == ("refused", "ana confirmed it: another person must pay it")
+        assert entries(house, "paid") == []
+        house.opened("bac-12", "bac-12:2")
+        status, why = outcome(await press(rui, "pay"))
+        assert (status, why) == ("refused", "round bac-12:2 is open at bac-12: pay when it has ended")
+        house.round("bac-12", "bac-12:2")
+        page = await press(rui, "pay")
+        assert outcome(page) == ("done", "")
+        assert f'data-over="{win}"' in page
+        assert "ana, rui" in page
+    [paid] = entries(house, "paid")
+    assert paid.people == ("ana", "rui")
+    noted = [row for row in console.journal.after(0, 1000) if row.type.startswith("console.jackpot.")]
+    assert [(row.device, row.type) for row in noted] == [
+        ("ana", "console.jackpot.confirm"),
+        ("ana", "console.jackpot.pay"),
+        ("rui", "console.jackpot.pay"),
+        ("rui", "console.jackpot.pay"),
+    ]
+
+
+async def test_seats_are_named_where_the_rules_do_not_know_them(console: Console, house: PoolHouse) -> None:
+    won(house)
+    async with person(console, "ana") as ana:
+        assert outcome(await press(ana, "confirm", seats=""))[1].startswith(
+            "the bettors of win bac-12:1/1 are not known"
+        )
+        assert "Seats are numbers" in await press(ana, "confirm", seats="2, x")
+        assert outcome(await press(ana, "confirm", seats="2, 5 7")) == ("done", "")
+    [confirmed] = entries(house, "confirmed")
+    assert confirmed.win is not None
+    assert confirmed.win.shares == ((2, 1666), (5, 1666), (7, 1666))
+
+
+TERMS = {
+    "seed": "2500.00",
+    "limit": "900000",
+    "visible": "3/100",
+    "hidden": "1/100",
+    "reseed": "below_seed",
+    "odd": "first",
+    "reason": "approved by letter 7",
+    "prize-0": "single_pair",
+    "fixed-0": "75,00",
+    "pays-0": "fixed",
+    "share-0": "0",
+    "prize-1": "level_1",
+    "pays-1": "larger_of_fixed_and_share",
+    "share-1": "1/4",
+}
+
+
+async def test_one_person_is_not_two_by_an_account_whose_password_the_other_set(
+    console: Console, house: PoolHouse
+) -> None:
+    won(house, 1, 3)
+    users, hashed = console.house.access.users, Hashed(2, 8, 1, b"s", b"h")
+    async with person(console, "ana") as ana, person(console, "rui", by="ana") as rui:
+        await press(rui, "confirm")  # ana, perhaps, under the name of rui
+        sent = len(house.orders)
+        assert "set the password of rui" in await press(ana, "pay")
+        await press(ana, "adjust", account="hidden", amount="5", reason="x")
+        assert "set the password of rui" in await press(rui, "approve")
+        assert len(house.orders) == sent + 1
+        users.set_password(By("rui", "supervisor"), "rui", hashed)
+    async with person(console, "rui") as rui, person(console, "ana") as ana:
+        assert outcome(await press(rui, "approve")) == ("done", "")
+        users.set_password(By("rui", "supervisor"), "ana", hashed)
+    async with person(console, "ana") as ana:
+        assert "set the password of ana" in await press(ana, "pay")
+    async with person(console, "sue") as sue:
+        assert outcome(await press(sue, "pay")) == ("done", "")
+
+
+async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_entry(
+    console: Console, house: PoolHouse
+) -> None:
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        page = await press(ana, "set-terms", **TERMS)
+        assert outcome(page) == ("done", "")
+        changes = page.split('data-live="poolchanges')[1].split("</section>")[0]
+        for old, new in (
+            ("MOP\u00a010,000.00", "MOP\u00a02,500.00"),
+            ("3/7", "3/100"),
+            ("MOP\u00a050.00", "MOP\u00a075.00"),
+        ):
+            assert re.search(rf"<td class=\"num\">{old}</td><td class=\"num new\">{new}</td>", changes), old
+        assert outcome(await press(ana, "approve")) == ("refused", "ana proposed it: another person must approve it")
+        house.opened("bac-12", "bac-12:9")
+        refused = outcome(await press(rui, "approve"))
+        assert refused == ("refused", "round bac-12:9 is open: approve it when no round is")
+        house.round("bac-12", "bac-12:9")
+        assert outcome(await press(rui, "approve")) == ("done", "")
+    [entry] = entries(house, "changed")
+    assert entry.old is not None
+    assert (entry.people, entry.old.seed, entry.old.visible) == (("ana", "rui"), 1_000_000, "3/7")
+    terms = house.keeper.books["red"].terms
+    assert (terms.seed, terms.limit, terms.visible, terms.hidden, terms.reseed, terms.odd) == (
+        *(250_000, 90_000_000, "3/100", "1/100", "below_seed", "first"),
+    )
+    assert terms.prizes["single_pair"].fixed == 7500
+    assert (terms.prizes["level_1"].pays, terms.prizes["level_1"].share) == ("larger_of_fixed_and_share", "1/4")
+    [first] = [row for row in console.journal.after(0, 1000) if row.type == "console.jackpot.set-terms"]
+    assert msgspec.json.decode(first.data)["detail"]["old"]["seed"] == 1_000_000
+
+
+async def test_an_adjustment_shows_old_and_new_to_both(console: Console, house: PoolHouse) -> None:
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        page = await press(ana, "adjust", account="hidden", amount="250,50", reason="audit")
+        assert 'MOP\u00a00.00</td><td class="num new">MOP\u00a0250.50' in page
+        page = await press(rui, "approve")
+        assert outcome(page) == ("done", "")
+        assert "MOP\u00a00.00 → MOP\u00a0250.50" in page.split('data-live="poolentries')[1]
+        assert (
+            "above its limit"
+            in outcome(await press(ana, "adjust", account="visible", amount="99999999", reason="x"))[1]
+        )
+        page = await press(ana, "reset", reason="new season")
+        assert outcome(await press(rui, "withdraw")) == ("done", "")
+    [entry] = entries(house, "adjusted")
+    unit = entry.unit
+    assert (entry.people, entry.text, entry.after["hidden"]) == (("ana", "rui"), "audit", str(25_050 * unit))
+    assert entry.postings == {"house": str(-25_050 * unit), "hidden": str(25_050 * unit)}
+
+
+async def test_a_double_tap_is_one_order(console: Console, house: PoolHouse) -> None:
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        hidden = drawn((await ana.get("/jackpots/red")).text, "adjust")
+        fields = hidden | {"account": "hidden", "amount": "5", "reason": "x"}
+        first, second = await asyncio.gather(*(ana.post("/jackpots/red/order/adjust", data=fields) for _ in range(2)))
+        third = await ana.post("/jackpots/red/order/adjust", data=fields)
+        assert first.headers["location"] == second.headers["location"] == third.headers["location"]
+        assert len(entries(house, "proposed")) == 1
+        # The same page before another person, or with another amount, is another order.
+        other = await rui.post("/jackpots/red/order/adjust", data=fields)
+        more = await ana.post("/jackpots/red/order/adjust", data=fields | {"amount": "6"})
+        assert len({one.headers["location"] for one in (first, other, more)}) == 3
+        assert len(entries(house, "proposed")) == 3
+
+
+async def test_an_order_without_an_answer_is_unknown_until_the_answer_comes(
+    console: Console, house: PoolHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "ANSWER_S", 0.05)
+    won(house, 1)
+    house.lost = True
+    async with person(console, "ana") as ana:
+        page = await press(ana, "confirm")
+        status, text = outcome(page)
+        assert (status, text) == ("unknown", "Look again")
+        assert "no answer" in page
+        topic, payload = house.orders[-1]
+        assert len(entries(house, "confirmed")) == 1  # it had been kept
+        order = msgspec.json.decode(payload)["id"]
+        console.say(f"{topic}/result", msgspec.json.encode({"id": order, "command": "confirm", "status": "done"}))
+        assert outcome((await ana.get(f"/jackpots/red?order={order}")).text) == ("done", "")
+
+
+async def test_without_the_broker_nothing_is_sent(console: Console, house: PoolHouse) -> None:
+    won(house, 1)
+    async with person(console, "ana") as ana:
+        hidden = drawn((await ana.get("/jackpots/red")).text, "confirm")
+        console.lose()
+        said = await ana.post("/jackpots/red/order/confirm", data=hidden, follow_redirects=True)
+    assert outcome(said.text)[0] == "unsent"
+    assert house.orders == []
+
+
+MISTAKES: list[tuple[str, dict[str, str], str]] = [
+    ("adjust", {"account": "paid", "amount": "5", "reason": "x"}, "cannot be so: Account"),
+    ("adjust", {"account": "hidden", "amount": "1,234", "reason": "x"}, "“1,234” is no amount"),
+    ("adjust", {"account": "hidden", "amount": "0", "reason": "x"}, "is no amount"),
+    ("adjust", {"account": "hidden", "amount": "5", "reason": " "}, "Say why"),
+    ("reset", {"reason": "x" * 201}, "Say why"),
+    ("set-terms", {**TERMS, "visible": "1/0"}, "cannot be so: Of each bet, to the pool"),
+    ("set-terms", {**TERMS, "visible": "1", "hidden": "1/2"}, "more than the bet"),
+    ("set-terms", {**TERMS, "limit": "5"}, "below the seed"),
+    ("set-terms", {**TERMS, "odd": "me"}, "cannot be so: Odd coins"),
+    ("set-terms", {**TERMS, "share-1": "<b>"}, "cannot be so: Prizes"),
+    ("set-terms", {**TERMS, "prize-1": "single_pair"}, "stands in two lines"),
+    ("set-terms", {**TERMS, "seed": "-1"}, "is no amount"),
+]
+
+
+@pytest.mark.parametrize(("form", "fields", "said"), MISTAKES)
+async def test_a_form_with_a_mistake_is_shown_again_and_nothing_is_sent(
+    console: Console, house: PoolHouse, form: str, fields: dict[str, str], said: str
+) -> None:
+    async with person(console, "ana") as ana:
+        page = await press(ana, form, **fields)
+    assert said in page
+    assert "Nothing was sent" in page
+    if form == "set-terms":
+        assert 'value="approved by letter 7"' in page
+    assert house.orders == []
+
+
+@pytest.mark.parametrize(
+    ("path", "data", "status"),
+    [
+        ("/jackpots/red/order/nothing", {"id": "0" * 24}, 404),
+        ("/jackpots/red/order/pay", {}, 400),
+        ("/jackpots/red/order/pay", {"id": "../x", "win": "x"}, 400),
+        ("/jackpots/nowhere/order/pay", {"id": "0" * 24}, 404),
+    ],
+)
+async def test_orders_that_no_page_sends_are_refused(
+    console: Console, house: PoolHouse, path: str, data: dict[str, str], status: int
+) -> None:
+    async with person(console, "ana") as ana:
+        assert (await ana.post(path, data=data)).status_code == status
+    assert house.orders == []
+
+
+async def test_no_other_site_and_no_other_role_orders_anything(console: Console, house: PoolHouse) -> None:
+    win = won(house, 1)
+    data = {"id": "0" * 24, "win": win}
+    for name in ("confirm", "pay", "approve", "withdraw", "adjust", "reset", "set-terms", "reject", "price"):
+        path = f"/jackpots/red/order/{name}"
+        async with person(console, "ana", origin="http://evil.example") as ana:
+            assert (await ana.post(path, data=data)).status_code == 403
+            del ana.headers["origin"]
+            assert (await ana.post(path, data=data)).status_code == 403
+        for role in ("viewer", "dealer", "technician", "inspector"):
+            async with console.browser(role) as browser:
+                assert (await browser.post(path, data=data)).status_code == 403
+    assert house.orders == []
+    assert [row for row in console.journal.after(0, 1000) if "jackpot" in row.type] == []
+
+
+# ---- what the process says, in each language
+
+
+def _sentences() -> Iterator[tuple[str, str]]:
+    """Code and text of what the ledger and its process say, with a word for each value."""
+
+    def text_of(node: ast.expr) -> str:
+        match node:
+            case ast.Constant(value=str(text)):
+                return text
+            case ast.JoinedStr(values=parts):
+                return "".join(str(part.value) if isinstance(part, ast.Constant) else "x1" for part in parts)
+            case _:
+                return ""
+
+    for module in (ledger, process):
+        tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
+        for node in ast.walk(tree):
+            match node:
+                case ast.Raise(exc=ast.Call(func=ast.Name(id="Refused"), args=[one])):
+                    yield "jackpot.refused", text_of(one)
+                case ast.Call(func=ast.Name(id="Reply"), args=[_, _, ast.Constant(value="refused"), one]):
+                    yield "jackpot.refused", text_of(one)
+                case ast.keyword(arg="text", value=one) if module is ledger and text_of(one):
+                    yield "jackpot.entry", text_of(one)
+                case ast.Call(func=ast.Attribute(attr="return_stake" | "undo"), args=[_, one]) if text_of(one):
+                    yield "jackpot.entry", text_of(one)
+                case _:
+                    pass
+    for code, remedy in process.ALERTS.items():
+        yield f"jackpot.{code}", remedy
+    yield "jackpot.sign", signs.REMEDY
+
+
+@pytest.mark.parametrize("lang", OTHERS)
+def test_every_sentence_of_the_books_is_translated(lang: words.Lang) -> None:
+    found = {(code, text) for code, text in _sentences() if text}
+    assert len(found) > 30
+    for code, text in found:
+        said = text.replace("x1x1", "x1; a person must confirm it first") if text.startswith("win x1 is x1x1") else text
+        assert words.told(lang, code, said) != said, (code, said)
+        assert words.told("en", code, said) == said
+    for kind in ENTRIES:
+        assert f"jackpots.entry_{kind}" in words.catalog("en")
+
+
+# ---- what the console checks
+
+
+def said_of(house: PoolHouse, pool: str = "red") -> pools_module.PoolView:
+    view = house.console.house.pools.get(pool)
+    assert view is not None
+    return view
+
+
+def codes(console: Console) -> set[str]:
+    console.house.pool_alerts.look(console.now)
+    return {one.incident.code for one in console.house.incidents.open(console.now)}
+
+
+async def test_entries_that_the_broker_lost_are_requested(console: Console, house: PoolHouse) -> None:
+    for n in range(1, 6):
+        house.round("bac-12", f"bac-12:{n}", BETS)
+        house.tell(events=n not in (2, 5))  # the last is shown by the level alone
+    view = said_of(house)
+    assert view.last is not None
+    assert view.last.seq < house.journal.last("red")
+    pools = console.house.pools
+    await pools.ask_for_missing()
+    assert house.replays == []  # they may be on their way
+    console.now += timedelta(seconds=2)
+    await pools.ask_for_missing()
+    for _ in range(3):
+        console.now += timedelta(seconds=2)
+        await pools.ask_for_missing()
+    assert view.last.seq == house.journal.last("red")
+    assert view.fault == ""
+    assert [one.staked for one in view.rounds.values()] == [1000] * 5
+    house.replays.clear()
+    await pools.ask_for_missing()
+    assert house.replays == []
+
+
+async def test_older_entries_come_from_the_journal_page_by_page(
+    console: Console, house: PoolHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools_module, "MOST_LINES", 20)
+    for n in range(1, 131):
+        house.round("bac-12", f"bac-12:{n}", BETS)
+    house.tell()
+    assert len(said_of(house).rounds) == 130
+    async with console.browser("inspector") as browser:
+        seen: list[int] = []
+        path: str | None = "/jackpots/red/entries"
+        while path is not None:
+            page = (await browser.get(path)).text
+            seen += [int(n) for n in re.findall(r'<tr><td class="num">(\d+)</td>', page)]
+            older = re.search(r'href="(\?before=\d+)">Older', page)
+            path = f"/jackpots/red/entries{older[1]}" if older else None
+        assert seen == list(range(house.journal.last("red"), 0, -1))
+        monkeypatch.setattr(pools_module, "RECALL_S", 0.01)
+        console.house.site.publish = _nothing  # type: ignore[method-assign,assignment]
+        page = (await browser.get("/jackpots/red/entries?before=50")).text
+        assert "49 entries did not come" in page
+        for number in ("0", "-5", "9" * 30, "x"):
+            assert (await browser.get(f"/jackpots/red/entries?before={number}")).status_code == 200
+
+
+async def _nothing(_topic: str, _payload: bytes) -> None:
+    return
+
+
+def forged(house: PoolHouse, **fields: Any) -> None:
+    """The next entry of `red` as somebody else would write it."""
+    last = said_of(house).last
+    assert last is not None
+    entry = msgspec.structs.replace(last.entry, **{"number": last.seq + 1, "postings": {}, **fields})
+    source = jackpot_topic("lisboa", "red", "")[:-1]
+    data = msgspec.Raw(msgspec.json.encode(entry))
+    wire = Wire("1.0", "x", source, "noted", house.console.now, last.seq + 1, "", house.journal.name, False, data)
+    house.console.say(f"{source}/event/noted", encode_wire(wire))
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"after": {"visible": "5"}}, "its balances sum to 5 and not to zero"),
+        ({"after": {"visible": "5", "house": "-5"}}, "is not what the entry before and its posting give"),
+        ({"postings": {"visible": "1"}}, "its postings sum to 1 and not to zero"),
+        ({"number": 99}, "it is numbered 99"),
+    ],
+)
+async def test_books_that_do_not_balance_are_an_alert(
+    console: Console, house: PoolHouse, fields: dict[str, Any], said: str
+) -> None:
+    won(house, 1)
+    assert "jackpot.unbalanced" not in codes(console)
+    forged(house, **fields)
+    assert said in said_of(house).fault
+    assert "jackpot.unbalanced" in codes(console)
+    async with console.browser("inspector") as browser:
+        page = (await browser.get("/jackpots/red")).text
+        assert "Pay nothing from this pool" in page
+        assert 'class="badge error">The books do not balance' in page
+        alerts = (await browser.get("/alerts")).text
+        assert "The books of the jackpot red do not balance" in alerts
+    for lang in OTHERS:
+        assert words.told(lang, "jackpot.books", said_of(house).fault) != said_of(house).fault
+
+
+def test_the_alert_of_a_pool_that_is_removed_ends(console: Console, house: PoolHouse) -> None:
+    won(house, 1)
+    forged(house, number=99)
+    assert "jackpot.unbalanced" in codes(console)
+    console.say(jackpot_topic("lisboa", "red", "level"), b"")
+    assert "jackpot.unbalanced" not in codes(console)
+
+
+def test_a_level_that_the_books_do_not_have_is_an_alert(console: Console, house: PoolHouse) -> None:
+    won(house, 1)
+    level = house.keeper.level("red")
+    for wrong in (
+        msgspec.structs.replace(level, amount=level.amount + 1),
+        msgspec.structs.replace(level, pending=()),
+    ):
+        said_of(house).fault = ""
+        console.say(jackpot_topic("lisboa", "red", "level"), msgspec.json.encode(wrong))
+        assert said_of(house).fault
+        assert "jackpot.unbalanced" in codes(console)
+
+
+async def test_missing_entries_waiting_wins_and_slow_signs_are_alerts_until_they_are_over(
+    console: Console, house: PoolHouse
+) -> None:
+    won(house, 1)
+    console.event("bac-12", "sign-1", DisplayShown("9,950.00", confirmed=True))
+    sign = said_of(house).signs["bac-12/sign-1"]
+    level = said_of(house).level
+    assert level is not None
+    console.event("bac-12", "sign-1", DisplayShown(money("en", level.amount, 2), confirmed=True))
+    assert sign.behind is None
+    console.event("bac-12", "sign-1", DisplayShown("JACKPOT 50.00", confirmed=True))
+    assert sign.behind is None
+    assert codes(console) == set()
+    house.round("bac-12", "bac-12:2", BETS)
+    house.tell(events=False)
+    assert sign.behind == console.now
+    await console.house.pools.ask_for_missing()
+    console.now += timedelta(seconds=9)
+    assert codes(console) == set()
+    console.now += timedelta(seconds=22)
+    assert codes(console) == {"jackpot.sign_behind", "jackpot.missing"}
+    console.now += timedelta(minutes=15)
+    assert codes(console) == {"jackpot.sign_behind", "jackpot.missing", "jackpot.win_waits"}
+    console.event("bac-12", "sign-1", DisplayShown(money("en", house.keeper.level("red").amount, 2), confirmed=True))
+    await console.house.pools.ask_for_missing()
+    await console.house.pools.ask_for_missing()
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        await press(ana, "confirm")
+        assert outcome(await press(rui, "pay"))[0] == "done"
+    assert codes(console) == set()
+
+
+def test_a_sign_that_the_process_already_reports_is_one_alert(console: Console, house: PoolHouse) -> None:
+    console.event("bac-12", "sign-1", DisplayShown("10,000.00", confirmed=True))
+    house.round("bac-12", "bac-12:1", BETS)
+    house.tell()
+    console.now += timedelta(seconds=20)
+    assert codes(console) == {"jackpot.sign_behind"}
+    said = {"code": "jackpot.sign", "device": "sign-1", "text": "the sign does not show the amount of red: no answer"}
+    console.alert("bac-12", "jackpots-sign-sign-1", **said)
+    assert codes(console) == {"jackpot.sign"}
+    console.alert("bac-12", "jackpots-sign-sign-1")
+    assert codes(console) == {"jackpot.sign_behind"}
+    console.lose()
+    console.connect()  # what it showed meanwhile is not known
+    assert codes(console) == set()
+
+
+def test_an_alert_of_before_the_start_ends_when_the_pool_is_known(tmp_path: Path) -> None:
+    with opened(tmp_path) as first, pool_house(first, tmp_path) as house:
+        won(house, 1)
+        forged(house, number=99)
+        assert "jackpot.unbalanced" in codes(first)
+    (tmp_path / "actions.db").unlink()
+    with opened(tmp_path) as second:
+        second.connect()
+        assert "jackpot.unbalanced" in codes(second)
+        with pool_house(second, tmp_path):
+            assert "jackpot.unbalanced" not in codes(second)
+
+
+def test_the_process_that_is_away_is_told_by_its_name(console: Console, house: PoolHouse) -> None:
+    console.edge("jackpots", online=False)
+    console.wait(1)
+    assert "jackpots.offline" in codes(console)
+    console.say("felt/1/lisboa/edge/jackpots/availability", b"online")
+    console.wait(1)
+    assert "jackpots.offline" not in codes(console)
+
+
+def test_garbage_is_counted_and_fills_nothing(
+    console: Console, house: PoolHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools_module, "MOST_POOLS", 5)
+    monkeypatch.setattr(pools_module, "MOST_ROUNDS", 10)
+    monkeypatch.setattr(pools_module, "MOST_LINES", 10)
+    before = console.house.site.refused
+    level = msgspec.to_builtins(house.keeper.level("red"))
+    wrong = [
+        *(b"{", b"\xff", b"[" * 100_000, b'{"pool":"red"}', b"x" * 2**20),
+        *(msgspec.json.encode({**level, "decimals": n}) for n in (-1, 5, 10**9)),
+    ]
+    for payload in wrong:
+        for leaf in ("level", "books", "event/won", "cmd/pay/result", "cmd/replay/result"):
+            console.say(jackpot_topic("lisboa", "red", leaf), payload)
+    assert console.house.site.refused > before + 20
+    for entry in ({"unit": 0}, {"after": {"visible": "9" * 6000}}, {"unit": -7}):
+        forged(house, **entry)
+    assert said_of(house).last == said_of(house).lines[-1]
+    for n in range(50):
+        named = {**level, "pool": f"p-{n}"}
+        console.say(jackpot_topic("lisboa", f"p-{n}", "level"), msgspec.json.encode(named))
+        house.round("bac-12", f"bac-12:{n}", BETS)
+    house.tell()
+    assert len(list(console.house.pools)) == 5
+    assert (len(said_of(house).rounds), len(said_of(house).lines)) == (10, 10)
+    console.say(jackpot_topic("lisboa", "p-1", "level"), b"")
+    assert console.house.pools.get("p-1") is None
+
+
+def test_books_begun_anew_are_not_compared_with_the_old_ones(console: Console, house: PoolHouse) -> None:
+    won(house, 1)
+    view = said_of(house)
+    entry = BookEntry(1, 7, {})
+    wire = Wire("1.0", "x", "felt/1/lisboa/jackpot/red", "noted", console.now, 1, "", "another", False)
+    wire = msgspec.structs.replace(wire, data=msgspec.Raw(msgspec.json.encode(entry)))
+    console.say(jackpot_topic("lisboa", "red", "event/noted"), encode_wire(wire))
+    assert (view.fault, view.journal, len(view.lines)) == ("", "another", 1)
