@@ -136,6 +136,26 @@ HOST_FAULTS = (
         severe=True,
     ),
     _fault(
+        "sas.bets_unknown",
+        "bets of the machine are missing in its jackpot",
+        "compare the machine's own meters with the last reading, and let two people settle the pool by a change; over "
+        "when its meters are read by a command (read-meters)",
+        severe=True,
+    ),
+    _fault(
+        "sas.win_differs",
+        "the machine reports a jackpot of another amount than it was to show",
+        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is shown "
+        "again",
+        severe=True,
+    ),
+    _fault(
+        "sas.amount_stale",
+        "the amount of the jackpot is not renewed: the machine is no longer sent one",
+        "check that `feltd jackpots` of the pool runs and that the brokers of both sites are connected",
+        person=False,
+    ),
+    _fault(
         "sas.progressive_silent",
         "the machine hears no jackpot amounts",
         "check that the jackpot controller sends amounts, and that group and level are those of the machine",

@@ -35,7 +35,15 @@ from drivers.driver import Link
 from drivers.faults import Faults
 from drivers.sas_machine_faults import BEGINS, ENDS, HOPPER, HOST_FAULTS, MACHINE_FAULTS, PLAYS_AGAIN
 from drivers.sas_machine_memory import Hit, MachineOptions, Memory, recalled
-from protocols.contract.events import MOST, Event, JackpotPaid, JackpotWon, MachineMeters, MachineReported
+from protocols.contract.events import (
+    MOST,
+    Event,
+    JackpotContributed,
+    JackpotPaid,
+    JackpotWon,
+    MachineMeters,
+    MachineReported,
+)
 from protocols.sas.messages import (
     Answer,
     Body,
@@ -43,6 +51,7 @@ from protocols.sas.messages import (
     ExtendedMeters,
     Features,
     GameInfo,
+    GameMeters,
     Handpay,
     Hopper,
     LongPoll,
@@ -59,6 +68,7 @@ from protocols.sas.messages import (
 from protocols.sas.tables import CANCELLED_CREDITS, DENOMINATIONS, EXCEPTIONS, METER_CODES, METERS, VALIDATIONS, names
 
 ROLLED = 10**6  # a meter that wraps around has not advanced further than this meanwhile
+WRAPS = 10**8  # credits at which coin in begins at zero again
 COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
 UP_AND_DOWN = "credits"
 REDEMPTION, NO_TICKET = 0x20, 0xFFFF
@@ -141,6 +151,8 @@ class MachineReader:
         self._fresh_wire = b""
         self._first: dict[str, int] = {}  # meters never read before, told when all of their round are read
         self._last_silent = float("-inf")
+        self._coin_in: dict[int, int] = {}  # the last reading, by game; in this session
+        self._confirmed: dict[int, int] = {}  # the last one that another has confirmed
 
     # ---- what it means
 
@@ -151,8 +163,11 @@ class MachineReader:
         told = bool(events) or code in _OWES
         if code in _CLEARED:
             self._memory = replace(self._memory, cleared=True, back=())
+            self._count_no_step(text)
         if code in {0x7E, 0x7F}:
             events += self._played()
+        if code == 0x7F and self._options.feeds:
+            self._meters_due = self._link.stamp().tick
         if code == 0x53:
             self._last_silent = self._link.stamp().tick
         if code == LOST and self._memory.prizes:
@@ -190,6 +205,7 @@ class MachineReader:
         """Reported as doubtful; its effects on open faults and prizes are applied all the same."""
         if not _CLEARED.isdisjoint(codes):
             self._memory = replace(self._memory, cleared=True)
+            self._count_no_step(names(codes))
         if not _PRIZE_OVER.isdisjoint(codes):
             self._undescribed = False
             unsure = self._memory.unsure or bool(self._memory.prizes)
@@ -211,7 +227,11 @@ class MachineReader:
         command = poll.command
         match body:
             case Meters(meters):
+                self._read_coin_in(0, meters.get("coin_in"))
                 return self._metered(command, meters)
+            case GameMeters(game, coin_in):
+                self._read_coin_in(game, coin_in)
+                return self._contributions()
             case SelectedMeters(_, chosen) | ExtendedMeters(_, chosen):
                 if max(chosen.values(), default=0) > MOST // (self._factor or 1):
                     return self._not_understood(command, b"")
@@ -411,7 +431,16 @@ class MachineReader:
         if again and (level, amount) in (*self._memory.past, *((hit.level, hit.amount) for hit in hits)):
             return self._doubtful(level, amount)
         self._memory = replace(self._memory, hits=(*hits, Hit(level, amount, (source,)))[-KEPT:])
-        return [JackpotWon(self._options.pool, level, amount=amount)]
+        sent = self._memory.sent.get(level, ())
+        shown = amount if amount in sent else sent[-1] if sent else 0
+        if not level:
+            return [JackpotWon(self._options.pool, level, amount=amount)]
+        left = {one: told for one, told in self._memory.levels.items() if one != level}  # another amount follows
+        self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()})
+        won = JackpotWon(self._options.pool_of(level), level, amount=amount, shown=shown)
+        if shown in (0, amount):
+            return [won]
+        return [won, *self._faults.strike("sas.win_differs", f"level {level}: {amount}, and {shown} was sent last")]
 
     def _paid(self, level: int, amount: int) -> list[Event]:
         """Paid: the next one of the same amount is another one."""
@@ -421,7 +450,7 @@ class MachineReader:
             hits[same[0]] = replace(hits[same[0]], paid=True)
             self._memory = replace(self._memory, past=(*self._memory.past, (level, amount))[-KEPT:])
             self._keep_hits(hits)
-        return [JackpotPaid(self._options.pool, level, amount=amount)]
+        return [JackpotPaid(self._options.pool_of(level), level, amount=amount)]
 
     def _keep_hits(self, hits: Sequence[Hit]) -> None:
         """All except those that are over; the list of poll 87 may hold one that it has not shown."""
@@ -441,7 +470,10 @@ class MachineReader:
 
     def _denominated(self, game: GameInfo) -> list[Event]:
         """The value of a credit. Meters in another denomination cannot be compared."""
-        self._factor = DENOMINATIONS.get(game.denomination)
+        known, self._factor = self._factor, DENOMINATIONS.get(game.denomination)
+        unknown = self._factor is None or self._faults.is_open("sas.denomination")
+        if unknown or known not in (None, self._factor):
+            self._count_no_step("another denomination")
         if self._factor != self._memory.factor:
             self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
             self._fresh, self._fresh_wire, self._first = {}, b"", {}
@@ -477,12 +509,14 @@ class MachineReader:
         if back:
             detail = ", ".join(f"{name} from {old[name]} to {new[name]}" for name in sorted(back))
             told = self._faults.begin("sas.meter_back", detail)
+            self._count_no_step("a meter ran backwards")
             if told and self._options.close_faulty:
                 self._memory = replace(self._memory, owes_close=True)
             return [*told]
         if still:
             return []
         events: list[Event] = [*self._faults.end("sas.meter_back")]
+        events += self._contributions()
         if poll == 0x0F:
             events += self._faults.end("sas.doubtful")
         if (games := new.get("games_played")) is not None:
@@ -503,6 +537,46 @@ class MachineReader:
             return events
         self._memory = replace(self._memory, meters={**self._memory.meters, **fresh})
         return [*events, MachineMeters(dict(self._memory.meters))]
+
+    # ---- contributions
+
+    def _read_coin_in(self, game: int, credits_: int | None) -> None:
+        """A reading. One that is not lower than the one before confirms that one."""
+        if credits_ is None or game not in (self._options.games or (0,)):
+            return
+        before = self._coin_in.get(game)
+        self._coin_in[game] = credits_
+        if before is not None and (credits_ - before) % WRAPS <= self._options.jump:
+            self._confirmed[game] = before
+        else:
+            self._confirmed.pop(game, None)
+
+    def _count_no_step(self, why: str) -> None:
+        """Coin in is not comparable with the reading before: what was played in between is not known."""
+        self._memory = replace(self._memory, uncounted=dict.fromkeys(self._memory.counted, why))
+        self._coin_in, self._confirmed = {}, {}
+
+    def _contributions(self) -> list[Event]:
+        """What was bet since the last contribution. Changes the memory; the caller makes both durable."""
+        if not self._options.feeds:
+            self._memory = replace(self._memory, counted={}, uncounted={})
+            return []
+        events: list[Event] = []
+        counted, uncounted = dict(self._memory.counted), dict(self._memory.uncounted)
+        for game, now in self._confirmed.items():
+            before = counted.setdefault(game, now)
+            if self._factor is None:
+                continue
+            step = (now - before) % WRAPS
+            why = uncounted.pop(game, "a step that no play can make" if step > self._options.jump else "")
+            if step and why:
+                which = f"game {game}: " if game else ""
+                events += self._faults.strike("sas.bets_unknown", f"{which}coin in from {before} to {now}: {why}")
+            elif step:
+                events += [JackpotContributed(pool, step * self._factor) for pool in self._options.feeds]
+            counted[game] = now
+        self._memory = replace(self._memory, counted=counted, uncounted=uncounted)
+        return events
 
     def _poll(self, command: int) -> LongPoll:
         """A poll that changes nothing."""
@@ -531,9 +605,13 @@ class MachineReader:
         old, new = self._memory.seen[:left], self._memory.seen[left:]
         sure = tuple(n - left for n in self._memory.sure if n >= left)
         in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
-        self._memory = Memory(levels=self._memory.levels, seen=new, sure=sure, real_time=in_real_time)
+        gone = ", ".join(map(str, self._memory.counted.values())) if self._options.feeds else ""
+        kept = self._memory.levels, self._memory.sent
+        self._memory = Memory(levels=kept[0], sent=kept[1], seen=new, sure=sure, real_time=in_real_time)
         self._factor = None
-        ended = self._faults.end(*self._faults.standing.open)
+        ended: list[Event] = [*self._faults.end(*self._faults.standing.open)]
+        if gone:
+            ended += self._faults.strike("sas.bets_unknown", f"the machine before was counted up to coin in {gone}")
         doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the machine before") if old else []
         return [*ended, *doubt]
 
