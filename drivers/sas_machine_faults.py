@@ -100,6 +100,18 @@ MACHINE_FAULTS = (
     _fault("machine.printer_ribbon", "the printer's ribbon is worn", f"replace the ribbon{_DOOR_CLOSED}"),
     _fault("machine.printer_off", "the printer is switched off", "switch the printer on"),
     _fault("machine.printer_jam", "the printer's carriage is jammed", f"clear the paper path{_SEEN_PRINT}"),
+    _fault(
+        "machine.plan_return",
+        "the machine's plan of payments returns less of the bets than it must",
+        "close the machine, set the approved plan; over when the machine reports a plan that returns enough",
+        severe=True,
+    ),
+    _fault(
+        "machine.observed_return",
+        "the machine returned less of the bets than it must",
+        "compare its plan and its meters with the approved model; over when it returned enough over as many games",
+        person=False,
+    ),
     _fault("machine.out_of_service", "the machine took itself out of service", f"read its display{_SEEN_PLAYING}"),
 )
 HOST_FAULTS = (

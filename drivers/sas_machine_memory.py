@@ -21,7 +21,8 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
     none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool
     of each level from 1 on; further ones, and level 0, are of `pool`. `stale`: seconds after which an amount that was
-    not sent again is no longer shown, 0 for never.
+    not sent again is no longer shown, 0 for never. `least_return`: percent of the bets that a machine must return in
+    prizes without its jackpots, 0 for no such rule; it is observed over `return_games`.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -40,6 +41,8 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     jump: Annotated[int, Meta(ge=1, le=50_000_000)] = 10_000_000
     levels: Annotated[tuple[Pool, ...], Meta(max_length=32)] = ()
     stale: Annotated[float, Meta(ge=0, le=3600)] = 0.0
+    least_return: Annotated[int, Meta(ge=0, le=100)] = 0
+    return_games: Annotated[int, Meta(ge=1000, le=10_000_000)] = 100_000
 
     def pool_of(self, level: int) -> str:
         """The pool of a level's prizes."""
@@ -89,6 +92,8 @@ class Memory(Struct, frozen=True):
     `counted`: up to which coin in the bets were contributed, in credits, by game, 0 for the whole machine. `uncounted`:
     why the next step of such a meter is no contribution. `sent`: by level the last amounts that it was to show.
 
+    `return_from`: bets, prizes and games from which the return is observed; `jackpots`: those won since.
+
     `tickets`: records of tickets may wait. `looked`: one was looked at and is not marked as read. `record`: the last
     reported one.
     """
@@ -126,6 +131,8 @@ class Memory(Struct, frozen=True):
     counted: dict[int, int] = {}
     uncounted: dict[int, str] = {}
     sent: dict[int, tuple[int, ...]] = {}
+    return_from: tuple[int, int, int] | None = None
+    jackpots: int = 0
 
 
 def recalled(memory: bytes) -> Memory:

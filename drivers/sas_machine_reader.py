@@ -25,6 +25,7 @@ cleared: a difference is never computed from a faulty meter.
 """
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Sequence
 
@@ -205,7 +206,6 @@ class MachineReader:
         """Reported as doubtful; its effects on open faults and prizes are applied all the same."""
         if not _CLEARED.isdisjoint(codes):
             self._memory = replace(self._memory, cleared=True)
-            self._count_no_step(names(codes))
         if not _PRIZE_OVER.isdisjoint(codes):
             self._undescribed = False
             unsure = self._memory.unsure or bool(self._memory.prizes)
@@ -436,7 +436,8 @@ class MachineReader:
         if not level:
             return [JackpotWon(self._options.pool, level, amount=amount)]
         left = {one: told for one, told in self._memory.levels.items() if one != level}  # another amount follows
-        self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()})
+        jackpots = self._memory.jackpots + amount
+        self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()}, jackpots=jackpots)
         won = JackpotWon(self._options.pool_of(level), level, amount=amount, shown=shown)
         if shown in (0, amount):
             return [won]
@@ -478,7 +479,12 @@ class MachineReader:
             self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
             self._fresh, self._fresh_wire, self._first = {}, b"", {}
             self._doubt_back = {}
-        return [*self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")]
+        unknown_code = self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")
+        if not self._options.least_return or not re.fullmatch("[0-9]{4}", game.percent):
+            return [*unknown_code]
+        low = int(game.percent) < 100 * self._options.least_return
+        percent = f"{game.percent[:2].lstrip('0') or 0}.{game.percent[2:]}% with {game.paytable}"
+        return [*unknown_code, *self._faults.watch("machine.plan_return", low, percent)]
 
     def _metered(self, command: int, raw: dict[str, int]) -> list[Event]:
         poll = 0x0F if command == 0x19 else command  # the same meters
@@ -489,6 +495,7 @@ class MachineReader:
         back = {name for name in new if name in old and not _forward(name, old[name], new[name], factor)}
         if back and self._memory.cleared:  # a new beginning
             self._memory = replace(self._memory, meters={}, cleared=False)
+            self._count_no_step("the memory was cleared")
             self._fresh, self._fresh_wire, self._first = {}, b"", {}
             self._doubt_back = {}
             old, back = {}, set()
@@ -536,7 +543,25 @@ class MachineReader:
         if fresh.items() <= self._memory.meters.items():
             return events
         self._memory = replace(self._memory, meters={**self._memory.meters, **fresh})
-        return [*events, MachineMeters(dict(self._memory.meters))]
+        return [*events, MachineMeters(dict(self._memory.meters)), *self._returned()]
+
+    def _returned(self) -> list[Event]:
+        """What came back of the bets in prizes, jackpots left out, after so many games."""
+        names_ = ("coin_in", "coin_out", "jackpot", "games_played")
+        if not self._options.least_return or not set(names_) <= set(self._memory.meters):
+            return []
+        bets, by_machine, by_hand, games = (self._memory.meters[name] for name in names_)
+        start = self._memory.return_from
+        played = games - start[2] if start else -1
+        if 0 <= played < self._options.return_games:
+            return []
+        self._memory = replace(self._memory, return_from=(bets, by_machine + by_hand, games))
+        jackpots, self._memory = self._memory.jackpots, replace(self._memory, jackpots=0)
+        if not start or played < 0 or bets <= start[0]:  # the first reading, or a meter began again
+            return []
+        percent = 100 * (by_machine + by_hand - start[1] - jackpots) / (bets - start[0])
+        low = percent < self._options.least_return
+        return [*self._faults.watch("machine.observed_return", low, f"{percent:.1f}% in {played} games")]
 
     # ---- contributions
 
