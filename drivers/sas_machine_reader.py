@@ -438,7 +438,7 @@ class MachineReader:
         left = {one: told for one, told in self._memory.levels.items() if one != level}  # another amount follows
         jackpots = self._memory.jackpots + amount
         self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()}, jackpots=jackpots)
-        won = JackpotWon(self._options.pool_of(level), level, amount=amount, shown=shown)
+        won = JackpotWon(self._options.pool_of(level), level, seat=1, amount=amount, shown=shown)  # it has one seat
         if shown in (0, amount):
             return [won]
         return [won, *self._faults.strike("sas.win_differs", f"level {level}: {amount}, and {shown} was sent last")]

@@ -40,6 +40,7 @@ from daemon.jackpots.ledger import (
     obey,
     open_round,
     report_win,
+    transfer,
 )
 from daemon.jackpots.signs import Signs
 from daemon.journal.rows import Row
@@ -47,7 +48,17 @@ from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request
 from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import JackpotContributed, JackpotWon, UnknownEvent, decode_data
-from protocols.contract.jackpots import BadOrder, BookEntry, PoolLevel, decode_order, jackpot_topic
+from protocols.contract.jackpots import (
+    Approve,
+    BadOrder,
+    BookEntry,
+    Order,
+    PoolLevel,
+    Propose,
+    Transfer,
+    decode_order,
+    jackpot_topic,
+)
 from protocols.contract.results import ENDS, BadRound, Opened, decode_end
 from protocols.contract.topics import (
     LONGEST_EVENT_ID,
@@ -281,8 +292,9 @@ class Jackpots:
                 case JackpotContributed(pool=name, amount=amount, seat=seat) if self._is(pool, name, pool.counts):
                     bet = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
                     step = partial(bet, rounds=table.name in self._ruled)
-                case JackpotWon(pool=name, level=level, seat=seat, amount=amount) if self._is(pool, name, pool.wins):
-                    step = partial(report_win, seen=seen, table=table.name, level=level, seat=seat, amount=amount)
+                case JackpotWon(pool=name, level=level, seat=seat) as won if self._is(pool, name, pool.wins):
+                    win = partial(report_win, seen=seen, table=table.name, level=level, seat=seat)
+                    step = partial(win, amount=won.amount, shown=won.shown)
                 case _:
                     step = partial(hear, seen=seen)
             self._apply(pool, step, wire.id, wire.time)
@@ -346,8 +358,8 @@ class Jackpots:
             case "won":
                 self.signs.announce(pool.name, entry.amount)
                 if entry.win is not None and entry.win.unpriced:
-                    text = f"the terms have no amount for {entry.win.award.combination}, win {entry.win.id}"
-                    self._alert(table, "unpriced", text)
+                    text = entry.text or f"the terms have no amount for {entry.win.award.combination}"
+                    self._alert(table, "unpriced", f"win {entry.win.id}: {text}")
             case "contested":
                 name = entry.win.id if entry.win else ""
                 self._alert(table, "contested", f"win {name} was paid, and the corrected result does not name it")
@@ -530,12 +542,25 @@ class Jackpots:
         if request.expires > now + LONGEST_LIFE:
             return Reply(request.id, name, "refused", "it expires too late: a request lives 10 minutes at most")
         try:
-            order = decode_order(name, request.args)
-            self._apply(self._pools[pool], partial(obey, order=order, name=request.id, at=now), request.id, now)
+            for step in self._steps(pool, decode_order(name, request.args), request.id, now):
+                self.books.apply(step, request.id, now)
         except (BadOrder, Refused) as error:
             return Reply(request.id, name, "refused", str(error))
         self._commit()
         return Reply(request.id, name, "done")
+
+    def _steps(self, pool: str, order: Order, name: str, at: datetime) -> tuple[Step, ...]:
+        """What an order does to the books: of a transfer to those of two pools, in one transaction. Raises Refused."""
+        book = self.books[pool]
+        found = next((one.change for one in book.proposals if one.id == getattr(order, "proposal", "")), None)
+        change = order.change if isinstance(order, Propose) else found
+        if isinstance(change, Transfer):
+            ours, other = self._pools[pool], self._pools.get(change.to)
+            if other is None or (ours.currency, ours.decimals) != (other.currency, other.decimals):
+                raise Refused(f"no pool {change.to!r} of the same currency is kept here")
+            if isinstance(order, Approve):
+                return transfer(book, self.books[change.to], order, name, at)
+        return (obey(book, order, name, at),)
 
 
 ALERTS = {

@@ -263,7 +263,7 @@ async def test_an_amount_is_on_the_machine_within_a_second_and_a_win_names_it_an
         assert cable.now - sent <= 1.0
     cable.do(lambda now: cable.machine.hit_progressive(now, 2))
     await asyncio.sleep(4)
-    assert wins(cable) == [JackpotWon("red", 2, amount=500_010, shown=500_010)]
+    assert wins(cable) == [JackpotWon("red", 2, 1, amount=500_010, shown=500_010)]
     assert "sas.win_differs" not in cable.told()
     assert memory(cable).levels == {}  # nobody else is shown an amount that was won
     await cable.close()
@@ -279,13 +279,13 @@ async def test_a_win_of_an_amount_of_a_moment_ago_is_right_and_another_one_is_a_
     cable.do(lambda now: cable.machine.hit_progressive(now, 1))
     await cable.driver.obey(ShowAmount(701, 1))
     await asyncio.sleep(4)
-    assert wins(cable) == [JackpotWon("machine", 1, amount=700, shown=700)]
+    assert wins(cable) == [JackpotWon("machine", 1, 1, amount=700, shown=700)]
     await cable.driver.obey(ShowAmount(300, 1))
     await asyncio.sleep(1)
     cable.machine.levels[1] = 999_999
     cable.do(lambda now: cable.machine.hit_progressive(now, 1))
     await asyncio.sleep(4)
-    assert wins(cable)[1:] == [JackpotWon("machine", 1, amount=999_999, shown=300)]
+    assert wins(cable)[1:] == [JackpotWon("machine", 1, 1, amount=999_999, shown=300)]
     assert "sas.win_differs" in cable.standing()
     assert cable.driver is not None
     await cable.driver.obey(ShowAmount(10, 1))
