@@ -43,6 +43,7 @@ from daemon.jackpots.ledger import (
     transfer,
 )
 from daemon.jackpots.signs import Signs
+from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request
@@ -70,7 +71,6 @@ from protocols.contract.topics import (
     is_id,
     is_mac,
     mac_of,
-    table_topic,
 )
 
 __all__ = ["ALERTS", "Jackpots"]
@@ -176,7 +176,7 @@ class Jackpots:
                 remedy = "the books count; two people change the terms of a pool, its configuration gives the first"
                 self._log.warning("jackpot.other_terms", pool=pool, books=str(book.terms), remedy=remedy)
             for text in book.heard:
-                key = _Key(*text.split("/"))
+                key = _Key(*text.split("/", 2))
                 if key.table in self._tables and pool in {one.name for one in self._tables[key.table].pools}:
                     heard = [
                         self.books[one.name].heard.get(text, 0)
@@ -214,7 +214,7 @@ class Jackpots:
     def take(self, messages: list[Message]) -> None:
         """Use what is in order of a batch, and write down what follows. Nothing is published before it is durable."""
         for message in messages:
-            match message.topic.split("/")[3:]:
+            match place_of(self.site, message.topic):
                 case ["table", table, "device", _, "event", _] if table in self._tables:
                     self._heard(EVENT, self._tables[table], message)
                 case ["table", table, "round", "event", _] if table in self._tables:
@@ -252,7 +252,7 @@ class Jackpots:
         belongs = message.topic == f"{wire.source}/event/{wire.type}" and wire.seq > 0 and "/" not in wire.journal
         edge, _, rest = wire.id.partition(":")
         if kind == EVENT:
-            belongs = belongs and rest == f"{table.name}:{wire.seq}" and is_id(edge)
+            belongs = belongs and rest == f"{table.name.rpartition('/')[2]}:{wire.seq}" and is_id(edge)
         if not belongs or len(wire.id) > LONGEST_EVENT_ID + 8:
             self._log.warning("event.refused", topic=message.topic, reason="it does not belong to this topic")
             return None
@@ -281,7 +281,7 @@ class Jackpots:
         self.books.apply(step(self.books[pool.name]), cause, at)
 
     def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
-        seen = Seen(str(key), wire.seq, wire.id, wire.time)
+        seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
         try:
             event = decode_data(wire.type, wire.data) if wire.type.startswith("jackpot.") else None
         except UnknownEvent as error:
@@ -318,7 +318,7 @@ class Jackpots:
         return self._streams[table.newest].expected - 1 if table.newest in self._streams else 0
 
     def _verdict(self, table: _Table, key: _Key, wire: Wire, until: int) -> None:
-        seen = Seen(str(key), wire.seq, wire.id, wire.time)
+        seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
         try:
             opened = msgspec.json.decode(wire.data, type=Opened).round if wire.type == "opened" else ""
             result = decode_end(wire.data) if wire.type in ENDS else None
@@ -328,9 +328,11 @@ class Jackpots:
         for pool in table.pools:
             step: Callable[[Book], Step] = partial(hear, seen=seen)
             if opened:
-                step = partial(open_round, seen=seen, table=table.name, round_=opened)
+                step = partial(open_round, seen=seen, table=table.name, round_=id_at(table.name, opened))
             elif result is not None:
                 ended = end_of(result, table.name, pool.bet, pool.award, by_rules=pool.counts == "rules", until=until)
+                names = {"round": id_at(table.name, ended.round), "corrects": id_at(table.name, ended.corrects)}
+                ended = msgspec.structs.replace(ended, **names)
                 if pool.wins == "devices":
                     ended = msgspec.structs.replace(ended, awards=())
                 step = partial(end_round, seen=seen, ended=ended)
@@ -377,7 +379,7 @@ class Jackpots:
         self.retained.put(topic, msgspec.json.encode(alert))
 
     def _alert_topic(self, table: str, code: str) -> str:
-        return table_topic(self.site, table, f"alert/{self.name}-{code}")
+        return topic_at(self.site, table, f"alert/{self.name}-{code}")
 
     # ---- on the broker
 
@@ -404,12 +406,12 @@ class Jackpots:
                     self.retained.put(topic, b"")
         await self.replay.until_heard()
         await self.retained.publish_all(session)
-        topics = [edge_topic(self.site, "+", "availability")]
+        topics = [edge_topic(site, "+", "availability") for site in (self.site, *sites_of(self.config))]
         topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
         for one in self._tables.values():
             leaves = ["round/event/+", "round/cmd/replay/result"]
             leaves += ["device/+/event/#", "cmd/replay/result"] if one.by_devices else []
-            topics += [table_topic(self.site, one.name, leaf) for leaf in leaves]
+            topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
         await session.subscribe(*topics, *self.signs.topics())
         self.connected = True
         self._asked.clear()
@@ -426,7 +428,7 @@ class Jackpots:
         while True:
             inputs: list[Message] = []
             for message in await session.messages():
-                match message.topic.split("/")[3:]:
+                match place_of(self.site, message.topic):
                     case ["jackpot", pool, "cmd", name] if pool in self._pools and name != "replay":
                         self.take(inputs)
                         inputs = []
@@ -460,7 +462,7 @@ class Jackpots:
         if self._asked.get(key, (0, 0.0)) > (first, now):
             return
         self._asked[key] = first, now + ASK_AGAIN
-        await ask(session, table_topic(self.site, key.table, _REPLAY[key.kind]), "", first, last)
+        await ask(session, topic_at(self.site, key.table, _REPLAY[key.kind]), "", first, last)
 
     async def _ask_for_rest(self, session: Session) -> None:
         """What was published while this process did not listen."""
