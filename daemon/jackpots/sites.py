@@ -84,7 +84,7 @@ remote_password change-me
 remote_clientid feltd-{own}
 # What either broker could not send yet waits for the other one; what does not find room is replayed from the journals.
 cleansession false
-bridge_protocol_version mqttv50
+bridge_protocol_version mqttv311
 restart_timeout 1 30
 notifications false"""
     grants = [f"# topic read {topic}" for topic in here] + [f"# topic write {topic}" for topic in there]
