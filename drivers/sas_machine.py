@@ -73,7 +73,6 @@ SEEN = 64  # exceptions that interrupted sessions may leave
 COMMAND_LIMIT = 8.0
 ASK_SELDOM = 600.0  # seconds between attempts of a poll that a machine may never answer
 QUEUED = 32
-SENT = 16  # amounts of a level: those of the last seconds, of which the machine may report one
 NOTHING = frozenset({0x00, 0x1F})
 FIRST_RECORD = 10.0  # seconds until the first of the polls that are asked one by one
 ASKABLE = {
@@ -131,8 +130,6 @@ class SasMachine(MachineReader):
         self._left = 0  # how many of what is seen earlier sessions left
         self._online = False
         self._busy_since: float | None = None
-        self._began = 0.0
-        self._renewed: dict[int, float] = {}  # when an amount was sent again, by level; in this session
 
     # ---- the session
 
@@ -460,9 +457,7 @@ class SasMachine(MachineReader):
             events += self._faults.begin("sas.deaf")
         if self._link.stamp().tick - self._last_silent >= SILENT_BROADCAST:
             events += self._faults.end("sas.progressive_silent")
-        if self._options.stale:
-            stale = ", ".join(f"level {level}" for level in self._memory.levels if self._is_stale(level))
-            events += self._faults.watch("sas.amount_stale", bool(stale), stale)
+        events += self._stale_amounts()
         if self._options.feeds and self._options.games and 0x52 in self._unsupported:
             events += self._faults.begin("sas.bets_unknown", "it answers no poll for the meters of its games")
         await self._tell(events)
@@ -761,11 +756,6 @@ class SasMachine(MachineReader):
             self._broadcast_due = now + self._options.broadcast
             await self._say(broadcast(self._options.group, levels))
 
-    def _is_stale(self, level: int) -> bool:
-        """Its amount was not sent again in time: the pool may stand elsewhere."""
-        renewed = self._renewed.get(level, self._began)
-        return bool(self._options.stale) and self._link.stamp().tick - renewed >= self._options.stale
-
     # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
@@ -830,14 +820,9 @@ class SasMachine(MachineReader):
             broadcast(self._options.group, {level: amount})
         except ValueError as error:
             raise CommandRefused(f"no broadcast can carry level {level}, {amount}: {error}") from error
-        sent = self._memory.sent.get(level, ())
-        sent = sent if sent[-1:] == (amount,) else (*sent, amount)[-SENT:]
-        levels, all_sent = {**self._memory.levels, level: amount}, {**self._memory.sent, level: sent}
-        self._memory = replace(self._memory, levels=levels, sent=all_sent)
-        now = self._renewed[level] = self._link.stamp().tick
-        await self._tell(self._faults.end("sas.win_differs"))
+        await self._tell(self._renew(level, amount))
         await self._keep()
-        self._broadcast_due = now
+        self._broadcast_due = self._link.stamp().tick
         return {"group": self._options.group, "level": level, "amount": amount}
 
     async def _tell_figure(self, what: str) -> dict[str, Any]:

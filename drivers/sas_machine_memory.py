@@ -21,8 +21,8 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
     none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool
     of each level from 1 on; further ones, and level 0, are of `pool`. `stale`: seconds after which an amount that was
-    not sent again is no longer shown, 0 for never. `least_return`: percent of the bets that a machine must return in
-    prizes without its jackpots, 0 for no such rule; it is observed over `return_games`.
+    not sent again is no longer shown, as one that was won is not; 0 for never. `least_return`: percent of the bets that
+    a machine must return in prizes without its jackpots, 0 for no such rule; it is observed over `return_games`.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1

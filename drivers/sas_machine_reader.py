@@ -101,6 +101,7 @@ ENABLED = {
 }
 SECRET = frozenset({0x3D, 0x4C, 0x4D})  # polls whose answers allow tickets to be forged
 KEPT = 16
+SENT = 16  # amounts of a level: those of the last seconds, of which the machine may report one
 LOST = 0x70
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
 DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\0"}
@@ -154,6 +155,8 @@ class MachineReader:
         self._last_silent = float("-inf")
         self._coin_in: dict[int, int] = {}  # the last reading, by game; in this session
         self._confirmed: dict[int, int] = {}  # the last one that another has confirmed
+        self._began = 0.0
+        self._renewed: dict[int, float] = {}  # when an amount was sent again, by level; in this session
 
     # ---- what it means
 
@@ -435,13 +438,14 @@ class MachineReader:
         shown = amount if amount in sent else sent[-1] if sent else 0
         if not level:
             return [JackpotWon(self._options.pool, level, amount=amount)]
-        left = {one: told for one, told in self._memory.levels.items() if one != level}  # another amount follows
+        won = level if self._options.stale else 0  # the pool sends another amount for it
+        left = {one: told for one, told in self._memory.levels.items() if one != won}
         jackpots = self._memory.jackpots + amount
         self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()}, jackpots=jackpots)
-        won = JackpotWon(self._options.pool_of(level), level, seat=1, amount=amount, shown=shown)  # it has one seat
+        win = JackpotWon(self._options.pool_of(level), level, seat=1, amount=amount, shown=shown)  # it has one seat
         if shown in (0, amount):
-            return [won]
-        return [won, *self._faults.strike("sas.win_differs", f"level {level}: {amount}, and {shown} was sent last")]
+            return [win]
+        return [win, *self._faults.strike("sas.win_differs", f"level {level}: {amount}, and {shown} was sent last")]
 
     def _paid(self, level: int, amount: int) -> list[Event]:
         """Paid: the next one of the same amount is another one."""
@@ -562,6 +566,26 @@ class MachineReader:
         percent = 100 * (by_machine + by_hand - start[1] - jackpots) / (bets - start[0])
         low = percent < self._options.least_return
         return [*self._faults.watch("machine.observed_return", low, f"{percent:.1f}% in {played} games")]
+
+    # ---- amounts
+
+    def _renew(self, level: int, amount: int) -> list[Event]:
+        """The amount of a level was sent. Changes the memory; the caller makes it durable."""
+        sent = self._memory.sent.get(level, ())
+        sent = sent if sent[-1:] == (amount,) else (*sent, amount)[-SENT:]
+        levels, all_sent = {**self._memory.levels, level: amount}, {**self._memory.sent, level: sent}
+        self._memory = replace(self._memory, levels=levels, sent=all_sent)
+        self._renewed[level] = self._link.stamp().tick
+        return [*self._faults.end("sas.win_differs")]
+
+    def _is_stale(self, level: int) -> bool:
+        """Its amount was not sent again in time: the pool may stand elsewhere."""
+        renewed = self._renewed.get(level, self._began)
+        return bool(self._options.stale) and self._link.stamp().tick - renewed >= self._options.stale
+
+    def _stale_amounts(self) -> list[Event]:
+        stale = ", ".join(f"level {level}" for level in self._memory.levels if self._is_stale(level))
+        return [*self._faults.watch("sas.amount_stale", bool(stale), stale)]
 
     # ---- contributions
 

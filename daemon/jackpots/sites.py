@@ -54,7 +54,7 @@ def sites_of(config: Config) -> list[str]:
 def bridge(config: Config, site: str) -> str:
     """The configuration of mosquitto that connects the broker of this site with that of `site`, which it calls."""
     own, name = config.site.name, config.jackpots.name
-    here = [edge_topic(site, "+", "availability")]
+    here: list[str] = []
     there = [edge_topic(own, name, "availability")]
     for pool in config.jackpot:
         by_devices = "devices" in (pool.counts, pool.wins)
@@ -71,6 +71,7 @@ def bridge(config: Config, site: str) -> str:
             orders = [f"cmd/{name_of(kind)}" for kind in (ShowAmount, Announce)]
             there += [display_topic(own, display, order) for order in orders]
             here += [display_topic(own, display, f"{order}/result") for order in orders]
+    here.append(edge_topic(site, "+", "availability"))  # last: then the owner asks for what it missed
     here, there = list(dict.fromkeys(here)), list(dict.fromkeys(there))
     head = f"""\
 # The bridge of the brokers of {own} and {site}, for the jackpots that {own} keeps. Goes to the broker of {own}, as

@@ -86,7 +86,7 @@ class MachinePlace(_Hands):
     """A slot machine and the sign of its jackpot.
 
     Where `pooled`, a pool of `feltd jackpots` takes the bets from the machine's meter and sends the amount to both.
-    Otherwise the place sends it itself: a hundredth of the bets above the first amount.
+    Otherwise the place sends it itself: the bets above the first amount.
     """
 
     watched: ClassVar[tuple[str, ...]] = ("jackpot.won",)
@@ -109,7 +109,7 @@ class MachinePlace(_Hands):
         for _ in range(rounds):
             await floor.ready()
             for _ in range(self._rng.randint(2, 6)):
-                self.machine.play(floor.pace.now(), self._rng.randint(1, 5))
+                self.machine.play(floor.pace.now(), bet=1 + self._rng.randint(1, 500) % 5)
                 floor.stir("slot-1")
                 await self._pause(floor, 2.0, 5.0)
             await self._show(floor)
@@ -122,12 +122,11 @@ class MachinePlace(_Hands):
             self._began = self.machine.meters["coin_in"]
             if not self.pooled:
                 await floor.tell("sign-1", "announce", {"text": "JACKPOT", "seconds": 10})
-            await self._pause(floor, 1.0, 3.0)
-            await self._show(floor)
             await self._pause(floor, 12.0, 15.0)
+            await self._show(floor)
 
     async def _show(self, floor: Floor) -> None:
         if not self.pooled:
-            amount = FIRST_AMOUNT + (self.machine.meters["coin_in"] - self._began) // 100
+            amount = FIRST_AMOUNT + self.machine.meters["coin_in"] - self._began
             await floor.tell("sign-1", "show-amount", {"amount": amount})
             await floor.tell("slot-1", "show-amount", {"amount": amount})

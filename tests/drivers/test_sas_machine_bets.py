@@ -253,7 +253,7 @@ def wins(cable: Cable) -> list[JackpotWon]:
 
 @virtual_time
 async def test_an_amount_is_on_the_machine_within_a_second_and_a_win_names_it_and_its_pool() -> None:
-    cable = Cable(MachineOptions(levels=("super", "red")))
+    cable = Cable(MachineOptions(levels=("super", "red"), stale=60.0))
     await asyncio.sleep(4)
     for amount in (500_000, 500_010):
         assert cable.driver is not None

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -22,6 +23,7 @@ from protocols.contract.events import Event, JackpotContributed, JackpotWon, enc
 from protocols.contract.jackpots import PoolLevel
 from simulators.lab.broker import Broker, find_mosquitto, free_port
 
+PATIENCE = 100.0
 POOL = """
 [[jackpot]]
 name = "super"
@@ -81,13 +83,13 @@ def test_the_bridge_carries_what_the_pool_needs_and_nothing_else(tmp_path: Path)
     assert sites_of(one) == ["porto"]
     lines = [line for line in bridge(one, "porto").splitlines() if line.startswith("topic ")]
     assert lines == [
-        "topic felt/1/porto/edge/+/availability in 1",
         "topic felt/1/porto/table/slot-1/round/event/+ in 1",
         "topic felt/1/porto/table/slot-1/round/cmd/replay/result in 1",
         "topic felt/1/porto/table/slot-1/device/+/event/+ in 1",
         "topic felt/1/porto/table/slot-1/cmd/replay/result in 1",
         "topic felt/1/porto/table/slot-1/device/egm-1/cmd/show-amount/result in 1",
         "topic felt/1/porto/table/slot-1/device/egm-1/cmd/announce/result in 1",
+        "topic felt/1/porto/edge/+/availability in 1",
         "topic felt/1/lisboa/edge/jackpots/availability out 1",
         "topic felt/1/lisboa/jackpot/super/level out 1",
         "topic felt/1/lisboa/jackpot/super/event/+ out 1",
@@ -159,7 +161,10 @@ class World:
         assert not -book.balance("players") % book.unit
         return -book.balance("players") // book.unit
 
-    async def until(self, so: Callable[[], bool], limit: float = 60.0) -> None:
+    def has_wins(self, number: int) -> bool:
+        return len(self.jackpots.books["super"].wins) == number
+
+    async def until(self, so: Callable[[], bool], limit: float = PATIENCE) -> None:
         async with asyncio.timeout(limit):
             while not so():  # noqa: ASYNC110 - many things may bring it about
                 await asyncio.sleep(0.05)
@@ -186,9 +191,11 @@ async def two_sites(folder: Path) -> AsyncIterator[World]:
     await cable.join()
     await near.start()
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(one.run()) for one in (*edges.values(), world.jackpots)]
+        runs = [*(edge.run() for edge in edges.values()), world.jackpots.run()]
+        tasks = [group.create_task(one) for one in runs]
         try:
             await world.until(lambda: world.jackpots.connected and all(edge.connected for edge in edges.values()))
+            await heard(home.mqtt, "felt/1/porto/edge/+/availability", lambda data: data == b"online")
             yield world
         finally:
             for task in tasks:
@@ -200,9 +207,9 @@ async def two_sites(folder: Path) -> AsyncIterator[World]:
         journal.close()
 
 
-async def heard_at_porto(world: World, topic: str, so: Callable[[bytes], bool]) -> None:
-    """Wait until a message of a topic is so on the broker of the other site."""
-    async with asyncio.timeout(30), connect(world.far, "display") as session:
+async def heard(broker: Mqtt, topic: str, so: Callable[[bytes], bool]) -> None:
+    """Wait until a message of a topic is so on a broker."""
+    async with asyncio.timeout(PATIENCE), connect(broker, "display") as session:
         await session.subscribe(topic)
         while not any(so(message.payload) for message in await session.messages()):
             pass
@@ -230,10 +237,10 @@ def test_machines_of_two_sites_feed_one_pool_and_a_cut_bridge_makes_bets_late_an
 
             shown = world.jackpots.books["super"].amount
             level = "felt/1/lisboa/jackpot/super/level"
-            await heard_at_porto(world, level, lambda data: msgspec.json.decode(data, type=PoolLevel).amount == shown)
+            await heard(world.far, level, lambda data: msgspec.json.decode(data, type=PoolLevel).amount == shown)
             orders = "felt/1/porto/table/slot-1/device/egm-1/cmd/show-amount"
-            await heard_at_porto(
-                world,
+            await heard(
+                world.far,
                 orders,
                 lambda data: b'"amount":%d' % shown in bytes(msgspec.json.decode(data, type=Request).args),
             )
@@ -245,7 +252,7 @@ def test_machines_of_two_sites_feed_one_pool_and_a_cut_bridge_makes_bets_late_an
                     world.play(few, 1)
                 await world.until(lambda: world.counted == world.staked)
                 world.tell(site, JackpotWon("super", 1, 1, now, now))
-                await world.until(lambda site=site: len(world.jackpots.books["super"].wins) == 1 + (site == "porto"))
+                await world.until(partial(world.has_wins, 1 + (site == "porto")))
             wins = world.jackpots.books["super"].wins
             assert [one.table for one in wins] == ["slot-1", "porto/slot-1"]
             assert wins[1].id.startswith("porto/edge-1:slot-1:")
