@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from daemon.broker.connection import connect
+from daemon.cli.access_list import access_list
 from daemon.config.model import BadConfig, Config, Mqtt, load, parse
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import utc_now
@@ -98,6 +99,20 @@ def test_the_bridge_carries_what_the_pool_needs_and_nothing_else(tmp_path: Path)
         "topic felt/1/porto/table/slot-1/device/egm-1/cmd/show-amount out 1",
         "topic felt/1/porto/table/slot-1/device/egm-1/cmd/announce out 1",
     ]
+
+
+def test_the_owner_may_read_and_command_the_places_of_the_other_site(tmp_path: Path) -> None:
+    path = tmp_path / "feltd.toml"
+    head = '[site]\nname = "lisboa"\n[edge]\nname = "edge-1"\n[jackpots]\npassword_file = "/jackpots.password"\n'
+    path.write_text(f'{head}[[table]]\nname = "slot-1"\n{POOL}', encoding="utf-8")
+    one = load(path)
+    lines = access_list([(path, one)]).splitlines()
+    start = lines.index("user jackpots")
+    mine = lines[start : lines.index("", start)]
+    carried = [line.split()[1:3] for line in bridge(one, "porto").splitlines() if line.startswith("topic ")]
+    for topic, way in carried:
+        assert f"topic {'read' if way == 'in' else 'write'} {topic}" in mine or topic.endswith("jackpots/availability")
+    assert "topic write felt/1/porto/table/slot-1/alert/jackpots-unpriced" in mine
 
 
 # ---- two brokers
