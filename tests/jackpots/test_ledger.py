@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.jackpots.ledger import (
     Book,
@@ -643,3 +645,39 @@ def test_a_transfer_needs_two_people_and_no_open_round_in_both_pools() -> None:
     bank.take(transfer(bank.book, other.book, Approve("rui", proposal), "order-2", NOON)[0])
     with pytest.raises(Refused, match="nothing"):
         bank.obey(Propose("ana", Transfer("q", "force majeure", "OSJ")))
+
+
+RATES = st.sampled_from(("0", "1/3", "3/200", "0.07", "1"))
+MOVES = st.tuples(st.sampled_from(("bet", "win", "transfer")), st.integers(0, 1), st.integers(1, 999), st.booleans())
+
+
+@given(st.tuples(RATES, RATES), st.integers(0, 500), st.lists(MOVES, max_size=30))
+def test_machines_and_transfers_make_and_lose_no_coin(rates: tuple[str, str], limit: int, moves: list[Any]) -> None:
+    """Bets, wins by the machine's amount or another one, and transfers between two pools of other rates."""
+    banks = [
+        Bank(PoolTerms(seed=100, visible=rate, limit=limit and 100 + limit, prizes={"level_1": Prize(pays="pool")}))
+        for rate in rates
+    ]
+    bet = 0
+    for kind, which, amount, shown in moves:
+        bank, other = banks[which], banks[1 - which]
+        match kind:
+            case "bet":
+                bank.take(contribute(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, amount, rounds=False))
+                bet += amount
+            case "win":
+                told = bank.book.amount if shown else amount
+                bank.take(report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, 1, told, told))
+            case _ if any(bank.shown("visible", "hidden", "overflow")):
+                proposal = bank.obey(Propose("ana", Transfer("q", "force majeure", "OSJ")))
+                given_, taken = transfer(bank.book, other.book, Approve("rui", proposal), f"t-{bank.seq}", NOON)
+                bank.take(given_)
+                other.take(taken)
+            case _:
+                pass
+    assert sum(bank.shown("transferred")[0] for bank in banks) == 0
+    assert sum(bank.shown("players")[0] for bank in banks) == -bet
+    put_in = bet - sum(bank.shown("house")[0] for bank in banks)
+    held = [account for bank in banks for account in bank.book.balances if account not in ("players", "house")]
+    there = sum(sum(bank.shown(*set(held))) for bank in banks)
+    assert there == put_in
