@@ -35,7 +35,7 @@ from drivers.sas_machine_memory import MachineOptions
 from drivers.sas_machine_reader import CODES, DOUBT, KINDS, LOST, SECRET, MachineReader, Work
 from protocols.contract.commands import Ask, Command, EnableMachine, ReadMeters, ResetHandpay, ShowAmount
 from protocols.contract.events import DeviceOnline, Event
-from protocols.sas.frames import HostDecoder, broadcast, encode, meters_poll
+from protocols.sas.frames import HostDecoder, broadcast, encode, game_poll, meters_poll
 from protocols.sas.messages import (
     Ack,
     Answer,
@@ -140,7 +140,7 @@ class SasMachine(MachineReader):
         self._slot = self._alive = self._meters_due = self._broadcast_due = self._close_due = self._chunk.tick
         self._forgive_due = self._chunk.tick + ASK_SELDOM
         self._record_due = self._chunk.tick + FIRST_RECORD
-        self._mode_due = self._chunk.tick
+        self._mode_due = self._began = self._chunk.tick
         try:
             await self._start()
             while True:
@@ -457,6 +457,9 @@ class SasMachine(MachineReader):
             events += self._faults.begin("sas.deaf")
         if self._link.stamp().tick - self._last_silent >= SILENT_BROADCAST:
             events += self._faults.end("sas.progressive_silent")
+        events += self._stale_amounts()
+        if self._options.feeds and self._options.games and 0x52 in self._unsupported:
+            events += self._faults.begin("sas.bets_unknown", "it answers no poll for the meters of its games")
         await self._tell(events)
 
     def _plan(self) -> None:
@@ -475,6 +478,8 @@ class SasMachine(MachineReader):
             if 0x4F not in self._unsupported and any(self._faults.is_open(code) for code in HOPPER):
                 commands.append(0x4F)
             self._queue.extend(Work(self._poll(command)) for command in commands)
+            if self._options.feeds and 0x52 not in self._unsupported:
+                self._queue.extend(Work(game_poll(self._me, 0x52, game)) for game in self._options.games)
         self._plan_records(now)
         if (self._memory.real_time or self._memory.mute) and now >= self._mode_due:
             self._mode_due = now + DOUBT
@@ -746,9 +751,10 @@ class SasMachine(MachineReader):
 
     async def _say_amounts(self) -> None:
         now = self._link.stamp().tick
-        if self._memory.levels and now >= self._broadcast_due:
+        levels = {level: amount for level, amount in self._memory.levels.items() if not self._is_stale(level)}
+        if levels and now >= self._broadcast_due:
             self._broadcast_due = now + self._options.broadcast
-            await self._say(broadcast(self._options.group, self._memory.levels))
+            await self._say(broadcast(self._options.group, levels))
 
     # ---- commands
 
@@ -791,6 +797,7 @@ class SasMachine(MachineReader):
                 self._drop(work)
         if self._doubt_back or self._memory.back:
             raise CommandFailed("a meter ran backwards: the figures are not to be trusted")
+        await self._tell(self._faults.end("sas.bets_unknown"))
         return {"meters": {**self._memory.meters, **self._fresh}}
 
     async def _reset_handpay(self) -> dict[str, Any]:
@@ -813,7 +820,7 @@ class SasMachine(MachineReader):
             broadcast(self._options.group, {level: amount})
         except ValueError as error:
             raise CommandRefused(f"no broadcast can carry level {level}, {amount}: {error}") from error
-        self._memory = replace(self._memory, levels={**self._memory.levels, level: amount})
+        await self._tell(self._renew(level, amount))
         await self._keep()
         self._broadcast_due = self._link.stamp().tick
         return {"group": self._options.group, "level": level, "amount": amount}

@@ -100,6 +100,18 @@ MACHINE_FAULTS = (
     _fault("machine.printer_ribbon", "the printer's ribbon is worn", f"replace the ribbon{_DOOR_CLOSED}"),
     _fault("machine.printer_off", "the printer is switched off", "switch the printer on"),
     _fault("machine.printer_jam", "the printer's carriage is jammed", f"clear the paper path{_SEEN_PRINT}"),
+    _fault(
+        "machine.plan_return",
+        "the machine's plan of payments returns less of the bets than it must",
+        "close the machine, set the approved plan; over when the machine reports a plan that returns enough",
+        severe=True,
+    ),
+    _fault(
+        "machine.observed_return",
+        "the machine returned less of the bets than it must",
+        "compare its plan and its meters with the approved model; over when it returned enough over as many games",
+        person=False,
+    ),
     _fault("machine.out_of_service", "the machine took itself out of service", f"read its display{_SEEN_PLAYING}"),
 )
 HOST_FAULTS = (
@@ -134,6 +146,26 @@ HOST_FAULTS = (
         "a meter of the machine ran backwards",
         "close the machine, compare its meters with the last reading, find out who cleared it",
         severe=True,
+    ),
+    _fault(
+        "sas.bets_unknown",
+        "bets of the machine are missing in its jackpot",
+        "compare the machine's own meters with the last reading, and let two people settle the pool by a change; over "
+        "when its meters are read by a command (read-meters)",
+        severe=True,
+    ),
+    _fault(
+        "sas.win_differs",
+        "the machine reports a jackpot of another amount than it was to show",
+        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is shown "
+        "again",
+        severe=True,
+    ),
+    _fault(
+        "sas.amount_stale",
+        "the amount of the jackpot is not renewed: the machine is no longer sent one",
+        "check that `feltd jackpots` of the pool runs and that the brokers of both sites are connected",
+        person=False,
     ),
     _fault(
         "sas.progressive_silent",

@@ -17,6 +17,12 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     answer until the link is lost, at least PATIENCE intervals. `meters`: seconds between readings; `records`: seconds
     within which bills, tickets, validations and enabled features are all read again. `broadcast`: seconds within which
     each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs backwards.
+
+    `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
+    none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool
+    of each level from 1 on; further ones, and level 0, are of `pool`. `stale`: seconds after which an amount that was
+    not sent again is no longer shown, as one that was won is not; 0 for never. `least_return`: percent of the bets that
+    a machine must return in prizes without its jackpots, 0 for no such rule; it is observed over `return_games`.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -30,6 +36,17 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     records: Annotated[float, Meta(ge=10, le=3600)] = 60.0
     broadcast: Annotated[float, Meta(ge=0.5, le=5)] = 2.0
     close_faulty: bool = False
+    feeds: tuple[Pool, ...] = ()
+    games: tuple[Annotated[int, Meta(ge=1, le=9999)], ...] = ()
+    jump: Annotated[int, Meta(ge=1, le=50_000_000)] = 10_000_000
+    levels: Annotated[tuple[Pool, ...], Meta(max_length=32)] = ()
+    stale: Annotated[float, Meta(ge=0, le=3600)] = 0.0
+    least_return: Annotated[int, Meta(ge=0, le=100)] = 0
+    return_games: Annotated[int, Meta(ge=1000, le=10_000_000)] = 100_000
+
+    def pool_of(self, level: int) -> str:
+        """The pool of a level's prizes."""
+        return self.levels[level - 1] if 0 < level <= len(self.levels) else self.pool
 
 
 class Hit(Struct, frozen=True):
@@ -72,6 +89,11 @@ class Memory(Struct, frozen=True):
     `features`: the flags of poll A0; `status`: the content of 7B, as last reported; `has_id`: whether it has a
     validation id.
 
+    `counted`: up to which coin in the bets were contributed, in credits, by game, 0 for the whole machine. `uncounted`:
+    why the next step of such a meter is no contribution. `sent`: by level the last amounts that it was to show.
+
+    `return_from`: bets, prizes and games from which the return is observed; `jackpots`: those won since.
+
     `tickets`: records of tickets may wait. `looked`: one was looked at and is not marked as read. `record`: the last
     reported one.
     """
@@ -106,6 +128,11 @@ class Memory(Struct, frozen=True):
     tickets: bool = False
     looked: bool = False
     record: str = ""
+    counted: dict[int, int] = {}
+    uncounted: dict[int, str] = {}
+    sent: dict[int, tuple[int, ...]] = {}
+    return_from: tuple[int, int, int] | None = None
+    jackpots: int = 0
 
 
 def recalled(memory: bytes) -> Memory:

@@ -25,6 +25,7 @@ cleared: a difference is never computed from a faulty meter.
 """
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Sequence
 
@@ -35,7 +36,15 @@ from drivers.driver import Link
 from drivers.faults import Faults
 from drivers.sas_machine_faults import BEGINS, ENDS, HOPPER, HOST_FAULTS, MACHINE_FAULTS, PLAYS_AGAIN
 from drivers.sas_machine_memory import Hit, MachineOptions, Memory, recalled
-from protocols.contract.events import MOST, Event, JackpotPaid, JackpotWon, MachineMeters, MachineReported
+from protocols.contract.events import (
+    MOST,
+    Event,
+    JackpotContributed,
+    JackpotPaid,
+    JackpotWon,
+    MachineMeters,
+    MachineReported,
+)
 from protocols.sas.messages import (
     Answer,
     Body,
@@ -43,6 +52,7 @@ from protocols.sas.messages import (
     ExtendedMeters,
     Features,
     GameInfo,
+    GameMeters,
     Handpay,
     Hopper,
     LongPoll,
@@ -59,6 +69,7 @@ from protocols.sas.messages import (
 from protocols.sas.tables import CANCELLED_CREDITS, DENOMINATIONS, EXCEPTIONS, METER_CODES, METERS, VALIDATIONS, names
 
 ROLLED = 10**6  # a meter that wraps around has not advanced further than this meanwhile
+WRAPS = 10**8  # credits at which coin in begins at zero again
 COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
 UP_AND_DOWN = "credits"
 REDEMPTION, NO_TICKET = 0x20, 0xFFFF
@@ -90,6 +101,7 @@ ENABLED = {
 }
 SECRET = frozenset({0x3D, 0x4C, 0x4D})  # polls whose answers allow tickets to be forged
 KEPT = 16
+SENT = 16  # amounts of a level: those of the last seconds, of which the machine may report one
 LOST = 0x70
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
 DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\0"}
@@ -141,6 +153,10 @@ class MachineReader:
         self._fresh_wire = b""
         self._first: dict[str, int] = {}  # meters never read before, told when all of their round are read
         self._last_silent = float("-inf")
+        self._coin_in: dict[int, int] = {}  # the last reading, by game; in this session
+        self._confirmed: dict[int, int] = {}  # the last one that another has confirmed
+        self._began = 0.0
+        self._renewed: dict[int, float] = {}  # when an amount was sent again, by level; in this session
 
     # ---- what it means
 
@@ -151,8 +167,11 @@ class MachineReader:
         told = bool(events) or code in _OWES
         if code in _CLEARED:
             self._memory = replace(self._memory, cleared=True, back=())
+            self._count_no_step(text)
         if code in {0x7E, 0x7F}:
             events += self._played()
+        if code == 0x7F and self._options.feeds:
+            self._meters_due = self._link.stamp().tick
         if code == 0x53:
             self._last_silent = self._link.stamp().tick
         if code == LOST and self._memory.prizes:
@@ -211,7 +230,11 @@ class MachineReader:
         command = poll.command
         match body:
             case Meters(meters):
+                self._read_coin_in(0, meters.get("coin_in"))
                 return self._metered(command, meters)
+            case GameMeters(game, coin_in):
+                self._read_coin_in(game, coin_in)
+                return self._contributions()
             case SelectedMeters(_, chosen) | ExtendedMeters(_, chosen):
                 if max(chosen.values(), default=0) > MOST // (self._factor or 1):
                     return self._not_understood(command, b"")
@@ -411,7 +434,18 @@ class MachineReader:
         if again and (level, amount) in (*self._memory.past, *((hit.level, hit.amount) for hit in hits)):
             return self._doubtful(level, amount)
         self._memory = replace(self._memory, hits=(*hits, Hit(level, amount, (source,)))[-KEPT:])
-        return [JackpotWon(self._options.pool, level, amount=amount)]
+        sent = self._memory.sent.get(level, ())
+        shown = amount if amount in sent else sent[-1] if sent else 0
+        if not level:
+            return [JackpotWon(self._options.pool, level, amount=amount)]
+        won = level if self._options.stale else 0  # the pool sends another amount for it
+        left = {one: told for one, told in self._memory.levels.items() if one != won}
+        jackpots = self._memory.jackpots + amount
+        self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()}, jackpots=jackpots)
+        win = JackpotWon(self._options.pool_of(level), level, seat=1, amount=amount, shown=shown)  # it has one seat
+        if shown in (0, amount):
+            return [win]
+        return [win, *self._faults.strike("sas.win_differs", f"level {level}: {amount}, and {shown} was sent last")]
 
     def _paid(self, level: int, amount: int) -> list[Event]:
         """Paid: the next one of the same amount is another one."""
@@ -421,7 +455,7 @@ class MachineReader:
             hits[same[0]] = replace(hits[same[0]], paid=True)
             self._memory = replace(self._memory, past=(*self._memory.past, (level, amount))[-KEPT:])
             self._keep_hits(hits)
-        return [JackpotPaid(self._options.pool, level, amount=amount)]
+        return [JackpotPaid(self._options.pool_of(level), level, amount=amount)]
 
     def _keep_hits(self, hits: Sequence[Hit]) -> None:
         """All except those that are over; the list of poll 87 may hold one that it has not shown."""
@@ -441,12 +475,20 @@ class MachineReader:
 
     def _denominated(self, game: GameInfo) -> list[Event]:
         """The value of a credit. Meters in another denomination cannot be compared."""
-        self._factor = DENOMINATIONS.get(game.denomination)
+        known, self._factor = self._factor, DENOMINATIONS.get(game.denomination)
+        unknown = self._factor is None or self._faults.is_open("sas.denomination")
+        if unknown or known not in (None, self._factor):
+            self._count_no_step("another denomination")
         if self._factor != self._memory.factor:
             self._memory = replace(self._memory, factor=self._factor, meters={}, back=())
             self._fresh, self._fresh_wire, self._first = {}, b"", {}
             self._doubt_back = {}
-        return [*self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")]
+        unknown_code = self._faults.watch("sas.denomination", self._factor is None, f"code {game.denomination:02X}")
+        if not self._options.least_return or not re.fullmatch("[0-9]{4}", game.percent):
+            return [*unknown_code]
+        low = int(game.percent) < 100 * self._options.least_return
+        percent = f"{game.percent[:2].lstrip('0') or 0}.{game.percent[2:]}% with {game.paytable}"
+        return [*unknown_code, *self._faults.watch("machine.plan_return", low, percent)]
 
     def _metered(self, command: int, raw: dict[str, int]) -> list[Event]:
         poll = 0x0F if command == 0x19 else command  # the same meters
@@ -457,6 +499,7 @@ class MachineReader:
         back = {name for name in new if name in old and not _forward(name, old[name], new[name], factor)}
         if back and self._memory.cleared:  # a new beginning
             self._memory = replace(self._memory, meters={}, cleared=False)
+            self._count_no_step("the memory was cleared")
             self._fresh, self._fresh_wire, self._first = {}, b"", {}
             self._doubt_back = {}
             old, back = {}, set()
@@ -477,12 +520,14 @@ class MachineReader:
         if back:
             detail = ", ".join(f"{name} from {old[name]} to {new[name]}" for name in sorted(back))
             told = self._faults.begin("sas.meter_back", detail)
+            self._count_no_step("a meter ran backwards")
             if told and self._options.close_faulty:
                 self._memory = replace(self._memory, owes_close=True)
             return [*told]
         if still:
             return []
         events: list[Event] = [*self._faults.end("sas.meter_back")]
+        events += self._contributions()
         if poll == 0x0F:
             events += self._faults.end("sas.doubtful")
         if (games := new.get("games_played")) is not None:
@@ -502,7 +547,85 @@ class MachineReader:
         if fresh.items() <= self._memory.meters.items():
             return events
         self._memory = replace(self._memory, meters={**self._memory.meters, **fresh})
-        return [*events, MachineMeters(dict(self._memory.meters))]
+        return [*events, MachineMeters(dict(self._memory.meters)), *self._returned()]
+
+    def _returned(self) -> list[Event]:
+        """What came back of the bets in prizes, jackpots left out, after so many games."""
+        names_ = ("coin_in", "coin_out", "jackpot", "games_played")
+        if not self._options.least_return or not set(names_) <= set(self._memory.meters):
+            return []
+        bets, by_machine, by_hand, games = (self._memory.meters[name] for name in names_)
+        start = self._memory.return_from
+        played = games - start[2] if start else -1
+        if 0 <= played < self._options.return_games:
+            return []
+        self._memory = replace(self._memory, return_from=(bets, by_machine + by_hand, games))
+        jackpots, self._memory = self._memory.jackpots, replace(self._memory, jackpots=0)
+        if not start or played < 0 or bets <= start[0]:  # the first reading, or a meter began again
+            return []
+        percent = 100 * (by_machine + by_hand - start[1] - jackpots) / (bets - start[0])
+        low = percent < self._options.least_return
+        return [*self._faults.watch("machine.observed_return", low, f"{percent:.1f}% in {played} games")]
+
+    # ---- amounts
+
+    def _renew(self, level: int, amount: int) -> list[Event]:
+        """The amount of a level was sent. Changes the memory; the caller makes it durable."""
+        sent = self._memory.sent.get(level, ())
+        sent = sent if sent[-1:] == (amount,) else (*sent, amount)[-SENT:]
+        levels, all_sent = {**self._memory.levels, level: amount}, {**self._memory.sent, level: sent}
+        self._memory = replace(self._memory, levels=levels, sent=all_sent)
+        self._renewed[level] = self._link.stamp().tick
+        return [*self._faults.end("sas.win_differs")]
+
+    def _is_stale(self, level: int) -> bool:
+        """Its amount was not sent again in time: the pool may stand elsewhere."""
+        renewed = self._renewed.get(level, self._began)
+        return bool(self._options.stale) and self._link.stamp().tick - renewed >= self._options.stale
+
+    def _stale_amounts(self) -> list[Event]:
+        stale = ", ".join(f"level {level}" for level in self._memory.levels if self._is_stale(level))
+        return [*self._faults.watch("sas.amount_stale", bool(stale), stale)]
+
+    # ---- contributions
+
+    def _read_coin_in(self, game: int, credits_: int | None) -> None:
+        """A reading. One that is not lower than the one before confirms that one."""
+        if credits_ is None or game not in (self._options.games or (0,)):
+            return
+        before = self._coin_in.get(game)
+        self._coin_in[game] = credits_
+        if before is not None and (credits_ - before) % WRAPS <= self._options.jump:
+            self._confirmed[game] = before
+        else:
+            self._confirmed.pop(game, None)
+
+    def _count_no_step(self, why: str) -> None:
+        """Coin in is not comparable with the reading before: what was played in between is not known."""
+        self._memory = replace(self._memory, uncounted=dict.fromkeys(self._memory.counted, why))
+        self._coin_in, self._confirmed = {}, {}
+
+    def _contributions(self) -> list[Event]:
+        """What was bet since the last contribution. Changes the memory; the caller makes both durable."""
+        if not self._options.feeds:
+            self._memory = replace(self._memory, counted={}, uncounted={})
+            return []
+        events: list[Event] = []
+        counted, uncounted = dict(self._memory.counted), dict(self._memory.uncounted)
+        for game, now in self._confirmed.items():
+            before = counted.setdefault(game, now)
+            if self._factor is None:
+                continue
+            step = (now - before) % WRAPS
+            why = uncounted.pop(game, "a step that no play can make" if step > self._options.jump else "")
+            if step and why:
+                which = f"game {game}: " if game else ""
+                events += self._faults.strike("sas.bets_unknown", f"{which}coin in from {before} to {now}: {why}")
+            elif step:
+                events += [JackpotContributed(pool, step * self._factor) for pool in self._options.feeds]
+            counted[game] = now
+        self._memory = replace(self._memory, counted=counted, uncounted=uncounted)
+        return events
 
     def _poll(self, command: int) -> LongPoll:
         """A poll that changes nothing."""
@@ -531,9 +654,13 @@ class MachineReader:
         old, new = self._memory.seen[:left], self._memory.seen[left:]
         sure = tuple(n - left for n in self._memory.sure if n >= left)
         in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
-        self._memory = Memory(levels=self._memory.levels, seen=new, sure=sure, real_time=in_real_time)
+        gone = ", ".join(map(str, self._memory.counted.values())) if self._options.feeds else ""
+        kept = self._memory.levels, self._memory.sent
+        self._memory = Memory(levels=kept[0], sent=kept[1], seen=new, sure=sure, real_time=in_real_time)
         self._factor = None
-        ended = self._faults.end(*self._faults.standing.open)
+        ended: list[Event] = [*self._faults.end(*self._faults.standing.open)]
+        if gone:
+            ended += self._faults.strike("sas.bets_unknown", f"the machine before was counted up to coin in {gone}")
         doubt = self._faults.strike("sas.doubtful", f"{names(old)}, of the machine before") if old else []
         return [*ended, *doubt]
 

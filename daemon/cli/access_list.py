@@ -14,6 +14,7 @@ from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
 from daemon.config.model import Config, Edge, Jackpots, Rules, broker_of, line_of
 from daemon.edge import home_assistant
 from daemon.jackpots.process import ALERTS
+from daemon.jackpots.sites import display_topic, sites_of, topic_at
 from daemon.read_model import SHOWN
 from protocols.contract.commands import Announce, ShowAmount, name_of
 from protocols.contract.jackpots import jackpot_topic
@@ -250,22 +251,23 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
 def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
     """Where devices tell the bets it reads their events, as the rules do: gaps show in the numbers of all of them."""
     write = [edge_topic(site, name, "+")]
-    read = [edge_topic(site, "+", "availability")]
-    signs = {sign: None for pool in config.jackpot for sign in pool.signs}
+    read = [edge_topic(one, "+", "availability") for one in (site, *sites_of(config))]
+    displays = {one: None for pool in config.jackpot for one in pool.displays}
     for pool in config.jackpot:
         write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "books", "event/+", "cmd/+/result")]
         read.append(jackpot_topic(site, pool.name, "cmd/+"))
     for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
         by_devices = any(table in one.tables and "devices" in (one.counts, one.wins) for one in config.jackpot)
         leaves = ["cmd/replay"] if by_devices else []
-        write += [table_topic(site, table, leaf) for leaf in ("round/cmd/replay", *leaves)]
-        write += [table_topic(site, table, f"alert/{name}-{code}") for code in sorted(ALERTS)]
+        write += [topic_at(site, table, leaf) for leaf in ("round/cmd/replay", *leaves)]
+        write += [topic_at(site, table, f"alert/{name}-{code}") for code in sorted(ALERTS)]
         leaves = ["device/+/event/+", "cmd/replay/result"] if by_devices else []
-        read += [table_topic(site, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *leaves)]
+        read += [topic_at(site, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *leaves)]
     write += [room_topic(site, table.name, name) for table in config.table]
-    for table, _, device in (sign.partition("/") for sign in signs):
-        orders = [device_topic(site, table, device, f"cmd/{name_of(kind)}") for kind in (ShowAmount, Announce)]
-        write += [*orders, table_topic(site, table, f"alert/{name}-sign-{device}")]
+    for display in displays:
+        table, _, device = display.rpartition("/")
+        orders = [display_topic(site, display, f"cmd/{name_of(kind)}") for kind in (ShowAmount, Announce)]
+        write += [*orders, topic_at(site, table, f"alert/{name}-sign-{device}")]
         read += [f"{order}/result" for order in orders]
     return _block(f"feltd jackpots: {name}", user, write, read)
 

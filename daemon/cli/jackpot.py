@@ -50,16 +50,31 @@ def jackpots(config_path: Path) -> None:
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
+@click.option("--bridge", "bridged", metavar="SITE", help="instead: mosquitto's bridge to a site with tables of pools")
 def jackpot(
-    config_path: Path, pool: str, wins: bool, entries: int, rounds: int, all_checked: bool, as_json: bool
+    config_path: Path,
+    pool: str,
+    wins: bool,
+    entries: int,
+    rounds: int,
+    all_checked: bool,
+    as_json: bool,
+    bridged: str | None,
 ) -> None:
     """Show the pools: amounts, terms, wins that wait, books. Exit code 1 if the books of one do not agree."""
     import sqlite3
 
     from daemon.jackpots.books import BadBooks
     from daemon.jackpots.report import pool_json, pool_text, read_pools
+    from daemon.jackpots.sites import bridge, sites_of
 
     config = load_config(config_path)
+    if bridged is not None:
+        if bridged not in (sites := sites_of(config)):
+            known = ", ".join(sites) or "none"
+            raise BadInputError(f"no jackpot in {config_path} has a table of site {bridged!r}; sites: {known}")
+        click.echo(bridge(config, bridged), nl=False)
+        return
     chosen = [one for one in config.jackpot if pool in ("", one.name)]
     if not chosen:
         known = ", ".join(one.name for one in config.jackpot) or "none"

@@ -20,7 +20,7 @@ from daemon.edge.links.link import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from drivers.sas_machine import SasMachine
-from protocols.contract.commands import ShowAmount
+from protocols.contract.commands import Announce, ShowAmount
 from protocols.contract.events import DeviceOnline
 
 __all__ = [
@@ -174,10 +174,14 @@ def jackpot_mistakes(config: Config, path: Path) -> list[str]:
                 if name in tables and not tables[name].ruleset:
                     text = f"jackpot {pool.name!r}: {name} has no ruleset that tells its bets; let devices tell them"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'tables'))}: {text}")
-        for sign in pool.signs:
+        for sign in pool.displays:
             driver = DRIVERS.get(drivers.get(sign, ""))
             if driver is not None and ShowAmount not in driver.commands:
                 text = f"jackpot {pool.name!r}: {sign} is {driver.name}, which shows no amount"
+                key = "signs" if sign in pool.signs else "machines"
+                mistakes.append(f"{path}:{line_of(path, (*at, key))}: {text}")
+            elif driver is not None and sign in pool.signs and Announce not in driver.commands:
+                text = f"jackpot {pool.name!r}: {sign} is {driver.name}, which announces nothing; name it in machines"
                 mistakes.append(f"{path}:{line_of(path, (*at, 'signs'))}: {text}")
     return mistakes
 

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate
-from protocols.contract.topics import Id
+from protocols.contract.topics import Id, is_id
 
 Path_ = Annotated[str, Meta(min_length=1)]
 
@@ -212,18 +212,23 @@ class Jackpots(Struct, frozen=True, kw_only=True):
     mac_key_folder: str = ""
 
 
+_NAME = "[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?"
+Place = Annotated[str, Meta(pattern=f"^({_NAME}/)?{_NAME}$(?!\\n)", description="a table, or site/table")]
+
+
 class Jackpot(Struct, frozen=True, kw_only=True):
-    """`[[jackpot]]`: one pool and the tables that feed it.
+    """`[[jackpot]]`: one pool and the tables that feed it, of another site as site/table.
 
     `bet`: the rulesets' id of its bet; `award`: the name of the jackpot in results, empty for any. `counts`: who tells
     the bets, the rules at the end of a round or devices (`jackpot.contributed` of this pool) when they are taken;
     `wins`: who tells that it fell. `currency` and its `decimals`: in what minor units all amounts are. `chip`: the one
-    chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device; `sign_level`: the amount on
-    them. The other keys are the first terms of the pool (`PoolTerms`); later ones are set by two people.
+    chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device, and `machines`: slot
+    machines that show the amount; of another site as site/table/device. `sign_level`: the amount on them. The other
+    keys are the first terms of the pool (`PoolTerms`); later ones are set by two people.
     """
 
     name: Id
-    tables: tuple[Id, ...]
+    tables: tuple[Place, ...]
     bet: str = "jackpot"
     award: str = ""
     counts: Literal["rules", "devices"] = "rules"
@@ -232,6 +237,7 @@ class Jackpot(Struct, frozen=True, kw_only=True):
     decimals: Annotated[int, Meta(ge=0, le=4)] = 2
     chip: Minor = 0
     signs: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()
     sign_level: Annotated[int, Meta(ge=1, le=32)] = 1
     seed: Minor
     visible: Rate
@@ -240,6 +246,11 @@ class Jackpot(Struct, frozen=True, kw_only=True):
     reseed: Literal["empty", "below_seed"] = "empty"
     odd: Literal["pool", "first"] = "pool"
     prizes: dict[str, Prize] = {}
+
+    @property
+    def displays(self) -> tuple[str, ...]:
+        """All that show the amount."""
+        return (*self.signs, *self.machines)
 
     def terms(self) -> PoolTerms:
         """Raises ValueError for terms that cannot be."""
@@ -605,7 +616,11 @@ def _check_jackpots(config: Config, lines: "_Lines", out: list[Mistake]) -> None
         if not pool.tables:
             out.append(Mistake(lines.of((*at, "tables")), f"jackpot {pool.name!r}: tables: name at least one"))
         for table in pool.tables:
-            if table not in tables:
+            site, slash, _ = table.rpartition("/")
+            if slash and site == config.site.name:
+                text = f"jackpot {pool.name!r}: {table} is of this site: write {table[len(site) + 1 :]!r}"
+                out.append(Mistake(lines.of((*at, "tables")), text))
+            elif not slash and table not in tables:
                 text = f"jackpot {pool.name!r}: no table {table!r}; {likely(table, tables)}"
                 out.append(Mistake(lines.of((*at, "tables")), text))
             if pool.counts == "rules" and bets.setdefault((table, pool.bet), pool.name) != pool.name:
@@ -613,10 +628,12 @@ def _check_jackpots(config: Config, lines: "_Lines", out: list[Mistake]) -> None
                     f"jackpot {pool.name!r}: bet {pool.bet!r} of {table} counts for {bets[table, pool.bet]!r} already"
                 )
                 out.append(Mistake(lines.of((*at, "tables")), text))
-        for sign in pool.signs:
-            if sign not in devices:
+        for key, sign in [("signs", one) for one in pool.signs] + [("machines", one) for one in pool.machines]:
+            parts = sign.split("/")
+            elsewhere = len(parts) == 3 and parts[0] != config.site.name and all(map(is_id, parts))
+            if not elsewhere and sign not in devices:
                 text = f"jackpot {pool.name!r}: no device {sign!r}; write table/device; {likely(sign, devices)}"
-                out.append(Mistake(lines.of((*at, "signs")), text))
+                out.append(Mistake(lines.of((*at, key)), text))
         try:
             pool.terms()
         except ValueError as error:

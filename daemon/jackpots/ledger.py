@@ -35,6 +35,7 @@ from protocols.contract.jackpots import (
     Reject,
     Reset,
     SetTerms,
+    Transfer,
     Withdraw,
 )
 from protocols.contract.results import Award, Result
@@ -57,10 +58,11 @@ __all__ = [
     "obey",
     "open_round",
     "report_win",
+    "transfer",
     "unbalanced",
 ]
 
-PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID = (
+PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID, TRANSFERRED = (
     "players",
     "house",
     "visible",
@@ -68,7 +70,10 @@ PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID = (
     "overflow",
     "margin",
     "paid",
+    "transferred",
 )
+OUTSIDE = (PLAYERS, HOUSE, TRANSFERRED)
+"""Accounts that may be negative: what came into the pool from there."""
 KEPT_WINS = 25
 """Closed wins that a book remembers beside the open ones."""
 KEPT_ROUNDS = 5
@@ -213,7 +218,7 @@ class _Draft:
         assert not sum(postings.values()), postings
         for account, change in postings.items():
             after = self.balance(account) + change
-            assert after >= 0 or account in (PLAYERS, HOUSE), (account, after)
+            assert after >= 0 or account in OUTSIDE, (account, after)
             self.balances[account] = after
             if not after:
                 del self.balances[account]
@@ -257,6 +262,16 @@ class _Draft:
 
     # ---- moves that several inputs share
 
+    def recount(self, unit: int) -> None:
+        """Count all balances in a unit in which amounts in 1/`unit` are exact, too."""
+        book = self.book
+        unit = lcm(book.unit, unit)
+        times = unit // book.unit
+        self.balances = {account: value * times for account, value in self.balances.items()}
+        wins = tuple(replace(one, from_house=str(int(one.from_house) * times)) for one in book.wins)
+        rounds = {name: replace(one, reseeded=one.reseeded * times) for name, one in book.rounds.items()}
+        self.update(unit=unit, wins=wins, rounds=rounds)
+
     def clip(self) -> None:
         """What the pool holds above its limit goes to the overflow."""
         limit = self.book.terms.limit * self.book.unit
@@ -289,14 +304,14 @@ class _Draft:
         postings[HOUSE] = from_pool - short
         self.post("returned", postings, seat=stake.seat, amount=stake.amount, text=text)
 
-    def draw(self, win: PoolWin) -> int:
+    def draw(self, win: PoolWin, text: str = "") -> int:
         """Freeze the amount of a new win, from the pool first. Returns what came from the pool."""
         wanted = win.amount * self.book.unit
         there = min(wanted, self.balance(VISIBLE) // self.book.unit * self.book.unit)
         win = replace(win, from_house=str(wanted - there))
         self.set_win(win)
         postings = {VISIBLE: -there, HOUSE: there - wanted, f"pending:{win.id}": wanted}
-        self.post("won", postings, win=win, amount=win.amount)
+        self.post("won", postings, win=win, amount=win.amount, text=text)
         return there
 
     def undo(self, win: PoolWin, text: str) -> int:
@@ -530,8 +545,12 @@ def _without(stakes: tuple[Stake, ...], stake: Stake) -> tuple[Stake, ...]:
     return stakes[:at] + stakes[at + 1 :]
 
 
-def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount: int) -> Step:
-    """A device reports that its jackpot fell; `amount` where it tells one and the terms have none."""
+def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount: int, shown: int = 0) -> Step:
+    """A device reports that its jackpot fell; `amount` where it tells one and the terms have none.
+
+    The books decide the amount. Of a prize of the whole pool it is the one that the device showed (`shown`): what was
+    bet elsewhere since stays in the pool. Where the device tells another amount, two people set it.
+    """
     if _not_ours(book, seen):
         return hear(book, seen)
     draft = _Draft(book, seen)
@@ -542,8 +561,14 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     base = book.amount
     terms = replace(book.terms, prizes={**book.terms.prizes, name: prize})
     (win,) = decide(terms, base, (award,))
+    text = ""
+    if win.whole and 0 < amount == shown <= win.amount:
+        win = replace(win, amount=amount, shares=_shared(amount, award.among, terms.odd)[0])
+    elif amount not in (0, win.amount):
+        text = f"the device reports {amount}, {shown or 'nothing'} was sent to it, and the books have {win.amount}"
+        win = replace(win, unpriced=True)
     draft.round(seen.id, table=table, base=base, numbered=1)
-    draft.draw(replace(win, id=f"{seen.id}/1", table=table, round=seen.id, at=seen.at))
+    draft.draw(replace(win, id=f"{seen.id}/1", table=table, round=seen.id, at=seen.at), text)
     draft.reset_if_due(seen.id, whole=win.whole)
     return draft.done()
 
@@ -654,7 +679,9 @@ def _confirm(draft: _Draft, order: Confirm) -> None:
     if win.state != "pending":
         raise Refused(f"win {win.id} is {win.state} already")
     if win.unpriced:
-        raise Refused(f"the terms have no amount for {win.award.combination}: let two people set it (price)")
+        known = win.award.combination in book.terms.prizes
+        why = "device and books differ" if known else f"the terms have no amount for {win.award.combination}"
+        raise Refused(f"{why}: let two people set it (price)")
     if win.award.among and order.seats and order.seats != win.award.among:
         raise Refused(f"win {win.id} is of the seats {_list(win.award.among)}, as the rules say; name no others")
     if not win.award.among and (not order.seats or len(set(order.seats)) < len(order.seats)):
@@ -713,6 +740,11 @@ def _check_change(book: Book, change: object) -> None:
         case Price(win=win):
             if not book.win(win).unpriced or book.win(win).state != "pending":
                 raise Refused(f"win {win} has an amount already")
+        case Transfer(to=to):
+            if to == book.pool:
+                raise Refused("a pool cannot be transferred to itself")
+            if not any(book.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)):
+                raise Refused(f"{book.pool} holds nothing that could be transferred")
         case _:
             pass
 
@@ -744,19 +776,38 @@ def _change(draft: _Draft, change: object) -> None:
             draft.undo(win, reason)
             draft.draw(replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False))
             draft.reset_if_due(win.round, whole=False)
+        case Transfer(to=to, reason=reason):
+            held = {account: -draft.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)}
+            total = -sum(held.values())
+            text = f"to {to}: {reason}"
+            draft.post("transferred", {**held, TRANSFERRED: total}, amount=total // unit, text=text)
 
 
 def _set_terms(draft: _Draft, terms: PoolTerms, reason: str) -> None:
     """New terms; all balances are counted in a unit in which the new rates are exact, too."""
-    book = draft.book
-    unit = lcm(book.unit, _unit(terms))
-    times = unit // book.unit
-    draft.balances = {account: value * times for account, value in draft.balances.items()}
-    wins = tuple(replace(one, from_house=str(int(one.from_house) * times)) for one in book.wins)
-    rounds = {name: replace(one, reseeded=one.reseeded * times) for name, one in book.rounds.items()}
-    draft.update(terms=terms, unit=unit, wins=wins, rounds=rounds)
-    draft.post("changed", {}, old=book.terms, text=reason)
+    old = draft.book.terms
+    draft.recount(_unit(terms))
+    draft.update(terms=terms)
+    draft.post("changed", {}, old=old, text=reason)
     draft.clip()
+
+
+def transfer(source: Book, target: Book, order: Approve, name: str, at: datetime) -> tuple[Step, Step]:
+    """Approve that all that a pool holds goes to another one. What one book gives the other has. Raises Refused."""
+    change = _proposal(source, order.proposal).change
+    assert isinstance(change, Transfer), change
+    _refuse_while_open(target, change)
+    draft = _Draft(target)
+    draft.recount(source.unit)
+    unit = draft.book.unit
+    given = obey(source, order, name, at)
+    moved = given[0].balance(TRANSFERRED) - source.balance(TRANSFERRED)
+    amount = moved * (unit // source.unit)
+    draft.facts = {"people": (_proposal(source, order.proposal).person, order.person), "change": change}
+    text = f"from {source.pool}: {change.reason}"
+    draft.post("transferred", {TRANSFERRED: -amount, VISIBLE: amount}, amount=amount // unit, text=text)
+    draft.clip()
+    return given, draft.done()
 
 
 def _list(seats: Sequence[int]) -> str:
@@ -781,7 +832,7 @@ def unbalanced(book: Book) -> str:
     if total := sum(book.balances.values()):
         return f"the accounts sum to {total} and not to zero"
     for account, value in book.balances.items():
-        if value < 0 and account not in (PLAYERS, HOUSE):
+        if value < 0 and account not in OUTSIDE:
             return f"{account} is {value}"
     for win in book.wins:
         held = book.balance(f"pending:{win.id}")

@@ -41,14 +41,27 @@ from daemon.jackpots.ledger import (
     obey,
     open_round,
     report_win,
+    transfer,
 )
 from daemon.jackpots.signs import Signs
+from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request
 from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import JackpotContributed, JackpotWon, UnknownEvent, decode_data
-from protocols.contract.jackpots import BadOrder, BookEntry, PoolBooks, PoolLevel, decode_order, jackpot_topic
+from protocols.contract.jackpots import (
+    Approve,
+    BadOrder,
+    BookEntry,
+    Order,
+    PoolBooks,
+    PoolLevel,
+    Propose,
+    Transfer,
+    decode_order,
+    jackpot_topic,
+)
 from protocols.contract.results import ENDS, BadRound, Opened, decode_end
 from protocols.contract.topics import (
     LONGEST_EVENT_ID,
@@ -60,7 +73,6 @@ from protocols.contract.topics import (
     is_id,
     is_mac,
     mac_of,
-    table_topic,
 )
 
 __all__ = ["ALERTS", "Jackpots"]
@@ -168,7 +180,7 @@ class Jackpots:
                 remedy = "the books count; two people change the terms of a pool, its configuration gives the first"
                 self._log.warning("jackpot.other_terms", pool=pool, books=str(book.terms), remedy=remedy)
             for text in book.heard:
-                key = _Key(*text.split("/"))
+                key = _Key(*text.split("/", 2))
                 if key.table in self._tables and pool in {one.name for one in self._tables[key.table].pools}:
                     heard = [
                         self.books[one.name].heard.get(text, 0)
@@ -212,7 +224,7 @@ class Jackpots:
     def take(self, messages: list[Message]) -> None:
         """Use what is in order of a batch, and write down what follows. Nothing is published before it is durable."""
         for message in messages:
-            match message.topic.split("/")[3:]:
+            match place_of(self.site, message.topic):
                 case ["table", table, "device", _, "event", _] if table in self._tables:
                     self._heard(EVENT, self._tables[table], message)
                 case ["table", table, "round", "event", _] if table in self._tables:
@@ -250,7 +262,7 @@ class Jackpots:
         belongs = message.topic == f"{wire.source}/event/{wire.type}" and wire.seq > 0 and "/" not in wire.journal
         edge, _, rest = wire.id.partition(":")
         if kind == EVENT:
-            belongs = belongs and rest == f"{table.name}:{wire.seq}" and is_id(edge)
+            belongs = belongs and rest == f"{table.name.rpartition('/')[2]}:{wire.seq}" and is_id(edge)
         if not belongs or len(wire.id) > LONGEST_EVENT_ID + 8:
             self._log.warning("event.refused", topic=message.topic, reason="it does not belong to this topic")
             return None
@@ -279,7 +291,7 @@ class Jackpots:
         self.books.apply(step(self.books[pool.name]), cause, at)
 
     def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
-        seen = Seen(str(key), wire.seq, wire.id, wire.time)
+        seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
         try:
             event = decode_data(wire.type, wire.data) if wire.type.startswith("jackpot.") else None
         except UnknownEvent as error:
@@ -290,8 +302,9 @@ class Jackpots:
                 case JackpotContributed(pool=name, amount=amount, seat=seat) if self._is(pool, name, pool.counts):
                     bet = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
                     step = partial(bet, rounds=table.name in self._ruled)
-                case JackpotWon(pool=name, level=level, seat=seat, amount=amount) if self._is(pool, name, pool.wins):
-                    step = partial(report_win, seen=seen, table=table.name, level=level, seat=seat, amount=amount)
+                case JackpotWon(pool=name, level=level, seat=seat) as won if self._is(pool, name, pool.wins):
+                    win = partial(report_win, seen=seen, table=table.name, level=level, seat=seat)
+                    step = partial(win, amount=won.amount, shown=won.shown)
                 case _:
                     step = partial(hear, seen=seen)
             self._apply(pool, step, wire.id, wire.time)
@@ -315,7 +328,7 @@ class Jackpots:
         return self._streams[table.newest].expected - 1 if table.newest in self._streams else 0
 
     def _verdict(self, table: _Table, key: _Key, wire: Wire, until: int) -> None:
-        seen = Seen(str(key), wire.seq, wire.id, wire.time)
+        seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
         try:
             opened = msgspec.json.decode(wire.data, type=Opened).round if wire.type == "opened" else ""
             result = decode_end(wire.data) if wire.type in ENDS else None
@@ -325,9 +338,11 @@ class Jackpots:
         for pool in table.pools:
             step: Callable[[Book], Step] = partial(hear, seen=seen)
             if opened:
-                step = partial(open_round, seen=seen, table=table.name, round_=opened)
+                step = partial(open_round, seen=seen, table=table.name, round_=id_at(table.name, opened))
             elif result is not None:
                 ended = end_of(result, table.name, pool.bet, pool.award, by_rules=pool.counts == "rules", until=until)
+                names = {"round": id_at(table.name, ended.round), "corrects": id_at(table.name, ended.corrects)}
+                ended = msgspec.structs.replace(ended, **names)
                 if pool.wins == "devices":
                     ended = msgspec.structs.replace(ended, awards=())
                 step = partial(end_round, seen=seen, ended=ended)
@@ -357,8 +372,8 @@ class Jackpots:
             case "won":
                 self.signs.announce(pool.name, entry.amount)
                 if entry.win is not None and entry.win.unpriced:
-                    text = f"the terms have no amount for {entry.win.award.combination}, win {entry.win.id}"
-                    self._alert(table, "unpriced", text)
+                    text = entry.text or f"the terms have no amount for {entry.win.award.combination}"
+                    self._alert(table, "unpriced", f"win {entry.win.id}: {text}")
             case "contested":
                 name = entry.win.id if entry.win else ""
                 self._alert(table, "contested", f"win {name} was paid, and the corrected result does not name it")
@@ -376,7 +391,7 @@ class Jackpots:
         self.retained.put(topic, msgspec.json.encode(alert))
 
     def _alert_topic(self, table: str, code: str) -> str:
-        return table_topic(self.site, table, f"alert/{self.name}-{code}")
+        return topic_at(self.site, table, f"alert/{self.name}-{code}")
 
     # ---- on the broker
 
@@ -403,12 +418,12 @@ class Jackpots:
                     self.retained.put(topic, b"")
         await self.replay.until_heard()
         await self.retained.publish_all(session)
-        topics = [edge_topic(self.site, "+", "availability")]
+        topics = [edge_topic(site, "+", "availability") for site in (self.site, *sites_of(self.config))]
         topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
         for one in self._tables.values():
             leaves = ["round/event/+", "round/cmd/replay/result"]
             leaves += ["device/+/event/#", "cmd/replay/result"] if one.by_devices else []
-            topics += [table_topic(self.site, one.name, leaf) for leaf in leaves]
+            topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
         await session.subscribe(*topics, *self.signs.topics())
         self.connected = True
         self._asked.clear()
@@ -426,7 +441,7 @@ class Jackpots:
         while True:
             inputs: list[Message] = []
             for message in await session.messages():
-                match message.topic.split("/")[3:]:
+                match place_of(self.site, message.topic):
                     case ["jackpot", pool, "cmd", name] if pool in self._pools and name != "replay":
                         self.take(inputs)
                         inputs = []
@@ -460,7 +475,7 @@ class Jackpots:
         if self._asked.get(key, (0, 0.0)) > (first, now):
             return
         self._asked[key] = first, now + ASK_AGAIN
-        await ask(session, table_topic(self.site, key.table, _REPLAY[key.kind]), "", first, last)
+        await ask(session, topic_at(self.site, key.table, _REPLAY[key.kind]), "", first, last)
 
     async def _ask_for_rest(self, session: Session) -> None:
         """What was published while this process did not listen."""
@@ -542,12 +557,25 @@ class Jackpots:
         if request.expires > now + LONGEST_LIFE:
             return Reply(request.id, name, "refused", "it expires too late: a request lives 10 minutes at most")
         try:
-            order = decode_order(name, request.args)
-            self._apply(self._pools[pool], partial(obey, order=order, name=request.id, at=now), request.id, now)
+            for step in self._steps(pool, decode_order(name, request.args), request.id, now):
+                self.books.apply(step, request.id, now)
         except (BadOrder, Refused) as error:
             return Reply(request.id, name, "refused", str(error))
         self._commit()
         return Reply(request.id, name, "done")
+
+    def _steps(self, pool: str, order: Order, name: str, at: datetime) -> tuple[Step, ...]:
+        """What an order does to the books: of a transfer to those of two pools, in one transaction. Raises Refused."""
+        book = self.books[pool]
+        found = next((one.change for one in book.proposals if one.id == getattr(order, "proposal", "")), None)
+        change = order.change if isinstance(order, Propose) else found
+        if isinstance(change, Transfer):
+            ours, other = self._pools[pool], self._pools.get(change.to)
+            if other is None or (ours.currency, ours.decimals) != (other.currency, other.decimals):
+                raise Refused(f"no pool {change.to!r} of the same currency is kept here")
+            if isinstance(order, Approve):
+                return transfer(book, self.books[change.to], order, name, at)
+        return (obey(book, order, name, at),)
 
 
 ALERTS = {

@@ -1,7 +1,8 @@
 """Shows the amounts of pools on signs: the last amount counts, a sign that does not answer is an alert.
 
 A sign is a device of an edge and obeys `show-amount` and `announce`. A slow sign is sent the newest amount only, so it
-never falls behind, and a sign that is gone changes nothing in the books.
+never falls behind, and a sign that is gone changes nothing in the books. A slot machine shows amounts and announces
+nothing; it is sent its amount again and again, because it must stop when nobody knows whether the amount still stands.
 """
 
 import asyncio
@@ -16,9 +17,9 @@ import structlog
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.config.model import Config, Jackpot
+from daemon.jackpots.sites import display_topic, topic_at
 from protocols.contract.commands import Announce, Command, Reply, Request, ShowAmount, name_of
 from protocols.contract.documents import Alert
-from protocols.contract.topics import device_topic, table_topic
 
 __all__ = ["Signs"]
 
@@ -29,6 +30,8 @@ PAUSE_S = 0.2
 """Seconds between two amounts on one sign: it counts up smoothly and is not flooded."""
 AGAIN_S = 5.0
 """Seconds until a sign that did not answer is tried again."""
+RENEW_S = 15.0
+"""Seconds until a slot machine is sent the same amount again."""
 MOST_WAITING = 5
 REMEDY = "check the sign's power, cable and edge (feltd detect); the pool and its books are right without it"
 
@@ -38,7 +41,9 @@ class _Sign:
 
     def __init__(self, pool: Jackpot, place: str) -> None:
         self.pool = pool
-        self.table, _, self.device = place.partition("/")
+        self.place = place
+        self.table, _, self.device = place.rpartition("/")
+        self.is_machine = place in pool.machines
         self.wanted: int | None = None
         self.shown: int | None = None
         self.announcements: deque[str] = deque(maxlen=MOST_WAITING)
@@ -64,14 +69,14 @@ class Signs:
         self._now = now
         self._count = 0
         self._boot = f"{now():%H%M%S%f}"
-        self._signs = [_Sign(pool, place) for pool in config.jackpot for place in pool.signs]
+        self._signs = [_Sign(pool, place) for pool in config.jackpot for place in pool.displays]
         self._answers: dict[str, asyncio.Future[Reply]] = {}
 
     def topics(self) -> list[str]:
         """Where signs answer."""
         kinds = (ShowAmount, Announce)
         return [
-            device_topic(self._site, sign.table, sign.device, f"cmd/{name_of(kind)}/result")
+            display_topic(self._site, sign.place, f"cmd/{name_of(kind)}/result")
             for sign in self._signs
             for kind in kinds
         ]
@@ -86,7 +91,7 @@ class Signs:
     def announce(self, pool: str, amount: int) -> None:
         """A pool was won."""
         for sign in self._signs:
-            if sign.pool.name == pool:
+            if sign.pool.name == pool and not sign.is_machine:
                 whole, part = divmod(amount, 10**sign.pool.decimals)
                 cents = f".{part:0{sign.pool.decimals}}" if sign.pool.decimals else ""
                 sign.announcements.append(f"JACKPOT {whole:,}{cents}")
@@ -112,7 +117,11 @@ class Signs:
 
     async def _drive(self, session: Session, sign: _Sign) -> None:
         while True:
-            await sign.changed.wait()
+            try:
+                async with asyncio.timeout(RENEW_S if sign.is_machine else None):
+                    await sign.changed.wait()
+            except TimeoutError:
+                sign.shown = None
             sign.changed.clear()
             while sign.announcements:
                 await self._tell(session, sign, Announce(sign.announcements.popleft()))
@@ -133,7 +142,7 @@ class Signs:
         del args["command"]
         request = Request(id_, self._now() + LIFE, msgspec.Raw(msgspec.json.encode(args)))
         self._answers[id_] = answer = asyncio.get_running_loop().create_future()
-        topic = device_topic(self._site, sign.table, sign.device, f"cmd/{name}")
+        topic = display_topic(self._site, sign.place, f"cmd/{name}")
         try:
             refused = partial(self._refused, answer, id_, name)
             await session.publish(topic, msgspec.json.encode(request), vital=False, refused=refused)
@@ -157,12 +166,12 @@ class Signs:
         if bool(text) == sign.silent:
             return
         sign.silent = bool(text)
-        topic = table_topic(self._site, sign.table, f"alert/{self._name}-sign-{sign.device}")
+        topic = topic_at(self._site, sign.table, f"alert/{self._name}-sign-{sign.device}")
         if not text:
             self._retained.put(topic, b"")
-            self._log.info("jackpot.sign_shows", sign=f"{sign.table}/{sign.device}")
+            self._log.info("jackpot.sign_shows", sign=sign.place)
             return
         said = f"the sign does not show the amount of {sign.pool.name}: {text}"
-        self._log.warning("jackpot.sign_silent", sign=f"{sign.table}/{sign.device}", text=said, remedy=REMEDY)
+        self._log.warning("jackpot.sign_silent", sign=sign.place, text=said, remedy=REMEDY)
         alert = Alert(device=sign.device, code="jackpot.sign", text=said, severity="warning", remedy=REMEDY)
         self._retained.put(topic, msgspec.json.encode(alert))

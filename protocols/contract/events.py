@@ -428,12 +428,16 @@ class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
 
 
 class JackpotWon(_Event, frozen=True, tag="jackpot.won"):
-    """A jackpot was won. `amount`: minor units where the device reports them; `level` 1 is the highest."""
+    """A jackpot was won. `amount`: minor units where the device reports them; `level` 1 is the highest.
+
+    `shown`: what the device was sent to show; the latest where it reports another amount, 0 where it was sent none.
+    """
 
     pool: Pool
     level: Annotated[int, Meta(ge=0, le=32)] = 0
     seat: Annotated[int, Meta(ge=0, le=99)] = 0
     amount: Number = 0
+    shown: Number = 0
 
 
 class JackpotPaid(_Event, frozen=True, tag="jackpot.paid"):

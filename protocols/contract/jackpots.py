@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from protocols.contract.events import MOST
 from protocols.contract.results import Award
-from protocols.contract.topics import ROOT, Time
+from protocols.contract.topics import ROOT, Id, Time
 
 RATE = r"^(0|1|0\.[0-9]{1,6}|[1-9][0-9]{0,5}/[1-9][0-9]{0,5})$(?!\n)"
 Rate: TypeAlias = Annotated[str, Meta(pattern=RATE, description="an exact part of a bet: 0, 1, 0.015 or 3/200")]
@@ -129,7 +129,18 @@ class Price(Struct, frozen=True, tag_field="change", tag="price", forbid_unknown
     reason: Said
 
 
-Change: TypeAlias = Adjust | Reset | SetTerms | Reject | Price
+class Transfer(Struct, frozen=True, tag_field="change", tag="transfer", forbid_unknown_fields=True):
+    """All that the pool holds goes to the pool `to`, where it cannot be won for force majeure.
+
+    `reason`: the force majeure; `authority`: the approval, or the model and bet that both groups of machines share.
+    """
+
+    to: Id
+    reason: Said
+    authority: Said
+
+
+Change: TypeAlias = Adjust | Reset | SetTerms | Reject | Price | Transfer
 
 
 class Proposal(Struct, frozen=True):
@@ -208,7 +219,7 @@ def decode_order(name: str, args: bytes | msgspec.Raw) -> Order:
 
 ENTRIES = (
     *("contributed", "returned", "carried", "won", "upheld", "reversed", "contested", "confirmed", "paid", "reset"),
-    *("adjusted", "changed", "proposed", "withdrawn", "noted"),
+    *("adjusted", "changed", "proposed", "withdrawn", "noted", "transferred"),
 )
 """The types of entries, each under event/<type>."""
 
@@ -217,7 +228,8 @@ class BookEntry(Struct, frozen=True, omit_defaults=True):
     """One entry of the books. `postings` sum to zero; `after`: each account that is not zero behind them.
 
     Accounts: `players` and `house` (what they paid in, negative), `visible`, `hidden`, `overflow`, `pending:<win>`,
-    `paid`, `margin` (what the house keeps of the bets). `amount` in minor units; `people` who ordered it.
+    `paid`, `margin` (what the house keeps of the bets), `transferred` (to other pools; negative: from them). `amount`
+    in minor units; `people` who ordered it.
     """
 
     number: int

@@ -15,7 +15,7 @@ seconds and then has the money paid by hand. With `redemption` an inserted ticke
 `truth` is what really happened, as acts reported it. Meters are in credits with denomination code 01 (0.01).
 """
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from random import Random
@@ -289,6 +289,7 @@ class Machine:
         self.real_time = False
         self.levels: dict[int, int] = {}
         self.truth: list[str] = []
+        self.others: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))  # coin in and games of other games
         self.meters = dict.fromkeys([name for names in _METERS.values() for name in names], 0)
         self.meters |= dict.fromkeys([name for name, _ in _BY_CODE.values()], 0)
         self.meters |= dict.fromkeys(("games_since_power_up", "games_since_door_closed"), 0)
@@ -327,8 +328,8 @@ class Machine:
         """Enabled, and nothing stands in the way."""
         return self.enabled and not self._trouble and not self._handpays and not self._off(self._now)
 
-    def play(self, now: float, bet: int = 5) -> bool:
-        """One losing game; whether it was played."""
+    def play(self, now: float, bet: int = 5, game: int = 1) -> bool:
+        """One losing game, of the machine's `game`; whether it was played."""
         self._now = max(self._now, now)
         if not self.playable:
             return False
@@ -337,6 +338,9 @@ class Machine:
         self.meters["credits"] -= bet
         self.meters["coin_in"] += bet
         self.meters["games_played"] += 1
+        if game != 1:
+            coin_in, played = self.others[game]
+            self.others[game] = coin_in + bet, played + 1
         self._tell(0x7E, now)
         self._tell(0x7F, now)
         self.truth.append("game")
@@ -746,8 +750,7 @@ class Machine:
             case 0x51 | 0x55:
                 return _bcd(1, 2)
             case 0x52:
-                names = ("coin_in", "coin_out", "jackpot", "games_played")
-                return game + b"".join(_bcd(meters[name], 4) for name in names)
+                return game + b"".join(_bcd(value, 4) for value in self._game_meters(int(game.hex())))
             case 0x53:
                 return game + self._configuration()
             case 0x54:
@@ -806,6 +809,19 @@ class Machine:
                 return bytes((self._reset_by_host(now),))
             case _:
                 return None
+
+    def _game_meters(self, game: int) -> tuple[int, ...]:
+        """Coin in, coin out, jackpot and games played; its prizes all are of game 1."""
+        meters = [self.meters[name] for name in ("coin_in", "coin_out", "jackpot", "games_played")]
+        if game == 0:
+            return tuple(meters)
+        if game != 1:
+            coin_in, played = self.others[game]
+            return coin_in, 0, 0, played
+        for coin_in, played in self.others.values():
+            meters[0] -= coin_in
+            meters[3] -= played
+        return tuple(meters)
 
     def _configuration(self) -> bytes:
         """Identity, denomination, highest bet, group, options (low byte first), paytable and percentage."""

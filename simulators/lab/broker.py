@@ -58,12 +58,15 @@ def free_port(owner: object = None) -> int:
 class Broker:
     """One broker on one port of loopback, which may be killed and started again."""
 
-    def __init__(self, directory: Path, *, port: int = 0, embedded: bool = False, persistence: bool = False) -> None:
-        """Files go to `directory`. `embedded` forces the built-in broker."""
+    def __init__(
+        self, directory: Path, *, port: int = 0, embedded: bool = False, persistence: bool = False, more: str = ""
+    ) -> None:
+        """Files go to `directory`. `embedded` forces the built-in broker. `more` ends mosquitto's configuration."""
         self.port = port or free_port(self)
         self._directory = directory
         self._program = None if embedded else find_mosquitto()
         self._persistence = persistence
+        self._more = more
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -91,7 +94,7 @@ class Broker:
             )
             if os.geteuid() == 0:
                 text += "user root\n"  # it would go to a user that cannot read our directory
-            config.write_text(text, encoding="utf-8")
+            config.write_text(text + self._more, encoding="utf-8")
             command = [self._program, "-c", str(config)]
         else:
             command = [sys.executable, "-m", "simulators.lab.embedded_broker", str(self.port)]

@@ -12,6 +12,8 @@ from simulators.tables.table import Floor, Truth
 
 __all__ = ["MachinePlace", "StudioTable"]
 
+FIRST_AMOUNT = 1_000_000
+
 
 class _Hands:
     """What these tables have in common: a seed, devices, a truth of events."""
@@ -81,9 +83,14 @@ class StudioTable(_Hands):
 
 
 class MachinePlace(_Hands):
-    """A slot machine and the sign of its jackpot."""
+    """A slot machine and the sign of its jackpot.
+
+    Where `pooled`, a pool of `feltd jackpots` takes the bets from the machine's meter and sends the amount to both.
+    Otherwise the place sends it itself: the bets above the first amount.
+    """
 
     watched: ClassVar[tuple[str, ...]] = ("jackpot.won",)
+    pooled: ClassVar[bool] = False
 
     def __init__(self, seed: int) -> None:
         """The jackpot falls now and then."""
@@ -91,7 +98,7 @@ class MachinePlace(_Hands):
         self.machine = Machine(self._chance("machine"))
         self.sign = Sign(self._chance("sign"))
         self.devices = {"slot-1": self.machine, "sign-1": self.sign}
-        self.amount = 1_000_000
+        self._began = self.machine.meters["coin_in"]
 
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
         """A prize that a person pays is no jackpot of this place."""
@@ -102,20 +109,24 @@ class MachinePlace(_Hands):
         for _ in range(rounds):
             await floor.ready()
             for _ in range(self._rng.randint(2, 6)):
-                self.machine.play(floor.pace.now())
+                self.machine.play(floor.pace.now(), bet=1 + self._rng.randint(1, 500) % 5)
                 floor.stir("slot-1")
-                self.amount += self._rng.randint(1, 500)
                 await self._pause(floor, 2.0, 5.0)
-            await floor.tell("sign-1", "show-amount", {"amount": self.amount})
-            await floor.tell("slot-1", "show-amount", {"amount": self.amount})
+            await self._show(floor)
             await floor.pace.sleep(6.0)
             await floor.ready()
-            if self.machine.playable:
+            if self.machine.playable and (not self.pooled or 1 in self.machine.levels):
                 self.machine.hit_progressive(floor.pace.now(), 1)
                 self._happened("jackpot.won", level=1)
             floor.stir("slot-1")
-            await floor.tell("sign-1", "announce", {"text": "JACKPOT", "seconds": 10})
+            self._began = self.machine.meters["coin_in"]
+            if not self.pooled:
+                await floor.tell("sign-1", "announce", {"text": "JACKPOT", "seconds": 10})
             await self._pause(floor, 12.0, 15.0)
-            self.amount = 1_000_000
-            await floor.tell("sign-1", "show-amount", {"amount": self.amount})
-            await floor.tell("slot-1", "show-amount", {"amount": self.amount})
+            await self._show(floor)
+
+    async def _show(self, floor: Floor) -> None:
+        if not self.pooled:
+            amount = FIRST_AMOUNT + self.machine.meters["coin_in"] - self._began
+            await floor.tell("sign-1", "show-amount", {"amount": amount})
+            await floor.tell("slot-1", "show-amount", {"amount": amount})

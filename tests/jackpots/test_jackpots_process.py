@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import random
+import re
 import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Coroutine
@@ -112,12 +113,16 @@ class World(Struct):
 
 
 @contextlib.asynccontextmanager
-async def running(kinds: tuple[str, ...], seed: int, folder: Path, pools: str) -> AsyncIterator[World]:
+async def running(
+    kinds: tuple[str, ...], seed: int, folder: Path, pools: str, machine: str = ""
+) -> AsyncIterator[World]:
+    """`machine`: options of the slot machine's driver."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
     pit = VirtualPit(loop, seed, kinds, KINDS)
-    config = parse(pit.config(1883, "5") + pools)
+    options = rf"\1\n[table.device.options]\n{machine}\n"
+    config = parse(re.sub(r'(driver = "sas_machine"\nurl = ".*"\n)', options, pit.config(1883, "5") + "\n") + pools)
     edge_journal, rules_journal = Journal(folder / "edge.db"), Journal(folder / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
     consumer = Consumer(config, rules_journal, connect=broker.connect)

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from daemon.jackpots.ledger import (
     Book,
@@ -23,6 +25,7 @@ from daemon.jackpots.ledger import (
     obey,
     open_round,
     report_win,
+    transfer,
     unbalanced,
 )
 from protocols.contract.jackpots import (
@@ -40,6 +43,7 @@ from protocols.contract.jackpots import (
     Reject,
     Reset,
     SetTerms,
+    Transfer,
     Withdraw,
     decode_order,
 )
@@ -419,6 +423,44 @@ def test_a_device_reports_a_win_by_its_level() -> None:
     assert bank.book.amount == 9_945
 
 
+def machines() -> Bank:
+    bank = Bank(msgspec.structs.replace(TERMS, prizes={"level_1": Prize(pays="pool"), "level_2": Prize(300)}))
+    bank.take(contribute(bank.book, bank.seen("edge/A/m-2"), "m-2", 1, 20_000, rounds=False))
+    assert bank.book.amount == 10_300
+    return bank
+
+
+def test_a_machine_wins_what_it_showed_and_later_bets_stay_in_the_pool() -> None:
+    bank = machines()
+    bank.take(report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, 1, 10_250, 10_250))
+    (win,) = bank.book.wins
+    assert (win.amount, win.shares, win.unpriced) == (10_250, ((1, 10_250),), False)
+    assert bank.book.amount == 10_000  # 50 of the bets since, 100 of the reserve, 9850 of the house
+    assert bank.shown("hidden", "house") == (0, -10_000 - 9_850)
+
+
+@pytest.mark.parametrize(
+    ("level", "amount", "shown", "books"),
+    [(1, 10_301, 10_301, 10_300), (1, 10_250, 10_300, 10_300), (1, 10_250, 0, 10_300), (2, 310, 310, 300)],
+)
+def test_a_machine_that_reports_another_amount_is_priced_by_two_people(
+    level: int, amount: int, shown: int, books: int
+) -> None:
+    bank = machines()
+    step = report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", level, 1, amount, shown)
+    text = step[1][0][1].text
+    assert all(str(one) in text for one in (amount, books))
+    bank.take(step)
+    (win,) = bank.book.wins
+    assert (win.amount, win.unpriced) == (books, True)
+    with pytest.raises(Refused, match="two people"):
+        bank.obey(Confirm("ana", win.id))
+    bank.decide(Price(win.id, amount, "as the machine's record says"), "ana", "rui")
+    bank.obey(Confirm("ana", win.id))
+    bank.obey(Pay("rui", win.id))
+    assert bank.shown("paid") == (amount,)
+
+
 # ---- two people
 
 
@@ -564,3 +606,78 @@ def test_orders_are_read_strictly() -> None:
     ):
         with pytest.raises(BadOrder, match=text):
             decode_order(name, args)
+
+
+# ---- amounts in custody
+
+
+def test_all_that_a_pool_holds_goes_to_another_one_and_not_a_fraction_is_lost() -> None:
+    bank, other = machines(), Bank(PoolTerms(seed=500, visible="1/7", limit=10_400))
+    bank.take(contribute(bank.book, bank.seen("edge/A/m-2"), "m-2", 1, 77, rounds=False))
+    bank.take(report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", 2, 1, 0))
+    custody = sum(bank.shown("visible", "hidden"))
+    proposal = bank.obey(Propose("ana", Transfer("q", "the hall burnt", "OSJ 12/26")))
+    steps = transfer(bank.book, other.book, Approve("rui", proposal), "order-1", NOON)
+    bank.take(steps[0])
+    other.take(steps[1])
+    assert bank.shown("visible", "hidden", "overflow", "transferred") == (0, 0, 0, custody)
+    assert other.shown("transferred") == (-custody,)
+    assert sum(other.shown("visible", "overflow")) == 500 + custody
+    assert other.book.amount == 10_400
+    assert bank.book.wins[0].state == "pending"  # what was won belongs to its winner
+    for entry in (steps[0][1][0][1], steps[1][1][0][1]):
+        assert entry.people == ("ana", "rui")
+        assert entry.change == Transfer("q", "the hall burnt", "OSJ 12/26")
+    assert obey(bank.book, Approve("rui", proposal), "order-1", NOON) == (bank.book, ())
+
+
+def test_a_transfer_needs_two_people_and_no_open_round_in_both_pools() -> None:
+    bank, other = machines(), Bank()
+    with pytest.raises(Refused, match="itself"):
+        bank.obey(Propose("ana", Transfer("p", "force majeure", "OSJ")))
+    proposal = bank.obey(Propose("ana", Transfer("q", "force majeure", "OSJ")))
+    with pytest.raises(Refused, match="another person"):
+        transfer(bank.book, other.book, Approve("ana", proposal), "order-1", NOON)
+    other.take(open_round(other.book, other.seen(), "t-1", "t-1:1"))
+    with pytest.raises(Refused, match="t-1:1 is open"):
+        transfer(bank.book, other.book, Approve("rui", proposal), "order-1", NOON)
+    other.end("t-1:1")
+    bank.take(transfer(bank.book, other.book, Approve("rui", proposal), "order-2", NOON)[0])
+    with pytest.raises(Refused, match="nothing"):
+        bank.obey(Propose("ana", Transfer("q", "force majeure", "OSJ")))
+
+
+RATES = st.sampled_from(("0", "1/3", "3/200", "0.07", "1"))
+MOVES = st.tuples(st.sampled_from(("bet", "win", "transfer")), st.integers(0, 1), st.integers(1, 999), st.booleans())
+
+
+@given(st.tuples(RATES, RATES), st.integers(0, 500), st.lists(MOVES, max_size=30))
+def test_machines_and_transfers_make_and_lose_no_coin(rates: tuple[str, str], limit: int, moves: list[Any]) -> None:
+    """Bets, wins by the machine's amount or another one, and transfers between two pools of other rates."""
+    banks = [
+        Bank(PoolTerms(seed=100, visible=rate, limit=limit and 100 + limit, prizes={"level_1": Prize(pays="pool")}))
+        for rate in rates
+    ]
+    bet = 0
+    for kind, which, amount, shown in moves:
+        bank, other = banks[which], banks[1 - which]
+        match kind:
+            case "bet":
+                bank.take(contribute(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, amount, rounds=False))
+                bet += amount
+            case "win":
+                told = bank.book.amount if shown else amount
+                bank.take(report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, 1, told, told))
+            case _ if any(bank.shown("visible", "hidden", "overflow")):
+                proposal = bank.obey(Propose("ana", Transfer("q", "force majeure", "OSJ")))
+                given_, taken = transfer(bank.book, other.book, Approve("rui", proposal), f"t-{bank.seq}", NOON)
+                bank.take(given_)
+                other.take(taken)
+            case _:
+                pass
+    assert sum(bank.shown("transferred")[0] for bank in banks) == 0
+    assert sum(bank.shown("players")[0] for bank in banks) == -bet
+    put_in = bet - sum(bank.shown("house")[0] for bank in banks)
+    held = [account for bank in banks for account in bank.book.balances if account not in ("players", "house")]
+    there = sum(sum(bank.shown(*set(held))) for bank in banks)
+    assert there == put_in
