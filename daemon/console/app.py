@@ -35,7 +35,7 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, bundle, trace, web
+from daemon.console.pages import alerts, bundle, pit, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
@@ -149,7 +149,7 @@ class ConsoleProcess:
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, figures, now)
         self.dealers = Dealers(self.context)
         self.context.share(menu=MENU, dealers=self.dealers)
-        for fragment in (*web.fragments(self.context), *alerts.fragments(self.context)):
+        for fragment in (*web.fragments(self.context), *pit.fragments(self.context), *alerts.fragments(self.context)):
             self.live.add(fragment)
 
     def close(self) -> None:
@@ -246,6 +246,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
     return Starlette(
         routes=[
             *web.routes(context, console.answers),
+            *pit.routes(context),
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *bundle.routes(context),

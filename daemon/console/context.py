@@ -64,7 +64,8 @@ class ConsoleContext:
         self.incidents = incidents
         self.live = Live(lambda: utc(now()))
         # One template environment per language: macros are imported once instead of for each rendering.
-        shared = {"may": may, "pips": shapes.pips, "site": site}
+        icons = {"device_icon": shapes.device_icon, "game_icon": shapes.game_icon}
+        shared = {"may": may, "pips": shapes.pips, "site": site, "config": config, **icons}
         self._templates = {
             lang: _templates(
                 t=partial(words.say, lang),

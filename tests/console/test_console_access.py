@@ -597,7 +597,8 @@ async def test_a_screen_on_the_wall(inn: Inn) -> None:
             assert answer.status_code == code
         async with inn.browser() as wall:
             came = await wall.get(found[0])
-            assert (came.status_code, came.headers["location"]) == (303, "/")
+            assert (came.status_code, came.headers["location"]) == (303, "/wall")
+            assert (await wall.get("/wall")).status_code == 200
             assert re.search(r"HttpOnly; Max-Age=31536000; Path=/; SameSite=strict", came.headers["set-cookie"])
             inn.clock.on(days=300)  # a screen stays
             assert (await wall.get("/")).status_code == 200

@@ -29,6 +29,7 @@ from daemon.console.auth.access import (
 from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
 from daemon.console.context import ConsoleContext
 from daemon.console.pages import openid
+from daemon.console.pages.pit import wall_page
 from daemon.console.site.actions import Action, read_actions
 
 __all__ = ["routes"]
@@ -110,12 +111,14 @@ class _Pages:
         return answer
 
     async def wall(self, request: Request) -> Response:
-        """The token does not stay in the address, where a camera or a log would find it."""
+        """The pit for a wall. A token does not stay in the address, where a camera or a log would find it."""
         secret = request.query_params.get("token", "")
-        token = self._users.token(secret) if secret else None
+        if not secret:
+            return wall_page(self._context, request)
+        token = self._users.token(secret)
         if token is None or token.role != "viewer":
             return RedirectResponse("/login", 303)
-        answer = RedirectResponse("/", 303)
+        answer = RedirectResponse("/wall", 303)
         self._access.let_in(answer, secret, seconds=_YEAR)
         return answer
 
