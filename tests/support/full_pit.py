@@ -328,15 +328,15 @@ def shots(
                 page.come_in("sam", theme=theme)
                 for name, path in paths.items():
                     for size in sizes:
-                        _sized(page, size)
+                        sized(page, size)
                         page.go(path)
                         page.until("main > *")
                         page.driver.execute_async_script("setTimeout(arguments[0], 400)")
                         page.driver.save_screenshot(str(folder / f"{name}-{count}-{size[0]}-{theme}.png"))
 
 
-def _sized(page: Browser, size: tuple[int, int]) -> None:
-    """The page itself in that size, also below what a window can be."""
+def sized(page: Browser, size: tuple[int, int]) -> None:
+    """Give the page itself that size, also below what a window can be."""
     page.driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},

@@ -80,7 +80,7 @@ def main() -> None:
                 shot(page, "/table/bac-1", "table", ".playing", (1280, 1100))
                 floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
                 shot(page, "/table/stud-1/device/shuffler-1", "fault", ".alert", (1280, 900))
-                shot(page, "/", "pit", "[data-live='tile/stud-1'] .alert")
+                shot(page, "/", "pit", "[data-live='tile/stud-1'] .why")
                 shot(page, "/alerts", "alerts", "main .alert, main article, main table")
                 floor.repairs("stud-1", "shuffler-1")
                 shot(page, "/table/rou-1/fairness", "fairness", "svg", (1280, 1000))

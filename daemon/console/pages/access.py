@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, get_args
 from urllib.parse import quote
@@ -199,9 +199,9 @@ class _Pages:
         try:
             done = await self._change_user(request, user, form)
         except BadUser as error:
-            return self._users_page(request, 400, said=error.key)
+            return self._users_page(request, 400, said=error.key, kept=form)
         except Wait as wait:
-            return self._users_page(request, 429, said="access.wait", seconds=wait.seconds)
+            return self._users_page(request, 429, said="access.wait", seconds=wait.seconds, kept=form)
         return _done("/users", done)
 
     async def _change_user(self, request: Request, user: User, form: dict[str, str]) -> str:
@@ -250,7 +250,17 @@ class _Pages:
             raise BadUser("access.no_table", f"no such table: {', '.join(sorted(set(tables) - known))}")
         return tables
 
-    def _users_page(self, request: Request, status: int = 200, *, said: str = "", seconds: int = 0) -> Response:
+    def _users_page(
+        self,
+        request: Request,
+        status: int = 200,
+        *,
+        said: str = "",
+        seconds: int = 0,
+        kept: Mapping[str, str] | None = None,
+    ) -> Response:
+        """`kept`: the form that was refused. Its passwords are not sent back."""
+        shown = {key: value[:200] for key, value in (kept or {}).items() if key in ("do", "name", "role", "tables")}
         return self._context.page(
             request,
             "access_users.html",
@@ -260,6 +270,7 @@ class _Pages:
             roles=ROLES,
             said=said,
             seconds=seconds,
+            kept={"do": "", "name": "", "role": "", "tables": ""} | shown,
             done=_said(request),
         )
 

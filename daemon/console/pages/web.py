@@ -33,6 +33,8 @@ __all__ = ["Answers", "fragments", "routes"]
 
 PATIENCE = 20.0
 REMEMBERED = 200
+# Commands that end a round, take a device out of play or cannot be undone. So does the `off` of a switch.
+DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 
 
 # ---- fragments
@@ -171,8 +173,11 @@ def _devices_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dic
 
 def _device_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
     kind = DRIVERS.get(device.meta.driver)
+    incidents, now = context.incidents, context.now()
+    codes = [fault.code for fault in device.state.faults]
     return {
         "kind": context.site.lamp(device),
+        "silenced": {code for code in codes if incidents.silent(device.table, device.name, [code], now)},
         "history": list(reversed(device.history)),
         "events": list(reversed(device.events)),
         "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
@@ -343,6 +348,7 @@ class _Pages:
             table=device.table,
             device=device,
             commands=[form_of(command) for command in kind.commands] if kind else [],
+            dangerous=DANGEROUS,
             answer=self.answers.shown(request.query_params.get("answer", "")),
         )
 
