@@ -31,6 +31,7 @@ TEXTS = {
     "bar-ink": ("bar",),
     "press-ink": ("press",),
     "on-fill": ("fill",),
+    "on-banner": ("banner",),
     "on-amber": ("amber",),
     "player": ("card",),
     "banker": ("card",),

@@ -8,7 +8,7 @@
   const tiles = document.querySelector("[data-tiles]");
   if (!tiles) return;
   const wall = tiles.dataset.wall !== undefined;
-  const all = () => [...tiles.querySelectorAll(":scope > .tile")];
+  const all = () => [...tiles.children].filter((one) => one.childElementCount > 0); // those that were taken away are empty
   let held = -Infinity, down = false, later = 0;
 
   // ---- the order: by severity, then as configured
