@@ -1,16 +1,16 @@
 """A console with many tables, served to a real browser: its state is filled by hand, without devices and simulators.
 
-`FullPit` runs the console in a thread; `tests/console/test_console_pit_browser.py` looks at it, and `python
-tests/support/full_pit.py FOLDER` takes pictures of it.
+`FullPit` runs the console in a thread; `tests/console/test_console_pit_browser.py` looks at it, and `make pictures`
+takes pictures of it.
 """
 
 import asyncio
+import itertools
 import json
 import random
-import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -311,28 +311,43 @@ SIZES = ((1920, 1080), (1280, 800), (1024, 768), (390, 844))
 
 def shots(
     folder: Path,
-    paths: dict[str, str],
-    sizes: tuple[tuple[int, int], ...],
-    themes: tuple[str, ...],
-    counts: tuple[int, ...],
+    paths: Mapping[str, str],
+    sizes: Sequence[tuple[int, int]] = SIZES,
+    themes: Sequence[str] = ("light", "dark"),
+    counts: Sequence[int] = (12, 60),
+    langs: Sequence[str] = ("en",),
 ) -> None:
-    """A picture of each page, at each size, in each theme, with so many tables."""
+    """A picture of each page, in each size, theme and language, with so many tables; and a page that shows them all."""
     folder.mkdir(parents=True, exist_ok=True)
+    made: list[str] = []
     for count in counts:
         with tempfile.TemporaryDirectory() as directory, full_pit(Path(directory), count) as pit, browser(pit) as page:
             pit.do(pit.trouble)
             pit.do(lambda: pit.restart("edge-8"))
             pit.do(lambda: pit.hang("edge-8"))
             page.when(lambda: pit.console.house.site.edges["edge-8"].silent)
-            for theme in themes:
-                page.come_in("sam", theme=theme)
-                for name, path in paths.items():
-                    for size in sizes:
-                        sized(page, size)
-                        page.go(path)
-                        page.until("main > *")
-                        page.driver.execute_async_script("setTimeout(arguments[0], 400)")
-                        page.driver.save_screenshot(str(folder / f"{name}-{count}-{size[0]}-{theme}.png"))
+            for theme, lang in itertools.product(themes, langs):
+                page.come_in("sam", theme=theme, lang=lang)
+                for (name, path), size in itertools.product(paths.items(), sizes):
+                    sized(page, size)
+                    page.go(path)
+                    page.until("main > *")
+                    page.driver.execute_async_script("setTimeout(arguments[0], 400)")
+                    several = (
+                        ("-" + str(count), counts),
+                        (f"-{size[0]}", sizes),
+                        (f"-{theme}", themes),
+                        (f"-{lang}", langs),
+                    )
+                    made.append(name + "".join(part for part, all_ in several if len(all_) > 1) + ".png")
+                    page.driver.save_screenshot(str(folder / made[-1]))
+    if len(made) > len(paths):
+        images = "".join(
+            f'<figure><img src="{one}" alt="" loading="lazy"><figcaption>{one}</figcaption></figure>\n' for one in made
+        )
+        style = "body{display:grid;grid-template-columns:repeat(4,1fr);gap:1rem}figure{margin:0}img{width:100%}"
+        text = f"<!doctype html><title>Pages</title><style>{style}</style>\n{images}"
+        (folder / "index.html").write_text(text, encoding="utf-8")
 
 
 def sized(page: Browser, size: tuple[int, int]) -> None:
@@ -340,14 +355,4 @@ def sized(page: Browser, size: tuple[int, int]) -> None:
     page.driver.execute_cdp_cmd(
         "Emulation.setDeviceMetricsOverride",
         {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},
-    )
-
-
-if __name__ == "__main__":
-    shots(
-        Path(sys.argv[1]),
-        {"pit": "/", "wall": "/wall", "styleguide": "/styleguide"},
-        SIZES,
-        ("light", "dark"),
-        (12, 60),
     )

@@ -10,15 +10,30 @@ import tempfile
 from pathlib import Path
 
 from floor import Browser, Floor, browser
+from full_pit import SIZES, shots
+
+from daemon.console.words.words import LANGS
 
 HERE = Path(__file__).parents[2] / "docs/pictures"
+# A contact sheet to look at, not to keep.
+SHEET = Path(__file__).parents[2] / "build/pictures"
+SHEET_PAGES = {
+    "pit": "/",
+    "wall": "/wall",
+    "alerts": "/alerts",
+    "table": "/table/bac-01",
+    "device": "/table/rou-02/device/wheel-1",
+    "fairness": "/table/rou-01/fairness",
+    "users": "/users",
+    "styleguide": "/styleguide",
+}
 KINDS = ("rou", "cus", "bac", "stud", "bj", "fan", "csm", "fpc", "sat")
 TURNS = 5
 EVENTS = 40
 # The newest event of the table below is the first; each is counted once, when it appears.
 SEEN = """
 const [wanted, done] = arguments, found = [], seen = new Set();
-const rows = () => [...document.querySelectorAll("[data-live^='devicelog'] .wide:last-of-type tbody time")];
+const rows = () => [...document.querySelectorAll("#d-events tbody time")];
 for (const row of rows()) seen.add(row.dateTime);
 new MutationObserver((_, watcher) => {
   const now = Date.now();
@@ -101,6 +116,9 @@ def main() -> None:
                 tell("from the bytes of a device to the page", seen_after(page))
         finally:
             floor.close()
+    shots(HERE, {"full": "/", "wall": "/wall"}, SIZES[:1], ("light",), (60,))
+    shots(SHEET, SHEET_PAGES, SIZES, ("light", "dark"), (12, 60), LANGS)
+    sys.stdout.write(f"all pages in all sizes, themes and languages: {SHEET}/index.html\n")
 
 
 if __name__ == "__main__":

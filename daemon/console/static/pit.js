@@ -4,7 +4,8 @@
 (() => {
   const HOLD = 3000; // milliseconds after a touch or a move of the pointer over the tiles in which none changes its place
   const TURN = 12000; // milliseconds that a wall shows one page
-  const LARGEST = 2.4, SMALLEST = .8; // of the tiles on a wall
+  const LARGEST = 2.4, SMALLEST = .8; // scales of the tiles on a wall
+  const TILE = [168, 104], GAP = 8; // pixels of a tile at scale 1, as console.css has them for .wall
   const tiles = document.querySelector("[data-tiles]");
   if (!tiles) return;
   const wall = tiles.dataset.wall !== undefined;
@@ -43,6 +44,8 @@
     const asked = Object.fromEntries(new FormData(form));
     const words = (asked.q || "").toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0, hidden = 0;
+    const narrow = words.length > 0 || asked.area || asked.game || asked.state;
+    if (!narrow && !tiles.querySelector(":scope > .tile[hidden]")) return;
     for (const one of all()) {
       const said = one.dataset;
       const text = `${one.textContent} ${said.area}`.toLowerCase();
@@ -54,9 +57,8 @@
       shown += fits;
       hidden += !fits && said.rank !== "" && said.rank < 4;
     }
-    const narrowed = shown < all().length;
     const output = tools.querySelector("output");
-    output.textContent = narrowed ? tools.dataset.shown.replace("{n}", shown).replace("{all}", all().length)
+    output.textContent = narrow ? tools.dataset.shown.replace("{n}", shown).replace("{all}", all().length)
       + (hidden ? " · " + tools.dataset.hidden.replace("{n}", hidden) : "") : "";
   };
   const address = () => {
@@ -70,24 +72,20 @@
 
   // ---- the wall: the largest scale at which all fit; else pages, on which what needs attention stays
 
-  let page = 0, most = 0, known = "";
-  const room = () => tiles.scrollHeight <= tiles.clientHeight + 1;
-  const measure = (here) => { // the scale, and how many tiles fit at once
-    const now = `${here.length} ${tiles.clientWidth} ${tiles.clientHeight}`;
-    if (now === known) return;
-    known = now;
-    for (const one of here) one.hidden = false;
-    most = here.length;
-    for (let scale = LARGEST; scale >= SMALLEST; scale -= .05) {
-      tiles.style.setProperty("--scale", scale.toFixed(2));
-      if (room()) return;
+  let page = 0;
+  const fitting = (count) => { // the largest scale at which so many fit, or the smallest and how many fit then
+    const width = tiles.clientWidth, height = tiles.clientHeight;
+    for (let scale = LARGEST; ; scale -= .05) {
+      const columns = Math.max(Math.floor((width + GAP) / (TILE[0] * scale + GAP)), 1);
+      const rows = Math.max(Math.floor((height + GAP) / (TILE[1] * scale + GAP)), 1);
+      if (columns * rows >= count || scale - .05 < SMALLEST) return [scale, columns * rows];
     }
-    while (most > 1 && !room()) here[--most].hidden = true;
   };
   const fit = () => {
     if (!wall) return;
     const here = all();
-    measure(here);
+    const [scale, most] = fitting(here.length);
+    tiles.style.setProperty("--scale", scale.toFixed(2));
     const calm = here.filter((one) => one.dataset.rank === "" || one.dataset.rank >= 4);
     const each = Math.max(most - (here.length - calm.length), 1), pages = most < here.length ? Math.ceil(calm.length / each) : 1;
     page %= pages;
