@@ -116,8 +116,9 @@ def main() -> None:
                 tell("from the bytes of a device to the page", seen_after(page))
         finally:
             floor.close()
-    shots(HERE, {"full": "/", "wall": "/wall"}, SIZES[:1], ("light",), (60,))
-    shots(SHEET, SHEET_PAGES, SIZES, ("light", "dark"), (12, 60), LANGS)
+    shots(HERE, {"wall": "/wall"}, SIZES[:1], ("light",), (60,))
+    shots(SHEET / "full", {"pit": "/", "wall": "/wall"}, counts=(60,))
+    shots(SHEET, SHEET_PAGES, counts=(12,), langs=LANGS)
     sys.stdout.write(f"all pages in all sizes, themes and languages: {SHEET}/index.html\n")
 
 
