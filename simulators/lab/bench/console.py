@@ -3,7 +3,8 @@
 A real broker, a console as in production, browsers that follow the pit, a table and a device; the bench itself is the
 edge and the rules that say what happens at each table, at a given rate. As theirs, the retained states follow the
 events four times a second at most. The delay is from the publishing of an event to the arrival of the fragment that
-shows it, at the browser of a table; tiles of the pit show no events. A bare reader of the same messages, all with QoS 1, is measured in the same run.
+shows it, at the browser of a table: tiles of the pit show no events. A bare reader of the same messages, all with QoS
+1, is measured in the same run.
 """
 
 import asyncio
