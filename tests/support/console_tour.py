@@ -16,7 +16,7 @@ def fragments(house: ConsoleProcess) -> list[str]:
     kinds = ("tile", "round", "result", "history", "board", "devices")
     of_tables = [f"{kind}/{table}" for table in site.tables for kind in kinds]
     of_devices = [f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog")]
-    return ["top", "edges", "alerts", "alerts/worst", *of_tables, *of_devices]
+    return ["top", "edges", "counts", "alerts", "alerts/worst", "alerts/wall", *of_tables, *of_devices]
 
 
 def streams(house: ConsoleProcess) -> list[str]:
