@@ -53,6 +53,8 @@ def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
 def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
     with full_pit(tmp_path_factory.mktemp("small"), 24) as one:
         one.do(one.trouble)
+        one.do(lambda: one.restart("edge-8"))
+        one.do(lambda: one.hang("edge-8"))
         yield one
 
 
@@ -94,6 +96,7 @@ def test_sixty_tables_stand_on_a_wall_screen_without_scrolling(troubled: FullPit
 
 def test_twenty_four_tables_stand_on_a_tablet_without_scrolling(small: FullPit, page: Browser) -> None:
     look(page, small, "sam", "/", TABLET)
+    page.until("[data-live='edges'] .lamp.unknown", "edge-8")
     assert run(page, SHOWN) == 24
     assert run(page, OUTSIDE) == 0
 
