@@ -53,7 +53,10 @@ async def test_a_silence_names_what_exists(console: Console, table: str, device:
         answer = await browser.post("/alerts/silence", data=form)
     assert answer.status_code == status
     assert len(console.house.incidents.silences(console.now)) == (status == 303)
-    if status == 409:
+    if status == 409:  # and what was typed is kept
+        assert f'name="device" value="{device}" list' in answer.text
+        assert '<option value="15" selected>' in answer.text
+        assert 'name="why" value="cleaning"' in answer.text
         assert f"There is no {'table bac-13' if table == 'bac-13' else f'device {device}'}" in answer.text
 
 
@@ -77,6 +80,16 @@ def test_a_fault_beside_a_silenced_one_is_a_fault(console: Console) -> None:
     console.wait(1)
     assert 'data-state="error"' in tile(console)
     assert "this is new" in tile(console)
+
+
+# ---- the styleguide
+
+
+@pytest.mark.parametrize(("asked", "status"), [("", 404), ("styleguide = true", 200)])
+async def test_the_styleguide_is_for_developers(tmp_path: Path, asked: str, status: int) -> None:
+    with opened(tmp_path, asked) as console:
+        async with console.browser("viewer") as browser:
+            assert (await browser.get("/styleguide")).status_code == status
 
 
 # ---- states

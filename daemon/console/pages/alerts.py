@@ -5,7 +5,7 @@ import contextlib
 import csv
 import io
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -180,9 +180,14 @@ class _Pages:
         return self._page(request, self.context.needs(request, "look"))
 
     def _page(
-        self, request: Request, user: User, error: NotOpen | None = None, kept: tuple[int, str] = (0, "")
+        self,
+        request: Request,
+        user: User,
+        error: NotOpen | None = None,
+        kept: tuple[int, str] = (0, ""),
+        typed: Mapping[str, str] | None = None,
     ) -> Response:
-        """`kept`: a typed note and the number of its incident."""
+        """`kept`: a typed note and the number of its incident; `typed`: a silence that was refused."""
         context, now = self.context, self.context.now()
         lang = context.lang(request)
         asked = _asked(request)
@@ -204,6 +209,7 @@ class _Pages:
             older=past[PAGE - 1].n if len(past) > PAGE else None,
             first=before is None,
             minutes=MINUTES,
+            typed={"table": "", "device": "", "code": "", "minutes": "60", "why": ""} | dict(typed or {}),
             tables=tables,
             devices=sorted({name for table, name in context.site.devices if table in tables}),
             codes=sorted({shown.incident.code for shown in context.incidents.open(now)}),
@@ -262,7 +268,8 @@ class _Pages:
             self.context.actions.note(user.name, user.role, "silence", target, detail)
             self.context.incidents.silence(table, device, code, until, user.name, why, now)
         except NotOpen as error:
-            return self._page(request, user, error)
+            typed = {"table": table, "device": device, "code": code, "minutes": str(minutes), "why": why}
+            return self._page(request, user, error, typed=typed)
         return self._done()
 
     async def unsilence(self, request: Request) -> Response:
