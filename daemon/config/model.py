@@ -151,7 +151,8 @@ class Console(Struct, frozen=True, kw_only=True):
     `journal_key` if it differs from [journal]'s. `url` is the public address behind a proxy. `proxies` are addresses or
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
     `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the addresses of the
-    dealer pages, one per table, to which the edge connects as `tcp://` consoles.
+    dealer pages, one per table, to which the edge connects as `tcp://` consoles. `styleguide` serves /styleguide, the
+    components of the pages, to developers.
     """
 
     listen: str = "127.0.0.1"
@@ -174,6 +175,7 @@ class Console(Struct, frozen=True, kw_only=True):
     openid: OpenId = OpenId()
     webhook: tuple[Webhook, ...] = ()
     dealer: dict[Id, str] = {}
+    styleguide: bool = False
 
 
 class Device(Struct, frozen=True, kw_only=True):
@@ -186,10 +188,11 @@ class Device(Struct, frozen=True, kw_only=True):
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """`[[table]]`: one table, its game and its devices."""
+    """`[[table]]`: one table, its game and its devices. `area` groups tables on the console's pit."""
 
     name: Id
     ruleset: str = ""
+    area: Annotated[str, Meta(max_length=40)] = ""
     options: dict[str, Any] = {}
     device: tuple[Device, ...] = ()
 

@@ -36,7 +36,7 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, bundle, jackpots, trace, web
+from daemon.console.pages import alerts, bundle, jackpots, pit, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
@@ -159,6 +159,7 @@ class ConsoleProcess:
         self.context.share(menu=MENU, dealers=self.dealers)
         for fragment in (
             *web.fragments(self.context),
+            *pit.fragments(self.context),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
         ):
@@ -254,6 +255,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
     return Starlette(
         routes=[
             *web.routes(context, console.answers),
+            *pit.routes(context),
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *bundle.routes(context),

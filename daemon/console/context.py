@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache, partial
@@ -10,7 +11,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -65,7 +66,8 @@ class ConsoleContext:
         self.incidents = incidents
         self.live = Live(lambda: utc(now()))
         # One template environment per language: macros are imported once instead of for each rendering.
-        shared = {"may": may, "pips": shapes.pips, "site": site}
+        icons = {"device_icon": shapes.device_icon, "game_icon": shapes.game_icon}
+        shared = {"may": may, "pips": shapes.pips, "site": site, "config": config, **icons}
         self._templates = {
             lang: _templates(
                 t=partial(words.say, lang),
@@ -183,6 +185,11 @@ class ConsoleContext:
         )
 
 
+def _code(text: str) -> Markup:
+    """A sentence in which `names` stand between backticks, as HTML."""
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped here
+
+
 def _templates(**more: Any) -> jinja2.Environment:
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
@@ -194,6 +201,7 @@ def _templates(**more: Any) -> jinja2.Environment:
     )
     made.filters["utc"] = utc
     made.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False, indent=2)
+    made.filters["code"] = _code
     made.globals.update(more)
 
     @lru_cache(LINES)

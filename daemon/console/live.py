@@ -67,6 +67,8 @@ class _Stream:
         self.whom = whom
         self.dirty: dict[str, None] = {}
         self.changed = asyncio.Event()
+        self.sent: dict[str, int] = {}
+        """By fragment, the hash of what was sent last: what is drawn as before is not sent again."""
         self.of: dict[str, list[str]] = {}
         for name, keys in fragments.items():
             for key in keys:
@@ -183,12 +185,16 @@ class Live:
             name = names.popleft()
             stream.dirty.pop(name, None)
             try:
-                said[name] = self.html(name, viewer)
+                html = self.html(name, viewer)
             except Gone:
-                said[name] = ""
+                html = ""
             except KeyError:
                 continue  # not known yet, after a start
-            size += len(said[name])
+            if stream.sent.get(name) == (drawn := hash(html)):
+                continue
+            stream.sent[name] = drawn
+            said[name] = html
+            size += len(html)
         return b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
 
     def close(self) -> None:

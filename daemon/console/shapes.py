@@ -1,6 +1,11 @@
 """How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
 
+import re
+from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import Final
 
 from msgspec import Struct
 
@@ -9,10 +14,46 @@ from daemon.console.words import words
 from daemon.read_model import TableView
 from protocols.contract.results import Result, RoundFacts, facts_of
 
-__all__ = ["Card", "Chip", "Duty", "Hand", "RoundShape", "chip", "doubt", "duties", "pips", "round_shape"]
+__all__ = [
+    "DEVICE_ICONS",
+    "Card",
+    "Chip",
+    "Duty",
+    "Hand",
+    "RoundShape",
+    "chip",
+    "device_icon",
+    "doubt",
+    "duties",
+    "game_icon",
+    "icon_names",
+    "pips",
+    "round_shape",
+]
 
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
 MOST_DIGITS = 6
+BUST = 21
+# The icon of each driver's kind of device and of each game, by its name in templates/_icons.html.
+DEVICE_ICONS: Final[Mapping[str, str]] = {
+    "alpha_sign": "sign",
+    "bee_tek_shoe": "shoe",
+    "billy_iii": "shaker",
+    "cammegh_ss2": "wheel",
+    "fdl_bets": "bets",
+    "fdl_buttons": "buttons",
+    "fdl_console": "console",
+    "fdl_continuous": "shuffler",
+    "fdl_lamps": "lamp",
+    "fdl_peek": "peek",
+    "fdl_shaker": "shaker",
+    "fdl_shuffler": "shuffler",
+    "fdl_timer": "timer",
+    "hid_shoe": "shoe",
+    "idp_dice": "dice-reader",
+    "sas_machine": "slot",
+    "tcs_saturn": "wheel",
+}
 # Where the pips of a die stand, on a square of 3 by 3.
 PIPS = {
     1: ((1, 1),),
@@ -83,6 +124,23 @@ def card(code: str) -> Card:
     if suit not in SUITS or not rank:
         return Card("")
     return Card({"T": "10"}.get(rank, rank), SUITS[suit][0], suit in "HD", SUITS[suit][1])
+
+
+def device_icon(driver: str) -> str:
+    """The icon of a device, by its driver."""
+    return DEVICE_ICONS.get(driver, "device")
+
+
+def game_icon(ruleset: str) -> str:
+    """The icon of a table, by its game."""
+    return GAMES.get(ruleset, "table")
+
+
+@cache
+def icon_names() -> tuple[str, ...]:
+    """All icons of the sprite."""
+    text = Path(__file__).with_name("templates").joinpath("_icons.html").read_text(encoding="utf-8")
+    return tuple(re.findall(r'<symbol id="i-([a-z_-]+)"', text))
 
 
 def pips(face: int) -> tuple[tuple[int, int], ...]:
@@ -182,7 +240,10 @@ def chip(result: Result, lang: words.Lang) -> Chip:
         case "fantan":
             return Chip(_or(outcome.number, "?"), "", title)
         case "blackjack":
-            return Chip(_or(outcome.totals.get("dealer"), "–"), "", title)
+            total = outcome.totals.get("dealer")
+            if total is not None and total > BUST:
+                return Chip(words.say(lang, "chip.bust"), "bust", title)
+            return Chip(_or(total, "–"), "", title)
         case "stud_poker":
             return Chip("●" if outcome.opens else "○", "", title)
         case _:

@@ -597,7 +597,8 @@ async def test_a_screen_on_the_wall(inn: Inn) -> None:
             assert answer.status_code == code
         async with inn.browser() as wall:
             came = await wall.get(found[0])
-            assert (came.status_code, came.headers["location"]) == (303, "/")
+            assert (came.status_code, came.headers["location"]) == (303, "/wall")
+            assert (await wall.get("/wall")).status_code == 200
             assert re.search(r"HttpOnly; Max-Age=31536000; Path=/; SameSite=strict", came.headers["set-cookie"])
             inn.clock.on(days=300)  # a screen stays
             assert (await wall.get("/")).status_code == 200
@@ -753,3 +754,16 @@ def _done() -> tuple[str, ...]:
     from daemon.console.pages.access import _DONE
 
     return _DONE
+
+
+async def test_a_refused_new_user_keeps_what_was_typed_but_for_passwords(inn: Inn) -> None:
+    typed = {"do": "add", "name": "rui", "role": "technician", "tables": "bac-1, bac-2"}
+    async with inn.as_("supervisor") as browser:
+        page = await post(browser, "/users", **typed, password=PASSWORD, again=NEW)
+    assert page.status_code == 400
+    form = page.text.partition('id="add"')[2].partition("</form>")[0]
+    assert "The two passwords differ." in form
+    assert 'name="name" value="rui"' in form
+    assert '<option value="technician" selected>' in form
+    assert 'name="tables" value="bac-1, bac-2"' in form
+    assert PASSWORD not in page.text

@@ -115,7 +115,7 @@ async def test_a_page_is_told_in_pieces_of_which_nobody_holds_more_than_one(monk
 
     def draw(argument: str, _viewer: Viewer) -> str:
         drawn.append(argument)
-        return argument * 1000
+        return f"{drawn.count(argument)}" * 1000
 
     live.add(live_module.Fragment("part", lambda one: (one,), draw))
     names = [f"part/{n}" for n in range(8)]

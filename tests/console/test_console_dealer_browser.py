@@ -414,6 +414,8 @@ async def test_a_new_alert_waits_for_who_writes_a_note_and_no_longer(
         def waits() -> bool:
             return steady(lambda: browser.find_element(Find.CSS_SELECTOR, "#waits").is_displayed())
 
+        fold = f"document.querySelector('#alert-{n} summary').click()"
+        await asyncio.to_thread(browser.execute_script, fold)
         await asyncio.to_thread(steady, lambda: note().click())
         begin("second")
         await until(lambda: shown("the second is stuck"))  # nothing is written yet

@@ -31,6 +31,8 @@ EVEN = list(range(2, 37, 2))
 def console(tmp_path: Path) -> Iterator[Console]:
     with opened(tmp_path) as one:
         one.begin()
+        one.device(BAC, "shoe-1", "bee_tek_shoe")
+        one.device(ROU, "wheel-1", "cammegh_ss2")
         yield one
 
 
@@ -289,7 +291,7 @@ def test_an_event_of_no_instant_is_refused(console: Console, at: str) -> None:
     end = said | {"source": source, "type": "resolved", "data": {"result": result(ROU, 1, OUTCOMES[ROU])}}
     console.say(f"{source}/event/resolved", json.dumps(end).encode())
     assert console.house.site.refused == 2
-    assert "no event heard yet" in shown(console, ROU)["/"]
+    assert "no event heard yet" in shown(console, ROU)[f"/table/{ROU}"]
 
 
 FAR = "0001-01-01T00:00:00+14:00"

@@ -33,7 +33,7 @@ DECIDED: dict[str, str] = {
     "GET /login": "200 303 303 303 303 303 200 200 303 303 303 303",
     "POST /login": "403 403 403 403 403 403 403 403 403 403 403 403",
     "POST /logout": "login login login login login login login login login login login login",
-    "GET /wall": "login login login login login login login login login login login login",
+    "GET /wall": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /account": "login 200 200 200 200 200 403 403 200 200 200 200",
     "POST /account": "login 400 400 400 400 400 403 403 400 400 400 400",
     "GET /users": "login 403 403 403 200 403 403 403 403 403 403 403",

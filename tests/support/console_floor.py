@@ -46,11 +46,11 @@ url = "tcp://127.0.0.1:4002"
 class Console:
     """A house, what it hears, and browsers to look at it."""
 
-    def __init__(self, folder: Path, console: str = "") -> None:
+    def __init__(self, folder: Path, console: str = "", config: str = CONFIG) -> None:
         self.now = T0
         self.journal = Journal(folder / "actions.db")
         self.store = Store(folder / "console.db")
-        self.house = ConsoleProcess(parse(CONFIG.format(console=console)), self.store, self.journal, lambda: self.now)
+        self.house = ConsoleProcess(parse(config.format(console=console)), self.store, self.journal, lambda: self.now)
         self.app = make_app(self.house)
         self._seq = 0
 
@@ -92,9 +92,9 @@ class Console:
             }
             self.say(edge_topic("lisboa", name, "health"), msgspec.json.encode(said | health))
 
-    def device(self, table: str, name: str, driver: str, online: bool = True) -> None:
+    def device(self, table: str, name: str, driver: str, online: bool = True, edge: str = "edge-7") -> None:
         """A device says what it is."""
-        meta = msgspec.json.encode({"driver": driver, "edge": "edge-7"})
+        meta = msgspec.json.encode({"driver": driver, "edge": edge})
         self.say(device_topic("lisboa", table, name, "meta"), meta)
         self.say(device_topic("lisboa", table, name, "availability"), b"online" if online else b"offline")
 

@@ -18,7 +18,8 @@ def fragments(house: ConsoleProcess) -> list[str]:
     of_devices = [f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog")]
     parts = ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries")
     of_pools = [f"pool{part}/{pool.name}" for pool in house.pools for part in parts]
-    return ["top", "edges", "alerts", "alerts/worst", *of_tables, *of_devices, *of_pools]
+    ours = ["top", "edges", "counts", "alerts", "alerts/worst", "alerts/wall"]
+    return [*ours, *of_tables, *of_devices, *of_pools]
 
 
 def streams(house: ConsoleProcess) -> list[str]:

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from unittest.mock import patch
 
 import msgspec
@@ -226,10 +226,23 @@ def _with_dealer(text: str, table: str) -> str:
     return f'{before}{name}{own}{device}{following}{rest}[console.dealer]\n{table} = "{address}"\n'
 
 
+class Served(Protocol):
+    """A console that serves pages, and the sessions of its users."""
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        ...
+
+    def secret(self, name: str) -> str:
+        """The cookie of a new session of somebody."""
+        ...
+
+
 class Browser:
     """A real browser, and what somebody does with it."""
 
-    def __init__(self, floor: Floor, size: tuple[int, int] = (1280, 900)) -> None:
+    def __init__(self, floor: Served, size: tuple[int, int] = (1280, 900)) -> None:
         """Nobody has come in yet."""
         self.floor = floor
         options = webdriver.ChromeOptions()
@@ -290,7 +303,7 @@ class Browser:
 
 
 @contextmanager
-def browser(floor: Floor, size: tuple[int, int] = (1280, 900)) -> Iterator[Browser]:
+def browser(floor: Served, size: tuple[int, int] = (1280, 900)) -> Iterator[Browser]:
     """A browser for a while."""
     one = Browser(floor, size)
     try:

@@ -10,15 +10,30 @@ import tempfile
 from pathlib import Path
 
 from floor import Browser, Floor, browser
+from full_pit import SIZES, shots
+
+from daemon.console.words.words import LANGS
 
 HERE = Path(__file__).parents[2] / "docs/pictures"
+# A contact sheet to look at, not to keep.
+SHEET = Path(__file__).parents[2] / "build/pictures"
+SHEET_PAGES = {
+    "pit": "/",
+    "wall": "/wall",
+    "alerts": "/alerts",
+    "table": "/table/bac-01",
+    "device": "/table/rou-02/device/wheel-1",
+    "fairness": "/table/rou-01/fairness",
+    "users": "/users",
+    "styleguide": "/styleguide",
+}
 KINDS = ("rou", "cus", "bac", "stud", "bj", "fan", "csm", "fpc", "sat")
 TURNS = 5
 EVENTS = 40
 # The newest event of the table below is the first; each is counted once, when it appears.
 SEEN = """
 const [wanted, done] = arguments, found = [], seen = new Set();
-const rows = () => [...document.querySelectorAll("[data-live^='devicelog'] .wide:last-of-type tbody time")];
+const rows = () => [...document.querySelectorAll("#d-events tbody time")];
 for (const row of rows()) seen.add(row.dateTime);
 new MutationObserver((_, watcher) => {
   const now = Date.now();
@@ -80,7 +95,7 @@ def main() -> None:
                 shot(page, "/table/bac-1", "table", ".playing", (1280, 1100))
                 floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
                 shot(page, "/table/stud-1/device/shuffler-1", "fault", ".alert", (1280, 900))
-                shot(page, "/", "pit", "[data-live='tile/stud-1'] .alert")
+                shot(page, "/", "pit", "[data-live='tile/stud-1'] .why")
                 shot(page, "/alerts", "alerts", "main .alert, main article, main table")
                 floor.repairs("stud-1", "shuffler-1")
                 shot(page, "/table/rou-1/fairness", "fairness", "svg", (1280, 1000))
@@ -101,6 +116,10 @@ def main() -> None:
                 tell("from the bytes of a device to the page", seen_after(page))
         finally:
             floor.close()
+    shots(HERE, {"wall": "/wall"}, SIZES[:1], ("light",), (60,))
+    shots(SHEET / "full", {"pit": "/", "wall": "/wall"}, counts=(60,))
+    shots(SHEET, SHEET_PAGES, counts=(12,), langs=LANGS)
+    sys.stdout.write(f"all pages in all sizes, themes and languages: {SHEET}/index.html\n")
 
 
 if __name__ == "__main__":

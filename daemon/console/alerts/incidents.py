@@ -454,6 +454,11 @@ class Incidents:
         hiding = self.silences(now)
         return all(any(one.fits(table, device, code) for one in hiding) for code in codes)
 
+    def in_maintenance(self, table: str, now: datetime) -> Silence | None:
+        """The longest silence of the whole table now."""
+        whole = (one for one in self.silences(now) if one.table == table and not one.device and not one.code)
+        return max(whole, key=lambda one: one.until, default=None)
+
     @property
     def hiding(self) -> tuple[int, ...]:
         """The numbers of the silences of the last look."""

@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, get_args
 from urllib.parse import quote
@@ -29,6 +29,7 @@ from daemon.console.auth.access import (
 from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
 from daemon.console.context import ConsoleContext
 from daemon.console.pages import openid
+from daemon.console.pages.pit import wall_page
 from daemon.console.site.actions import Action, read_actions
 
 __all__ = ["routes"]
@@ -110,12 +111,14 @@ class _Pages:
         return answer
 
     async def wall(self, request: Request) -> Response:
-        """The token does not stay in the address, where a camera or a log would find it."""
+        """The pit for a wall. A token does not stay in the address, where a camera or a log would find it."""
         secret = request.query_params.get("token", "")
-        token = self._users.token(secret) if secret else None
+        if not secret:
+            return wall_page(self._context, request)
+        token = self._users.token(secret)
         if token is None or token.role != "viewer":
             return RedirectResponse("/login", 303)
-        answer = RedirectResponse("/", 303)
+        answer = RedirectResponse("/wall", 303)
         self._access.let_in(answer, secret, seconds=_YEAR)
         return answer
 
@@ -196,9 +199,9 @@ class _Pages:
         try:
             done = await self._change_user(request, user, form)
         except BadUser as error:
-            return self._users_page(request, 400, said=error.key)
+            return self._users_page(request, 400, said=error.key, kept=form)
         except Wait as wait:
-            return self._users_page(request, 429, said="access.wait", seconds=wait.seconds)
+            return self._users_page(request, 429, said="access.wait", seconds=wait.seconds, kept=form)
         return _done("/users", done)
 
     async def _change_user(self, request: Request, user: User, form: dict[str, str]) -> str:
@@ -247,7 +250,17 @@ class _Pages:
             raise BadUser("access.no_table", f"no such table: {', '.join(sorted(set(tables) - known))}")
         return tables
 
-    def _users_page(self, request: Request, status: int = 200, *, said: str = "", seconds: int = 0) -> Response:
+    def _users_page(
+        self,
+        request: Request,
+        status: int = 200,
+        *,
+        said: str = "",
+        seconds: int = 0,
+        kept: Mapping[str, str] | None = None,
+    ) -> Response:
+        """`kept`: the form that was refused. Its passwords are not sent back."""
+        shown = {key: value[:200] for key, value in (kept or {}).items() if key in ("do", "name", "role", "tables")}
         return self._context.page(
             request,
             "access_users.html",
@@ -257,6 +270,7 @@ class _Pages:
             roles=ROLES,
             said=said,
             seconds=seconds,
+            kept={"do": "", "name": "", "role": "", "tables": ""} | shown,
             done=_said(request),
         )
 

@@ -5,7 +5,7 @@ import contextlib
 import csv
 import io
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from datetime import date, datetime, time, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown
-from daemon.console.auth.access import User, may
+from daemon.console.auth.access import User, inside, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
@@ -28,8 +28,8 @@ from daemon.console.words import words
 __all__ = ["Watch", "fragment", "fragments", "routes", "said"]
 
 SHOWN = 100
-WORST = 5
-"""How many stand on the pit, above the tables."""
+WORST = 4
+"""How many lines stand on the pit, above the tables, before one that tells how many more there are."""
 PAGE = 50
 CSV_PAGE = 1_000
 EVERY = 1.0
@@ -114,14 +114,17 @@ def fragment(
     tables: tuple[str, ...] = (),
     most: int = SHOWN,
     kept: tuple[int, str] = (0, ""),
+    *,
+    acts: bool = True,
 ) -> dict[str, Any]:
     """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
-    `kept`: a note typed for one of them, by its number.
+    `kept`: a note typed for one of them, by its number. `acts`: with buttons, where the role has the right.
     """
     known = context.incidents
     shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
-    loud = sum(one.silence is None for one in shown)
+    most += len(shown) == most + 1  # one more takes no more room than to say so
+    loud = [one.incident.severity for one in shown if one.silence is None]
     lines = [
         replace(_line(one, lang), closable=known.closable(one.incident), seen=known.seen(one.incident))
         for one in shown[:most]
@@ -129,7 +132,9 @@ def fragment(
     return {
         "lines": lines,
         "kept": kept,
-        "loud": loud,
+        "loud": len(loud),
+        "worst": "error" if "error" in loud else "warning",
+        "acts": acts,
         "more": max(len(shown) - most, 0),
         "may_acknowledge": may(role, "acknowledge"),
         "may_close": may(role, "silence"),
@@ -138,13 +143,13 @@ def fragment(
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
-    """`alerts`: open incidents for the page of alerts; `alerts/worst`: the worst of them for the pit."""
+    """`alerts`: open incidents for the page of alerts; the worst of them for the pit and for a wall."""
 
     def render(argument: str, viewer: Viewer) -> str:
-        if argument not in ("", "worst"):
+        if argument not in ("", "worst", "wall"):
             raise KeyError(argument)
-        most, name = (WORST, "alerts/worst") if argument else (SHOWN, "alerts")
-        values = fragment(context, viewer.lang, viewer.role, viewer.tables, most)
+        most, name = (WORST, f"alerts/{argument}") if argument else (SHOWN, "alerts")
+        values = fragment(context, viewer.lang, viewer.role, viewer.tables, most, acts=argument != "wall")
         return context.render("_alerts.html", viewer.lang, live_name=name, **values)
 
     return (Fragment("alerts", lambda _: ("alerts", "broker"), render),)
@@ -175,9 +180,14 @@ class _Pages:
         return self._page(request, self.context.needs(request, "look"))
 
     def _page(
-        self, request: Request, user: User, error: NotOpen | None = None, kept: tuple[int, str] = (0, "")
+        self,
+        request: Request,
+        user: User,
+        error: NotOpen | None = None,
+        kept: tuple[int, str] = (0, ""),
+        typed: Mapping[str, str] | None = None,
     ) -> Response:
-        """`kept`: a typed note and the number of its incident."""
+        """`kept`: a typed note and the number of its incident; `typed`: a silence that was refused."""
         context, now = self.context, self.context.now()
         lang = context.lang(request)
         asked = _asked(request)
@@ -199,6 +209,7 @@ class _Pages:
             older=past[PAGE - 1].n if len(past) > PAGE else None,
             first=before is None,
             minutes=MINUTES,
+            typed={"table": "", "device": "", "code": "", "minutes": "60", "why": ""} | dict(typed or {}),
             tables=tables,
             devices=sorted({name for table, name in context.site.devices if table in tables}),
             codes=sorted({shown.incident.code for shown in context.incidents.open(now)}),
@@ -223,7 +234,7 @@ class _Pages:
                 self.context.incidents.acknowledge(one.n, user.name, note, now)
         except NotOpen as error:
             return self._page(request, user, error, (one.n, note))
-        return self._done()
+        return self._done(given.get("to", ""))
 
     async def close(self, request: Request) -> Response:
         one = self._one(request)
@@ -250,13 +261,15 @@ class _Pages:
         now = self.context.now()
         until = now + timedelta(minutes=min(minutes, 10_000))
         try:
+            self._known(table, device)
             self.context.incidents.may_silence(table, device, code, until, why, now)
             detail = {"code": code, "until": until, "why": why}
             target = f"{table}/{device}" if table and device else table or f"device:{device}" if device else table
             self.context.actions.note(user.name, user.role, "silence", target, detail)
             self.context.incidents.silence(table, device, code, until, user.name, why, now)
         except NotOpen as error:
-            return self._page(request, user, error)
+            typed = {"table": table, "device": device, "code": code, "minutes": str(minutes), "why": why}
+            return self._page(request, user, error, typed=typed)
         return self._done()
 
     async def unsilence(self, request: Request) -> Response:
@@ -293,6 +306,16 @@ class _Pages:
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
+    def _known(self, table: str, device: str) -> None:
+        """A silence of what does not exist would hide nothing, or later what nobody meant. Raises NotOpen."""
+        site = self.context.site
+        if table and table not in site.tables:
+            raise NotOpen("alerts.silence_no_table", f"there is no table {table}", name=table)
+        devices = {name for place, name in site.devices if table in ("", place)}
+        open_ = {one.incident.device for one in self.context.incidents.open(self.context.now())}  # of edges, too
+        if device and device not in devices | (set() if table else open_ | set(site.edges)):
+            raise NotOpen("alerts.silence_no_device", f"there is no device {device}", name=device)
+
     def _one(self, request: Request) -> Incident:
         """Raises Redirect to the login, 403, 404 in this order, so that strangers learn nothing."""
         self.context.needs(request, "look")
@@ -307,9 +330,10 @@ class _Pages:
             user.name, user.role, action, target, {"incident": one.n, "name": one.name, "code": one.code, **detail}
         )
 
-    def _done(self) -> Response:
+    def _done(self, to: str = "") -> Response:
+        """Back to the page of the form, or to the alerts."""
         self.watch.look()
-        return RedirectResponse("/alerts", 303)
+        return RedirectResponse(inside(to) if to else "/alerts", 303)
 
 
 _COLUMNS = (

@@ -1,4 +1,4 @@
-"""The pages everybody looks at: the pit, a table, a device, a round; and commands to devices."""
+"""The pages of a table, a device and a round; and commands to devices. The pit has its own module, pit.py."""
 
 import asyncio
 import shlex
@@ -20,8 +20,7 @@ from daemon.console import shapes
 from daemon.console.auth.access import inside
 from daemon.console.context import ConsoleContext
 from daemon.console.fairness import scoreboards
-from daemon.console.live import Fragment, Gone, Viewer
-from daemon.console.pages import alerts
+from daemon.console.live import Fragment, Viewer
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
 from drivers import DRIVERS
@@ -34,7 +33,8 @@ __all__ = ["Answers", "fragments", "routes"]
 
 PATIENCE = 20.0
 REMEMBERED = 200
-WORST: tuple[Lamp, ...] = ("offline", "error", "unknown", "warning", "good")
+# Commands that end a round, take a device out of play or cannot be undone. So does the `off` of a switch.
+DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 
 
 # ---- fragments
@@ -45,9 +45,6 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
 
     def of_table(table: str) -> tuple[str, ...]:
         return (f"table/{table}", "broker", "present")
-
-    def of_tile(table: str) -> tuple[str, ...]:
-        return ("alerts", *of_table(table))
 
     def of_devices(table: str) -> tuple[str, ...]:
         return (f"devices/{table}", *of_table(table))
@@ -113,7 +110,6 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
         Fragment("edges", lambda _: ("broker", "edges"), edges),
         of_device("device", "device"),
         of_device("devicelog", "events"),
-        of("tile", _tile_values, of_tile, the_last),
         Fragment("last", the_last, last, same),
         of("round", _round_values, of_table, the_last),
         of("result", _result_values, of_results),
@@ -129,45 +125,6 @@ def _edge_lamp(context: ConsoleContext, online: bool | None) -> Lamp:
     if not context.site.connected or online is None:
         return "unknown"
     return "good" if online else "offline"
-
-
-def _tile_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
-    site = context.site
-    if site.connected and not site.there(table):
-        raise Gone(table)
-    view = site.tables[table]
-    lamps = [(device.name, site.lamp(device)) for device in site.devices_of(table)]
-    ruleset = site.ruleset(table)
-    sure = not ruleset or site.rules() is True
-    open_ = [shown.incident for shown in context.incidents.open(context.now(), table) if shown.silence is None]
-    loud = [kind for name, kind in lamps if not _silent(context, site.devices[table, name], kind)]
-    worst: Lamp = min(loud, key=WORST.index, default="good" if lamps else "unknown")
-    if any(one.severity == "error" for one in open_) and WORST.index(worst) > WORST.index("error"):
-        worst = "error"
-    if not sure and worst in ("good", "warning"):
-        worst = "unknown"
-    return {
-        "ruleset": ruleset,
-        "round": view.round.partition(":")[2],
-        "phase": view.phase if sure else "unknown",
-        "chips": [shapes.chip(result, viewer.lang) for result in list(view.results)[-8:]],
-        "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
-        "alerts": [(one, *alerts.said(one, viewer.lang)) for one in open_[:3]],
-        "worst": worst,
-        "last": view.last_event,
-    }
-
-
-def _silent(context: ConsoleContext, device: DeviceView, kind: Lamp) -> bool:
-    """Whether what troubles a device is silenced for maintenance: then it does not colour its table."""
-    match kind:
-        case "offline":
-            codes = ["device.offline"]
-        case "error" | "warning":
-            codes = [fault.code for fault in device.state.faults]
-        case _:
-            return False
-    return context.incidents.silent(device.table, device.name, codes, context.now())
 
 
 def _round_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
@@ -216,8 +173,11 @@ def _devices_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dic
 
 def _device_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
     kind = DRIVERS.get(device.meta.driver)
+    incidents, now = context.incidents, context.now()
+    codes = [fault.code for fault in device.state.faults]
     return {
         "kind": context.site.lamp(device),
+        "silenced": {code for code in codes if incidents.silent(device.table, device.name, [code], now)},
         "history": list(reversed(device.history)),
         "events": list(reversed(device.events)),
         "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
@@ -342,11 +302,10 @@ class Answers:
 
 
 def routes(context: ConsoleContext, answers: Answers) -> list[Route]:
-    """The pit, tables, devices, rounds, commands, preferences and the stream of changes."""
+    """Tables, devices, rounds, commands, preferences and the stream of changes."""
     pages = _Pages(context, answers)
     device = "/table/{table}/device/{device}"
     return [
-        Route("/", pages.pit),
         Route("/table/{table}", pages.table),
         Route("/table/{table}/round/{round:path}", pages.round),
         Route(device, pages.device),
@@ -376,12 +335,6 @@ class _Pages:
             raise HTTPException(404)
         return device
 
-    async def pit(self, request: Request) -> Response:
-        viewer = self.context.viewer(request)
-        site = self.context.site
-        tables = [table for table in site.tables if viewer.may_see(table) and site.there(table)]
-        return self.context.page(request, "pit.html", tables=tables)
-
     async def table(self, request: Request) -> Response:
         table = self._table(request)
         return self.context.page(request, "table.html", table=table, ruleset=self.context.site.ruleset(table))
@@ -395,6 +348,7 @@ class _Pages:
             table=device.table,
             device=device,
             commands=[form_of(command) for command in kind.commands] if kind else [],
+            dangerous=DANGEROUS,
             answer=self.answers.shown(request.query_params.get("answer", "")),
         )
 

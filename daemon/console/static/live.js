@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const LATE = 5; // seconds; a sign of life comes every two
+  const NEWS = 900; // seconds that a restart is shown beside its computer
   const SOON = 300; // seconds before a duty is due
   const PRESS = 1000; // milliseconds: not every browser says on which button the cursor went
   const root = document.documentElement;
@@ -13,6 +14,11 @@
   const shown = new Map(); // of each fragment the HTML that took its place last
   const waiting = new Map(); // the newest HTML of those in which somebody writes
 
+  const two = (n, long = 2) => String(n).padStart(long, "0");
+  const day = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const time = (at, ms) => `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}${ms ? "." + two(at.getMilliseconds(), 3) : ""}`;
+  const exact = (at) => `${day(at)} ${time(at, true)}`;
+
   const clocks = (where) => {
     for (const one of where.querySelectorAll("time.minute")) {
       one.textContent = new Date(one.dateTime).toTimeString().slice(0, 5);
@@ -20,10 +26,15 @@
     for (const one of where.querySelectorAll("time.clock")) {
       const at = new Date(one.dateTime);
       const same = at.toDateString() === new Date().toDateString();
-      const two = (n, long = 2) => String(n).padStart(long, "0");
-      one.textContent = (same ? "" : `${two(at.getMonth() + 1)}-${two(at.getDate())} `)
-        + `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${two(at.getMilliseconds(), 3)}`;
+      one.textContent = (same ? "" : day(at).slice(5) + " ") + time(at, one.classList.contains("ms"));
+      one.title = exact(at);
     }
+    for (const one of where.querySelectorAll("time.day")) {
+      const at = new Date(one.dateTime);
+      one.textContent = `${day(at)} ${time(at)}`;
+      one.title = exact(at);
+    }
+    for (const one of where.querySelectorAll("time[data-at]")) one.title = exact(new Date(one.dataset.at));
   };
 
   const ages = () => {
@@ -32,7 +43,8 @@
       const seconds = Math.max(0, Math.round((now - Date.parse(one.dataset.at)) / 1000));
       const text = seconds < 100 ? `${seconds} s` : seconds < 6000 ? `${Math.round(seconds / 60)} min`
         : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
-      if (one.textContent !== text) one.textContent = text;
+      const shown = one.dataset.exact === undefined ? text : time(new Date(one.dataset.at));
+      if (one.textContent !== shown) one.textContent = shown;
       if (one.dataset.stale) one.classList.toggle("old", seconds > Number(one.dataset.stale));
     }
     for (const one of document.querySelectorAll("[data-due]")) {
@@ -40,6 +52,9 @@
       one.classList.toggle("soon", left <= SOON * 1000);
       one.querySelector(".due").hidden = left > 0;
     }
+    for (const one of document.querySelectorAll("[data-until]")) // a restart is news for a while
+      one.hidden = now - Date.parse(one.dataset.until) > NEWS * 1000;
+    for (const one of document.querySelectorAll("[data-wallclock]")) one.textContent = time(new Date(now));
     const late = source !== null && performance.now() - heard > LATE * 1000;
     if (late !== root.classList.contains("cut")) {
       root.classList.toggle("cut", late);
@@ -57,7 +72,7 @@
     if (!old.querySelector("form")) return false;
     if (performance.now() - left < PRESS) return true;
     const here = document.activeElement;
-    return old.contains(here) && (!here.matches("input, textarea") || here.value !== "");
+    return old.contains(here) && !here.matches("summary, a") && (!here.matches("input, textarea") || here.value !== "");
   };
 
   const put = (id, html) => {
@@ -91,7 +106,15 @@
       next.querySelectorAll(".tall").forEach((one, n) => { one.scrollTop = tops[n] ?? 0; });
       if (held) document.getElementById(held)?.focus({ preventScroll: true });
       for (const board of next.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
+      if (id === "counts") count();
     }
+  };
+
+  // How many alerts nobody has acknowledged stands in the title: the page may be behind another.
+  const title = document.title;
+  const count = () => {
+    const n = Number(document.querySelector("[data-count]")?.dataset.count ?? 0);
+    document.title = n ? `(${n}) ${title}` : title;
   };
 
   const follow = () => {
@@ -114,7 +137,9 @@
   // What needs to be meant is asked for twice.
   document.addEventListener("submit", (event) => {
     const form = event.target;
-    if (form.dataset.sure && !window.confirm(form.dataset.sure)) { event.preventDefault(); return; }
+    const sure = event.submitter?.dataset.sure ?? form.dataset.sure;
+    if (sure && !window.confirm(sure)) { event.preventDefault(); return; }
+    if (form.dataset.back !== undefined) form.elements.to.value = location.pathname + location.search;
     if (form.dataset.once !== undefined) {
       if (form.dataset.sent) { event.preventDefault(); return; }
       form.dataset.sent = "1";
@@ -126,11 +151,18 @@
   document.addEventListener("change", (event) => {
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
+  document.addEventListener("click", (event) => { // on a screen without a pointer there is no title to read
+    const one = event.target.closest("time[data-at]");
+    if (one) { one.toggleAttribute("data-exact"); ages(); }
+    for (const open of document.querySelectorAll("details.me[open], .edges > details[open]"))
+      if (!open.contains(event.target)) open.open = false;
+  });
   window.addEventListener("offline", () => { heard = -Infinity; ages(); });
   window.addEventListener("online", follow);
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   clocks(document);
+  count();
   follow();
   ages();
   setInterval(ages, 1000);

@@ -32,7 +32,9 @@ def catalog(lang: Lang) -> Mapping[str, str]:
 
 
 def say(lang: Lang, key: str, /, **values: Any) -> str:
-    """The text of `key`; a key without a translation is returned unchanged."""
+    """The text of `key`; a key without a translation is returned unchanged. Of one thing (`n`) `<key>_one` tells."""
+    if values.get("n") == 1 and f"{key}_one" in catalog("en"):
+        key = f"{key}_one"
     text = catalog(lang).get(key) or catalog("en").get(key)
     return key.rpartition(".")[2].replace("_", " ") if text is None else text.format(**values) if values else text
 

@@ -1,0 +1,188 @@
+"""What pages say of what is silenced, stale, restarted or refused; read as HTML."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+import pytest
+from console_floor import Console, opened
+
+from daemon.console.live import Live, Viewer
+from daemon.console.shapes import chip
+from daemon.console.words import words
+from protocols.contract.events import ShoeStarted
+from protocols.contract.results import Result
+from protocols.contract.topics import edge_topic, table_topic
+
+VIEWER = Viewer("en", "viewer")
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    with opened(tmp_path) as one:
+        one.begin()
+        one.device("bac-12", "shoe-1", "bee_tek_shoe")
+        one.device("rou-3", "wheel-1", "cammegh_ss2")
+        yield one
+
+
+def tile(console: Console, table: str = "bac-12") -> str:
+    return console.house.live.html(f"tile/{table}", VIEWER)
+
+
+# ---- silences
+
+
+@pytest.mark.parametrize(
+    ("table", "device", "status"),
+    [
+        ("bac-12", "shoe-1", 303),
+        ("", "wheel-1", 303),
+        ("", "edge-7", 303),
+        ("rou-3", "shoe-1", 409),
+        ("bac-12", "edge-7", 409),
+        ("", "sheo-1", 409),
+        ("bac-13", "", 409),
+    ],
+)
+async def test_a_silence_names_what_exists(console: Console, table: str, device: str, status: int) -> None:
+    async with console.browser("supervisor") as browser:
+        form = {"table": table, "device": device, "code": "", "minutes": "15", "why": "cleaning"}
+        answer = await browser.post("/alerts/silence", data=form)
+    assert answer.status_code == status
+    assert len(console.house.incidents.silences(console.now)) == (status == 303)
+    if status == 409:  # and what was typed is kept
+        assert f'name="device" value="{device}" list' in answer.text
+        assert '<option value="15" selected>' in answer.text
+        assert 'name="why" value="cleaning"' in answer.text
+        assert f"There is no {'table bac-13' if table == 'bac-13' else f'device {device}'}" in answer.text
+
+
+def test_a_table_in_maintenance_is_shown_as_such_though_nothing_is_wrong(console: Console) -> None:
+    assert 'data-state="good"' in tile(console)
+    console.house.incidents.silence("bac-12", "", "", console.now + timedelta(hours=1), "ana", "new felt", console.now)
+    console.wait(1)
+    assert 'data-state="silenced"' in tile(console)
+    assert "new felt" in tile(console)
+    assert 'data-state="good"' in tile(console, "rou-3")
+    console.wait(3600)
+    assert 'data-state="good"' in tile(console)
+
+
+def test_a_fault_beside_a_silenced_one_is_a_fault(console: Console) -> None:
+    console.house.incidents.silence("bac-12", "", "x", console.now + timedelta(hours=1), "ana", "known", console.now)
+    console.alert("bac-12", "a", code="x", device="shoe-1", text="this is known")
+    console.wait(1)
+    assert 'data-state="silenced"' in tile(console)
+    console.alert("bac-12", "b", code="y", device="shoe-1", text="this is new")
+    console.wait(1)
+    assert 'data-state="error"' in tile(console)
+    assert "this is new" in tile(console)
+
+
+# ---- the styleguide
+
+
+@pytest.mark.parametrize(("asked", "status"), [("", 404), ("styleguide = true", 200)])
+async def test_the_styleguide_is_for_developers(tmp_path: Path, asked: str, status: int) -> None:
+    with opened(tmp_path, asked) as console:
+        async with console.browser("viewer") as browser:
+            assert (await browser.get("/styleguide")).status_code == status
+
+
+# ---- states
+
+
+def test_a_round_that_waits_for_a_person_is_no_fault_of_a_device(console: Console) -> None:
+    console.alert("bac-12", "round-suspended", code="round.suspended", text="two cards at once", remedy="look")
+    console.wait(1)
+    assert 'data-state="waits"' in tile(console)
+    console.alert("bac-12", "shoe-1-x", code="card.jam", device="shoe-1")
+    console.wait(1)
+    assert 'data-state="error"' in tile(console)
+
+
+def test_without_the_broker_tiles_have_no_order_of_their_own(console: Console) -> None:
+    console.alert("rou-3", "x", code="card.jam", device="wheel-1")
+    console.wait(1)
+    assert ('data-rank="0"' in tile(console, "rou-3"), 'data-rank="5"' in tile(console)) == (True, True)
+    console.lose()
+    console.wait(1)
+    assert all('data-rank=""' in tile(console, table) for table in ("bac-12", "rou-3"))
+
+
+# ---- stale, idle, restarted
+
+
+def test_the_last_figures_of_a_computer_that_is_away_are_called_so(console: Console) -> None:
+    figures = "3 waiting"
+    html = console.house.live.html("edges", VIEWER)
+    assert re.search(rf'class="num soft">\s*{figures}', html)
+    console.wait(60)
+    console.edge(online=False)
+    html = console.house.live.html("edges", VIEWER)
+    assert re.search(rf'class="num stale">last figures, of <time[^>]*>[^<]*</time>: {figures}', html)
+
+
+def test_an_idle_table_is_not_late(console: Console) -> None:
+    """A closed table has no events for hours, and nothing is wrong."""
+    console.event("bac-12", "shoe-1", ShoeStarted())
+    html = console.house.live.html("round/bac-12", VIEWER)
+    assert ("data-at" in html, "data-stale" in html) == (True, False)
+
+
+def test_a_restart_is_shown_on_the_pit(console: Console) -> None:
+    for boot, said in (("a", ""), ("b", "started again 1 time,"), ("c", "started again 2 times,")):
+        console.say(edge_topic("lisboa", "edge-7", "info"), msgspec.json.encode({"bootid": boot}))
+        html = console.house.live.html("edges", VIEWER).partition("</summary>")[0]
+        assert said in html
+        assert ("badge" in html) == bool(said)
+
+
+def test_computers_stand_in_the_order_of_their_names(console: Console) -> None:
+    console.edge("edge-9")
+    console.edge("edge-10")
+    console.edge("edge-1")
+    html = console.house.live.html("edges", VIEWER)
+    found = re.findall(r"(edge-\d+|rules)<", html.partition("panel")[2])
+    assert found == ["edge-1", "edge-10", "edge-7", "edge-9", "rules"]
+
+
+# ---- words
+
+
+def test_a_hand_that_is_bust_says_so() -> None:
+    def said(total: int) -> str:
+        result = Result(
+            "x:1", ruleset="macau.blackjack", outcome=msgspec.json.decode(b'{"totals":{"dealer":%d}}' % total)
+        )
+        return chip(result, "en").text
+
+    assert [said(21), said(22)] == ["21", "bust"]
+
+
+@pytest.mark.parametrize(("n", "text"), [(1, "1 aberto"), (2, "2 abertos")])
+def test_one_is_not_many(n: int, text: str) -> None:
+    assert words.say("pt", "alerts.count", n=n) == text
+
+
+# ---- the stream
+
+
+async def test_a_fragment_that_is_drawn_as_before_is_not_sent_again(console: Console) -> None:
+    """A round goes on many times a second; its tile shows the phase alone."""
+    live: Live = console.house.live
+    following = live.follow(live.wanted(["tile/rou-3", "counts"], VIEWER), VIEWER, lambda: True)
+    assert set(msgspec.json.decode((await anext(following))[6:])["put"]) == {"tile/rou-3", "counts"}
+
+    def state(phase: str, number: int) -> None:
+        said = {"phase": phase, "round": f"rou-3:2026-11-20:{number}", "detail": {}}
+        console.say(table_topic("lisboa", "rou-3", "round/state"), msgspec.json.encode(said))
+
+    state("betting", 1)
+    assert set(msgspec.json.decode((await anext(following))[6:])["put"]) == {"tile/rou-3"}
+    state("betting", 2)
+    assert msgspec.json.decode((await anext(following))[6:])["put"] == {}
+    await following.aclose()  # type: ignore[attr-defined]

@@ -1,0 +1,260 @@
+"""The pit as an instrument, in a real browser: density, order, filter, wall, phone. Its state is filled by hand."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_core_python.selenium import Axe
+from floor import Browser, browser
+from full_pit import FullPit, full_pit, sized
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
+]
+
+WALL, DESK, TABLET, PHONE = (1920, 1080), (1280, 800), (1024, 768), (390, 844)
+ORDER = "return [...document.querySelectorAll('[data-tiles] > .tile')].map((one) => one.dataset.live.slice(5))"
+# The tiles that are not whole on the screen.
+OUTSIDE = """
+return [...document.querySelectorAll('.tile')].filter((one) => !one.hidden).filter((one) => {
+  const box = one.getBoundingClientRect();
+  return box.top < 0 || box.left < 0 || box.bottom > innerHeight || box.right > innerWidth || box.width < 100;
+}).length
+"""
+SHOWN = "return [...document.querySelectorAll('.tile')].filter((one) => one.checkVisibility()).length"
+OPEN = "return document.querySelector(\"[data-live='alerts/worst'] details[open] %s\").checkVisibility()"
+WIDE = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+# Links and controls of a page that are smaller than a finger. Links inside of a sentence are excepted, as in WCAG.
+SMALL = """
+return [...document.querySelectorAll('a, button, select, input, textarea, summary')].filter((one) => {
+  if (!one.checkVisibility() || one.closest('.sr') || one.type === 'hidden') return false;
+  const box = (one.closest('label.line') ?? one.closest('.tile') ?? one).getBoundingClientRect();
+  return box.width > 1 && box.height < 43.5 && !one.matches('p:not(.row) a, li a, .skip, input[type=radio]');
+}).map((one) => one.outerHTML.slice(0, 120))
+"""
+
+
+@pytest.fixture(scope="module")
+def pit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
+    with full_pit(tmp_path_factory.mktemp("pit"), 60) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def troubled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
+    with full_pit(tmp_path_factory.mktemp("troubled"), 60) as one:
+        one.do(one.trouble)
+        yield one
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FullPit]:
+    with full_pit(tmp_path_factory.mktemp("small"), 24) as one:
+        one.do(one.trouble)
+        one.do(lambda: one.restart("edge-8"))
+        one.do(lambda: one.hang("edge-8"))
+        yield one
+
+
+@pytest.fixture(scope="module")
+def window(pit: FullPit) -> Iterator[Browser]:
+    with browser(pit) as one:
+        yield one
+
+
+@pytest.fixture
+def page(window: Browser) -> Iterator[Browser]:
+    """It complains of nothing by itself."""
+    window.complaints()
+    yield window
+    assert not window.complaints()
+
+
+def look(page: Browser, pit: FullPit, name: str, path: str, size: tuple[int, int], theme: str = "light") -> None:
+    """Somebody opens a page on a screen."""
+    page.floor = pit
+    sized(page, size)
+    page.come_in(name, theme=theme)
+    page.go(path)
+    page.until("main > *")
+
+
+def run(page: Browser, script: str) -> Any:
+    return page.driver.execute_script(script)
+
+
+# ---- density and order
+
+
+def test_sixty_tables_stand_on_a_wall_screen_without_scrolling(troubled: FullPit, page: Browser) -> None:
+    look(page, troubled, "sam", "/", WALL)
+    assert run(page, SHOWN) == 60
+    assert run(page, OUTSIDE) == 0
+
+
+def test_twenty_four_tables_stand_on_a_tablet_without_scrolling(small: FullPit, page: Browser) -> None:
+    look(page, small, "sam", "/", TABLET)
+    page.until("[data-live='edges'] .lamp.unknown", "edge-8")
+    assert run(page, SHOWN) == 24
+    assert run(page, OUTSIDE) == 0
+
+
+def test_what_is_wrong_comes_first_and_the_rest_stays_in_its_order(troubled: FullPit, page: Browser) -> None:
+    look(page, troubled, "sam", "/", DESK)
+    order = run(page, ORDER)
+    assert order[:6] == ["bac-10", "stud-10", "cus-10", "rou-10", "bj-10", "fan-10"]
+    assert order[6:] == [name for name in troubled.names if name not in order[:6]]
+
+
+def test_no_tile_moves_under_a_finger(pit: FullPit, page: Browser) -> None:
+    look(page, pit, "tess", "/", DESK)
+    before = run(page, ORDER)
+    touch = "document.querySelector('[data-tiles]').dispatchEvent(new PointerEvent('pointermove', {bubbles: true}))"
+    touching = f"window.finger = setInterval(() => {touch}, 100); {touch}"
+    run(page, touching)
+    pit.do(lambda: pit.fault("fan-07", "lamps-1"))
+    page.until("[data-live='tile/fan-07'].error")
+    assert run(page, ORDER) == before
+    run(page, "clearInterval(window.finger)")
+    page.when(lambda: run(page, ORDER)[0] == "fan-07")
+    pit.do(lambda: pit.mend("fan-07", "lamps-1"))
+    page.when(lambda: run(page, ORDER) == before)
+
+
+# ---- alerts without leaving the pit
+
+
+def test_a_fault_is_acknowledged_with_one_press_and_the_pit_stays(pit: FullPit, page: Browser) -> None:
+    look(page, pit, "tess", "/?area=Salon", DESK)
+    pit.do(lambda: pit.fault("fan-03", "lamps-1"))
+    try:
+        page.until("[data-live='alerts/worst'] .line1", "a card is stuck")
+        page.until("[data-live='counts']", "1 fault")
+        assert page.driver.title.startswith("(1) ")
+        page.press("[data-live='alerts/worst'] .line1 button")
+        page.until("[data-live='alerts/worst'] .taken", "tess")
+        assert page.driver.current_url == f"{pit.url}/?area=Salon"
+        page.until("[data-live='tile/fan-03'].error .phase", "tess")
+        page.when(lambda: not page.driver.title.startswith("("))
+    finally:
+        pit.do(lambda: pit.mend("fan-03", "lamps-1"))
+
+
+def test_a_line_unfolds_with_what_to_do_and_a_note(troubled: FullPit, page: Browser) -> None:
+    look(page, troubled, "tess", "/", DESK)
+    page.press("[data-live='alerts/worst'] summary")
+    page.until("[data-live='alerts/worst'] details[open] .more", "take all cards out unseen")
+    assert run(page, OPEN % "input[name=note]")
+    assert run(page, OPEN % "a[href$='/device/shuffler-1']")
+    troubled.do(lambda: troubled.console.house.site.notify("alerts"))  # an update folds nothing
+    page.driver.execute_async_script("setTimeout(arguments[0], 500)")
+    assert page.there("[data-live='alerts/worst'] details[open]")
+    assert not page.find("#waits").is_displayed()
+
+
+@pytest.mark.parametrize("path", ["/", "/wall"])
+def test_a_silenced_fault_is_not_shown_as_good(troubled: FullPit, page: Browser, path: str) -> None:
+    look(page, troubled, "sam", path, WALL)
+    colour = "return getComputedStyle(document.querySelector(\"[data-live='tile/%s']\")).backgroundColor"
+    assert "Silenced until" in page.text("[data-live='tile/bj-10']")
+    assert run(page, colour % "bj-10") not in (run(page, colour % "bj-01"), run(page, colour % "stud-10"))
+
+
+# ---- filter and search
+
+
+def test_filter_and_search_stand_in_the_address(troubled: FullPit, page: Browser) -> None:
+    look(page, troubled, "sam", "/", DESK)
+    page.find("#area").send_keys("Salon")
+    page.when(lambda: run(page, SHOWN) == 20)
+    page.find("#q").send_keys("fan-0")
+    page.when(lambda: run(page, SHOWN) == 9)
+    assert page.driver.current_url.endswith("/?q=fan-0&area=Salon")
+    assert "4 hidden tables need attention" in page.text("output")
+    page.driver.refresh()
+    page.when(lambda: run(page, SHOWN) == 9)
+    page.go("/?state=trouble")
+    page.when(lambda: run(page, SHOWN) == 4)
+    page.go("/?game=macau.roulette&state=good")
+    page.when(lambda: run(page, SHOWN) == 9)
+
+
+# ---- the wall
+
+
+@pytest.mark.parametrize("size", [WALL, DESK])
+def test_the_wall_fits_and_has_no_controls(troubled: FullPit, page: Browser, size: tuple[int, int]) -> None:
+    look(page, troubled, "vera", "/wall", size)
+    page.until("[data-wallclock]", ":")
+    assert not page.there("main form, main button, nav, select")
+    page.when(lambda: run(page, OUTSIDE) == 0)
+    shown = set(run(page, ORDER.replace(".map(", ".filter((one) => one.checkVisibility()).map(")))
+    assert {"stud-10", "bac-10", "cus-10", "rou-10"} <= shown  # they stay when pages take turns
+    assert size == DESK or len(shown) == 60
+    assert (len(shown) < 60) == bool(page.text("[data-page]"))
+
+
+# ---- restarts
+
+
+def test_a_restart_is_shown_beside_the_computers(pit: FullPit, page: Browser) -> None:
+    look(page, pit, "vera", "/", DESK)
+    assert not page.there("[data-live='edges'] .badge")
+    pit.do(lambda: pit.restart("edge-8"))
+    page.until("[data-live='edges'] summary .badge", "started again")
+
+
+# ---- all pages, for fingers and for everybody
+
+PAGES = {
+    "sam": ("/", "/wall", "/alerts", "/users", "/tokens", "/actions", "/support", "/account", "/styleguide"),
+    "tess": (
+        "/table/bj-01",
+        "/table/bj-01/device/shuffler-1",
+        "/table/rou-01/device/wheel-1",
+        "/table/rou-01/fairness",
+    ),
+}
+
+
+@pytest.mark.parametrize(("size", "theme"), [(PHONE, "light"), (DESK, "dark"), (TABLET, "light")])
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_fits_fingers_and_axe_finds_nothing(
+    troubled: FullPit, page: Browser, name: str, size: tuple[int, int], theme: str
+) -> None:
+    for path in PAGES[name]:
+        look(page, troubled, name, path, size, theme)
+        found = Axe().run(page.driver)["violations"]
+        assert [(path, one["id"], node["html"][:160]) for one in found for node in one["nodes"][:3]] == []
+        assert run(page, WIDE) <= 0, path
+        assert run(page, SMALL) == [], path
+
+
+def test_a_user_can_be_changed_on_a_phone(pit: FullPit, page: Browser) -> None:
+    look(page, pit, "sam", "/users", PHONE)
+    box = "const box = document.querySelector('main td details').getBoundingClientRect(); return [box.left, box.right]"
+    left, right = run(page, box)
+    assert 0 <= left < right <= PHONE[0]
+
+
+def test_the_head_of_a_phone_is_slim(pit: FullPit, page: Browser) -> None:
+    look(page, pit, "sam", "/", PHONE)
+    assert run(page, "return document.querySelector('body > header').offsetHeight") <= PHONE[1] * 0.08
+
+
+def test_dangerous_commands_look_dangerous_and_say_their_direction(pit: FullPit, page: Browser) -> None:
+    look(page, pit, "tess", "/table/rou-01/device/wheel-1", DESK)
+    buttons = """return [...document.querySelectorAll("form[action$='/command/%s'] button")]
+    .map((one) => [one.innerText.trim(), one.className, one.dataset.sure])"""
+    assert [(text, kind) for text, kind, _ in run(page, buttons % "power")] == [
+        ("Switch on", ""),
+        ("Switch off", "grave"),
+    ]
+    assert [sure for _, _, sure in run(page, buttons % "power")] == [
+        "Switch on: rou-01, wheel-1. Do it now?",
+        "Switch off: rou-01, wheel-1. Do it now?",
+    ]
+    assert [(text, kind) for text, kind, _ in run(page, buttons % "restart-spin")] == [("Void and spin again", "grave")]
+    assert [(text, kind) for text, kind, _ in run(page, buttons % "self-test")] == [("Self-test", "")]

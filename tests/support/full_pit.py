@@ -1,0 +1,358 @@
+"""A console with many tables, served to a real browser: its state is filled by hand, without devices and simulators.
+
+`FullPit` runs the console in a thread; `tests/console/test_console_pit_browser.py` looks at it, and `make pictures`
+takes pictures of it.
+"""
+
+import asyncio
+import itertools
+import json
+import random
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+import uvicorn
+from console_floor import Console
+from floor import Browser, browser
+
+from daemon.console.app import make_app
+from daemon.console.auth.users import By, Role, hash_password
+from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
+
+T = TypeVar("T")
+
+PEOPLE: dict[str, Role] = {"vera": "viewer", "tess": "technician", "sam": "supervisor", "ines": "inspector"}
+PASSWORD = "a felt of many colours"
+HEAD = """
+[site]
+name = "lisboa"
+[edge]
+name = "edge-7"
+[console]
+{console}
+styleguide = true
+"""
+Game = tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...], Callable[[random.Random], dict[str, Any]]]
+
+
+def _cards(dice: random.Random) -> dict[str, Any]:
+    return {"winner": dice.choice(("player", "banker", "banker", "tie"))}
+
+
+GAMES: dict[str, Game] = {
+    "bac": (
+        "macau.baccarat",
+        "Hall A",
+        (("shoe-1", "bee_tek_shoe"), ("sign-1", "alpha_sign")),
+        ("dealing", "betting"),
+        _cards,
+    ),
+    "rou": (
+        "macau.roulette",
+        "Hall A",
+        (("wheel-1", "cammegh_ss2"), ("timer-1", "fdl_timer"), ("lamps-1", "fdl_lamps")),
+        ("betting", "running"),
+        lambda dice: {
+            "pocket": str(pocket := dice.randrange(37)),
+            "colour": ("black", "red")[pocket % 2] if pocket else "",
+        },
+    ),
+    "cus": (
+        "macau.cussec",
+        "Hall B",
+        (("shaker-1", "fdl_shaker"), ("console-1", "fdl_console")),
+        ("covered", "betting"),
+        lambda dice: {"total": dice.randint(4, 17)},
+    ),
+    "bj": (
+        "macau.blackjack",
+        "Hall B",
+        (("shuffler-1", "fdl_continuous"), ("bets-1", "fdl_bets"), ("peek-1", "fdl_peek")),
+        ("deciding", "betting"),
+        lambda dice: {"totals": {"dealer": dice.randint(17, 24)}},
+    ),
+    "fan": (
+        "macau.fantan",
+        "Salon",
+        (("console-1", "fdl_console"), ("lamps-1", "fdl_lamps")),
+        ("covered", "betting"),
+        lambda dice: {"number": dice.randint(1, 4)},
+    ),
+    "stud": (
+        "macau.stud-poker",
+        "Salon",
+        (("shuffler-1", "fdl_shuffler"), ("bets-1", "fdl_bets")),
+        ("dealing", "showdown"),
+        lambda dice: {"opens": dice.random() < 0.7},
+    ),
+}
+
+
+def _names(count: int) -> list[str]:
+    """Like rou-03: the games take turns."""
+    games = list(GAMES)
+    return [f"{games[n % len(games)]}-{n // len(games) + 1:02}" for n in range(count)]
+
+
+def _config(names: list[str]) -> str:
+    text, port = HEAD, 4001
+    for name in names:
+        ruleset, area, devices, _, _ = GAMES[name.partition("-")[0]]
+        text += f'[[table]]\nname = "{name}"\nruleset = "{ruleset}"\narea = "{area}"\n'
+        for device, driver in devices:
+            text += f'[[table.device]]\nname = "{device}"\ndriver = "{driver}"\nurl = "tcp://127.0.0.1:{port}"\n'
+            port += 1
+    return text
+
+
+class FullPit:
+    """The console of `count` tables, from `open` to `close`. All is well until `trouble`."""
+
+    def __init__(self, directory: Path, count: int) -> None:
+        self.names = _names(count)
+        self._directory = directory
+        self._loop: asyncio.AbstractEventLoop
+        self._ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, name="full-pit")
+        self._dice = random.Random(7)
+        self._rounds: dict[str, int] = {}
+        self.console: Console
+        self.port = 0
+
+    # ---- as a Floor
+
+    @property
+    def url(self) -> str:
+        """Where the console is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def secret(self, name: str) -> str:
+        """The cookie of a new session of somebody."""
+        return self.do(lambda: self.console.house.access.users.begin(name, "127.0.0.1", "test"))
+
+    def do(self, work: Callable[[], T]) -> T:
+        """In the console's own thread."""
+
+        async def body() -> T:
+            return work()
+
+        return asyncio.run_coroutine_threadsafe(body(), self._loop).result(20)
+
+    def open(self) -> None:
+        """Return when the pages are served."""
+        self._thread.start()
+        self._ready.result(60)
+
+    def close(self) -> None:
+        """End it."""
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(60)
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._live())
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            raise
+
+    async def _live(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        self.console = console = Console(self._directory, config=_config(self.names))
+        self._fill()
+        house = console.house
+        for name, role in PEOPLE.items():
+            house.access.users.add(By("test", "system"), name, role, (), hash_password(PASSWORD))
+        server = uvicorn.Server(
+            uvicorn.Config(
+                make_app(house), "127.0.0.1", 0, log_config=None, lifespan="off", timeout_graceful_shutdown=1
+            )
+        )
+        serving = asyncio.create_task(server.serve())
+        watching = asyncio.create_task(house.watch.run())
+        beating = asyncio.create_task(self._beat())
+        while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.02)
+        self.port = server.servers[0].sockets[0].getsockname()[1]
+        self._ready.set_result(None)
+        await self._over.wait()
+        server.should_exit = True
+        house.close()
+        for task in (watching, beating):
+            task.cancel()
+        await asyncio.wait([serving, watching, beating])
+        console.store.close()
+        console.journal.close()
+
+    async def _beat(self) -> None:
+        """The clock goes on, and the processes are heard."""
+        while True:
+            self.console.now = datetime.now(UTC)
+            for name in self.beating:
+                self.console.say(edge_topic("lisboa", name, "alive"), b"alive")
+            await asyncio.sleep(0.5)
+
+    # ---- what is so
+
+    def _fill(self) -> None:
+        console = self.console
+        console.now = datetime.now(UTC)
+        console.connect()
+        self.beating = ["edge-7", "edge-8", "rules"]
+        for name in self.beating:
+            console.edge(name)
+        for n, table in enumerate(self.names):
+            ruleset, _, devices, phases, outcome = GAMES[table.partition("-")[0]]
+            for device, driver in devices:
+                console.device(table, device, driver, edge="edge-8" if n % 12 == 11 else "edge-7")
+            for _ in range(9):
+                self._result(table, ruleset, outcome(self._dice))
+            self.phase(table, phases[n % 2])
+
+    def phase(self, table: str, phase: str, detail: dict[str, Any] | None = None) -> None:
+        """The open round of a table."""
+        said = {"phase": phase, "round": f"{table}:2026-11-20:99", "detail": detail or {}}
+        self.console.say(table_topic("lisboa", table, "round/state"), json.dumps(said).encode())
+
+    def _result(self, table: str, ruleset: str, outcome: dict[str, Any]) -> None:
+        number = self._rounds[table] = self._rounds.get(table, 0) + 1
+        result = {"round": f"{table}:2026-11-20:{number}", "ruleset": ruleset, "options": {}, "outcome": outcome}
+        at = self.console.now - timedelta(minutes=10 - number)
+        source = table_topic("lisboa", table, "round")
+        raw = msgspec.Raw(json.dumps({"result": result}).encode())
+        wire = Wire("1.0", f"edge-7:{table}:{number}/0", source, "resolved", at, number, data=raw, journal="j")
+        self.console.say(f"{source}/event/resolved", encode_wire(wire))
+
+    def fault(self, table: str, device: str, code: str = "card.jam", severity: str = "error", **said: str) -> None:
+        """A device reports a fault, and the edge an alert."""
+        text, remedy = (
+            said.get("text", "a card is stuck"),
+            said.get("remedy", "Open the lid, take all cards out unseen"),
+        )
+        since = (self.console.now - timedelta(seconds=128)).isoformat()
+        one = {"code": code, "severity": severity, "text": text, "remedy": remedy, "since": since}
+        state = msgspec.json.encode({"faults": [one]})
+        self.console.say(device_topic("lisboa", table, device, "state"), state)
+        self.console.alert(table, f"{device}-x", device=device, **one)
+        self.console.house.watch.look()
+
+    def mend(self, table: str, device: str) -> None:
+        """The fault is over."""
+        self.console.say(device_topic("lisboa", table, device, "state"), b'{"faults":[]}')
+        self.console.alert(table, f"{device}-x")
+        self.console.house.watch.look()
+
+    def silence(self, table: str, device: str, why: str) -> None:
+        """A supervisor silences it for an hour."""
+        now = self.console.now
+        self.console.house.incidents.silence(table, device, "", now + timedelta(hours=1), "sam", why, now)
+        self.console.house.watch.look()
+
+    def trouble(self) -> None:
+        """One table in each state that is not good; they are far behind in the configuration."""
+        names = {game: [one for one in self.names if one.startswith(game)][-1] for game in GAMES}
+        self.fault(names["stud"], "shuffler-1")
+        self.fault(
+            names["rou"],
+            "wheel-1",
+            "wheel.launched_twice",
+            "warning",
+            text="the ball was launched twice",
+            remedy="Nothing to do unless it comes again: then clean the ball track",
+        )
+        self.fault(names["bj"], "shuffler-1", "card.jam")
+        self.silence(names["bj"], "shuffler-1", "rollers are being changed")
+        self.silence(names["fan"], "", "new felt")
+        self.phase(names["cus"], "suspended")
+        self.console.alert(
+            names["cus"],
+            "round-suspended",
+            code="round.suspended",
+            text="the dice were seen twice and differ",
+            remedy="A supervisor looks at the dice and corrects or voids the round",
+        )
+        self.console.say(device_topic("lisboa", names["bac"], "shoe-1", "availability"), b"offline")
+        self.console.alert(
+            names["bac"], "shoe-1-offline", device="shoe-1", code="device.offline", text="shoe-1 does not answer"
+        )
+        self.console.house.watch.look()
+
+    def hang(self, name: str) -> None:
+        """A process is no longer heard."""
+        self.beating.remove(name)
+
+    def restart(self, name: str) -> None:
+        """A process started again."""
+        for boot in ("a", "b"):
+            self.console.say(edge_topic("lisboa", name, "info"), msgspec.json.encode({"bootid": boot}))
+
+
+@contextmanager
+def full_pit(directory: Path, count: int) -> Iterator[FullPit]:
+    """A pit for a while."""
+    one = FullPit(directory, count)
+    one.open()
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+SIZES = ((1920, 1080), (1280, 800), (1024, 768), (390, 844))
+
+
+def shots(
+    folder: Path,
+    paths: Mapping[str, str],
+    sizes: Sequence[tuple[int, int]] = SIZES,
+    themes: Sequence[str] = ("light", "dark"),
+    counts: Sequence[int] = (12, 60),
+    langs: Sequence[str] = ("en",),
+) -> None:
+    """A picture of each page, in each size, theme and language, with so many tables; and a page that shows them all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made: list[str] = []
+    for count in counts:
+        with tempfile.TemporaryDirectory() as directory, full_pit(Path(directory), count) as pit, browser(pit) as page:
+            pit.do(pit.trouble)
+            pit.do(lambda: pit.restart("edge-8"))
+            pit.do(lambda: pit.hang("edge-8"))
+            page.when(lambda: pit.console.house.site.edges["edge-8"].silent)
+            for theme, lang in itertools.product(themes, langs):
+                page.come_in("sam", theme=theme, lang=lang)
+                for (name, path), size in itertools.product(paths.items(), sizes):
+                    sized(page, size)
+                    page.go(path)
+                    page.until("main > *")
+                    page.driver.execute_async_script("setTimeout(arguments[0], 400)")
+                    several = (
+                        ("-" + str(count), counts),
+                        (f"-{size[0]}", sizes),
+                        (f"-{theme}", themes),
+                        (f"-{lang}", langs),
+                    )
+                    made.append(name + "".join(part for part, all_ in several if len(all_) > 1) + ".png")
+                    page.driver.save_screenshot(str(folder / made[-1]))
+    if len(made) > len(paths):
+        images = "".join(
+            f'<figure><img src="{one}" alt="" loading="lazy"><figcaption>{one}</figcaption></figure>\n' for one in made
+        )
+        style = "body{display:grid;grid-template-columns:repeat(4,1fr);gap:1rem}figure{margin:0}img{width:100%}"
+        text = f"<!doctype html><title>Pages</title><style>{style}</style>\n{images}"
+        (folder / "index.html").write_text(text, encoding="utf-8")
+
+
+def sized(page: Browser, size: tuple[int, int]) -> None:
+    """Give the page itself that size, also below what a window can be."""
+    page.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": False},
+    )
