@@ -117,6 +117,12 @@ class _Watching(Generic[S]):
             (TableClosed, EventsMissed, DeviceOnline, *(event for duty in self._hourly for event in duty.done_by))
         )
 
+    @property
+    def limits(self) -> Any:
+        """The limits of the game's bets."""
+        game: Any = self.game
+        return game.limits
+
     def bets(self) -> tuple[Bet, ...]:
         """The bets of the game."""
         return self.game.bets()

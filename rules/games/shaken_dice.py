@@ -26,6 +26,7 @@ A game gives its families of bets, the facts of its own, the croupier's words an
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from itertools import combinations_with_replacement, permutations
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
@@ -46,10 +47,10 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Chips, Round, resolved, terms, witness
+from rules.engine.rounds import Chips, Round, lying, resolved, terms, witness
 from rules.engine.ruleset import Result, Verdict, View, Wager, Win
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, bet_of, noted_on, there
-from rules.engine.standing_bets import EMPTY, ClothTable, StandingBets, lying, together
+from rules.engine.standing_bets import EMPTY, ClothTable, StandingBets, together
 
 Words: TypeAlias = tuple[str, str, str]  # in Portuguese, Traditional Chinese, English
 Faces: TypeAlias = tuple[int, ...]
@@ -484,6 +485,10 @@ class ShakenDice(StandingBets[ShakenState]):
         if not self.is_outcome(outcome):
             return self._unsafe()
         return Note("reading_without_round", say("read_no_round"), self._at.reading)
+
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each throw."""
+        return (throw.winners for throw in self._throws.values())
 
     def result(self, round_: Round, outcome: DiceRead) -> Result:
         """Arts. 3(2), 5 to 7."""

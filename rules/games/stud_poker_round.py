@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    MOST,
     BetsClosed,
     BetsOpened,
     CardDrawn,
@@ -35,8 +36,8 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import Round, declared, next_number, wager, witness
-from rules.engine.ruleset import Closed, Opened, Verdict
+from rules.engine.rounds import Round, declared, from_terminal, irregular, lying, next_number, wager, witness
+from rules.engine.ruleset import Closed, Opened, Verdict, Wager
 from rules.games.cards import PIPS
 from rules.games.stud_poker import (
     CARDS,
@@ -53,6 +54,7 @@ from rules.games.stud_poker import (
     felt_again,
     of_the_next,
     read_hands,
+    stakes,
     too_early,
     unknowable,
 )
@@ -220,8 +222,15 @@ class StudPokerRounds(StudPokerEnds):
             deal, enough = felt_again(deal, one)
             if enough:
                 return self._seen(state, deal, seen), verdicts
+        if from_terminal(one) and not late and one.bet in self.bet_limits:  # answered at once, not at the bell
+            lay = lying(round_, one.seat, one.bet)
+            left = lay + one.amount if isinstance(one, WagerPlaced) else lay - (one.amount or lay)
+            reason = self._outside(Wager(one.seat, one.bet, min(left, MOST))) if left > 0 else None
+            if reason is not None:
+                note = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
+                return self._with(state, deal, note), verdicts
         law = self._law("late_jackpot" if late else "bet")
-        laid = wager(replace(round_, closed=late), one, self.offered, law, seen)
+        laid = wager(replace(round_, closed=late), one, self.offered, law, seen, self.limits)
         deal = replace(deal, round=replace(laid, closed=round_.closed))
         if not deal.asked:
             return replace(state, deal=deal), verdicts
@@ -250,13 +259,18 @@ class StudPokerRounds(StudPokerEnds):
         return deal, (Closed(round_.id),)
 
     def _within_limits(self, round_: Round, seen: Envelope) -> Round:
-        """Bets outside the limits of the table are noted."""
-        for one in round_.wagers if self.limits else ():
-            least, most = self.limits.get(one.bet, (0, 0))
-            if one.amount < least or one.amount > (most or one.amount):
-                text = say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
-                round_ = self._irregular(round_, "outside_limits", text, seen, f"{one.bet}_limits")
+        """Bets outside the limits of the text are noted."""
+        for one in round_.wagers if self.bet_limits else ():
+            if reason := self._outside(one):
+                round_ = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
         return round_
+
+    def _outside(self, one: Wager) -> Reason | None:
+        """Why a bet is outside the limits of the text."""
+        least, most = self.bet_limits.get(one.bet, (0, 0))
+        if least <= one.amount <= (most or one.amount):
+            return None
+        return say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
 
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -561,7 +575,10 @@ class StudPokerRounds(StudPokerEnds):
             return self._plays(state, deal, seen, acted.seat)
         lay = 0 if deal is None else deal.amount(acted.seat, "ante")
         if acted.amount and not lay:
+            chips = deal.round.refused if deal is not None else ()
             state, verdicts = self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
+            if state.deal is not None and state.deal.round.refused != chips:  # what is entered lays no chips
+                state = replace(state, deal=replace(state.deal, round=replace(state.deal.round, refused=chips)))
             if state.deal is not None and state.deal.amount(acted.seat, "ante"):
                 entered = tuple(sorted({*state.deal.entered, acted.seat}))
                 state = replace(state, deal=replace(state.deal, entered=entered))
@@ -718,6 +735,9 @@ class StudPokerRounds(StudPokerEnds):
             chips = {**deal.chips, seat: left}
             return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
         left = lay + one.amount
+        if not double and (why := self.limits.refusal(stakes(deal), one, self._law("bet"))):  # the ante is not known
+            note = irregular(deal.round, why.code, why.reason, why.law, seen)
+            return self._with(state, deal, note), ()
         if double and left > double:
             text = say("raise_too_much", seat=seat, amount=double)
             note = self._irregular(deal.round, "raise_not_double", text, seen)
