@@ -161,6 +161,14 @@ def chips_refused(round_: Round, seat: int, bet: str) -> int:
     return sum([held.amount for held in round_.refused if held.seat == seat and held.bet == bet])
 
 
+def change_of(round_: Round, event: WagerPlaced | WagerWithdrawn) -> WagerPlaced | WagerWithdrawn | None:
+    """What changes of the bet itself, where refused chips are taken away first; None where it is them alone."""
+    if isinstance(event, WagerPlaced) or not event.amount or from_terminal(event):
+        return event
+    rest = event.amount - chips_refused(round_, event.seat, event.bet)
+    return WagerWithdrawn(event.seat, event.bet, rest) if rest > 0 else None
+
+
 def with_refused(round_: Round, chips: Wager) -> Round:
     """With these refused chips on their place, or none."""
     others = tuple(one for one in round_.refused if (one.seat, one.bet) != (chips.seat, chips.bet))

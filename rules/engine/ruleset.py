@@ -187,8 +187,9 @@ def option(law: str, text: str) -> Meta:
 
 
 def options_of(options: type[Any]) -> tuple[OptionInfo, ...]:
-    """The options of a ruleset, from the annotations of its Options struct."""
+    """The options of a ruleset, from the annotations of its Options struct; last the one that every ruleset has."""
     hints = get_type_hints(options, include_extras=True)
+    hints |= {"limits": hints.pop("limits")} if "limits" in hints else {}
     defaults = msgspec.to_builtins(options())
     return tuple(
         OptionInfo(name, _values(hint), defaults[name], _meta(hint, "law"), _meta(hint, "text"))

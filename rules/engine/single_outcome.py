@@ -46,6 +46,7 @@ from rules.engine.money import odds
 from rules.engine.rounds import (
     Round,
     Terms,
+    change_of,
     declared,
     irregular,
     limits_of,
@@ -394,10 +395,8 @@ class SingleOutcome(ABC, Generic[T]):
     def bet(self, table: T, seen: Envelope) -> Step[T]:
         event, round_ = bet_of(seen), there(table.round)
         law = self._rulings.late_bets_law if round_.closed else self._rulings.bets_law
-        why = None
-        if not round_.closed and event.bet in self._offered:
-            why = self.refused(table, round_, event)
-        if why is not None:
+        change = change_of(round_, event) if not round_.closed and event.bet in self._offered else None
+        if change is not None and (why := self.refused(table, round_, change)) is not None:
             return replace(table, round=refuse(round_, event, why.code, why.reason, why.law, seen)), ()
         laid = wager(round_, event, self._offered, law, seen, self.limits)
         placed = isinstance(event, WagerPlaced) and laid.wagers != round_.wagers

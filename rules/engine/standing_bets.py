@@ -16,6 +16,7 @@ from rules.engine.rounds import (
     MAX_EVIDENCE,
     MAX_IRREGULARITIES,
     Round,
+    change_of,
     chips_refused,
     from_terminal,
     irregular,
@@ -120,8 +121,10 @@ class StandingBets(SingleOutcome[C]):
         return replace(table, carried=cloth, laid=laid), ()
 
     def _refused(self, table: C, cloth: Round, laid: Round | None, seen: Envelope) -> Note | Refusal | None:
-        bet = bet_of(seen)
-        return self.refused(table, together(cloth, laid), bet) if bet.bet in self._offered else None
+        change = change_of(cloth, bet_of(seen))
+        if change is None or change.bet not in self._offered:
+            return None
+        return self.refused(table, together(cloth, laid), change)
 
     def _wager_beside(self, table: C, doubtful: Round, seen: Envelope) -> tuple[Round, Round]:
         laid = table.laid or EMPTY
