@@ -54,8 +54,8 @@ from rules.games.stud_poker import (
     felt_again,
     of_the_next,
     read_hands,
-    stakes,
     too_early,
+    unbacked,
     unknowable,
 )
 from rules.games.stud_poker_ends import MISSING, TELL, Step, StudPokerEnds, StudPokerState
@@ -230,7 +230,8 @@ class StudPokerRounds(StudPokerEnds):
                 note = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
                 return self._with(state, deal, note), verdicts
         law = self._law("late_jackpot" if late else "bet")
-        laid = wager(replace(round_, closed=late), one, self.offered, law, seen, self.limits)
+        raises = unbacked(deal) if deal.chips else ()
+        laid = wager(replace(round_, closed=late), one, self.offered, law, seen, self.limits, raises)
         deal = replace(deal, round=replace(laid, closed=round_.closed))
         if not deal.asked:
             return replace(state, deal=deal), verdicts
@@ -681,7 +682,12 @@ class StudPokerRounds(StudPokerEnds):
                     text = say("raise_not_double", seat=seat, amount=amount, double=double)
                     deal = replace(deal, round=self._irregular(deal.round, "raise_not_double", text, seen))
         elif raises and acted.amount:
-            chips = acted.amount
+            others = (*deal.round.wagers, *(one for one in unbacked(deal) if one.seat != seat))
+            why = self.limits.refusal(others, WagerPlaced(seat, "raise", acted.amount), self._law("bet"))
+            if why is None:
+                chips = acted.amount
+            else:  # the raise counts, its amount is not known
+                deal = replace(deal, round=irregular(deal.round, why.code, why.reason, why.law, seen))
         lie = raises or seat in deal.forfeited
         return self._decide(state, deal, seen, seat, raises=raises, chips=chips if lie else 0)
 
@@ -735,7 +741,8 @@ class StudPokerRounds(StudPokerEnds):
             chips = {**deal.chips, seat: left}
             return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
         left = lay + one.amount
-        if not double and (why := self.limits.refusal(stakes(deal), one, self._law("bet"))):  # the ante is not known
+        lying_ = (*deal.round.wagers, *unbacked(deal))
+        if not double and (why := self.limits.refusal(lying_, one, self._law("bet"))):
             note = irregular(deal.round, why.code, why.reason, why.law, seen)
             return self._with(state, deal, note), ()
         if double and left > double:
