@@ -22,6 +22,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    MOST,
     BallChanged,
     BallLanded,
     DealerRelieved,
@@ -151,7 +152,7 @@ class AmericanRoulette(AngolanRoulette):
         if (chips is None and not self._most_straight) or not (left := left_of(round_, bet)):
             return None
         if chips is not None and not self._whole(name, left, len(chips)):
-            reason = say("not_whole_chips", seat=bet.seat, bet=bet.bet, amount=left, chips=len(chips))
+            reason = say("not_whole_chips", seat=bet.seat, bet=bet.bet, amount=min(left, MOST), chips=len(chips))
             return Note("not_whole_chips", reason, AT.cite(35) + ("d)" if name == "neighbours" else "c)"))
         why = self.limits.refusal(round_.wagers, bet, self._rulings.bets_law)
         return why or self._over_straight(round_, Wager(bet.seat, bet.bet, left))

@@ -36,7 +36,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced
+from protocols.contract.events import MOST, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import AngolaTable, BaccaratOptions, Deduction, Ends, staked
 from rules.engine.facts import Fact, Note
@@ -109,7 +109,7 @@ class AngolaBaccarat(AngolaTable):
         """A bet over the maximum of its chance."""
         most, amount = self._limits[one.bet][1], staked(round_, one.bet, one.seat) + one.amount
         if 0 < most < amount:
-            reason = say("chance_maximum", seat=one.seat, bet=one.bet, amount=amount, most=most)
+            reason = say("chance_maximum", seat=one.seat, bet=one.bet, amount=min(amount, MOST), most=most)
             return Note("chance_maximum", reason, LIMITS)
         return super().refusal(round_, one)
 

@@ -133,7 +133,7 @@ class Limits:
         left = held + change.amount if isinstance(change, WagerPlaced) else held - (change.amount or held)
         if left <= 0:
             return None
-        if isinstance(change, WagerPlaced) and self._too_large(lying, change):
+        if isinstance(change, WagerPlaced) and self.too_large(lying, change):
             reason = say("settlement_too_large", seat=seat, bet=bet, amount=change.amount)
             return Refusal("settlement_too_large", reason, law)
         allowed = self._ranges.get(bet.partition(":")[0])
@@ -149,7 +149,7 @@ class Limits:
                 return Refusal("bet_not_in_steps", reason, where)
         return self._over_cap(lying, change, law) if self._caps and isinstance(change, WagerPlaced) else None
 
-    def _too_large(self, lying: Sequence[Wager], change: WagerPlaced) -> bool:
+    def too_large(self, lying: Sequence[Wager], change: WagerPlaced) -> bool:
         """Whether a settlement, or those of the round together, could pass the largest number."""
         if sum([one.amount for one in lying]) + change.amount <= self._safe:
             return False

@@ -103,7 +103,7 @@ class BlackjackRounds(Game[Position]):
         self.text = text
         self.law_of = text.articles
         self.house = house
-        self._decisions = Decisions(text, house)
+        self._decisions = Decisions(text, house, lambda: self.limits)
 
     # ---- what a ruleset adds
 

@@ -289,6 +289,7 @@ class Baccarat(Coups):
     law: ClassVar[str] = "Despacho 55/2004 as amended up to Despacho 56/2018"
     Options: ClassVar[type[BaccaratOptions]] = BaccaratOptions
     own: ClassVar[frozenset[type[Event]]] = Coups.own | {RoundDemo}
+    bell_after_loss: ClassVar[bool] = False
     article_void: ClassVar[str] = "10"
     article_bets: ClassVar[str] = "13(1)"
     article_bell: ClassVar[str] = "7(1)"
