@@ -128,12 +128,19 @@ class Limits:
 
         A bet may always be taken back whole. What takes back more than lies there is no matter of limits.
         """
+        held = sum([one.amount for one in lying if one.seat == change.seat and one.bet == change.bet])
+        return self.refusal_beside(held, sum([one.amount for one in lying]), lying, change, law)
+
+    def refusal_beside(
+        self, held: int, total: int, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str
+    ) -> Refusal | None:
+        """The same where it is known how much lies on the bet, and in all."""
         seat, bet = change.seat, change.bet
-        held = sum([one.amount for one in lying if one.seat == seat and one.bet == bet])
         left = held + change.amount if isinstance(change, WagerPlaced) else held - (change.amount or held)
         if left <= 0:
             return None
-        if isinstance(change, WagerPlaced) and self.too_large(lying, change):
+        large = total + change.amount > self._safe
+        if large and isinstance(change, WagerPlaced) and self.too_large(lying, change):
             reason = say("settlement_too_large", seat=seat, bet=bet, amount=change.amount)
             return Refusal("settlement_too_large", reason, law)
         allowed = self._ranges.get(bet.partition(":")[0])
@@ -151,8 +158,6 @@ class Limits:
 
     def too_large(self, lying: Sequence[Wager], change: WagerPlaced) -> bool:
         """Whether a settlement, or those of the round together, could pass the largest number."""
-        if sum([one.amount for one in lying]) + change.amount <= self._safe:
-            return False
         return self.most_returned((*lying, Wager(change.seat, change.bet, change.amount))) > MOST
 
     def _over_cap(self, lying: Sequence[Wager], change: WagerPlaced, law: str) -> Refusal | None:

@@ -94,23 +94,24 @@ def wager(
     So is what `limits` do not allow; `beside` are bets that lie there too. While a closed round waits for a person, a
     bet may be the next one's: that it is late is not said of it.
     """
-    if round_.closed and round_.suspended:
-        reason = say("bet_while_waiting", seat=event.seat, bet=event.bet)
-        return irregular(round_, "bet_while_waiting", reason, law, seen)
-    if round_.closed:
-        return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
-    if event.bet not in offered:
-        return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
+    if round_.closed or event.bet not in offered:
+        return _not_taken(round_, event, law, seen)
     wagers, seat, bet = round_.wagers, event.seat, event.bet
-    place, held, total = len(wagers), 0, event.amount
+    place, held, total = len(wagers), 0, 0
     for n, one in enumerate(wagers):
         total += one.amount
         if one.seat == seat and one.bet == bet:
             place, held = n, one.amount
-    watched = limits.watches(total + sum([one.amount for one in beside]) if beside else total)
+    more = sum([one.amount for one in beside]) if beside else 0
+    watched = limits.watches(total + more + event.amount)
     match event:
         case WagerPlaced():
-            if watched and (why := limits.refusal((*wagers, *beside), event, law)):
+            why = None
+            if watched and beside:
+                why = limits.refusal((*wagers, *beside), event, law)
+            elif watched:
+                why = limits.refusal_beside(held, total, wagers, event, law)
+            if why is not None:
                 return refuse(round_, event, why.code, why.reason, why.law, seen)
             if place >= MAX_WAGERS:
                 return irregular(round_, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
@@ -130,6 +131,15 @@ def wager(
         stake = (Wager(seat, bet, left),) if left else ()
         wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
+
+
+def _not_taken(round_: Round, event: WagerPlaced | WagerWithdrawn, law: str, seen: Envelope) -> Round:
+    """No bets are open, or the table does not offer this one."""
+    if not round_.closed:
+        return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
+    if not round_.suspended:
+        return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
+    return irregular(round_, "bet_while_waiting", say("bet_while_waiting", seat=event.seat, bet=event.bet), law, seen)
 
 
 def refuse(

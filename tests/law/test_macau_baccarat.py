@@ -875,7 +875,13 @@ def test_art_13_1_4_additional_bets_may_need_a_main_bet_lucky_6_never() -> None:
 @pytest.mark.parametrize("loss", [EventsMissed(1), DeviceOnline(continuous=False)])
 def test_art_13_after_a_loss_nobody_knows_that_a_main_bet_is_missing(loss: Event) -> None:
     """The bet on player may be among the events that are lost."""
-    laid = [BetsOpened(), WagerPlaced(1, "player_pair", 10), WagerPlaced(1, "jackpot", 10), loss, BetsClosed()]
+    laid: list[Event] = [
+        BetsOpened(),
+        WagerPlaced(1, "player_pair", 10),
+        WagerPlaced(1, "jackpot", 10),
+        loss,
+        BetsClosed(),
+    ]
     verdicts = play(bell(additional_bets="with_main_bet", jackpot="A"), [*laid, RoundVoided("declared")])
     (voided,) = [one.result for one in verdicts if isinstance(one, Voided)]
     assert noted(voided) == []

@@ -21,6 +21,7 @@ from protocols.contract.events import (
 from protocols.contract.results import Irregularity, Noted, Verdict
 from protocols.contract.topics import Envelope
 from rules import RULESETS
+from rules.engine.limits import Limits
 from rules.engine.rounds import Round, terms
 from rules.engine.ruleset import BadOption, Ruleset, Wager, judge, options_from
 from rules.macau.fantan import FantanOptions
@@ -137,8 +138,8 @@ def test_the_limits_of_a_house_hold_at_every_ruleset(name: str) -> None:
         assert (note.code, table.lies(1, bet)) == (code, 0)
         assert table.refused(WagerWithdrawn(1, bet, event.amount)) is None, "the chips go back"
     assert table.refused(WagerPlaced(1, bet, 200)) is None
-    for event in (WagerWithdrawn(1, bet, 160), WagerPlaced(1, bet, 10)):
-        assert table.refused(event) is not None
+    for change in (WagerWithdrawn(1, bet, 160), WagerPlaced(1, bet, 10)):
+        assert table.refused(change) is not None
         assert table.lies(1, bet) == 200
     if other != "jackpot" and family(other) != family(bet):
         over = table.refused(WagerPlaced(1, other, 101))
@@ -157,7 +158,7 @@ def test_a_bet_may_win_up_to_the_largest_number_and_no_more(name: str) -> None:
         if bet == "jackpot":
             continue
         table = Table(name)
-        limits = getattr(table.ruleset, "game", table.ruleset).limits
+        limits: Limits = getattr(table.ruleset, "limits")  # noqa: B009 - not of the protocol
         most = int(MOST / limits.most_returned([Wager(1, bet, 1)]))
         assert table.refused(WagerPlaced(1, bet, most)) is None
         more = table.refused(WagerPlaced(3, bet, most))

@@ -141,7 +141,8 @@ def test_each_wager_of_a_round_has_exactly_one_settlement(name: str) -> None:
 
 @every_game
 def test_a_settlement_is_a_whole_number_and_its_exact_amount_stands_beside_it(name: str) -> None:
-    for options in ({}, {"rounding": "up", "smallest_chip": 25}, {"smallest_chip": 25}):
+    tables: list[dict[str, Any]] = [{}, {"rounding": "up", "smallest_chip": 25}, {"smallest_chip": 25}]
+    for options in tables:
         chip, up = options.get("smallest_chip", 1), options.get("rounding") == "up"
         for step in steps(name, options, "rounding", EVENTS):
             for result in step.ends:
