@@ -195,6 +195,46 @@ def test_refused_chips_that_are_handed_back_do_not_lower_the_bet(name: str) -> N
     assert table.lies(1, bet) == 0
 
 
+class Asked(WagerPlaced, frozen=True, tag="wager.placed"):
+    """A bet that a betting terminal asked for."""
+
+    terminal: str = "seat-1"
+
+
+class TakenBack(WagerWithdrawn, frozen=True, tag="wager.withdrawn"):
+    """The same terminal takes some of it back."""
+
+    terminal: str = "seat-1"
+
+
+def test_a_refused_bet_of_a_terminal_leaves_no_chips() -> None:
+    table = Table("angola.baccarat", minimum=10)
+    assert table.refused(Asked(1, "player", 700)) is None
+    assert table.refused(Asked(1, "player", 10)) is not None
+    assert table.refused(TakenBack(1, "player", 10)) is None
+    assert table.lies(1, "player") == 690
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "bet", "amount", "code"),
+    [
+        ("angola.blackjack", {"minimum": 10, "maximum": 300}, "main", 310, "over_maximum"),
+        ("angola.blackjack", {"minimum": 10, "maximum": 300}, "main", 15, "not_a_multiple"),
+        ("angola.stud-poker", {"minimum": 50, "maximum": 1000}, "ante", 1001, "outside_limits"),
+        ("angola.stud-poker", {"minimum": 50, "maximum": 1000}, "ante", 49, "outside_limits"),
+    ],
+)
+def test_a_terminal_is_answered_at_once_what_chips_are_judged_by_at_the_bell(
+    name: str, options: dict[str, int], bet: str, amount: int, code: str
+) -> None:
+    table = Table(name, **options)
+    note = table.refused(Asked(1, bet, amount))
+    assert note is not None
+    assert (note.code, table.lies(1, bet)) == (code, 0)
+    assert table.refused(WagerPlaced(2, bet, amount)) is None
+    assert table.lies(2, bet) == amount
+
+
 # ---- the option
 
 
