@@ -28,10 +28,9 @@ def settle(
 
     A win or push that names a seat, or a seat's hand, is that one's alone; one that names none is everybody's.
 
-    A win below 0 is what is lost of the stake: the rest comes back.
-
-    A prize, or the rest of a stake, that the smallest `chip` cannot pay is rounded to it in the house's stated
-    direction, and the exact amount (a fraction of minor units, stake included) stands beside it.
+    A prize that the smallest `chip` cannot pay is rounded to it in the house's stated direction, and the exact amount
+    (a fraction of minor units, stake included) stands beside it. A win below 0 is the part of the stake that is lost:
+    it is rounded in the same way, and never takes more than the stake.
     """
     won = {(win.bet, win.seat, win.hand): win for win in winners}
     back = {(push, 0, 0) if isinstance(push, str) else (push.bet, push.seat, push.hand) for push in pushes}
@@ -47,21 +46,9 @@ def _settled(wager: Wager, win: Win | None, push: bool, chip: int, rounding: Rou
     if win is None:
         return Settlement(wager.seat, wager.bet, wager.amount, wager.amount if push else 0, hand=wager.hand)
     pays = odds(win.pays)
-    if pays < 0:
-        return _part(wager, pays, chip, rounding)
     chips, rest = divmod(pays.numerator * wager.amount, pays.denominator * chip)
     if not rest:
         return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + chips * chip, hand=wager.hand)
     paid = (chips + (1 if rounding == "up" else 0)) * chip
     exact = str(wager.amount + pays * wager.amount)
-    return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + paid, exact, wager.hand)
-
-
-def _part(wager: Wager, pays: Fraction, chip: int, rounding: Rounding) -> Settlement:
-    """Part of the stake comes back, never more than the stake."""
-    back = wager.amount + pays * wager.amount
-    chips, rest = divmod(back.numerator, back.denominator * chip)
-    if not rest:
-        return Settlement(wager.seat, wager.bet, wager.amount, chips * chip, hand=wager.hand)
-    paid = min((chips + (1 if rounding == "up" else 0)) * chip, wager.amount)
-    return Settlement(wager.seat, wager.bet, wager.amount, paid, str(back), wager.hand)
+    return Settlement(wager.seat, wager.bet, wager.amount, max(wager.amount + paid, 0), exact, wager.hand)
