@@ -26,6 +26,7 @@ from daemon.console.site.store import Store
 from daemon.console.words import words
 from daemon.console.words.money import money
 from daemon.read_model import SiteState, utc
+from protocols.contract.payouts import payout_order
 
 __all__ = ["HERE", "ConsoleContext", "Redirect"]
 
@@ -211,4 +212,5 @@ def _templates(**more: Any) -> jinja2.Environment:
         return drawn
 
     made.globals["line"] = line
+    made.globals["payout_order"] = payout_order
     return made

@@ -22,6 +22,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    MOST,
     BallChanged,
     BallLanded,
     DealerRelieved,
@@ -35,6 +36,7 @@ from protocols.contract.topics import Envelope
 from rules.angola.roulette import CHANCES, AngolanRoulette, Paragraphs, TableOptions
 from rules.engine.bets import Board, Family, check_offered
 from rules.engine.duties import Duties, Duty
+from rules.engine.limits import Refusal
 from rules.engine.money import odds, settle
 from rules.engine.rounds import Round, noted
 from rules.engine.ruleset import Result, Settlement, Wager, Win, option
@@ -106,7 +108,7 @@ class AmericanRouletteOptions(TableOptions, frozen=True, forbid_unknown_fields=T
             raise ValueError(f"{AT.cite(28)}: {', '.join(called)} need the French order of the pockets")
         if len(set(self.chip_values)) != len(self.chip_values):
             raise ValueError(f"{AT.cite(11)}: chip_values names a value twice")
-        most = self.limits().get("straight", 0)
+        most = self.maxima().get("straight", 0)
         for value in self.chip_values:
             if not self.minimum or value % self.minimum or not 0 < value <= most:
                 raise ValueError(
@@ -136,20 +138,24 @@ class AmericanRoulette(AngolanRoulette):
         self._chips: dict[str, Chips] = {
             f"{name}:{at}" if at else name: chips for name in called for at, chips in called[name].items()
         }
+        self._most_straight = options.maxima().get("straight", 0)
         self._values = options.chip_values or ((options.minimum,) if options.minimum else ())
         self._watched = options.colours == "watched"
 
     # ---- announced bets
 
-    def refused(self, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """What would lie outside the limits, or is no whole announced bet."""
+    def refused(
+        self, table: AlternatingState, round_: Round, bet: WagerPlaced | WagerWithdrawn
+    ) -> Note | Refusal | None:
+        """What is no whole announced bet, lies outside the limits, or is too much on one number."""
         name, chips = bet.bet.partition(":")[0], self._chips.get(bet.bet)
-        if (chips is None and not self._limits) or bet.bet not in self._offered or not (left := left_of(round_, bet)):
+        if (chips is None and not self._most_straight) or not (left := left_of(round_, bet)):
             return None
         if chips is not None and not self._whole(name, left, len(chips)):
-            reason = say("not_whole_chips", seat=bet.seat, bet=bet.bet, amount=left, chips=len(chips))
+            reason = say("not_whole_chips", seat=bet.seat, bet=bet.bet, amount=min(left, MOST), chips=len(chips))
             return Note("not_whole_chips", reason, AT.cite(35) + ("d)" if name == "neighbours" else "c)"))
-        return super().refused(round_, bet) or self._over_straight(round_, Wager(bet.seat, bet.bet, left))
+        why = self.limits.refusal(round_.wagers, bet, self._rulings.bets_law)
+        return why or self._over_straight(round_, Wager(bet.seat, bet.bet, left))
 
     def _whole(self, name: str, amount: int, chips: int) -> bool:
         """Whether it is a whole multiple of its chips, of a value that they may have, and not too many of them."""
@@ -160,7 +166,7 @@ class AmericanRoulette(AngolanRoulette):
 
     def _over_straight(self, round_: Round, bet: Wager) -> Note | None:
         """A player's neighbours and straights on one number are within the largest straight together."""
-        touched, most = self._straights(bet), self._limits.get("straight", 0)
+        touched, most = self._straights(bet), self._most_straight
         if not most or not touched:
             return None
         others = (one for one in round_.wagers if one.seat == bet.seat and one.bet != bet.bet)

@@ -36,7 +36,7 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced
+from protocols.contract.events import MOST, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import AngolaTable, BaccaratOptions, Deduction, Ends, staked
 from rules.engine.facts import Fact, Note
@@ -71,12 +71,12 @@ class AngolaBaccaratOptions(BaccaratOptions, frozen=True, forbid_unknown_fields=
         """Raise ValueError for what the text excludes, naming the article."""
         super().__post_init__()
         for chance, ratio in RATIOS.items():
-            least, most = self.limits(chance)
+            least, most = self.range_of(chance)
             if most and most != ratio * least:
                 text = f"{chance}maximum: art. 10(24)(c): {ratio} times {chance}minimum, which is {ratio * least}"
                 raise ValueError(text)
 
-    def limits(self, chance: str) -> tuple[int, int]:
+    def range_of(self, chance: str) -> tuple[int, int]:
         """Least and most on a chance as the house has set them."""
         return getattr(self, f"{chance}minimum"), getattr(self, f"{chance}maximum")
 
@@ -101,7 +101,7 @@ class AngolaBaccarat(AngolaTable):
     def __init__(self, options: AngolaBaccaratOptions) -> None:
         """The choices of the house."""
         self.options = options
-        least = {bet: options.limits(chance)[0] for bet, chance in CHANCES.items()}
+        least = {bet: options.range_of(chance)[0] for bet, chance in CHANCES.items()}
         self._limits = {bet: (least[bet], RATIOS[chance] * least[bet]) for bet, chance in CHANCES.items()}
         super().__init__(options, options.deduction)
 
@@ -109,7 +109,7 @@ class AngolaBaccarat(AngolaTable):
         """A bet over the maximum of its chance."""
         most, amount = self._limits[one.bet][1], staked(round_, one.bet, one.seat) + one.amount
         if 0 < most < amount:
-            reason = say("chance_maximum", seat=one.seat, bet=one.bet, amount=amount, most=most)
+            reason = say("chance_maximum", seat=one.seat, bet=one.bet, amount=min(amount, MOST), most=most)
             return Note("chance_maximum", reason, LIMITS)
         return super().refusal(round_, one)
 

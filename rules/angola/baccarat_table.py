@@ -11,8 +11,9 @@ from msgspec import Meta, Struct
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
 from rules.engine.facts import Fact, Note
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
-from rules.engine.rounds import Round, refuse, terms, wager
+from rules.engine.rounds import Round, refuse, terms
 from rules.engine.ruleset import Bet, Win, option
 from rules.games.baccarat_coups import CALLS, MAIN, VOID_WORDS, Articles, Coup, Coups, House, Paid, Words
 
@@ -23,7 +24,7 @@ OTHER_SIDE: Final = {"player": "banker", "banker": "player"}
 BURN: Final = 8
 
 
-class BaccaratOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What both articles leave to the house, and the readings that are possible."""
 
     article: ClassVar[str] = ""
@@ -181,7 +182,7 @@ class AngolaTable(Coups):
             note = self.refusal(round_, one)
             if note is not None:
                 return refuse(round_, one, note.code, note.reason, self.cite(note.article), fact)
-        return wager(round_, one, self.offered, self.cite(self.article_bets), fact)
+        return super().take_wager(round_, one, fact)
 
     def refusal(self, round_: Round, one: WagerPlaced) -> Note | None:
         """Why a bet cannot be taken: its seat bets on the other side."""

@@ -46,8 +46,9 @@ Readings:
 
 from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, option
@@ -114,7 +115,7 @@ ARTICLES: Final = {
 }
 
 
-class BlackjackOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class BlackjackOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house, and the readings that are possible."""
 
     seats: Annotated[int, Meta(ge=6, le=7), option("art. 6(2)", "seats of the table")] = 7

@@ -46,8 +46,9 @@ from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
 from rules.engine.duties import Duties, LastRound
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding, odds
-from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided, witness
+from rules.engine.rounds import Round, declared, lying, resolved, terms, undecided, voided, witness
 from rules.engine.ruleset import Result, Verdict, View, Void, Wager, Win, option
 from rules.engine.single_outcome import (
     Doubt,
@@ -62,7 +63,6 @@ from rules.engine.single_outcome import (
     noted_on,
     there,
 )
-from rules.engine.standing_bets import lying
 from rules.games.craps import (
     POINTS,
     Fate,
@@ -271,7 +271,7 @@ def _ending(board: Board, throw: Throw) -> Ending:
 # ---- the house's choices
 
 
-class CrapsOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class CrapsOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house, and the readings that are possible."""
 
     bar: Annotated[
@@ -428,22 +428,21 @@ class Craps(SingleOutcome[CrapsState]):
         return Round("", wagers=table.standing, suspended=doubt), {"standing": (), "before": table.point}
 
     def bet(self, table: CrapsState, seen: Envelope) -> Step:
-        """4(10) to 4(12): what is refused."""
-        if table.phase == "open" and (note := self._refusal(table, bet_of(seen))) is not None:
-            return self.note(table, seen, note), ()
+        """4(11)a): odds may be taken back after the bell."""
         if table.phase == "closed" and _takes_odds_back(bet_of(seen)):
             table, verdicts = super().bet(replace(table, round=replace(there(table.round), closed=False)), seen)
             return replace(table, round=replace(there(table.round), closed=True)), verdicts
         return super().bet(table, seen)
 
-    def _refusal(self, table: CrapsState, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
+    def refused(self, table: CrapsState, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """4(10) to 4(12): what is refused."""
+        if table.phase != "open":
+            return None
         placed = isinstance(bet, WagerPlaced)
         laid: dict[str, str | int] = {"seat": bet.seat, "bet": bet.bet}
         family, _, number = bet.bet.partition(":")
         travel = "(10)c)" if family == "come" else "(10)d)"
         match family:
-            case _ if bet.bet not in self._offered:
-                return None
             case "come" | "dont_come" if number and placed:
                 return _note(say("bet_travels", **laid), travel)
             case "pass" | "dont_pass" | "come" | "dont_come" if number or (table.point and family in LINES):
@@ -525,6 +524,10 @@ class Craps(SingleOutcome[CrapsState]):
     def stray(self, outcome: DiceThrown | DiceRead) -> Note:
         """A throw while no bets are open."""
         return Note("throw_without_round", say("thrown_no_round"), _cite("(6)"))
+
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each throw from each point."""
+        return (ending.winners for ending in self._endings.values())
 
     def result(self, round_: Round, outcome: DiceThrown) -> Result:
         """The first throw of a series."""

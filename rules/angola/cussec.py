@@ -20,9 +20,9 @@ Readings:
 from typing import Annotated, ClassVar, Final, Literal
 
 import msgspec
-from msgspec import Struct
 
 from rules.engine.bets import Board, Family, check_offered, names, prize
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games import cussec as game
@@ -65,7 +65,7 @@ ARTICLES: Final = Articles(
 )
 
 
-class CussecOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class CussecOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house. Its mechanism, its light and its lit places are printed."""
 
     edition: ClassVar[str] = "2022"

@@ -19,15 +19,16 @@ Readings:
 - 3(10): "segundo o número anterior" in c means a and b. A chip on the line plays for half: half of it wins as much, or
   half of it is lost. The limits of the line are twice those of the table.
 - 3(11): the layout is not printed: losing bets are collected from aces, then small, then big. Then prizes are paid.
-- 3(16): an amount above the maximum is irregular when it is laid, one below the minimum when the round is decided.
+- 3(16): a bet that would lie outside its limits is refused.
 - A round declared void: no article says what becomes of its bets; they come back. Where bets stand between throws, bets
   that are opened after one show that the throw which decided was not told: the round is void, the bets come back.
 """
 
+from collections.abc import Iterable, Mapping
+from itertools import combinations_with_replacement
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import (
@@ -35,18 +36,16 @@ from protocols.contract.events import (
     DealerRelieved,
     DiceDisturbed,
     DiceReplaced,
-    WagerPlaced,
-    WagerWithdrawn,
 )
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names
 from rules.engine.duties import Duties, Duty
+from rules.engine.limits import HouseOptions, Range
 from rules.engine.money import Rounding, settle
 from rules.engine.rounds import Round, resolved, terms
-from rules.engine.ruleset import Corrected, Resolved, Result, Settlement, Verdict, View, Wager, Win, option
+from rules.engine.ruleset import Corrected, Resolved, Result, Settlement, Verdict, View, Win, option
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, there
-from rules.engine.standing_bets import lying
 from rules.games.thrown_dice import NOT_FLAT, Throw, ThrownDice, ThrownTable
 
 Step: TypeAlias = tuple[ThrownTable, tuple[Verdict, ...]]
@@ -109,7 +108,7 @@ RULINGS: Final = Rulings(
 )
 
 
-class FrenchBankOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class FrenchBankOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house."""
 
     minimum: Annotated[int, msgspec.Meta(ge=0), option("art. 3(16)", "smallest bet, minor units; 0: not watched")] = 0
@@ -145,7 +144,7 @@ class FrenchBankOptions(Struct, frozen=True, forbid_unknown_fields=True):
                 allowed = f"{self.minimum} to {ratio * self.minimum}"
                 raise ValueError(f"{name}: art. 3(16){letter}: up to {ratio} times the minimum: {allowed}")
 
-    def limits(self, bet: str) -> tuple[int, int]:
+    def range_of(self, bet: str) -> tuple[int, int]:
         """Smallest and largest amount on a place: a line has twice those of its chance (3(10)c)."""
         aces = bet == "aces"
         given, ratio = (self.maximum_aces, ACES_RATIO) if aces else (self.maximum_small_big, SIZE_RATIO)
@@ -227,16 +226,12 @@ class FrenchBank(ThrownDice):
         moved, verdicts = super().bet(replace(table, round=replace(there(table.round), closed=False)), seen)
         return replace(moved, round=replace(there(moved.round), closed=True)), verdicts
 
-    def at_bet(self, table: ThrownTable, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """3(10)c, 3(16): not above the maximum."""
-        amount = lying(there(table.round), bet.seat, bet.bet) + bet.amount
-        over = self.options.minimum and amount > self.options.limits(bet.bet)[1]
-        return self._outside(Wager(bet.seat, bet.bet, amount)) if over else None
-
-    def _outside(self, one: Wager) -> Note:
-        least, most = self.options.limits(one.bet)
-        text = say("bet_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
-        return Note("outside_limits", text, _cite("(10)c" if one.bet.endswith("_line") else "(16)"))
+    def article_limits(self) -> Mapping[str, Range]:
+        """3(10)c, 3(16): from the minimum to its ratio, on a line twice as much."""
+        if not self.options.minimum:
+            return {}
+        law = {bet: _cite("(10)c" if bet.endswith("_line") else "(16)") for bet in FAMILIES}
+        return {bet: Range(*self.options.range_of(bet), law=law[bet]) for bet in FAMILIES}
 
     # ---- the throws
 
@@ -252,9 +247,6 @@ class FrenchBank(ThrownDice):
             return replace(table, replace_due=throw.null in REPLACE_AFTER, between=self._moves), ()
         if sum(throw.faces) not in CHANCES:
             return replace(self.undecided(table, seen, throw), between=self._moves), ()
-        for one in there(table.round).wagers:
-            if one.amount < self.options.limits(one.bet)[0]:
-                table = self.note(table, seen, self._outside(one))
         decided = replace(throw, touched=table.touched, throws=table.throws, nulls=table.nulls, shown=table.shown)
         result = self.result(there(table.round), decided)
         return self.fresh(table, last=table.round, told=(decided,), told_at=seen.time), (Resolved(result),)
@@ -268,6 +260,10 @@ class FrenchBank(ThrownDice):
         return Note("throw_without_round", say("thrown_no_round"), _cite("(9)"))
 
     # ---- the result
+
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each throw."""
+        return (self._board.ending(faces)[0] for faces in combinations_with_replacement(range(1, 7), 3))
 
     def result(self, round_: Round, outcome: Throw) -> Result:
         """3(7)d, 3(9) to 3(14)."""

@@ -28,6 +28,7 @@ import msgspec
 from msgspec import Struct
 
 from rules.engine.bets import Board, Family, numbers
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games.alternating_roulette import AlternatingRoulette
@@ -127,7 +128,7 @@ _AMOUNT: Final = msgspec.Meta(ge=0)
 _MAXIMUM: Final = "largest bet, minor units; 0: the printed ratio times `minimum`:"
 
 
-class TableOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class TableOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What both articles leave to the house."""
 
     at: ClassVar[Paragraphs]
@@ -165,7 +166,7 @@ class TableOptions(Struct, frozen=True, forbid_unknown_fields=True):
             if maximum and not self.minimum <= maximum <= ratio * self.minimum:
                 raise ValueError(f"{where}: {name} is from `minimum` ({self.minimum}) to {ratio} times as much")
 
-    def limits(self) -> dict[str, int]:
+    def maxima(self) -> dict[str, int]:
         """The largest bet of each family; none where no limits are watched."""
         if not self.minimum:
             return {}

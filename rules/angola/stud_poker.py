@@ -18,6 +18,7 @@ Readings, each with its article:
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
 - 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
 - 9(14)(d), 9(15): a bet outside the limits is noted and stands: a refused ante would leave its hand out of the deal.
+  A terminal lays no chips: its bet is refused.
 - 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion,
   rounded down.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
@@ -39,8 +40,9 @@ Doubts, losses, late events: as in `rules/macau/stud_poker.py`. Article 9 has no
 from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding, odds
 from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, Win, option
@@ -158,7 +160,7 @@ STUD_POKER: Final = Text(
 )
 
 
-class StudPokerOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class StudPokerOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house, and the readings that are possible."""
 
     dealing: Annotated[
@@ -224,7 +226,7 @@ class StudPoker(StudPokerGame):
         self.dealing = options.dealing
         self.burns = options.burn == "counted"
         limits = {"ante": (options.minimum, options.maximum), "jackpot": (options.jackpot_bet, options.jackpot_bet)}
-        self.limits = {bet: least_most for bet, least_most in limits.items() if any(least_most)}
+        self.bet_limits = {bet: least_most for bet, least_most in limits.items() if any(least_most)}
         self._letter = options.tie_break == "letter"
 
     def value(self, cards: tuple[str, ...]) -> int:

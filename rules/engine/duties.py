@@ -117,6 +117,12 @@ class _Watching(Generic[S]):
             (TableClosed, EventsMissed, DeviceOnline, *(event for duty in self._hourly for event in duty.done_by))
         )
 
+    @property
+    def limits(self) -> Any:
+        """The limits of the game's bets."""
+        game: Any = self.game
+        return game.limits
+
     def bets(self) -> tuple[Bet, ...]:
         """The bets of the game."""
         return self.game.bets()
@@ -156,9 +162,11 @@ class _Watching(Generic[S]):
                 done = [duty for duty in self._hourly if duty.code in watch.due]
             case event:
                 done = [duty for duty in self._hourly if duty.code in watch.due and isinstance(event, duty.done_by)]
-        due = watch.due | {duty.code: seen.time + duty.every for duty in done}
-        codes = [duty.code for duty in done]
-        return Watch(due, tuple(code for code in watch.noted if code not in codes))
+        age = timedelta(milliseconds=seen.event.age_ms)
+        happened = seen.time - age if age < DAY else seen.time
+        due = {duty.code: happened + duty.every for duty in done}
+        later = {code: at for code, at in due.items() if at > watch.due[code]}  # an older one was told late
+        return Watch(watch.due | later, tuple(code for code in watch.noted if code not in later))
 
     def _began(self, watch: Watch, game: S, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
         """A round begins: the clocks that do not run yet start, and those that ran out are noted."""

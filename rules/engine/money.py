@@ -29,7 +29,8 @@ def settle(
     A win or push that names a seat, or a seat's hand, is that one's alone; one that names none is everybody's.
 
     A prize that the smallest `chip` cannot pay is rounded to it in the house's stated direction, and the exact amount
-    (a fraction of minor units, stake included) stands beside it.
+    (a fraction of minor units, stake included) stands beside it. A win below 0 is the part of the stake that is lost:
+    it is rounded in the same way, and never takes more than the stake.
     """
     won = {(win.bet, win.seat, win.hand): win for win in winners}
     back = {(push, 0, 0) if isinstance(push, str) else (push.bet, push.seat, push.hand) for push in pushes}
@@ -50,4 +51,4 @@ def _settled(wager: Wager, win: Win | None, push: bool, chip: int, rounding: Rou
         return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + chips * chip, hand=wager.hand)
     paid = (chips + (1 if rounding == "up" else 0)) * chip
     exact = str(wager.amount + pays * wager.amount)
-    return Settlement(wager.seat, wager.bet, wager.amount, wager.amount + paid, exact, wager.hand)
+    return Settlement(wager.seat, wager.bet, wager.amount, max(wager.amount + paid, 0), exact, wager.hand)

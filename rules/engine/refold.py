@@ -28,7 +28,9 @@ a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
@@ -52,7 +54,8 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Step, Table
-from rules.engine.rounds import Round, Terms, declared, irregular, noted, suspend, voided, wager, witness
+from rules.engine.limits import Limits, Range, largest_odds
+from rules.engine.rounds import Round, Terms, declared, irregular, limits_of, noted, suspend, voided, wager, witness
 from rules.engine.ruleset import (
     Bet,
     Closed,
@@ -120,6 +123,19 @@ class Game(ABC, Generic[P]):
     @cached_property
     def _engine(self) -> "Engine[P]":
         return Engine(self)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What the table takes of bets."""
+        return limits_of(self.terms, (bet.id for bet in self.bets()), self.best, self.article_limits())
+
+    def best(self) -> Mapping[str, Fraction]:
+        """The largest prize of each bet, x to 1."""
+        return {bet.id.partition(":")[0]: largest_odds(bet.pays) for bet in self.bets()}
+
+    def article_limits(self) -> Mapping[str, Range]:
+        """The limits of each family that the text knows."""
+        return {}
 
     @abstractmethod
     def bets(self) -> tuple[Bet, ...]:
@@ -195,7 +211,7 @@ class Game(ABC, Generic[P]):
 
     def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
         """A bet is laid or taken back."""
-        return wager(round_, one, self.offered, self.cite(self.article_bets), fact)
+        return wager(round_, one, self.offered, self.cite(self.article_bets), fact, self.limits)
 
     def left_over(self, position: P) -> Effect:
         """After a round: `next_doubt` says why the next card may not be the first of the next round."""

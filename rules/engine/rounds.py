@@ -4,15 +4,18 @@ All functions are pure: they return the next Round.
 """
 
 import re
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.events import MOST, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
+from rules.engine.limits import UNLIMITED, Limits, Range
 from rules.engine.money import Rounding, settle
 from rules.engine.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
 
@@ -29,7 +32,7 @@ MAX_IRREGULARITIES = 50
 class Round(Struct, frozen=True):
     """A round under way. `suspended` says why it waits for a person, where it does.
 
-    `refused`: chips over a limit that lie on the cloth beside the bets, until they are taken away.
+    `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away.
     """
 
     id: str
@@ -78,47 +81,105 @@ def declared(text: str) -> Reason:
 
 
 def wager(
-    round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
+    round_: Round,
+    event: WagerPlaced | WagerWithdrawn,
+    offered: frozenset[str],
+    law: str,
+    seen: Envelope,
+    limits: Limits = UNLIMITED,
+    beside: tuple[Wager, ...] = (),
 ) -> Round:
     """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted.
 
-    While a closed round waits for a person, it may be the next one's: that it is late is not said of it.
+    So is what `limits` do not allow; `beside` are bets that lie there too. While a closed round waits for a person, a
+    bet may be the next one's: that it is late is not said of it.
     """
-    if round_.closed and round_.suspended:
-        reason = say("bet_while_waiting", seat=event.seat, bet=event.bet)
-        return irregular(round_, "bet_while_waiting", reason, law, seen)
-    if round_.closed:
-        return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
-    if event.bet not in offered:
-        return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
+    if round_.closed or event.bet not in offered:
+        return _not_taken(round_, event, law, seen)
     wagers, seat, bet = round_.wagers, event.seat, event.bet
-    place = next((n for n, one in enumerate(wagers) if one.seat == seat and one.bet == bet), len(wagers))
-    held = wagers[place].amount if place < len(wagers) else 0
+    place, held, total = len(wagers), 0, 0
+    for n, one in enumerate(wagers):
+        total += one.amount
+        if one.seat == seat and one.bet == bet:
+            place, held = n, one.amount
+    more = sum([one.amount for one in beside]) if beside else 0
+    watched = limits.watches(total + more + event.amount)
     match event:
         case WagerPlaced():
+            why = None
+            if watched and beside:
+                why = limits.refusal((*wagers, *beside), event, law)
+            elif watched:
+                why = limits.refusal_beside(held, total, wagers, event, law)
+            if why is not None:
+                return refuse(round_, event, why.code, why.reason, why.law, seen)
             if place >= MAX_WAGERS:
                 return irregular(round_, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
             left = held + event.amount
         case WagerWithdrawn(amount=amount):
-            beside = sum(one.amount for one in round_.refused if one.seat == seat and one.bet == bet)
-            left = held - max(amount - beside, 0) if amount else 0
-            if not (held or beside) or left < 0:
+            chips = 0 if from_terminal(event) and amount else chips_refused(round_, seat, bet)
+            left = held - max(amount - chips, 0) if amount else 0
+            if not (held or chips) or left < 0:
                 return irregular(round_, "bet_not_placed", say("bet_not_placed", seat=seat, bet=bet), law, seen)
-            if beside:
-                round_ = _with_refused(round_, Wager(seat, bet, max(beside - amount, 0) if amount else 0))
-    stake = (Wager(seat, bet, left),) if left else ()
-    wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
+            if left and watched and left < held:
+                change = WagerWithdrawn(seat, bet, held - left)
+                if why := limits.refusal((*wagers, *beside), change, law):
+                    return irregular(round_, why.code, why.reason, why.law, seen)
+            if chips:
+                round_ = with_refused(round_, Wager(seat, bet, max(chips - amount, 0) if amount else 0))
+    if left != held:
+        stake = (Wager(seat, bet, left),) if left else ()
+        wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
 
 
-def refuse(round_: Round, one: WagerPlaced, code: str, reason: Reason, law: str, seen: Envelope) -> Round:
-    """The bet stays as it was. The chips lie there until they are taken away: they come off before those of the bet."""
-    beside = sum(held.amount for held in round_.refused if held.seat == one.seat and held.bet == one.bet)
+def _not_taken(round_: Round, event: WagerPlaced | WagerWithdrawn, law: str, seen: Envelope) -> Round:
+    """No bets are open, or the table does not offer this one."""
+    if not round_.closed:
+        return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
+    if not round_.suspended:
+        return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
+    return irregular(round_, "bet_while_waiting", say("bet_while_waiting", seat=event.seat, bet=event.bet), law, seen)
+
+
+def refuse(
+    round_: Round, one: WagerPlaced | WagerWithdrawn, code: str, reason: Reason, law: str, seen: Envelope
+) -> Round:
+    """The bet stays as it was. The chips lie there until they are taken away: they come off before those of the bet.
+
+    A betting terminal lays no chips.
+    """
     round_ = irregular(round_, code, reason, law, seen)
-    return _with_refused(round_, Wager(one.seat, one.bet, beside + one.amount))
+    if isinstance(one, WagerWithdrawn) or from_terminal(one):
+        return round_
+    chips = chips_refused(round_, one.seat, one.bet) + one.amount
+    return with_refused(round_, Wager(one.seat, one.bet, min(chips, MOST)))
 
 
-def _with_refused(round_: Round, chips: Wager) -> Round:
+def from_terminal(one: WagerPlaced | WagerWithdrawn) -> bool:
+    """Whether a betting terminal asked for it."""
+    return bool(getattr(one, "terminal", ""))
+
+
+def lying(round_: Round, seat: int, bet: str) -> int:
+    """What lies on `bet` of `seat`, in minor units."""
+    return sum(one.amount for one in round_.wagers if one.seat == seat and one.bet == bet)
+
+
+def chips_refused(round_: Round, seat: int, bet: str) -> int:
+    """The refused chips that lie beside a bet."""
+    return sum([held.amount for held in round_.refused if held.seat == seat and held.bet == bet])
+
+
+def change_of(round_: Round, event: WagerPlaced | WagerWithdrawn) -> WagerPlaced | WagerWithdrawn | None:
+    """What changes of the bet itself, where refused chips are taken away first; None where it is them alone."""
+    if isinstance(event, WagerPlaced) or not event.amount or from_terminal(event):
+        return event
+    rest = event.amount - chips_refused(round_, event.seat, event.bet)
+    return WagerWithdrawn(event.seat, event.bet, rest) if rest > 0 else None
+
+
+def with_refused(round_: Round, chips: Wager) -> Round:
     """With these refused chips on their place, or none."""
     others = tuple(one for one in round_.refused if (one.seat, one.bet) != (chips.seat, chips.bet))
     chips_there = (chips,) if chips.amount and len(others) < MAX_WAGERS else ()
@@ -179,11 +240,14 @@ class Terms(Struct, frozen=True):
     void_words: dict[str, str]
     chip: int = 1
     rounding: Rounding = "down"
+    limits: tuple[str, ...] = ()
 
 
 class Chips(Protocol):
     """The options that every game has."""
 
+    @property
+    def limits(self) -> tuple[str, ...]: ...
     @property
     def smallest_chip(self) -> int: ...
     @property
@@ -191,9 +255,24 @@ class Chips(Protocol):
 
 
 def terms(ruleset: str, edition: str, options: Chips, void_words: dict[str, str]) -> Terms:
-    """The terms of one house's options."""
-    written = Raw(msgspec.json.encode(options))
-    return Terms(ruleset, edition, written, void_words, options.smallest_chip, options.rounding)
+    """The terms of one house's options. Limits that are not set are not written."""
+    written = msgspec.to_builtins(options)
+    if not options.limits:
+        written.pop("limits", None)
+    encoded = Raw(msgspec.json.encode(written))
+    return Terms(ruleset, edition, encoded, void_words, options.smallest_chip, options.rounding, options.limits)
+
+
+def limits_of(
+    terms: Terms,
+    bets: Iterable[str],
+    best: Callable[[], Mapping[str, Fraction]],
+    articles: Mapping[str, Range] | None = None,
+) -> Limits:
+    """The limits of a table with these terms. `bets`: ids or patterns of what is offered."""
+    families = dict.fromkeys(bet.partition(":")[0] for bet in bets)
+    up = terms.rounding == "up"
+    return Limits(terms.limits, families, articles=articles, best=best, chip=terms.chip, rounds_up=up)
 
 
 def resolved(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_arg
 import msgspec
 from msgspec import Meta
 
-from protocols.contract.events import EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
+from protocols.contract.events import MOST, EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
 from protocols.contract.events import type_of as event_type
 from protocols.contract.reasons import say
 from protocols.contract.results import (
@@ -187,8 +187,9 @@ def option(law: str, text: str) -> Meta:
 
 
 def options_of(options: type[Any]) -> tuple[OptionInfo, ...]:
-    """The options of a ruleset, from the annotations of its Options struct."""
+    """The options of a ruleset, from the annotations of its Options struct; last the one that every ruleset has."""
     hints = get_type_hints(options, include_extras=True)
+    hints |= {"limits": hints.pop("limits")} if "limits" in hints else {}
     defaults = msgspec.to_builtins(options())
     return tuple(
         OptionInfo(name, _values(hint), defaults[name], _meta(hint, "law"), _meta(hint, "text"))
@@ -232,12 +233,21 @@ def options_from(ruleset: type[Ruleset[Any]], given: dict[str, Any], *, text: bo
             raise BadOption(f"{ruleset.id} has no option {name!r}; it has: {', '.join(known)}")
     if text:
         given = {name: _words(known[name], value) for name, value in given.items()}
+    if too_large := [name for name, value in given.items() if isinstance(value, int) and abs(value) > MOST]:
+        raise BadOption(f"{ruleset.id}: {too_large[0]!r}: no number is above {MOST}")
     try:
-        return msgspec.convert(given, ruleset.Options, strict=not text)
+        options = msgspec.convert(given, ruleset.Options, strict=not text)
     except msgspec.ValidationError as error:
         message = str(error)
         hints = [f"{name}: {info.values}" for name, info in known.items() if f"$.{name}" in message]
         raise BadOption(f"{ruleset.id}: {message}" + (f" ({'; '.join(hints)})" if hints else "")) from error
+    if options.limits:
+        made: Any = ruleset(options)
+        try:
+            _ = made.limits
+        except ValueError as error:
+            raise BadOption(f"{ruleset.id}: {error} - at `$.limits`") from error
+    return options
 
 
 def _words(info: OptionInfo, value: str) -> Any:

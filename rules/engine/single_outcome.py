@@ -19,7 +19,9 @@ A suspended round is never resolved: an outcome that follows may be another roun
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
@@ -39,7 +41,22 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Round, Terms, declared, irregular, next_number, suspend, voided, wager, witness
+from rules.engine.limits import Limits, Range, Refusal
+from rules.engine.money import odds
+from rules.engine.rounds import (
+    Round,
+    Terms,
+    change_of,
+    declared,
+    irregular,
+    limits_of,
+    next_number,
+    refuse,
+    suspend,
+    voided,
+    wager,
+    witness,
+)
 from rules.engine.ruleset import (
     Bet,
     Closed,
@@ -54,6 +71,7 @@ from rules.engine.ruleset import (
     View,
     Void,
     Voided,
+    Win,
 )
 
 Phase: TypeAlias = Literal["idle", "open", "closed", "suspended", "resolved", "disputed"]
@@ -164,6 +182,19 @@ class SingleOutcome(ABC, Generic[T]):
         self._rulings = rulings
         self._transitions = self.transitions()
 
+    @cached_property
+    def limits(self) -> Limits:
+        """What the table takes of bets."""
+        return limits_of(self._terms, (bet.id for bet in self._board.bets), self._best, self.article_limits())
+
+    def _best(self) -> Mapping[str, Fraction]:
+        """The largest prize of each place."""
+        best: dict[str, Fraction] = {}
+        for winners in self.endings():
+            for win in winners:
+                best[win.bet] = max(best.get(win.bet, Fraction(0)), odds(win.pays))
+        return best
+
     @property
     def board(self) -> tuple[str, ...]:
         """Every place that is offered, in the order of the text."""
@@ -195,6 +226,18 @@ class SingleOutcome(ABC, Generic[T]):
     @abstractmethod
     def result(self, round_: Round, outcome: Any) -> Result:
         """The result of a round that counts."""
+
+    @abstractmethod
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each outcome that there is."""
+
+    def article_limits(self) -> Mapping[str, Range]:
+        """The limits of each family that the text knows."""
+        return {}
+
+    def refused(self, table: T, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | Refusal | None:
+        """Why the game does not take this change of a bet that is offered; the limits are looked at beside it."""
+        return None
 
     def resolve(self, table: T, round_: Round, outcome: Any) -> Result:
         """The result of a round that counts, where that also depends on what earlier rounds left on the table."""
@@ -352,7 +395,10 @@ class SingleOutcome(ABC, Generic[T]):
     def bet(self, table: T, seen: Envelope) -> Step[T]:
         event, round_ = bet_of(seen), there(table.round)
         law = self._rulings.late_bets_law if round_.closed else self._rulings.bets_law
-        laid = wager(round_, event, self._offered, law, seen)
+        change = change_of(round_, event) if not round_.closed and event.bet in self._offered else None
+        if change is not None and (why := self.refused(table, round_, change)) is not None:
+            return replace(table, round=refuse(round_, event, why.code, why.reason, why.law, seen)), ()
+        laid = wager(round_, event, self._offered, law, seen, self.limits)
         placed = isinstance(event, WagerPlaced) and laid.wagers != round_.wagers
         if placed and (note := self.at_bet(table, event)):
             laid = noted_on(laid, note, seen)

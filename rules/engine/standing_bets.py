@@ -8,12 +8,26 @@ from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.events import MOST, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import MAX_EVIDENCE, MAX_IRREGULARITIES, Round, wager, witness
+from rules.engine.limits import UNLIMITED, Limits, Refusal
+from rules.engine.rounds import (
+    MAX_EVIDENCE,
+    MAX_IRREGULARITIES,
+    Round,
+    change_of,
+    chips_refused,
+    from_terminal,
+    irregular,
+    lying,
+    refuse,
+    wager,
+    with_refused,
+    witness,
+)
 from rules.engine.ruleset import Wager
-from rules.engine.single_outcome import MISSING, Doubt, SingleOutcome, Step, Table, bet_of, there
+from rules.engine.single_outcome import MISSING, Doubt, Note, SingleOutcome, Step, Table, bet_of, there
 
 
 class ClothTable(Table, frozen=True):
@@ -55,7 +69,7 @@ class StandingBets(SingleOutcome[C]):
         """The bets stand. What is not known of them stays unknown until they are given back."""
         doubtful = round_.suspended in (MISSING, self._moved_unseen.reason)
         doubt = self._moved_unseen.reason if doubtful and round_.wagers else None
-        cloth, laid = Round("", wagers=round_.wagers, suspended=doubt), table.laid
+        cloth, laid = Round("", wagers=round_.wagers, suspended=doubt, refused=round_.refused), table.laid
         if not doubt:
             cloth, laid = together(cloth, laid), None
         return self.fresh(table, carried=cloth, laid=laid, **fields)
@@ -87,7 +101,7 @@ class StandingBets(SingleOutcome[C]):
     def bet(self, table: C, seen: Envelope) -> Step[C]:
         if not self.beside(table):
             return super().bet(table, seen)
-        round_, laid = self._wager_beside(there(table.round), table.laid, seen)
+        round_, laid = self._wager_beside(table, there(table.round), seen)
         return replace(table, round=round_, laid=laid), ()
 
     def stray_bet(self, table: C, seen: Envelope) -> Step[C]:
@@ -95,21 +109,28 @@ class StandingBets(SingleOutcome[C]):
         cloth, laid = table.carried, table.laid
         if cloth is None or self.shut(table):
             return super().stray_bet(table, seen)
-        if not cloth.suspended:
-            cloth = wager(cloth, bet_of(seen), self._offered, self._rulings.bets_law, seen)
+        if cloth.suspended:
+            cloth, laid = self._wager_beside(table, cloth, seen)
+        elif (note := self._refused(table, cloth, None, seen)) is not None:
+            return replace(table, carried=refuse(cloth, bet_of(seen), note.code, note.reason, note.law, seen)), ()
+        else:
+            cloth = wager(cloth, bet_of(seen), self._offered, self._rulings.bets_law, seen, self.limits)
             return replace(table, carried=cloth), ()
-        cloth, laid = self._wager_beside(cloth, laid, seen)
         if not cloth.wagers:  # nothing is in doubt any more
             cloth, laid = replace(together(cloth, laid), suspended=None), None
         return replace(table, carried=cloth, laid=laid), ()
 
-    def _wager_beside(self, doubtful: Round, laid: Round | None, seen: Envelope) -> tuple[Round, Round]:
-        return wager_beside(doubtful, laid or EMPTY, bet_of(seen), self._offered, self._rulings.bets_law, seen)
+    def _refused(self, table: C, cloth: Round, laid: Round | None, seen: Envelope) -> Note | Refusal | None:
+        change = change_of(cloth, bet_of(seen))
+        if change is None or change.bet not in self._offered:
+            return None
+        return self.refused(table, together(cloth, laid), change)
 
-
-def lying(round_: Round, seat: int, bet: str) -> int:
-    """What lies on `bet` of `seat`, in minor units."""
-    return sum(one.amount for one in round_.wagers if one.seat == seat and one.bet == bet)
+    def _wager_beside(self, table: C, doubtful: Round, seen: Envelope) -> tuple[Round, Round]:
+        laid = table.laid or EMPTY
+        if (note := self._refused(table, doubtful, laid, seen)) is not None:
+            return refuse(doubtful, bet_of(seen), note.code, note.reason, note.law, seen), laid
+        return wager_beside(doubtful, laid, bet_of(seen), self._offered, self._rulings.bets_law, seen, self.limits)
 
 
 def wager_beside(
@@ -119,26 +140,43 @@ def wager_beside(
     offered: frozenset[str],
     law: str,
     seen: Envelope,
+    limits: Limits = UNLIMITED,
 ) -> tuple[Round, Round]:
     """A wager where a loss left the cloth in doubt: `doubtful` is what lay there before, `laid` what was laid since.
 
-    Chips look alike: those that are taken back come off the known ones first. What is refused is noted on `doubtful`.
+    Chips look alike: those that are taken back come off the refused ones first, then off the known ones. What is
+    refused is noted on `doubtful`, and lies there.
     """
     seat, bet, known = event.seat, event.bet, lying(laid, event.seat, event.bet)
     unknown = lying(doubtful, seat, bet)
     match event:
         case WagerPlaced():
-            laid = wager(laid, event, offered, law, seen)
+            laid = wager(laid, event, offered, law, seen, limits, doubtful.wagers)
             if laid.irregularities:
                 notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
-                return witness(replace(doubtful, irregularities=notes), seen), replace(laid, irregularities=())
+                doubtful = witness(replace(doubtful, irregularities=notes), seen)
+                if laid.refused:  # chips lie there
+                    chips = chips_refused(doubtful, seat, bet) + event.amount
+                    doubtful = with_refused(doubtful, Wager(seat, bet, min(chips, MOST)))
+                return doubtful, replace(laid, irregularities=(), refused=())
         case WagerWithdrawn(amount=amount):
-            if not known or amount > known + unknown:
-                return wager(doubtful, event, offered, law, seen), laid
-            laid = wager(laid, replace(event, amount=min(amount, known)), offered, law, seen)
-            rest = unknown if not amount else max(amount - known, 0)
-            if rest:
-                doubtful = wager(doubtful, replace(event, amount=rest), offered, law, seen)
+            chips = 0 if from_terminal(event) else chips_refused(doubtful, seat, bet)
+            if not known or amount > known + unknown + chips:
+                return wager(doubtful, event, offered, law, seen, limits, laid.wagers), laid
+            rest = max(amount - chips, 0) if amount else 0
+            whole = known + unknown
+            if rest and (why := limits.refusal((*doubtful.wagers, *laid.wagers), WagerWithdrawn(seat, bet, rest), law)):
+                return irregular(doubtful, why.code, why.reason, why.law, seen), laid
+            if chips:
+                left = Wager(seat, bet, max(chips - amount, 0) if amount else 0)
+                doubtful = with_refused(witness(doubtful, seen), left)
+            if not amount:
+                rest = whole
+            if not rest:
+                return doubtful, laid
+            laid = wager(laid, WagerWithdrawn(seat, bet, min(rest, known)), offered, law, seen)
+            if rest > known:
+                doubtful = wager(doubtful, WagerWithdrawn(seat, bet, rest - known), offered, law, seen)
     return doubtful, laid
 
 

@@ -3,7 +3,7 @@
 The roulettes of Angola derive from it: it knows their mechanics, not their articles.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Protocol
 
 from msgspec.structs import replace
@@ -12,10 +12,10 @@ from protocols.contract.events import BallLanded, BallLaunched, WagerPlaced, Wag
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Round, noted
+from rules.engine.limits import Range
+from rules.engine.rounds import Round, lying, noted
 from rules.engine.ruleset import Result, Settlement
-from rules.engine.single_outcome import Note, Step, bet_of, there
-from rules.engine.standing_bets import lying, together
+from rules.engine.single_outcome import Note, Step
 from rules.games.roulette import Articles, House, RouletteGame, SpinState
 from rules.games.roulette_cloth import USUAL_RED
 
@@ -27,7 +27,7 @@ class LimitedHouse(House, Protocol):
     def null_spin_alternates(self) -> bool: ...
     @property
     def minimum(self) -> int: ...
-    def limits(self) -> dict[str, int]:
+    def maxima(self) -> dict[str, int]:
         """The largest bet of each family; none where no limits are watched."""
         ...
 
@@ -55,7 +55,6 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
     def __init__(self, options: LimitedHouse, edition: str, board: Board, at: Articles, limits_law: str) -> None:
         """`limits_law` is the article of the limits."""
         self._limited = options
-        self._limits = options.limits()
         self._limits_law = limits_law
         self._ranks = {bet.id.partition(":")[0]: rank for rank, bet in enumerate(board.bets)}
         super().__init__(options, edition, board, at, red=USUAL_RED, launch_closes=False)
@@ -111,27 +110,10 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
             verdicts += noted("call_before_launch", say("call_before_launch"), self._at.bell, seen)
         return table, verdicts
 
-    def bet(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """What would lie outside the limits is refused."""
-        round_ = there(table.round)
-        note = None if round_.closed else self.refused(together(round_, table.laid), bet_of(seen))
-        return (self.note(table, seen, note), ()) if note else super().bet(table, seen)
-
-    def stray_bet(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """The same for the bets of a null spin."""
-        open_ = table.carried is not None and not self.shut(table)
-        note = self.refused(together(there(table.carried), table.laid), bet_of(seen)) if open_ else None
-        return (table, noted(note.code, note.reason, note.law, seen)) if note else super().stray_bet(table, seen)
-
-    def refused(self, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """Why this change of a bet is not taken. What is not on the cloth, or was never laid, the engine refuses."""
-        most = self._limits.get(bet.bet.partition(":")[0])
-        if most is None or bet.bet not in self._offered or not (left := left_of(round_, bet)):
-            return None
-        if self._limited.minimum <= left <= most:
-            return None
-        reason = say("stake_limits", seat=bet.seat, bet=bet.bet, amount=left, least=self._limited.minimum, most=most)
-        return Note("bet_outside_limits", reason, self._limits_law)
+    def article_limits(self) -> Mapping[str, Range]:
+        """The limits of each family, where they are watched."""
+        least, law = self._limited.minimum, self._limits_law
+        return {family: Range(least, most, law=law) for family, most in self._limited.maxima().items()}
 
     # ---- the payment
 

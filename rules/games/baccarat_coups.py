@@ -8,6 +8,7 @@ first is in doubt after a loss: docs/decisions/0049-a-burn-in-doubt-suspends-the
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
@@ -29,6 +30,7 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
+from rules.engine.money import odds
 from rules.engine.refold import Game
 from rules.engine.rounds import Round, Terms, resolved
 from rules.engine.ruleset import Award, Bet, Result, View, Win
@@ -202,6 +204,13 @@ class Coups(Game[Position]):
             for player, banker, *more in product(range(10), range(10), (False, True), (False, True), (False, True))
         }
         self._deal_law = {key: self._cited(self.dealt(*key)) for key in BANKER_RULES}
+
+    def best(self) -> Mapping[str, Fraction]:
+        """The largest prize of each bet."""
+        best: dict[str, Fraction] = {}
+        for win in (win for end in self._outcomes.values() for win in end.winners):
+            best[win.bet] = max(best.get(win.bet, Fraction(0)), odds(win.pays))
+        return best
 
     @abstractmethod
     def paid(self, coup: Coup) -> Paid:

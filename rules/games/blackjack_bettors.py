@@ -6,7 +6,7 @@ insurance, a split or a double with chips on `insurance:n`, `split:n` or `double
 
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced
+from protocols.contract.events import MOST, WagerPlaced
 from protocols.contract.reasons import say
 from rules.engine.facts import BESIDE, Effect
 from rules.engine.rounds import Round
@@ -49,7 +49,7 @@ def _insure(decisions: Decisions, p: Position, play: Play, round_: Round, one: W
     if one.seat not in play.insured or not decisions.house.may_insure(play, one.seat):
         return refuse(p, play, "follows_nothing", say("seat_bet", seat=one.seat, bet=one.bet), article)
     laid = sum(held.amount for held in round_.wagers if (held.seat, held.bet) == (one.seat, one.bet))
-    whole = laid + one.amount
+    whole = min(laid + one.amount, MOST)
     if whole > stake // 2:
         text = say("wrong_insurance", seat=one.seat, amount=whole, stake=stake)
         return refuse(p, play, "wrong_amount", text, article)

@@ -4,15 +4,16 @@ Called by the rounds of `blackjack_round.py` with the cards and the bets of the 
 what a text of the law and a house's options say of a round beside the play of the hands, which is `House`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import SeatActed
+from protocols.contract.events import MOST, SeatActed, WagerPlaced
 from protocols.contract.reasons import Reason, say
 from rules.engine.facts import PLAIN, Effect, Note
+from rules.engine.limits import Limits
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 from rules.games.blackjack import DECISIONS, UNSURE, Hand, House, Play, is_blackjack, said
@@ -105,8 +106,9 @@ NEVER_PLAYED: Final = Position()
 class Decisions:
     """What the seats and the bank decide at a table with this text."""
 
-    def __init__(self, text: Text, house: House) -> None:
+    def __init__(self, text: Text, house: House, limits: Callable[[], Limits]) -> None:
         """Hold no state of a table."""
+        self._limits = limits
         self.text = text
         self.law = text.articles
         self.house = house
@@ -211,7 +213,7 @@ class Decisions:
         name = "insurance" + by[4:]
         laid = next((one.amount for one in round_.wagers if (one.seat, one.bet) == (seat, name)), 0)
         adds = chip and seat not in play.uncounted
-        whole = laid + amount if adds else amount
+        whole = min(laid + amount, MOST) if adds else amount
         text = say("seat_action", seat=seat, action="insurance")
         if whole:
             text = say("seat_action_amount", seat=seat, action="insurance", amount=whole)
@@ -228,12 +230,21 @@ class Decisions:
             known = say("wrong_insurance", seat=seat, amount=whole, stake=stake)
             wrong = known if whole else say("insurance_unknown", seat=seat, stake=stake)
             return refuse(p, play, "wrong_amount", wrong, law)
+        if not stake and self._too_large(round_, WagerPlaced(seat, name, whole or 1)):
+            large = say("settlement_too_large", seat=seat, bet=name, amount=amount)
+            return refuse(p, play, "settlement_too_large", large, law)
         if whole and (adds or not chip):
             others = tuple(one for one in round_.wagers if (one.seat, one.bet) != (seat, name))
             round_ = replace(round_, wagers=(*others, Wager(seat, name, whole)))
         insured = (*play.insured, seat) if enough and seat not in play.insured else play.insured
         uncounted = play.uncounted if adds or seat in play.uncounted else (*play.uncounted, seat)
         return self._taken(p, replace(play, insured=insured, uncounted=uncounted), round_)
+
+    def _too_large(self, round_: Round, insurance: WagerPlaced) -> bool:
+        """Whether an insurance of a bet that is not known could win too much; a known bet is counted with its own."""
+        place = insurance.seat, insurance.bet
+        first = [one for one in round_.wagers if one.hand <= 1 and not one.bet.startswith("double")]
+        return self._limits().too_large([one for one in first if (one.seat, one.bet) != place], insurance)
 
     def _insurable(self, stake: int, whole: int) -> tuple[int, bool]:
         """The most that may be laid on insurance, and whether `whole` is enough of it."""

@@ -6,6 +6,7 @@ a round; a ruleset is a subclass of `BlackjackRounds` with both, its bets and wh
 
 from collections import Counter
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
@@ -34,6 +35,7 @@ from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note, Table
 from rules.engine.money import settle
 from rules.engine.refold import Game
 from rules.engine.rounds import Round, resolved, wager
+from rules.engine.rounds import refuse as refuse_bet
 from rules.engine.ruleset import Award, Result, View, Void, Wager, Win
 from rules.games.blackjack import DEALER, UNSURE, Compared, Hand, House, Play, count, is_blackjack, said
 from rules.games.blackjack_corrections import hands_of, left_open, named, relaid
@@ -101,13 +103,20 @@ class BlackjackRounds(Game[Position]):
         self.text = text
         self.law_of = text.articles
         self.house = house
-        self._decisions = Decisions(text, house)
+        self._decisions = Decisions(text, house, lambda: self.limits)
 
     # ---- what a ruleset adds
 
-    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
-        """Why a bet is not taken, and the article; None where it is."""
-        return ("no_such_seat", self.law_of["seat"]) if one.seat > self.house.seats else None
+    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """Why a bet is not taken; None where it is."""
+        return bad_bet("no_such_seat", one, self.law_of["seat"]) if one.seat > self.house.seats else None
+
+    def best(self) -> Mapping[str, Fraction]:
+        """The largest prizes. A bet on a hand may be split and doubled up to the last hand, and insured as a whole."""
+        hands = self.house.max_hands
+        hand = {"on_top": Fraction(5), "closes": Fraction(4), "none": Fraction(5, 2)}[self.house.special_prize]
+        main = 2 * hands * hand + 3 - 1
+        return {**super().best(), "main": main, "any_pair": Fraction(11 * (2 * hands - 1))}
 
     def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
         """Chips that may be moved after the bell; None where they may not."""
@@ -386,10 +395,12 @@ class BlackjackRounds(Game[Position]):
             return self._decisions.insure(p, play, round_, one.seat, one.amount, chip=True)
         if round_.closed and (step := self.after_bell(p, play, round_, one)):
             return step
-        if not round_.closed and (refused := self.bet_refused(p, round_, one)):
-            code, article = refused
-            return refuse(p, play, code, say("seat_bet", seat=one.seat, bet=one.bet), article)
-        return p, Effect(evidence=False, round=wager(round_, one, self.offered, self.cite(self.law_of["bets"]), fact))
+        if not round_.closed and (why := self.bet_refused(p, round_, one)):
+            round_ = refuse_bet(round_, one, why.code, why.reason, self.cite(why.article), fact)
+            return p, Effect(evidence=False, round=round_)
+        law = self.cite(self.law_of["bets"])
+        streaks = tuple(bet for streak in p.streaks for bet in streak.bets)
+        return p, Effect(evidence=False, round=wager(round_, one, self.offered, law, fact, self.limits, streaks))
 
     def _bell(self, p: Position, play: Play, round_: Round) -> Step:
         if round_.closed:
@@ -726,6 +737,11 @@ def _insurance(seat: int, amount: int) -> Reason:
     if amount:
         return say("seat_action_amount", seat=seat, action="insurance", amount=amount)
     return say("seat_action", seat=seat, action="insurance")
+
+
+def bad_bet(code: str, one: WagerPlaced | WagerWithdrawn, article: str) -> Note:
+    """Why a bet of a seat is not taken."""
+    return Note(code, say("seat_bet", seat=one.seat, bet=one.bet), article)
 
 
 def _before_bell(play: Play) -> Reason:

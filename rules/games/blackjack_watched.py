@@ -24,14 +24,14 @@ from protocols.contract.events import (
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Table
-from rules.engine.rounds import Round, noted
-from rules.engine.ruleset import Verdict, View
+from rules.engine.rounds import Round, from_terminal, lying, noted
+from rules.engine.ruleset import Verdict, View, Wager
 from rules.games import shuffler_watch
 from rules.games.blackjack import UNSURE, Compared, House, Play, is_special
 from rules.games.blackjack_bettors import follow
 from rules.games.blackjack_decisions import NO_NOTES, Notes, Position, Step, Text, noting
 from rules.games.blackjack_jackpot import Combination, awards, first_cards, hit
-from rules.games.blackjack_round import Beside, BlackjackRounds, BlackjackState
+from rules.games.blackjack_round import Beside, BlackjackRounds, BlackjackState, bad_bet
 from rules.games.blackjack_stakes import is_main
 from rules.games.cards import PIPS
 from rules.games.shuffler_watch import Watched
@@ -78,11 +78,21 @@ class WatchedBlackjack(BlackjackRounds):
 
     # ---- stakes
 
-    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
-        """A seat does not bet beside itself."""
+    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """A seat does not bet beside itself. A terminal is answered at once what chips are judged by at the bell."""
         if refused := super().bet_refused(p, round_, one):
             return refused
-        return ("bet_not_offered", self.law_of["others"]) if one.bet == f"main:{one.seat}" else None
+        if one.bet == f"main:{one.seat}":
+            return bad_bet("bet_not_offered", one, self.law_of["others"])
+        if not from_terminal(one):
+            return None
+        place, held = (one.seat, one.bet), lying(round_, one.seat, one.bet)
+        left = held + one.amount if isinstance(one, WagerPlaced) else held - (one.amount or held)
+        others = tuple(bet for bet in round_.wagers if (bet.seat, bet.bet) != place)
+        laid = (*others, *((Wager(*place, left),) if left > 0 else ()))
+        _, before = self.checked(round_)
+        _, after = self.checked(replace(round_, wagers=laid))
+        return next((note for note in after if note not in before and note.code != "jackpot_without_main"), None)
 
     def _within_maximum(self, round_: Round) -> tuple[Round, Notes]:
         """What lies over the maximum of a seat goes back, of the bet that was begun last."""

@@ -25,6 +25,7 @@ words.
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar, Final, Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
@@ -47,7 +48,7 @@ from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
 from rules.engine.rounds import Chips, Round, noted, resolved, terms
-from rules.engine.ruleset import Noted, Result, Verdict, View, Voided
+from rules.engine.ruleset import Noted, Result, Verdict, View, Voided, Win
 from rules.engine.single_outcome import MISSING, Doubt, Move, Note, Null, Phase, Rulings, Step, there
 from rules.engine.standing_bets import ClothTable, StandingBets, together
 from rules.games.roulette_cloth import Numbers
@@ -339,9 +340,14 @@ class RouletteGame(StandingBets[R], Generic[R]):
         after, verdicts = super().stray_bet(table, seen)
         if after.carried is None or not after.carried.irregularities:
             return after, verdicts
-        return table, tuple(map(Noted, after.carried.irregularities))
+        carried = replace(there(table.carried), refused=after.carried.refused)
+        return replace(table, carried=carried), tuple(map(Noted, after.carried.irregularities))
 
     # ---- the number and the payment
+
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each pocket."""
+        return self._wins.values()
 
     def check(self, table: R, outcome: BallLanded) -> Doubt | None:
         """A ball that was launched came to rest, after the bets were closed."""

@@ -26,6 +26,7 @@ A game gives its families of bets, the facts of its own, the croupier's words an
 """
 
 from abc import abstractmethod
+from collections.abc import Iterable
 from itertools import combinations_with_replacement, permutations
 from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
@@ -46,10 +47,10 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Chips, Round, resolved, terms, witness
+from rules.engine.rounds import Chips, Round, change_of, lying, resolved, terms, witness
 from rules.engine.ruleset import Result, Verdict, View, Wager, Win
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, bet_of, noted_on, there
-from rules.engine.standing_bets import EMPTY, ClothTable, StandingBets, lying, together
+from rules.engine.standing_bets import EMPTY, ClothTable, StandingBets, together
 
 Words: TypeAlias = tuple[str, str, str]  # in Portuguese, Traditional Chinese, English
 Faces: TypeAlias = tuple[int, ...]
@@ -431,9 +432,11 @@ class ShakenDice(StandingBets[ShakenState]):
 
     def _stands(self, table: ShakenState, cloth: Round, seen: Envelope) -> Note | None:
         """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
-        one = bet_of(seen)
+        one = change_of(cloth, bet_of(seen))
+        if cloth.closed or not isinstance(one, WagerWithdrawn):
+            return None
         locked = sum(wager.amount for wager in table.locked if (wager.seat, wager.bet) == (one.seat, one.bet))
-        if not locked or cloth.closed or not isinstance(one, WagerWithdrawn):
+        if not locked:
             return None
         held = lying(together(cloth, table.laid), one.seat, one.bet)
         if held - (one.amount or held) >= locked:
@@ -484,6 +487,10 @@ class ShakenDice(StandingBets[ShakenState]):
         if not self.is_outcome(outcome):
             return self._unsafe()
         return Note("reading_without_round", say("read_no_round"), self._at.reading)
+
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each throw."""
+        return (throw.winners for throw in self._throws.values())
 
     def result(self, round_: Round, outcome: DiceRead) -> Result:
         """Arts. 3(2), 5 to 7."""

@@ -293,6 +293,13 @@ def stakes(deal: Deal) -> tuple[Wager, ...]:
     return (*deal.round.wagers, *raises)
 
 
+def unbacked(deal: Deal) -> tuple[Wager, ...]:
+    """The chips on raises whose ante is not known: those of the others are counted with the ante."""
+    return tuple(
+        Wager(seat, "raise", chips) for seat, chips in deal.chips.items() if not deal.amount(seat, "ante") and chips
+    )
+
+
 def too_early(deal: Deal, *, heard: bool) -> bool:
     """Nothing can be known of a hand before the first card, which is waited for where those of the last deal were told.
 

@@ -6,6 +6,8 @@ proven is resolved.
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
 from typing import ClassVar, Final, TypeAlias
 
 from msgspec import Struct
@@ -14,7 +16,8 @@ from msgspec.structs import replace
 from protocols.contract.events import EventsMissed
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import Round, Terms, irregular, noted, suspend, voided, witness
+from rules.engine.limits import Limits
+from rules.engine.rounds import Round, Terms, irregular, limits_of, noted, suspend, voided, witness
 from rules.engine.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Void, Voided, Wager
 from rules.games.stud_poker import Deal, Hands, Laid, Rulings, contradiction, stakes, visible
 
@@ -61,8 +64,17 @@ class StudPokerEnds(ABC):
     offered: frozenset[str]
     burns: bool = False
     """Whether the shoe or shuffler reports the card that is burnt before the deal."""
-    limits: Mapping[str, tuple[int, int]] = {}
-    """The least and the most that a bet may be; 0: no limit."""
+    bet_limits: Mapping[str, tuple[int, int]] = {}
+    """The least and the most that a bet may be by the text; 0: no limit."""
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What the table takes of bets."""
+        return limits_of(self.terms, self.offered, self.best)
+
+    @abstractmethod
+    def best(self) -> Mapping[str, Fraction]:
+        """The largest prize of each bet, x to 1."""
 
     @abstractmethod
     def missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:

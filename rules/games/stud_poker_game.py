@@ -6,6 +6,7 @@ words as data, and the value of a hand; the life of a round stands in `rules/gam
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, ClassVar, Final, Literal
 
@@ -169,6 +170,15 @@ class StudPokerGame(StudPokerRounds):
     def raise_pays(self, deal: Deal, seat: int, name: str) -> Win:
         """What the raise of `seat` wins with the combination `name`."""
         return Win("raise", str(self.text.raises[name].pays), seat=seat)
+
+    def largest_raise(self) -> int:
+        """The largest prize of a raise."""
+        return max(one.pays for one in self.text.raises.values())
+
+    def best(self) -> Mapping[str, Fraction]:
+        """The raise, twice the ante, is laid by a decision: what it brings counts with the ante."""
+        most = self.largest_raise()
+        return {"ante": Fraction(2 + 2 * (1 + most) - 1), "raise": Fraction(most)}
 
     def capped(self, deal: Deal, winners: tuple[Win, ...]) -> tuple[Win, ...]:
         """The prizes of a round, where the house limits their sum."""

@@ -9,6 +9,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    MOST,
     BetsClosed,
     BetsOpened,
     CardDrawn,
@@ -35,8 +36,8 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import Round, declared, next_number, wager, witness
-from rules.engine.ruleset import Closed, Opened, Verdict
+from rules.engine.rounds import Round, declared, from_terminal, irregular, lying, next_number, wager, witness
+from rules.engine.ruleset import Closed, Opened, Verdict, Wager
 from rules.games.cards import PIPS
 from rules.games.stud_poker import (
     CARDS,
@@ -54,6 +55,7 @@ from rules.games.stud_poker import (
     of_the_next,
     read_hands,
     too_early,
+    unbacked,
     unknowable,
 )
 from rules.games.stud_poker_ends import MISSING, TELL, Step, StudPokerEnds, StudPokerState
@@ -220,8 +222,16 @@ class StudPokerRounds(StudPokerEnds):
             deal, enough = felt_again(deal, one)
             if enough:
                 return self._seen(state, deal, seen), verdicts
+        if from_terminal(one) and not late and one.bet in self.bet_limits:  # answered at once, not at the bell
+            lay = lying(round_, one.seat, one.bet)
+            left = lay + one.amount if isinstance(one, WagerPlaced) else lay - (one.amount or lay)
+            reason = self._outside(Wager(one.seat, one.bet, min(left, MOST))) if left > 0 else None
+            if reason is not None:
+                note = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
+                return self._with(state, deal, note), verdicts
         law = self._law("late_jackpot" if late else "bet")
-        laid = wager(replace(round_, closed=late), one, self.offered, law, seen)
+        raises = unbacked(deal) if deal.chips else ()
+        laid = wager(replace(round_, closed=late), one, self.offered, law, seen, self.limits, raises)
         deal = replace(deal, round=replace(laid, closed=round_.closed))
         if not deal.asked:
             return replace(state, deal=deal), verdicts
@@ -250,13 +260,18 @@ class StudPokerRounds(StudPokerEnds):
         return deal, (Closed(round_.id),)
 
     def _within_limits(self, round_: Round, seen: Envelope) -> Round:
-        """Bets outside the limits of the table are noted."""
-        for one in round_.wagers if self.limits else ():
-            least, most = self.limits.get(one.bet, (0, 0))
-            if one.amount < least or one.amount > (most or one.amount):
-                text = say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
-                round_ = self._irregular(round_, "outside_limits", text, seen, f"{one.bet}_limits")
+        """Bets outside the limits of the text are noted."""
+        for one in round_.wagers if self.bet_limits else ():
+            if reason := self._outside(one):
+                round_ = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
         return round_
+
+    def _outside(self, one: Wager) -> Reason | None:
+        """Why a bet is outside the limits of the text."""
+        least, most = self.bet_limits.get(one.bet, (0, 0))
+        if least <= one.amount <= (most or one.amount):
+            return None
+        return say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
 
     def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -561,7 +576,10 @@ class StudPokerRounds(StudPokerEnds):
             return self._plays(state, deal, seen, acted.seat)
         lay = 0 if deal is None else deal.amount(acted.seat, "ante")
         if acted.amount and not lay:
+            chips = deal.round.refused if deal is not None else ()
             state, verdicts = self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
+            if state.deal is not None and state.deal.round.refused != chips:  # what is entered lays no chips
+                state = replace(state, deal=replace(state.deal, round=replace(state.deal.round, refused=chips)))
             if state.deal is not None and state.deal.amount(acted.seat, "ante"):
                 entered = tuple(sorted({*state.deal.entered, acted.seat}))
                 state = replace(state, deal=replace(state.deal, entered=entered))
@@ -664,7 +682,12 @@ class StudPokerRounds(StudPokerEnds):
                     text = say("raise_not_double", seat=seat, amount=amount, double=double)
                     deal = replace(deal, round=self._irregular(deal.round, "raise_not_double", text, seen))
         elif raises and acted.amount:
-            chips = acted.amount
+            others = (*deal.round.wagers, *(one for one in unbacked(deal) if one.seat != seat))
+            why = self.limits.refusal(others, WagerPlaced(seat, "raise", acted.amount), self._law("bet"))
+            if why is None:
+                chips = acted.amount
+            else:  # the raise counts, its amount is not known
+                deal = replace(deal, round=irregular(deal.round, why.code, why.reason, why.law, seen))
         lie = raises or seat in deal.forfeited
         return self._decide(state, deal, seen, seat, raises=raises, chips=chips if lie else 0)
 
@@ -718,6 +741,10 @@ class StudPokerRounds(StudPokerEnds):
             chips = {**deal.chips, seat: left}
             return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
         left = lay + one.amount
+        lying_ = (*deal.round.wagers, *unbacked(deal))
+        if not double and (why := self.limits.refusal(lying_, one, self._law("bet"))):
+            note = irregular(deal.round, why.code, why.reason, why.law, seen)
+            return self._with(state, deal, note), ()
         if double and left > double:
             text = say("raise_too_much", seat=seat, amount=double)
             note = self._irregular(deal.round, "raise_not_double", text, seen)

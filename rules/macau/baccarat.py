@@ -51,12 +51,13 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 from msgspec.structs import replace
 
 from protocols.contract.events import Event, RoundDemo, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import Round, irregular, terms, wager
 from rules.engine.ruleset import Award, Bet, Win, option
@@ -155,7 +156,7 @@ JACKPOT_LAW: Final = {"A": "17(6)-(8)", "B": "17(6), 17(9)", "C": "17(10)-(12)"}
 PARADISE_SHARE: Final = "1/10"
 
 
-class BaccaratOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house (art. 19), and the readings that are possible."""
 
     decks: Annotated[int, Meta(ge=6, le=12), option("art. 1(1)", "decks of 52 cards in play")] = 8
@@ -288,6 +289,7 @@ class Baccarat(Coups):
     law: ClassVar[str] = "Despacho 55/2004 as amended up to Despacho 56/2018"
     Options: ClassVar[type[BaccaratOptions]] = BaccaratOptions
     own: ClassVar[frozenset[type[Event]]] = Coups.own | {RoundDemo}
+    bell_after_loss: ClassVar[bool] = False
     article_void: ClassVar[str] = "10"
     article_bets: ClassVar[str] = "13(1)"
     article_bell: ClassVar[str] = "7(1)"
@@ -351,7 +353,7 @@ class Baccarat(Coups):
     def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
         """Art. 2(2): a demonstration has no bets."""
         if not round_.demo:
-            return wager(round_, one, self.offered, self.cite("13(1)"), fact)
+            return wager(round_, one, self.offered, self.cite("13(1)"), fact, self.limits)
         text = say("seat_bet", seat=one.seat, bet=one.bet)
         return irregular(round_, "bet_on_demonstration", text, self.cite("2(2)"), fact)
 

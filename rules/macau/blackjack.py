@@ -79,11 +79,12 @@ from typing import ClassVar, Final
 from msgspec.structs import replace
 
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from rules.engine.facts import Note
 from rules.engine.rounds import Round, terms
 from rules.engine.ruleset import Bet, Win
 from rules.games.blackjack import Compared, House, Play, sevens, third_cards
 from rules.games.blackjack_decisions import UNLIMITED, Position, Text
-from rules.games.blackjack_round import VOID_WORDS, Beside, BlackjackRounds
+from rules.games.blackjack_round import VOID_WORDS, Beside, BlackjackRounds, bad_bet
 from rules.games.blackjack_stakes import Streak, is_main
 from rules.games.cards import DECK
 from rules.macau.blackjack_bets import (
@@ -163,22 +164,22 @@ class Blackjack(BlackjackRounds):
 
     # ---- arts. 13, 14, 16(7): the additional bets
 
-    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> tuple[str, str] | None:
-        """Why a bet is not taken, and the article; None where it is."""
-        if one.seat > self.options.seats:
-            return "no_such_seat", "3(1)"
+    def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Note | None:
+        """Arts. 3(1), 13: a seat of the table, one kind of additional bets, no change of streak bets."""
+        if refused := super().bet_refused(p, round_, one):
+            return refused
         if one.bet in STREAKS and any(streak.seat == one.seat for streak in p.streaks):
-            return "streak_bets_stand", "13(5)(2)(v)"
+            return bad_bet("streak_bets_stand", one, "13(5)(2)(v)")
         if isinstance(one, WagerWithdrawn):
             return None
         kind = KINDS.get(one.bet.partition(":")[0])
         if kind and self.options.additional_bets == "one":
             kinds = {KINDS.get(held.bet.partition(":")[0]) for held in round_.wagers if held.seat == one.seat}
             if kinds - {None, kind}:
-                return "second_additional_bet", "13"
+                return bad_bet("second_additional_bet", one, "13")
         most = self.options.table_maximum
         if most and sum(held.amount for held in round_.wagers) + one.amount > most:
-            return "table_maximum", "5(2)(3)(8)"
+            return bad_bet("table_maximum", one, "5(2)(3)(8)")
         return None
 
     def on_seat(self, bet: str) -> int:

@@ -2,14 +2,15 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.macau.blackjack_bets import ALWAYS, FAMILIES, PERMITTED, STREAKS
 
 
-class BlackjackOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class BlackjackOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the texts leave to the house (art. 21), and the readings that are possible."""
 
     edition: Annotated[

@@ -13,9 +13,9 @@ from itertools import combinations, permutations
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
-from msgspec import Struct
 
 from rules.engine.bets import Board, Family, check_offered, names, numbers
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games import cussec as game
@@ -102,7 +102,7 @@ ARTICLES: Final = {
 _PARITIES: Final[dict[str, Words]] = {"even": ("par", "雙", "even"), "odd": ("ímpar", "單", "odd")}
 
 
-class CussecOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class CussecOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the texts leave to the house (art. 8), and the readings that are possible."""
 
     edition: Annotated[

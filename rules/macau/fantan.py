@@ -23,12 +23,12 @@ Readings. The text has no void round:
 - 5(2): the next heap may be set apart before the prizes are paid: what is unpaid then can no longer be corrected.
 """
 
+from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import (
@@ -42,9 +42,10 @@ from protocols.contract.events import (
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board, Family, check_offered, names, numbers
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import Round, noted, resolved, terms
-from rules.engine.ruleset import Result, Verdict, View, option
+from rules.engine.ruleset import Result, Verdict, View, Win, option
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, SingleOutcome, Table
 
 Step: TypeAlias = tuple["FantanState", tuple[Verdict, ...]]
@@ -117,7 +118,7 @@ def _rulings() -> Rulings:
     )
 
 
-class FantanOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class FantanOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house."""
 
     opening: Annotated[
@@ -289,6 +290,10 @@ class Fantan(SingleOutcome[FantanState]):
     def stray(self, outcome: ButtonsCounted) -> Note:
         """A count without a heap."""
         return Note("count_without_round", say("counted_no_round"), _cite("5(1)"))
+
+    def endings(self) -> Iterable[tuple[Win, ...]]:
+        """What wins on each number."""
+        return (winners for winners, _, _ in self._endings.values())
 
     def result(self, round_: Round, outcome: ButtonsCounted) -> Result:
         """Arts. 3, 5 to 9."""

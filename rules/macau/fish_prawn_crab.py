@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
-from msgspec import Struct
 
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games.shaken_dice import TOTALS, Articles, Faces, ShakenDice, Words, is_big, is_small, is_triple
@@ -104,7 +104,7 @@ _COLOURS: Final[dict[str, tuple[Words, Words]]] = {
 }
 
 
-class FishPrawnCrabOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class FishPrawnCrabOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house (art. 8)."""
 
     edition: Annotated[Literal["2004"], option("59/2004 with 69/2006", "which text is in force at the table")] = "2004"

@@ -18,9 +18,9 @@ Readings:
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
-from msgspec import Struct
 
 from rules.engine.bets import Board, Family, check_offered, names, numbers
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games.roulette import Articles, RouletteGame, SpinState
@@ -73,7 +73,7 @@ def families(red: Numbers = USUAL_RED, nines: tuple[Numbers, ...] = (), *, zero:
 FAMILIES: Final = names(families())
 
 
-class RouletteOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class RouletteOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the texts leave to the house (art. 9), and what the wheel brings with it."""
 
     edition: Annotated[Literal["2004", "2003"], option("60/2004, 30/2003", "which text is in force at the table")] = (

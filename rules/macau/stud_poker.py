@@ -66,8 +66,9 @@ What leaves a doubt, of which the text says nothing:
 from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
+from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import terms
 from rules.engine.ruleset import Bet, Win, option
@@ -221,7 +222,7 @@ STUD_POKER: Final = Text(
 )
 
 
-class StudPokerOptions(Struct, frozen=True, forbid_unknown_fields=True):
+class StudPokerOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house, and the readings that are possible."""
 
     dealing: Annotated[
@@ -283,6 +284,10 @@ class StudPoker(StudPokerGame):
     def value(self, cards: tuple[str, ...]) -> int:
         """Art. 8."""
         return value(cards)
+
+    def largest_raise(self) -> int:
+        """Art. 9(5)(9)."""
+        return self.options.royal_flush_pays
 
     def raise_pays(self, deal: Deal, seat: int, name: str) -> Win:
         """Art. 9(5); the three highest combinations pay no more than the house's maximum."""

@@ -683,6 +683,7 @@ def test_files_missing_on_this_computer_are_noted(tmp_path: Path, mqtt: str, not
         ('"macau.cussec"', '"macau.cusec"', "cusec", "no ruleset 'macau.cusec'"),
         ('"no_more_bets"', '"never"', "betting", "Invalid enum value 'never'"),
         ("betting =", "beting =", "beting", "macau.roulette has no option 'beting'; it has: edition, betting"),
+        ("betting =", 'limits = ["plein=1-5"]\nbetting =', "limits", "limits: no bet 'plein'; it has "),
         ("betting =", 'edition = "2003"\nbetting =', "betting", "no_more_bets"),
     ],
 )

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from daemon.console.fairness import fairness, statistics
-from daemon.console.fairness.charts import DECK, RANGES, SPANS, WHEEL, Alarm, Chart, Ranges
+from daemon.console.fairness.charts import AMERICAN_WHEEL, DECK, RANGES, SPANS, WHEEL, Alarm, Chart, Ranges
 from daemon.console.fairness.fairness import ALPHA, EACH, FLUSH, GAP, Fairness
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
@@ -610,6 +610,22 @@ def test_a_fair_wheel_is_not_accused_and_a_worn_one_is(store: Store) -> None:
     assert alarm.key == "fair.alarm_sector"
     assert abs(WHEEL.index(str(alarm.values["first"])) - 10) <= 3
     assert alarm.values["n"] == 5500
+
+
+def test_a_sector_is_one_of_the_order_of_the_pockets_on_the_wheel(store: Store) -> None:
+    fair, rng = house(store), random.Random(3)
+    worn = [1.8 if 10 <= place < 19 else 1.0 for place in range(37)]
+    for number, pocket in enumerate(rng.choices(AMERICAN_WHEEL, worn, k=2500), 1):
+        fair.on_event(TABLE, wire(number, "ball.landed", data={"pocket": pocket}))
+        told = spin(number, pocket, evidence=[f"edge-1:{TABLE}:{number}"], options={"order": "american"})
+        fair.on_result(TABLE, "resolved", result_of(told))
+    fair.flush()
+    again = house(store)
+    assert again.ring(TABLE) == AMERICAN_WHEEL
+    for one in (fair, again):
+        (alarm,) = looked(one)
+        assert alarm.key == "fair.alarm_sector"
+        assert abs(AMERICAN_WHEEL.index(str(alarm.values["first"])) - 10) <= 3
 
 
 def test_an_alarm_stays_until_the_service_and_over_a_restart(store: Store) -> None:

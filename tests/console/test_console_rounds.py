@@ -79,6 +79,18 @@ async def test_a_result_shows_the_bets_that_stand_and_those_that_move(console: C
     assert "bets stand" not in pages[1]
 
 
+async def test_a_result_lists_the_payments_in_the_order_of_the_payer(console: Console) -> None:
+    laid = [("straight:2", 360), ("red", 20), ("black", 0), ("column:2", 30)]
+    settled = [{"seat": 1, "bet": bet, "stake": 10, "returned": returned} for bet, returned in laid]
+    verdict(console, ROU, 1, {"result": result(ROU, 1, {"pocket": "2"}, settlements=settled)})
+    async with console.browser("viewer") as browser:
+        page = (await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:1")).text
+    assert "4 payments in the payer&#39;s order" in page
+    places = [page.index(f"Seat 1: {bet}<") for bet in ("black", "column:2", "red", "straight:2")]
+    assert places == sorted(places)
+    assert '<span class="badge">Despacho 60/2004 art. 5(1)</span>' in page
+
+
 async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: Console) -> None:
     for number, (pocket, colour) in enumerate([("2", "red"), ("3", "black"), ("0", "")], 1):
         outcome = {"pocket": pocket} | ({"colour": colour} if colour else {})

@@ -370,6 +370,7 @@ def test_a_colour_that_did_not_bet_in_three_spins_is_named_once() -> None:
 def test_every_option_cites_the_article() -> None:
     cited = {one.name: one.law for one in options_of(AmericanRouletteOptions)}
     assert cited == {
+        "limits": "-",
         "payment": "arts. 1(22), 2(11)",
         "null_spin_alternates": "arts. 1(24), 2(13)",
         "doubles": "arts. 1(27), 2(16)",

@@ -188,7 +188,7 @@ def test_a_prize_is_rounded_to_the_smallest_chip() -> None:
 @pytest.mark.parametrize(("chance", "ratio"), [("", 70), ("tie_", 15), ("pair_", 8)])
 def test_the_maximum_is_a_multiple_of_the_minimum(chance: str, ratio: int) -> None:
     least, most = f"{chance}minimum", f"{chance}maximum"
-    assert game(**{least: 5, most: 5 * ratio}).options.limits(chance) == (5, 5 * ratio)
+    assert game(**{least: 5, most: 5 * ratio}).options.range_of(chance) == (5, 5 * ratio)
     for wrong in (5 * ratio - 1, 5 * ratio + 1):
         refuses(AngolaBaccarat, {least: 5, most: wrong}, rf"{most}: art. 10\(24\)\(c\): {ratio} times.*{5 * ratio}")
     refuses(AngolaBaccarat, {most: 100}, r"art. 10\(24\)\(c\)")

@@ -491,7 +491,7 @@ def test_numbers_before_7_and_7_before_numbers(total: int, first: str, second: s
 
 @pytest.mark.article("12")
 def test_bets_on_numbers_are_multiples_of_the_minimum() -> None:
-    moves = (bet("place:6", 25), bet("place:6", 20), bet("place_lose:4", 15), WagerWithdrawn(1, "place:6", 5))
+    moves = (bet("place:6", 25), bet("place:6", 20), bet("place_lose:4", 15), WagerWithdrawn(1, "place:6", 30))
     told = last(throw(6, *moves), minimum=10)
     assert codes(told) == [("not_a_multiple", "(12)")] * 3
     assert [(one.bet, one.stake) for one in told.settlements] == [("place:6", 20)]

@@ -188,13 +188,13 @@ def test_the_result_counts_the_faces_of_every_valid_throw() -> None:
 def test_a_house_may_let_bets_move_between_the_throws() -> None:
     ruleset = game(between_throws="bets_may_change", minimum=10)
     moved: list[Event] = [WagerPlaced(1, "big", 50), WagerWithdrawn(1, "small")]
-    again: list[Event] = [BetsOpened(), WagerPlaced(1, "aces", 5), WagerPlaced(1, "aces", 56)]
+    again: list[Event] = [BetsOpened(), WagerPlaced(1, "aces", 56), WagerPlaced(1, "aces", 5)]
     late: list[Event] = [BetsClosed(), WagerPlaced(1, "big", 1)]
     events = [*OPEN, *bets(small=20), BetsClosed(), NINE, *moved, null("foreign_object"), *again, NINE, FIFTEEN]
     verdicts = play(ruleset, events)
     assert [type(verdict) for verdict in verdicts] == [Opened, Closed, Resolved]
-    assert settled(only(verdicts)) == [("aces", 61, 0), ("big", 50, 100)]
-    assert notes(only(verdicts)) == [("null_throw", "3(8)"), ("outside_limits", "3(16)")]
+    assert settled(only(verdicts)) == [("aces", 56, 0), ("big", 50, 100)]
+    assert notes(only(verdicts)) == [("null_throw", "3(8)"), ("bet_outside_limits", "3(16)")]
     assert told(ruleset, script(events[:4]))[1] == "betting"
     closed = only(play(ruleset, [*OPEN, *bets(small=20), NINE, *late, SIX]))
     assert notes(closed) == [("late_bet", "3(9)")]
@@ -373,17 +373,17 @@ def test_losers_are_collected_from_aces_then_prizes_are_paid() -> None:
     ],
 )
 @pytest.mark.parametrize("bell", [[], [BetsClosed()]])
-def test_a_bet_outside_the_limits_is_irregular_and_plays(
+def test_a_bet_outside_the_limits_is_refused(
     options: dict[str, int], bet: str, allowed: tuple[int, int], law: str, bell: list[Event]
 ) -> None:
     ruleset = game(minimum=10, **options)
     for amount in (*allowed, allowed[0] - 1, allowed[1] + 1):
         result = only(play(ruleset, [*OPEN, *bets(**{bet: amount}), *bell, NINE, SIX]))
         outside = amount not in allowed
-        assert notes(result) == ([("outside_limits", law)] if outside else [])
-        assert [one.stake for one in result.settlements] == [amount]
+        assert notes(result) == ([("bet_outside_limits", law)] if outside else [])
+        assert [one.stake for one in result.settlements] == ([] if outside else [amount])
         if outside:
-            reason = say("bet_limits", seat=1, bet=bet, amount=amount, least=allowed[0], most=allowed[1])
+            reason = say("stake_limits", seat=1, bet=bet, amount=amount, least=allowed[0], most=allowed[1])
             assert result.irregularities[0].reason == reason
     unwatched = only(play(game(), [*OPEN, *bets(**{bet: 1_000_000}), SIX]))
     assert notes(unwatched) == []

@@ -183,6 +183,7 @@ def test_the_french_cloth_holds_nothing_else() -> None:
 def test_every_option_cites_the_article() -> None:
     cited = {one.name: one.law for one in options_of(FrenchRouletteOptions)}
     assert cited == {
+        "limits": "-",
         "payment": "arts. 1(22), 2(11)",
         "null_spin_alternates": "arts. 1(24), 2(13)",
         "doubles": "arts. 1(27), 2(16)",

@@ -872,6 +872,21 @@ def test_art_13_1_4_additional_bets_may_need_a_main_bet_lucky_6_never() -> None:
     assert noted(strict) == [("bet_without_main_bet", "13(1)(4)")] * 3
 
 
+@pytest.mark.parametrize("loss", [EventsMissed(1), DeviceOnline(continuous=False)])
+def test_art_13_after_a_loss_nobody_knows_that_a_main_bet_is_missing(loss: Event) -> None:
+    """The bet on player may be among the events that are lost."""
+    laid: list[Event] = [
+        BetsOpened(),
+        WagerPlaced(1, "player_pair", 10),
+        WagerPlaced(1, "jackpot", 10),
+        loss,
+        BetsClosed(),
+    ]
+    verdicts = play(bell(additional_bets="with_main_bet", jackpot="A"), [*laid, RoundVoided("declared")])
+    (voided,) = [one.result for one in verdicts if isinstance(one, Voided)]
+    assert noted(voided) == []
+
+
 @pytest.mark.article("19")
 def test_art_13_bets_not_offered_are_refused_and_never_win() -> None:
     ruleset = bell(bets_offered=("player", "banker", "tie", "lucky_6"))

@@ -11,7 +11,7 @@ import pytest
 from helpers import NIGHTLY
 
 from rules import RULESETS
-from rules.engine.ruleset import options_from, options_of
+from rules.engine.ruleset import options_from
 
 every_game = pytest.mark.parametrize("name", sorted(RULESETS))
 COMMITTED = tomllib.loads(corpus.HASHES.read_text(encoding="utf-8"))
@@ -27,7 +27,7 @@ def test_a_ruleset_says_what_it_said(name: str) -> None:
 def test_each_value_of_each_option_has_a_table(name: str) -> None:
     kind = RULESETS[name]
     played = [options_from(kind, options) for options in corpus.option_sets(name)]
-    for info in options_of(kind.Options):
+    for info in corpus.infos_of(name):
         for value in corpus.values_of(name, info):
             meant = getattr(options_from(kind, corpus.allowed(name, {info.name: value})), info.name)
             assert any(getattr(one, info.name) == meant for one in played), (info.name, value)

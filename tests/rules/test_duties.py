@@ -96,6 +96,16 @@ def test_a_duty_that_was_done_is_due_an_hour_later() -> None:
     assert [code for code, _ in table.noted] == ["ball_change_late", "dealer_relief_late"] * 2
 
 
+def test_a_duty_that_is_told_late_was_done_when_it_happened_and_moves_no_clock_back() -> None:
+    table = Table()
+    table.at(0, *ROUND)
+    table.at(50, BallChanged())
+    table.at(55, BallChanged(overtaken=900, age_ms=20 * 60_000))
+    assert table.due()["ball_change"] == 110
+    table.at(100, BallChanged(overtaken=900, age_ms=20 * 60_000))
+    assert table.due()["ball_change"] == 140
+
+
 def test_the_clocks_stop_when_the_table_closes() -> None:
     table = Table()
     table.at(0, *ROUND, TableClosed())

@@ -144,10 +144,14 @@ def values_of(ruleset: str, info: OptionInfo) -> tuple[Any, ...]:
     return tuple(info.values.split(" | "))
 
 
+def infos_of(ruleset: str) -> list[OptionInfo]:
+    """The options that are sampled. `limits` is younger than the tables: another option would draw other tables."""
+    return [info for info in options_of(RULESETS[ruleset].Options) if info.name != "limits"]
+
+
 def option_sets(ruleset: str) -> list[Options]:
     """The tables of a ruleset. Raises BadOption where a value is never allowed: say in BESIDE what it needs."""
-    kind = RULESETS[ruleset]
-    infos = options_of(kind.Options)
+    infos = infos_of(ruleset)
     found: list[Options] = [{}]
     for info in infos:
         others = (value for value in values_of(ruleset, info) if value != info.default)

@@ -9,7 +9,21 @@ from msgspec import Struct
 from daemon.console.words import words
 from protocols.contract.documents import Alert
 
-__all__ = ["CARD_PLACE", "DECK", "SPANS", "WHEEL", "Alarm", "Chart", "Phase", "Ranges", "Shoe", "Span", "Test", "shown"]
+__all__ = [
+    "AMERICAN_WHEEL",
+    "CARD_PLACE",
+    "DECK",
+    "SPANS",
+    "WHEEL",
+    "Alarm",
+    "Chart",
+    "Phase",
+    "Ranges",
+    "Shoe",
+    "Span",
+    "Test",
+    "shown",
+]
 
 RANGES: Final = 200
 
@@ -18,10 +32,15 @@ RANGES: Final = 200
 GRAVE: Final = frozenset(("fairness.wheel", "fairness.dice", "fairness.cards", "fairness.too_often"))
 
 
-# The pockets of a wheel with one zero, clockwise.
+# The pockets of a wheel with one zero, clockwise, in the French order.
 WHEEL: Final = (
     *("0", "32", "15", "19", "4", "21", "2", "25", "17", "34", "6", "27", "13", "36", "11", "30", "8", "23", "10"),
     *("5", "24", "16", "33", "1", "20", "14", "31", "9", "22", "18", "29", "7", "28", "12", "35", "3", "26"),
+)
+# The American order of Decreto Executivo 261/22 art. 1(2), the option `order` of `angola.american-roulette`.
+AMERICAN_WHEEL: Final = (
+    *("0", "28", "9", "26", "30", "11", "7", "20", "32", "17", "5", "22", "34", "15", "3", "24", "36", "13", "1"),
+    *("27", "10", "25", "29", "12", "8", "19", "31", "18", "6", "21", "33", "16", "4", "23", "35", "14", "2"),
 )
 
 

@@ -28,6 +28,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.console.fairness import statistics
 from daemon.console.fairness.charts import (
+    AMERICAN_WHEEL,
     CARD_PLACE,
     DECK,
     WHEEL,
@@ -145,7 +146,10 @@ _DECIDING: Final = frozenset(("craps", "french_bank"))
 
 
 class _Facts(Struct, frozen=True):
-    """What one round added. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself."""
+    """What one round added. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself.
+
+    `order`: of the pockets of the wheel, where the result says it.
+    """
 
     device: str
     life: int
@@ -153,12 +157,14 @@ class _Facts(Struct, frozen=True):
     counts: dict[str, dict[str, int]]
     shoe: str = ""
     decks: int = 0
+    order: str = ""
 
 
 class _Options(Struct, frozen=True):
-    """The options of a card game that are read here."""
+    """The options of a game that are read here."""
 
     decks: int = 0
+    order: str = ""
     device: str = ""
 
 
@@ -184,6 +190,7 @@ class Fairness:
         self._positions: dict[str, Ranges] = {}
         self._moved: set[str] = set()
         self._recent: dict[str, str] = {}
+        self._rings: dict[str, tuple[str, ...]] = {}
         self._since: dict[tuple[str, str], datetime] = {}
         self._changed: dict[Chart, None] = {
             Chart(*row): None
@@ -378,6 +385,8 @@ class Fairness:
                 return  # told again
             self._count(table, msgspec.json.decode(facts, type=_Facts), -1)
         facts = self._facts(table, result, day)
+        if facts.order:
+            self._rings[table] = _ring(facts.order)
         self._count(table, facts, 1)
         self._db.execute(
             "INSERT OR REPLACE INTO fair_round VALUES (?, ?, ?, ?, ?, ?)",
@@ -386,9 +395,10 @@ class Fairness:
 
     def _facts(self, table: str, result: Result, day: str) -> _Facts:
         counts: dict[str, Counter[str]] = defaultdict(Counter)
-        outcome, shoe, decks = facts_of(result.outcome), "", 0
+        outcome, shoe, decks, order = facts_of(result.outcome), "", 0, ""
         if result.void is None and outcome.pocket in WHEEL:
             counts["wheel"][outcome.pocket] += 1
+            order = _options(result).order
         elif GAMES.get(result.ruleset) in _DECIDING:
             if result.void is None and len(outcome.shown) == FACES and min(outcome.shown) >= 0 < sum(outcome.shown):
                 counts["dice"].update({str(face): count for face, count in enumerate(outcome.shown, 1) if count})
@@ -401,7 +411,9 @@ class Fairness:
         if not counts:
             return _Facts("", 0, day, {})
         device = self._teller(table, next(iter(counts)), result.evidence)
-        return _Facts(device, self._life(table, device), day, {k: dict(v) for k, v in counts.items()}, shoe, decks)
+        return _Facts(
+            device, self._life(table, device), day, {k: dict(v) for k, v in counts.items()}, shoe, decks, order
+        )
 
     def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
         """The device that told it; the last one that told such a thing where its event was not seen."""
@@ -439,10 +451,7 @@ class Fairness:
 
         Stud poker shows only the hands that somebody had a reason to show: they are no fair sample of a deck.
         """
-        try:
-            options = msgspec.json.decode(result.options, type=_Options)
-        except msgspec.DecodeError:
-            options = _Options()
+        options = _options(result)
         decks = options.decks if 0 < options.decks <= 12 else 0
         match GAMES.get(result.ruleset), options.device:
             case "baccarat" | "blackjack", "continuous" | "metal_box":
@@ -656,11 +665,22 @@ class Fairness:
                 )
         return Test(n, log_e, max(log_e, before), threshold)
 
+    def ring(self, table: str) -> tuple[str, ...]:
+        """The pockets of the table's wheel in their order, as its last result said it."""
+        if table not in self._rings:
+            row = self._db.execute(
+                "SELECT json_extract(facts, '$.order') FROM fair_round WHERE tbl = ? AND day = "
+                "(SELECT max(day) FROM fair_round WHERE tbl = ?) AND json_extract(facts, '$.order') != '' LIMIT 1",
+                (table, table),
+            ).fetchone()
+            self._rings[table] = _ring(row[0] if row is not None else "")
+        return self._rings[table]
+
     def _bet_of(self, chart: Chart) -> tuple[int, float] | None:
         """How much was counted in this life, and the logarithm of the bet."""
         match chart.name:
             case "wheel":
-                weeks = self._weeks(chart, WHEEL)
+                weeks = self._weeks(chart, self.ring(chart.table))
                 return _total(weeks), statistics.log_e_starts(weeks, [1 / 37] * 37, SECTOR)
             case "cards":
                 return self._bet_on_decks(chart)
@@ -754,7 +774,7 @@ class Fairness:
         match name:
             case "wheel":
                 code = "fairness.wheel"
-                key, values = self._wheel_words(counts)
+                key, values = self._wheel_words(counts, self.ring(table))
             case "cards":
                 card, wrong = self.deck_suspect(chart)
                 code, key, values = "fairness.cards", f"fair.alarm_card_{wrong}", {"card": shown(card), "n": total}
@@ -768,15 +788,15 @@ class Fairness:
         return Alarm(table, device, code, key, values)
 
     @staticmethod
-    def _wheel_words(counts: Mapping[str, int]) -> tuple[str, dict[str, str | int]]:
+    def _wheel_words(counts: Mapping[str, int], ring: tuple[str, ...]) -> tuple[str, dict[str, str | int]]:
         """Whether to look at a pocket or at a side of the wheel: at what is the less likely."""
         values: dict[str, str | int]
-        ordered = [counts.get(pocket, 0) for pocket in WHEEL]
+        ordered = [counts.get(pocket, 0) for pocket in ring]
         total = sum(ordered)
         sector = statistics.fullest_sector(ordered, SECTOR)
         pocket, count = _farthest(counts, WHEEL)
         if sector.p <= 37 * statistics.binomial_tail(count, total, 1 / 37) or count * 37 < total:
-            first, last = WHEEL[sector.first], WHEEL[(sector.first + SECTOR - 1) % 37]
+            first, last = ring[sector.first], ring[(sector.first + SECTOR - 1) % 37]
             values = {"first": first, "last": last, "count": sector.count, "due": round(sector.expected), "n": total}
             return "fair.alarm_sector", values
         return "fair.alarm_pocket", {"pocket": pocket, "count": count, "due": round(total / 37), "n": total}
@@ -879,3 +899,14 @@ def _farthest(counts: Mapping[str, int], keys: Sequence[str]) -> tuple[str, int]
     mean = sum(counts.values()) / len(keys)
     key = max(keys, key=lambda one: abs(counts.get(one, 0) - mean))
     return key, counts.get(key, 0)
+
+
+def _options(result: Result) -> _Options:
+    try:
+        return msgspec.json.decode(result.options, type=_Options)
+    except msgspec.DecodeError:
+        return _Options()
+
+
+def _ring(order: str) -> tuple[str, ...]:
+    return AMERICAN_WHEEL if order == "american" else WHEEL

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from daemon.console.context import ConsoleContext
 from daemon.console.fairness import pictures as fair_pictures
 from daemon.console.fairness import statistics
-from daemon.console.fairness.charts import DECK, SPANS, WHEEL, Chart, Phase, Shoe, Span, Test, shown
+from daemon.console.fairness.charts import DECK, SPANS, Chart, Phase, Shoe, Span, Test, shown
 from daemon.console.fairness.fairness import SECTOR, Fairness
 from daemon.console.fairness.pictures import Bars, Circle
 from daemon.console.fairness.scoreboards import RED, red_of
@@ -211,7 +211,8 @@ def _times(chart: Chart, times: Mapping[int, int]) -> TimesView:
 def _wheel(
     fair: Fairness, chart: Chart, span: Span, verdict: Verdict, test: Test | None, red: frozenset[int]
 ) -> WheelView:
-    ring = _ordered(fair, chart, span, WHEEL)
+    wheel = fair.ring(chart.table)
+    ring = _ordered(fair, chart, span, wheel)
     names = tuple(map(str, range(37)))
     counts = _ordered(fair, chart, span, names)
     rayleigh = statistics.rayleigh(ring)
@@ -223,15 +224,15 @@ def _wheel(
         test,
         statistics.chi_squared(counts, [1 / 37] * 37),
         rayleigh,
-        WHEEL[round(rayleigh.place) % 37],
+        wheel[round(rayleigh.place) % 37],
         sector,
-        WHEEL[sector.first],
-        WHEEL[(sector.first + SECTOR - 1) % 37],
+        wheel[sector.first],
+        wheel[(sector.first + SECTOR - 1) % 37],
         fair_pictures.bars(names, counts, [_colour(name, red) for name in names]),
         fair_pictures.circle(
-            WHEEL,
+            wheel,
             ring,
-            [_colour(name, red) for name in WHEEL],
+            [_colour(name, red) for name in wheel],
             (sector.first, SECTOR),
             # A lean of a tenth is much: five times that fills the hub.
             (rayleigh.place, rayleigh.length * 5),

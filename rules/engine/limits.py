@@ -1,0 +1,205 @@
+"""The limits of the bets of a table, and the largest amount that a wager can bring back.
+
+`Limits.refusal` says why a change of a bet is refused. Limits come from two sources: the articles of a text, through
+the options that the text names, and the option `limits` that every ruleset has. Beside them no wager is taken whose
+settlement, or the settlements of its round together, could pass 2^53 - 1: readers of JSON round larger numbers.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from functools import cached_property
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from protocols.contract.events import MOST, WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import Reason, Value, say
+from rules.engine.ruleset import Wager, option
+
+SEAT: Final = "seat"
+ROUND: Final = "round"
+PARTS: Final = 32
+"""One wager is settled in at most so many parts, each of which may be rounded up to the smallest chip."""
+_ONE: Final = re.compile(
+    r"(?P<name>[a-z][a-z0-9_]*)=(?:(?P<least>[1-9][0-9]{0,15})-)?(?P<most>[1-9][0-9]{0,15})"
+    r"(?:/(?P<step>[1-9][0-9]{0,15}))?"
+)
+
+
+class HouseOptions(Struct, frozen=True, forbid_unknown_fields=True):
+    """The option that every ruleset has. Results leave it out where it is empty."""
+
+    limits: Annotated[
+        tuple[str, ...],
+        option(
+            "-",
+            "limits of the table in minor units: straight=100-5000/100 takes bets of this family from 100 to 5000 in "
+            "steps of 100; seat=50000 and round=900000 are the most that a seat, or all seats, may bet in a round",
+        ),
+    ] = ()
+
+
+class Range(Struct, frozen=True):
+    """A bet lies between `least` and `most`, in multiples of `step`. `law`: the article that says so, if one does."""
+
+    least: int
+    most: int
+    step: int = 1
+    law: str = ""
+
+
+class Refusal(Struct, frozen=True):
+    """Why a change of a bet is not taken."""
+
+    code: str
+    reason: Reason
+    law: str
+
+
+class Limits:
+    """The limits of one house. `best`: the largest prize of each place or family, x to 1; 0 where none is named."""
+
+    def __init__(
+        self,
+        given: Sequence[str] = (),
+        families: Iterable[str] = (),
+        *,
+        articles: Mapping[str, Range] | None = None,
+        best: Callable[[], Mapping[str, Fraction]] = dict,
+        chip: int = 1,
+        rounds_up: bool = False,
+    ) -> None:
+        """Raise ValueError for a limit of `given` that is malformed, of no family, or outside its article."""
+        self._ranges = dict(articles or {})
+        self._caps: dict[str, int] = {}
+        self._best = best
+        self._slack = PARTS * (chip - 1) if rounds_up else 0
+        known = frozenset(families)
+        named = set[str]()
+        for text in given:
+            name, one = _parsed(text)
+            if name in named:
+                raise ValueError(f"limits: {name} is named twice")
+            named.add(name)
+            if name in (SEAT, ROUND):
+                if one.least > 1 or one.step > 1:
+                    raise ValueError(f"limits: {text!r}: {name} has a largest amount only, as in {name}=50000")
+                self._caps[name] = one.most
+            elif name not in known:
+                raise ValueError(f"limits: no bet {name!r}; it has {', '.join(sorted(known))}, {SEAT}, {ROUND}")
+            else:
+                self._ranges[name] = _within(text, one, self._ranges.get(name))
+
+    @cached_property
+    def _returns(self) -> tuple[int, dict[str, int]]:
+        """What a stake can bring back at most, in parts of a whole; and how many parts a whole has."""
+        best = self._best()
+        whole = math.lcm(*(odds.denominator for odds in best.values()))
+        return whole, {bet: int((1 + odds) * whole) for bet, odds in best.items()}
+
+    @cached_property
+    def _safe(self) -> int:
+        """Whatever is bet on what: up to this sum of at most 1000 wagers no settlement is too large."""
+        whole, returns = self._returns
+        return (MOST - 1000 * self._slack) * whole // max((whole, *returns.values()))
+
+    @cached_property
+    def _watched(self) -> int:
+        """Bets up to this sum need no look at their limits."""
+        return -1 if self._ranges or self._caps else self._safe
+
+    def watches(self, total: int) -> bool:
+        """Whether a change has to be looked at, where this sum lies there with it."""
+        return total > self._watched
+
+    def most_returned(self, wagers: Iterable[Wager]) -> Fraction:
+        """The most that these wagers can bring back together."""
+        whole, returns = self._returns
+        parts = [
+            one.amount * returns.get(one.bet, returns.get(one.bet.partition(":")[0], whole)) + self._slack * whole
+            for one in wagers
+        ]
+        return Fraction(sum(parts), whole)
+
+    def refusal(self, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str) -> Refusal | None:
+        """Why this change of the bets that lie there is refused; `law`: the article of the bets.
+
+        A bet may always be taken back whole. What takes back more than lies there is no matter of limits.
+        """
+        held = sum([one.amount for one in lying if one.seat == change.seat and one.bet == change.bet])
+        return self.refusal_beside(held, sum([one.amount for one in lying]), lying, change, law)
+
+    def refusal_beside(
+        self, held: int, total: int, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str
+    ) -> Refusal | None:
+        """The same where it is known how much lies on the bet, and in all."""
+        seat, bet = change.seat, change.bet
+        left = held + change.amount if isinstance(change, WagerPlaced) else held - (change.amount or held)
+        if left <= 0:
+            return None
+        large = total + change.amount > self._safe
+        if large and isinstance(change, WagerPlaced) and self.too_large(lying, change):
+            reason = say("settlement_too_large", seat=seat, bet=bet, amount=change.amount)
+            return Refusal("settlement_too_large", reason, law)
+        allowed = self._ranges.get(bet.partition(":")[0])
+        if allowed is not None:
+            where = allowed.law or law
+            if not allowed.least <= left <= allowed.most:
+                reason = say(
+                    "stake_limits", seat=seat, bet=bet, amount=left, least=allowed.least, most=min(allowed.most, MOST)
+                )
+                return Refusal("bet_outside_limits", reason, where)
+            if left % allowed.step:
+                reason = say("bet_not_in_steps", seat=seat, bet=bet, amount=left, step=allowed.step)
+                return Refusal("bet_not_in_steps", reason, where)
+        return self._over_cap(lying, change, law) if self._caps and isinstance(change, WagerPlaced) else None
+
+    def too_large(self, lying: Sequence[Wager], change: WagerPlaced) -> bool:
+        """Whether a settlement, or those of the round together, could pass the largest number."""
+        return self.most_returned((*lying, Wager(change.seat, change.bet, change.amount))) > MOST
+
+    def _over_cap(self, lying: Sequence[Wager], change: WagerPlaced, law: str) -> Refusal | None:
+        """What a seat, or all seats together, would bet beyond the house's maximum."""
+        laid: dict[str, Value] = {"seat": change.seat, "bet": change.bet, "amount": change.amount}
+        most = self._caps.get(SEAT)
+        if most is not None and sum([one.amount for one in lying if one.seat == change.seat]) + change.amount > most:
+            return Refusal("over_seat_maximum", say("over_seat_maximum", **laid, most=most), law)
+        most = self._caps.get(ROUND)
+        if most is not None and sum([one.amount for one in lying]) + change.amount > most:
+            return Refusal("over_round_maximum", say("over_round_maximum", **laid, most=most), law)
+        return None
+
+
+UNLIMITED: Final = Limits()
+
+
+def largest_odds(pays: str) -> Fraction:
+    """The largest prize that a printed text names: "50, 150 or 500" is 500, "pool, share or fixed" none."""
+    return max(map(Fraction, re.findall(r"[0-9]+(?:/[0-9]+)?", pays)), default=Fraction(0))
+
+
+def _parsed(text: str) -> tuple[str, Range]:
+    match = _ONE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"limits: {text!r}: write family=least-most, family=least-most/step, or seat=most")
+    step = int(match["step"] or 1)
+    least, most = int(match["least"] or step), int(match["most"])
+    if most > MOST:
+        raise ValueError(f"limits: {text!r}: no amount is above {MOST}")
+    if least > most:
+        raise ValueError(f"limits: {text!r}: the least is above the most")
+    if least % step:
+        raise ValueError(f"limits: {text!r}: the least is no multiple of the step")
+    return match["name"], Range(least, most, step)
+
+
+def _within(text: str, one: Range, article: Range | None) -> Range:
+    """A house may be stricter than an article, not more generous."""
+    if article is None:
+        return one
+    if one.least < article.least or one.most > article.most or one.step % article.step:
+        allowed = f"{article.least}-{article.most}" + (f"/{article.step}" if article.step > 1 else "")
+        raise ValueError(f"limits: {text!r}: {article.law}: within {allowed}")
+    return Range(one.least, one.most, one.step, article.law)

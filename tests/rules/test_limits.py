@@ -1,0 +1,276 @@
+"""Limits of bets at every ruleset: what a table refuses, how it says so, and what becomes of refused chips."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from msgspec import Struct
+
+from protocols.contract.events import (
+    MOST,
+    BetsClosed,
+    BetsOpened,
+    ButtonsSeparated,
+    DiceAgitated,
+    DiceCovered,
+    Event,
+    WagerPlaced,
+    WagerWithdrawn,
+)
+from protocols.contract.results import Irregularity, Noted, Verdict
+from protocols.contract.topics import Envelope
+from rules import RULESETS
+from rules.engine.limits import Limits
+from rules.engine.rounds import Round, terms
+from rules.engine.ruleset import BadOption, Ruleset, Wager, judge, options_from
+from rules.macau.fantan import FantanOptions
+
+START = datetime(2026, 11, 23, 20, 0, tzinfo=UTC)
+SHAKEN: list[Event] = [DiceCovered(), DiceAgitated("lever", 3), BetsOpened()]
+OPENED: dict[str, list[Event]] = {
+    "angola.cussec": SHAKEN,
+    "macau.cussec": SHAKEN,
+    "macau.fish-prawn-crab": SHAKEN,
+    "macau.fantan": [ButtonsSeparated(), BetsOpened()],
+}
+NEEDED: dict[str, dict[str, Any]] = {"macau.baccarat": {"opening": "bell"}}
+BETS: dict[str, tuple[str, str]] = {
+    "angola.american-roulette": ("straight:17", "red"),
+    "angola.baccarat": ("player", "tie"),
+    "angola.baccarat-macau": ("player", "tie"),
+    "angola.blackjack": ("main", "main:2"),
+    "angola.craps": ("field", "seven"),
+    "angola.cussec": ("small", "total:4"),
+    "angola.french-bank": ("small", "aces"),
+    "angola.french-roulette": ("straight:17", "red"),
+    "angola.stud-poker": ("ante", "jackpot"),
+    "macau.baccarat": ("player", "lucky_6"),
+    "macau.blackjack": ("main", "any_pair"),
+    "macau.cussec": ("small", "triple:6"),
+    "macau.fantan": ("fan:1", "kuoc:1-2"),
+    "macau.fish-prawn-crab": ("small", "figure:fish"),
+    "macau.roulette": ("straight:17", "red"),
+    "macau.stud-poker": ("ante", "jackpot"),
+}
+"""Two bets of each ruleset that need nothing beside them to be laid."""
+
+every_game = pytest.mark.parametrize("name", sorted(RULESETS))
+
+
+def family(bet: str) -> str:
+    return bet.partition(":")[0]
+
+
+class Table:
+    """A table whose bets are open."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        kind = RULESETS[name]
+        self.ruleset: Ruleset[Any] = kind(options_from(kind, NEEDED.get(name, {}) | options))
+        self.state, self.count = self.ruleset.start("t-1"), 0
+        for event in OPENED.get(name, [BetsOpened()]):
+            self.tell(event)
+
+    def tell(self, event: Event) -> tuple[Verdict, ...]:
+        self.count += 1
+        seen = Envelope(f"e{self.count}", "felt/s/table/t-1/device/d", START + timedelta(seconds=self.count), event)
+        self.state, verdicts = judge(self.ruleset, self.state, seen)
+        return verdicts
+
+    def refused(self, event: Event) -> Irregularity | None:
+        """The one irregularity that the event is noted with, if there is one."""
+        verdicts = self.tell(event)
+        noted = [one.irregularity for one in verdicts if isinstance(one, Noted)]
+        noted += [one for round_ in rounds(self.state) for one in round_.irregularities]
+        mine = [one for one in noted if one.event == f"e{self.count}"]
+        assert len(mine) <= 1
+        return mine[0] if mine else None
+
+    def lies(self, seat: int, bet: str) -> int:
+        laid = [one for round_ in rounds(self.state) for one in round_.wagers]
+        return sum(one.amount for one in laid if (one.seat, one.bet) == (seat, bet))
+
+
+def rounds(value: object) -> Iterator[Round]:
+    """The rounds of a state, however deep."""
+    if isinstance(value, Round):
+        yield value
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from rounds(getattr(value, name))
+
+
+@every_game
+def test_the_tables_of_this_file_are_all_rulesets(name: str) -> None:
+    table = Table(name)
+    for bet in BETS[name]:
+        if bet != "jackpot" or name == "macau.stud-poker":
+            assert table.refused(WagerPlaced(1, bet, 60)) is None, bet
+            assert table.lies(1, bet) == 60
+
+
+@every_game
+def test_a_bet_after_no_more_bets_is_refused(name: str) -> None:
+    table, bet = Table(name), BETS[name][0]
+    assert table.refused(WagerPlaced(1, bet, 60)) is None
+    table.tell(BetsClosed())
+    for event in (WagerPlaced(1, bet, 60), WagerPlaced(2, bet, 60), WagerWithdrawn(1, bet, 5), WagerWithdrawn(1, bet)):
+        late = table.refused(event)
+        assert late is not None, event
+        assert late.code == "late_bet"
+        assert late.law
+    assert (table.lies(1, bet), table.lies(2, bet)) == (60, 0)
+
+
+@every_game
+def test_the_limits_of_a_house_hold_at_every_ruleset(name: str) -> None:
+    bet, other = BETS[name]
+    table = Table(name, limits=[f"{family(bet)}=50-200/10", "seat=300", "round=400"])
+    refused = [
+        (WagerPlaced(1, bet, 40), "bet_outside_limits"),
+        (WagerPlaced(1, bet, 210), "bet_outside_limits"),
+        (WagerPlaced(1, bet, 55), "bet_not_in_steps"),
+    ]
+    for event, code in refused:
+        note = table.refused(event)
+        assert note is not None
+        assert (note.code, table.lies(1, bet)) == (code, 0)
+        assert table.refused(WagerWithdrawn(1, bet, event.amount)) is None, "the chips go back"
+    assert table.refused(WagerPlaced(1, bet, 200)) is None
+    for change in (WagerWithdrawn(1, bet, 160), WagerPlaced(1, bet, 10)):
+        assert table.refused(change) is not None
+        assert table.lies(1, bet) == 200
+    if other != "jackpot" and family(other) != family(bet):
+        over = table.refused(WagerPlaced(1, other, 101))
+        assert over is not None
+        assert (over.code, over.reason.values["most"]) == ("over_seat_maximum", 300)
+    assert table.refused(WagerPlaced(2, bet, 200)) is None
+    over = table.refused(WagerPlaced(3, bet, 50))
+    assert over is not None
+    assert (over.code, over.reason.values["most"]) == ("over_round_maximum", 400)
+    assert [table.lies(seat, bet) for seat in (1, 2, 3)] == [200, 200, 0]
+
+
+@every_game
+def test_a_bet_may_win_up_to_the_largest_number_and_no_more(name: str) -> None:
+    for bet in BETS[name]:
+        if bet == "jackpot":
+            continue
+        table = Table(name)
+        limits: Limits = getattr(table.ruleset, "limits")  # noqa: B009 - not of the protocol
+        most = int(MOST / limits.most_returned([Wager(1, bet, 1)]))
+        assert table.refused(WagerPlaced(1, bet, most)) is None
+        more = table.refused(WagerPlaced(3, bet, most))
+        assert more is not None
+        assert (more.code, table.lies(3, bet)) == ("settlement_too_large", 0)
+        fresh = Table(name)
+        over = fresh.refused(WagerPlaced(1, bet, min(most + 1, MOST)))
+        assert (over is None) == (most + 1 > MOST)
+
+
+# ---- refused chips
+
+
+REFUSING: dict[str, tuple[dict[str, Any], str, int, int]] = {
+    "angola.american-roulette": ({"minimum": 10}, "straight:17", 300, 10),
+    "angola.baccarat": ({"minimum": 10}, "player", 700, 10),
+    "angola.craps": ({"minimum": 10}, "place:6", 60, 5),
+    "angola.french-bank": ({"minimum": 10}, "aces", 60, 10),
+    "angola.french-roulette": ({"minimum": 10}, "straight:17", 300, 10),
+    "macau.blackjack": ({"procedure": "3", "table_maximum": 300}, "main", 300, 10),
+}
+"""Options, a bet, the most of it or an amount that is right, chips that are refused beside it."""
+
+
+@pytest.mark.parametrize("name", REFUSING)
+def test_refused_chips_that_are_handed_back_do_not_lower_the_bet(name: str) -> None:
+    options, bet, good, more = REFUSING[name]
+    table = Table(name, **options)
+    assert table.refused(WagerPlaced(1, bet, good)) is None
+    assert table.refused(WagerPlaced(1, bet, more)) is not None
+    assert table.refused(WagerWithdrawn(1, bet, more)) is None
+    assert table.lies(1, bet) == good
+    assert table.refused(WagerWithdrawn(1, bet)) is None
+    assert table.lies(1, bet) == 0
+
+
+class Asked(WagerPlaced, frozen=True, tag="wager.placed"):
+    """A bet that a betting terminal asked for."""
+
+    terminal: str = "seat-1"
+
+
+class TakenBack(WagerWithdrawn, frozen=True, tag="wager.withdrawn"):
+    """The same terminal takes some of it back."""
+
+    terminal: str = "seat-1"
+
+
+def test_a_refused_bet_of_a_terminal_leaves_no_chips() -> None:
+    table = Table("angola.baccarat", minimum=10)
+    assert table.refused(Asked(1, "player", 700)) is None
+    assert table.refused(Asked(1, "player", 10)) is not None
+    assert table.refused(TakenBack(1, "player", 10)) is None
+    assert table.lies(1, "player") == 690
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "bet", "amount", "code"),
+    [
+        ("angola.blackjack", {"minimum": 10, "maximum": 300}, "main", 310, "over_maximum"),
+        ("angola.blackjack", {"minimum": 10, "maximum": 300}, "main", 15, "not_a_multiple"),
+        ("angola.stud-poker", {"minimum": 50, "maximum": 1000}, "ante", 1001, "outside_limits"),
+        ("angola.stud-poker", {"minimum": 50, "maximum": 1000}, "ante", 49, "outside_limits"),
+    ],
+)
+def test_a_terminal_is_answered_at_once_what_chips_are_judged_by_at_the_bell(
+    name: str, options: dict[str, int], bet: str, amount: int, code: str
+) -> None:
+    table = Table(name, **options)
+    note = table.refused(Asked(1, bet, amount))
+    assert note is not None
+    assert (note.code, table.lies(1, bet)) == (code, 0)
+    assert table.refused(WagerPlaced(2, bet, amount)) is None
+    assert table.lies(2, bet) == amount
+
+
+# ---- the option
+
+
+@pytest.mark.parametrize(
+    ("limits", "says"),
+    [
+        (["straight"], "write family=least-most"),
+        (["straight=10-"], "write family=least-most"),
+        (["straight=0-10"], "write family=least-most"),
+        (["straight=20-10"], "the least is above the most"),
+        (["straight=15-100/10"], "the least is no multiple of the step"),
+        (["plein=1-10"], "no bet 'plein'; it has"),
+        (["straight:17=1-10"], "write family=least-most"),
+        (["straight=1-10", "straight=1-20"], "straight is named twice"),
+        (["seat=10-100"], "seat has a largest amount only"),
+        (["round=9007199254740992"], "no amount is above"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused_with_its_reason(limits: list[str], says: str) -> None:
+    with pytest.raises(BadOption, match=says):
+        options_from(RULESETS["macau.roulette"], {"limits": limits})
+
+
+def test_a_house_may_be_stricter_than_the_article_and_not_more_generous() -> None:
+    kind = RULESETS["angola.french-roulette"]
+    options_from(kind, {"minimum": 10, "limits": ["straight=20-200"]})
+    with pytest.raises(BadOption, match=r"art\. 2\(24\): within 10-300"):
+        options_from(kind, {"minimum": 10, "limits": ["straight=10-301"]})
+
+
+def test_no_number_of_an_option_is_above_the_largest() -> None:
+    with pytest.raises(BadOption, match="no number is above 9007199254740991"):
+        options_from(RULESETS["angola.french-bank"], {"minimum": 2**53})
+
+
+def test_limits_that_are_not_set_are_not_written_into_results() -> None:
+    for limits, written in (((), b""), (("fan=10-20",), b'"limits":["fan=10-20"],')):
+        options = bytes(terms("macau.fantan", "2004", FantanOptions(limits=limits), {}).options)
+        assert options.startswith(b"{" + written + b'"opening":')
