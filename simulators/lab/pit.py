@@ -171,6 +171,10 @@ class Pit:
             case _:
                 return Pty(self.directory / f"tty-{table}-{name}")
 
+    def chance(self, what: str) -> random.Random:
+        """Of this pit's seed, for something beside its tables."""
+        return random.Random(f"{self._seed} {what}")
+
     @property
     def pools(self) -> list[LinkedPool]:
         """The jackpots whose tables stand here."""

@@ -15,12 +15,23 @@ from msgspec import Struct
 
 from daemon.config.model import Config, Jackpot
 from daemon.journal.rows import Row
-from protocols.contract.jackpots import Adjust, Approve, Confirm, Pay, Propose, Reject
+from protocols.contract.jackpots import (
+    Adjust,
+    Approve,
+    BookEntry,
+    Confirm,
+    Order,
+    Pay,
+    PoolWin,
+    Propose,
+    Reject,
+    Withdraw,
+)
 from protocols.contract.results import ENDS, Result, decode_end
 from simulators.lab.pools import Sent
 from simulators.tables.stud_poker import Laid
 
-__all__ = ["PoolAccount", "judge_pools", "pools_text"]
+__all__ = ["PoolAccount", "doubted_tables", "judge_pools", "pools_text"]
 
 CHIP: Final = 1000
 """Minor units of the one chip of a bet: the drivers' default."""
@@ -32,6 +43,8 @@ PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
     "angola.stud-poker": FIXED
     | {"straight_flush": ("share", Fraction(1, 10), True), "royal_flush": ("rest", Fraction(1), True)},
 }
+FIRST_EVENTS: Final = 10
+"""In which each device of a table comes for the first time."""
 ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "royal_flush")
 
 
@@ -279,14 +292,29 @@ class _Oracle:
                         self._give_back_seed(self.rounds[self.wins[name].round], self._undo(name))
                         self._clip()
                     case other:
-                        raise TypeError(f"no supervisor of the laboratory proposes {other}")
-            case other:
-                raise TypeError(f"no supervisor of the laboratory gives {other}")
+                        raise _NotComparedError(f"a person decided {other}")
+            case _:
+                pass
+
+
+class _NotComparedError(Exception):
+    """A person changed what the oracle takes as given."""
 
 
 class _Verdict(Struct):
     table: str
     result: Result
+
+
+def doubted_tables(events: Iterable[Row]) -> set[str]:
+    """The tables at which a device may have lost something, or said that it is not sure."""
+    return {row.place for row in events if _is_doubt(row)}
+
+
+def _is_doubt(row: Row) -> bool:
+    if row.type == "device.online":
+        return row.seq > FIRST_EVENTS and b'"continuous":true' not in row.data
+    return row.type in ("device.faulted", "events.missed")
 
 
 def judge_pools(
@@ -298,16 +326,20 @@ def judge_pools(
     doubted: Collection[str],
     *,
     calm: bool,
+    strangers: bool = False,
 ) -> tuple[PoolAccount, list[str]]:
     """Compare the books of all pools with the oracle: the account, and each difference in words.
 
     `verdicts` are the rows of one consumer, `books` those of the jackpots process, `laid` what the dealers know by
     round, `sent` the orders of the supervisors. `doubted`: tables at which a device or a message was in doubt.
     `calm`: nothing at all went wrong, so that the rules must know every bet.
+    `strangers`: people besides the supervisors may give orders; these are taken from the books.
     """
     account, wrong = PoolAccount(), list[str]()
     ends = {row.cause: _Verdict(row.place, decode_end(row.data)) for row in verdicts if row.type in ENDS}
     rows = list(books)
+    if strangers:
+        sent = {**_orders_in(rows), **sent}
     for pool in config.jackpot:
         mine = [row for row in rows if row.place == pool.name]
         wrong += [
@@ -351,7 +383,10 @@ def _judge(
                 wrong.append(f"round {verdict.result.round} is not in the books")
             standing[verdict.result.round] = list(seats) if verdict.result.void is None else []
         elif cause in sent and sent[cause].pool == pool.name:
-            oracle.obey(cause, sent[cause])
+            try:
+                oracle.obey(cause, sent[cause])
+            except _NotComparedError:
+                return wrong
             account.changes += isinstance(sent[cause].order, Approve)
         else:
             wrong.append(f"entries follow from {cause!r}, which was neither told nor sent")
@@ -362,6 +397,38 @@ def _judge(
     ]
     _compare(oracle, rows, standing, account, wrong)
     return wrong
+
+
+def _orders_in(rows: Iterable[Row]) -> dict[str, Sent]:
+    """The orders of people, as the entries show them."""
+    found: dict[str, Sent] = {}
+    for row in rows:
+        entry = msgspec.json.decode(row.data, type=BookEntry)
+        order: Order | None = None
+        match row.type, entry:
+            case "confirmed", BookEntry(win=PoolWin() as win):
+                order = Confirm(entry.people[0], win.id, tuple(seat for seat, _ in win.shares))
+            case "paid", BookEntry(win=PoolWin() as win):
+                order = Pay(entry.people[-1], win.id)
+            case "proposed", BookEntry(change=change) if change is not None:
+                order = Propose(entry.people[0], change)
+            case "withdrawn", _:
+                order = Withdraw(entry.people[0], entry.text)
+            case _, BookEntry(change=change, people=(_, second)):
+                which = next(
+                    (
+                        id_
+                        for id_, one in found.items()
+                        if isinstance(one.order, Propose) and one.order.change == change
+                    ),
+                    "",
+                )
+                order = Approve(second, which)
+            case _:
+                pass
+        if order is not None:
+            found.setdefault(row.cause, Sent(row.place, order))
+    return found
 
 
 def _of_dealer(

@@ -141,6 +141,11 @@ class Supervisors:
         self.sent: dict[str, Sent] = {}
         """All orders, by the id of the request."""
 
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is awaited."""
+        return bool(self._answers)
+
     async def run(self, mqtt: Mqtt, connect: Connect | None = None) -> None:
         """Hear levels and answers, until cancelled."""
         await stay_connected(mqtt, "supervisors", None, self._serve, logs.get(client="supervisors"), connect)

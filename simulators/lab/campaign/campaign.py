@@ -55,7 +55,7 @@ from simulators.lab.campaign.judges import judge_journals
 from simulators.lab.campaign.loop import Process, StandingStillError, VirtualLoop
 from simulators.lab.campaign.pit import KINDS, LINKED, Slot, VirtualPit
 from simulators.lab.pit import EDGE, SITE
-from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
+from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.tables.roulette import RouletteTable
 
@@ -171,7 +171,8 @@ class Life:
         self._rounds = rounds
         self._nature = _Nature(self._chance("nature"))
         rng = self._chance("jackpots")
-        self._linked = rng.choice(list(LINKED)) if LINKED and rng.random() < POOLS else ()
+        linked = [kinds for kinds in LINKED if kinds[0] in KINDS]
+        self._linked = rng.choice(linked) if linked and rng.random() < POOLS else ()
         self._nature.killed[JACKPOTS] = rng.random() < 0.7
         self.injected: Counter[str] = Counter()
         self.story: list[str] = []
@@ -554,7 +555,7 @@ class Life:
             mine = [row for row in rows if row.place == pool.name]
             if said := check(mine, self._bodies[JACKPOTS].books[pool.name]):
                 raise WrongError(f"pool {pool.name}: {said}")
-        doubted = {row.place for row in events if _is_doubt(row)}
+        doubted = doubted_tables(events)
         self.pools, wrong = judge_pools(
             self._config, verdicts, rows, self.pit.laid, self.people.sent, doubted, calm=not self.injected
         )
@@ -649,20 +650,11 @@ def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: 
     return count + (run if began_again else 0)
 
 
-FIRST_EVENTS = 10
-"""In which each device of a table comes for the first time."""
 _WRITERS = {
     f"feltd-edge-{EDGE}": EDGE,
     f"feltd-jackpots-{JACKPOTS}": JACKPOTS,
     **{f"feltd-rules-{name}": name for name in RULES},
 }
-
-
-def _is_doubt(row: Row) -> bool:
-    """Whether a device at the table may have lost something, or said that it is not sure."""
-    if row.type == "device.online":
-        return row.seq > FIRST_EVENTS and b'"continuous":true' not in row.data
-    return row.type in ("device.faulted", "events.missed")
 
 
 class _Made:
