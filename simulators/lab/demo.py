@@ -326,6 +326,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
             children.append(stage.pools)
         if settings.headless:
             Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {login}")
+        await stage.people.until_begun([pool.name for pool in stage.config.jackpot])
         dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, site))
         showing = None
         if not settings.headless:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import random
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -138,6 +138,7 @@ class Supervisors:
         self._answers: dict[str, asyncio.Future[str]] = {}
         self._began = f"{uuid.uuid4().hex[:8]}"
         self.levels: dict[str, PoolLevel] = {}
+        self._heard = asyncio.Event()
         self.sent: dict[str, Sent] = {}
         """All orders, by the id of the request."""
 
@@ -160,6 +161,7 @@ class Supervisors:
                         if message.topic.endswith("/level"):
                             level = msgspec.json.decode(message.payload, type=PoolLevel)
                             self.levels[level.pool] = level
+                            self._heard.set()
                         else:
                             self._answered(msgspec.json.decode(message.payload, type=Reply))
                     except UNREADABLE:
@@ -173,6 +175,12 @@ class Supervisors:
         answer = self._answers.get(reply.id)
         if answer is not None and not answer.done():
             answer.set_result(reply.status)
+
+    async def until_begun(self, pools: Collection[str]) -> None:
+        """Until these pools have begun: what is played before is not their own."""
+        while not self.levels.keys() >= set(pools):
+            self._heard.clear()
+            await self._heard.wait()
 
     async def work(self, patience: float, *, changes: float = 0.0) -> None:
         """Confirm and pay each win some seconds after it was seen, and now and then propose a change.
