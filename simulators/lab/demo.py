@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState, TableView
 from daemon.virtual_clock import JumpingLoop
+from protocols.contract.jackpots import PoolLevel
 from protocols.contract.results import Result
 from simulators.clock import Pace
 from simulators.devices.compare import Account
@@ -414,21 +416,7 @@ def _view(
     title = Text("feltd demo", style="bold")
     title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
     outer.add_row(title)
-    lamps = Text()
-    lamps.append_text(_lamp(site.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
-    for child in children:
-        name = {"edge": EDGE, "rules": "rules"}.get(child.command, "")
-        alive = child.process is not None and child.process.returncode is None
-        pid = child.process.pid if child.process else "-"
-        again = f", started {child.starts} times" if child.starts > 1 else ""
-        lamps.append("   ")
-        lamps.append_text(
-            _lamp(
-                alive and site.connected and (not name or site.is_online(name)),
-                f"{child.command} pid {pid}{again}",
-            )
-        )
-    outer.add_row(lamps)
+    outer.add_row(_lamps(site, broker, children))
     outer.add_row("")
     grid = Grid(expand=True)
     for head in ("table", "phase", "devices", "rounds", "void", "last results"):
@@ -452,11 +440,7 @@ def _view(
         )
     outer.add_row(grid)
     for level in people.levels.values():
-        text = Text(f"jackpot {level.pool}  ", style="bold").append(
-            f"{level.amount / 10**level.decimals:,.{level.decimals}f} {level.currency}", style="not bold"
-        )
-        waiting = ", ".join(f"{one.combination} {one.state}" for one in level.pending)
-        outer.add_row(text.append(f"  {waiting}", style="yellow not bold"))
+        outer.add_row(_level(level))
     alerts = [(name, alert) for name, view in site.tables.items() for alert in view.alerts.values()]
     if alerts:
         box = Grid(title="open alerts", title_justify="left", expand=True)
@@ -469,6 +453,34 @@ def _view(
     outer.add_row(Text(f"console: {login}"))
     outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
     return outer
+
+
+def _lamps(site: SiteState, broker: Broker, children: list[Child]) -> Text:
+    """The broker and the processes."""
+    lamps = Text()
+    lamps.append_text(_lamp(site.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
+    for child in children:
+        name = {"edge": EDGE, "rules": "rules", "jackpots": "jackpots"}.get(child.command, "")
+        alive = child.process is not None and child.process.returncode is None
+        pid = child.process.pid if child.process else "-"
+        again = f", started {child.starts} times" if child.starts > 1 else ""
+        lamps.append("   ")
+        lamps.append_text(
+            _lamp(
+                alive and site.connected and (not name or site.is_online(name)),
+                f"{child.command} pid {pid}{again}",
+            )
+        )
+    return lamps
+
+
+def _level(level: PoolLevel) -> Text:
+    """A jackpot: its amount and the wins that wait."""
+    amount = Decimal(level.amount).scaleb(-level.decimals)
+    text = Text(f"jackpot {level.pool}  ", style="bold")
+    text.append(f"{amount:,.{level.decimals}f} {level.currency}", style="not bold")
+    waiting = ", ".join(f"{one.combination} {one.state}" for one in level.pending)
+    return text.append(f"  {waiting}", style="yellow not bold")
 
 
 def _lamp(good: bool, name: str) -> Text:

@@ -371,17 +371,7 @@ class Life:
         self.site.on_result.append(self.pit.heard)
         self.site.on_event.append(self.pit.saw)
         self._tell(f"tables {', '.join(self.pit.tables)}; {vars(nature)}")
-        people = Supervisors(SITE, self._chance("supervisors"), self.loop.utc)
-        self.people = people
-        tasks = []
-        if self._linked:  # a pool begins before its tables play: what was before is not its own
-            tasks.append(asyncio.create_task(self._keep(JACKPOTS, self._pools)))
-            tasks.append(asyncio.create_task(people.run(self._config.mqtt, broker.connect)))
-            tasks.append(asyncio.create_task(people.work(10.0, changes=5.0)))
-            for _ in range(int(LONGEST)):
-                await asyncio.sleep(1.0)
-                if self.ledgers[JACKPOTS].rows or self._wrong:
-                    break
+        tasks = await self._begin_pools() if self._linked else []
         tasks += [
             asyncio.create_task(one)
             for one in (
@@ -417,6 +407,21 @@ class Life:
         for task in (*strikes, writing, listening):
             task.cancel()
         await self._heal()
+
+    async def _begin_pools(self) -> list[asyncio.Task[None]]:
+        """Before the tables play: what was before a pool began is not its own."""
+        self.people = people = Supervisors(SITE, self._chance("supervisors"), self.loop.utc)
+        parts = (
+            self._keep(JACKPOTS, self._pools),
+            people.run(self._config.mqtt, self.broker.connect),
+            people.work(10.0, changes=5.0),
+        )
+        tasks = [asyncio.create_task(one) for one in parts]
+        for _ in range(int(LONGEST)):
+            await asyncio.sleep(1.0)
+            if self.ledgers[JACKPOTS].rows or self._wrong:
+                break
+        return tasks
 
     async def _write_down(self) -> None:
         while True:
