@@ -1,11 +1,10 @@
 """Which verdict a pool uses: each once, whatever clocks say and however many consumers tell it."""
 
 from datetime import UTC, datetime, timedelta
-from fractions import Fraction
 
 import pytest
 
-from daemon.jackpots.ledger import Book, Ended, Seen, begin, contribute, decide, end_round, open_round
+from daemon.jackpots.ledger import Book, Ended, Seen, begin, contribute, end_round, open_round
 from protocols.contract.jackpots import PoolTerms
 from protocols.contract.results import Award
 
@@ -113,7 +112,8 @@ def test_a_straight_flush_of_angola_takes_a_tenth_and_a_royal_flush_the_rest() -
     """Decreto Executivo 261/22, art. 9(14)(a), (c): the smaller prize first."""
     tenth = Award("progressive", "straight_flush", "pool", "law", "1/10", (2, 5))
     rest = Award("progressive", "royal_flush", "pool", "law", "", (3,), "straight_flush")
-    wins = decide(TERMS, 1005, (tenth, rest))
-    assert [(one.amount, one.whole) for one in wins] == [(100, False), (905, True)]
-    assert wins[0].shares == ((2, 50), (5, 50))
-    assert sum(Fraction(one.amount) for one in wins) == 1005
+    book = begin("p", PoolTerms(seed=1005, visible="1"), NOON)[0]
+    seen = Seen(RULES, 1, "edge-1:t-1:5/0", NOON)
+    book, _ = end_round(book, seen, Ended("r", "t-1", (tenth, rest)))
+    assert [(one.amount, one.whole) for one in book.wins] == [(100, False), (905, True)]
+    assert book.wins[0].shares == ((2, 50), (5, 50))
