@@ -146,7 +146,7 @@ async def _play_fast(pit: Pit, settings: Settings, busy: list[Callable[[], bool]
         ]
     accounts = pit.accounts(dealt)
     pools = _judge_pools(running_pit.config, pit, running_pit.people, calm=injector is None)
-    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, pools, injector is None)
+    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, injector is None, pools)
     if injector is not None:
         _report_faults(accounts, injector, standing)
     return report
@@ -173,8 +173,8 @@ def _report(
     events: int,
     simulated: float,
     real: float,
-    pools: tuple[PoolAccount, list[str]] | None,
     strict: bool = True,
+    pools: tuple[PoolAccount, list[str]] | None = None,
 ) -> int:
     console = Console(highlight=False, soft_wrap=True)
     grid = Grid(title="feltd demo", title_justify="left")
@@ -350,7 +350,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     strict = all(child.starts == 1 for child in children)
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
     pools = _judge_pools(stage.config, pit, stage.people, calm=False)
-    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, pools, strict)
+    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)
 
 
 def _make_login(directory: Path) -> ConsoleLogin:
@@ -410,7 +410,7 @@ def _view(
     children: list[Child],
     speed: float,
     login: ConsoleLogin,
-    people: Supervisors,
+    people: Supervisors | None = None,
 ) -> Grid:
     outer = Grid.grid(padding=(0, 0))
     title = Text("feltd demo", style="bold")
@@ -439,7 +439,7 @@ def _view(
             results,
         )
     outer.add_row(grid)
-    for level in people.levels.values():
+    for level in people.levels.values() if people is not None else ():
         outer.add_row(_level(level))
     alerts = [(name, alert) for name, view in site.tables.items() for alert in view.alerts.values()]
     if alerts:
