@@ -128,8 +128,9 @@ class RoundBook(Struct, frozen=True):
 
 class TableBook(Struct, frozen=True):
     """A table of the pool. `open`: its open round. `stakes`: bets of a round that has not ended. `credit`: bets that a
-    void round carried to the next one, until they are told again or that round ends. `stream`, `last`: who told the
-    last verdict, and its time.
+    void round carried to the next one, until they are told again or that round ends. `stream`: who told the last
+    verdict. `last`, `newest`: the latest time of all verdicts, and the id with the highest number. `sensors`: the
+    stream of the edge, once a bet came after the pool began.
     """
 
     open: str = ""
@@ -137,6 +138,8 @@ class TableBook(Struct, frozen=True):
     credit: tuple[Stake, ...] = ()
     stream: str = ""
     last: datetime | None = None
+    newest: str = ""
+    sensors: str = ""
 
 
 class Book(Struct, frozen=True):
@@ -374,10 +377,12 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
 
     `rounds`: whether rules tell how the rounds of this table end; without them no bet is ever returned.
     """
-    if _not_ours(book, seen):
+    known = book.tables.get(table, TableBook())
+    if _used(book, seen) or (seen.at < book.began and known.sensors != seen.stream):
         return hear(book, seen)
     draft = _Draft(book, seen)
-    known = book.tables.get(table, TableBook())
+    if known.sensors != seen.stream:
+        draft.table(table, sensors=seen.stream)
     draft.facts = {"table": table, "round": known.open}
     stake = Stake(seat, amount, seq=seen.seq)
     if (carried := _like(stake, known.credit)) is not None:
@@ -398,12 +403,10 @@ def hear(book: Book, seen: Seen) -> Step:
 
 def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
     """A round opened at a table: changes wait until it ends."""
-    if _not_ours(book, seen):
+    if _not_ours(book, seen, table):
         return hear(book, seen)
     draft = _Draft(book, seen)
-    if _told_before(book, seen, table):
-        return draft.done()
-    draft.table(table, open=round_, stream=seen.stream, last=seen.at)
+    draft.table(table, open=round_, **_position(book, seen, table))
     return draft.done()
 
 
@@ -418,13 +421,11 @@ def end_of(result: Result, table: str, bet: str, award: str, *, by_rules: bool, 
 
 def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     """A round ended, or its result was corrected."""
-    if _not_ours(book, seen):
+    if _not_ours(book, seen, ended.table):
         return hear(book, seen)
     draft = _Draft(book, seen)
-    if _told_before(book, seen, ended.table):
-        return draft.done()
     draft.facts = {"table": ended.table, "round": ended.round}
-    draft.table(ended.table, stream=seen.stream, last=seen.at)
+    draft.table(ended.table, **_position(book, seen, ended.table))
     if book.tables.get(ended.table, TableBook()).open in (ended.round, ended.corrects):
         draft.table(ended.table, open="")
     earlier = ended.corrects if ended.corrects in book.rounds else ended.round
@@ -551,7 +552,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     The books decide the amount. Of a prize of the whole pool it is the one that the device showed (`shown`): what was
     bet elsewhere since stays in the pool. Where the device tells another amount, two people set it.
     """
-    if _not_ours(book, seen):
+    if _used(book, seen) or (seen.at < book.began and book.tables.get(table, TableBook()).sensors != seen.stream):
         return hear(book, seen)
     draft = _Draft(book, seen)
     name = f"level_{level}"
@@ -576,25 +577,27 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
 def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWin, ...]:
     """The amounts of the awards of one round, in their order, of a pool of `base` minor units.
 
-    A share is of the pool before the round, less the prizes of the combination in `after`; `pool` is what the prizes
-    before it left. Equal shares are whole minor units: the odd coins stay in the pool, or go to the first seats.
+    A share is of the pool before the round, less the prizes of the combination in `after`; `pool` without a share is
+    what the prizes before it left. Equal shares are whole minor units: the odd coins stay in the pool, or go to the
+    first seats.
     """
     spent: dict[str, int] = {}
     left = base
     wins = []
     for award in awards:
         fixed = terms.prizes[award.combination].fixed if award.combination in terms.prizes else 0
-        share = int(Fraction(award.share or "0") * max(base - spent.get(award.after, 0), 0))
+        part = Fraction(award.share or "0")
+        share = int(part * max(base - spent.get(award.after, 0), 0))
         match award.pays:
             case "pool":
-                amount = left
+                amount = share if part else left
             case "fixed":
                 amount = fixed
             case "larger_of_fixed_and_share":
                 amount = max(fixed, share)
             case _:  # a kind that a newer text brings must be decided here
                 assert_never(award.pays)
-        whole = award.pays == "pool" or Fraction(award.share or "0") == 1
+        whole = part == 1 or (award.pays == "pool" and not part)
         unpriced = award.pays != "pool" and award.combination not in terms.prizes
         shares, odd = _shared(amount, award.among, terms.odd)
         if award.among and terms.odd == "pool":
@@ -621,14 +624,40 @@ def _used(book: Book, seen: Seen) -> bool:
     return seen.seq <= book.heard.get(seen.stream, 0)
 
 
-def _not_ours(book: Book, seen: Seen) -> bool:
-    return _used(book, seen) or seen.at < book.began
+def _not_ours(book: Book, seen: Seen, table: str) -> bool:
+    """Whether a verdict was used, is older than the pool, or is told again by another journal of the rules.
 
-
-def _told_before(book: Book, seen: Seen, table: str) -> bool:
-    """Whether another journal of the rules (a standby, a new disk) tells again what was used."""
+    Clocks of edges are set back: a verdict with a higher number than all before it is new, whatever its time says. The
+    numbers of an edge with a new journal begin again: then the time must be later than all before it.
+    """
+    if _used(book, seen):
+        return True
     known = book.tables.get(table, TableBook())
-    return known.stream not in ("", seen.stream) and known.last is not None and seen.at <= known.last
+    if known.last is None:
+        return seen.at < book.began
+    again = seen.at <= known.last and not _beyond(seen.id, known.newest)
+    return again and known.stream != seen.stream
+
+
+def _position(book: Book, seen: Seen, table: str) -> dict[str, Any]:
+    """Where the verdicts of a table stand after this one."""
+    known = book.tables.get(table, TableBook())
+    newest = seen.id if _beyond(seen.id, known.newest) or not known.newest else known.newest
+    return {"stream": seen.stream, "last": max(seen.at, known.last or EARLIEST), "newest": newest}
+
+
+def _beyond(one: str, other: str) -> bool:
+    """Whether the verdict `one` of an edge follows `other` by its number: <edge>:<table>:<seq>/<number>."""
+    (place, *mine), (its_place, *its) = (_numbered(text) for text in (one, other))
+    return place == its_place and mine > its
+
+
+def _numbered(verdict: str) -> tuple[str, int, int]:
+    text, slash, number = verdict.partition("/")
+    place, _, seq = text.rpartition(":")
+    if not (slash and seq.isascii() and seq.isdigit() and number.isascii() and number.isdigit()):
+        return verdict, 0, 0
+    return place, int(seq), int(number)
 
 
 # ---- orders of people

@@ -72,6 +72,11 @@ class Signs:
         self._signs = [_Sign(pool, place) for pool in config.jackpot for place in pool.displays]
         self._answers: dict[str, asyncio.Future[Reply]] = {}
 
+    @property
+    def asking(self) -> bool:
+        """Whether the answer of a sign is awaited."""
+        return bool(self._answers)
+
     def topics(self) -> list[str]:
         """Where signs answer."""
         kinds = (ShowAmount, Announce)

@@ -70,6 +70,8 @@ class BetSensors(ManyPlaces):
     def __init__(self, rng: random.Random, serial: str = "SIM-BETS-1") -> None:
         super().__init__(rng, serial)
         self.latched: frozenset[int] = frozenset()
+        self.locks: list[frozenset[int]] = []
+        """The seats that were latched at each lock."""
         self._chips: set[int] = set()
         self._rocking: dict[int, float] = {}
         self._locked = False
@@ -262,6 +264,7 @@ class BetSensors(ManyPlaces):
     def _lock(self, now: float) -> fdl_bets.Locked:
         unsure = set(self._rocking) | self._at(BLOCKED) | self._at(STUCK_ON) | self._at(STUCK_OFF)
         self.latched = frozenset(self._chips - unsure)
+        self.locks.append(self.latched)
         self._locked = True
         self._looks_at = None
         locked = fdl_bets.Locked(tuple(sorted(self.latched)), tuple(sorted(unsure)))

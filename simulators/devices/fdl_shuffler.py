@@ -28,6 +28,8 @@ PER_CARD: Final = 0.3
 PACKET_OF: Final = 5
 BACKING_OUT: Final = 3.0
 GIVING_OUT: Final = 10.0
+LUCKY_PAIRS: Final = 0.3  # how often two packets are lucky, of the times that one is
+_RANKS: Final = "23456789TJQKA"
 
 Where: TypeAlias = Literal["table", "infeed", "carousel", "shuffled", "outfeed"]
 
@@ -301,8 +303,14 @@ class Shuffler(CardMachine):
         self._dealt = 0
         self.pack_takes = SHUFFLING
         """Seconds in which it shuffles one pack, give or take a fifteenth."""
+        self.card_takes = PER_CARD
+        """Seconds in which it gives out one card of a packet."""
         self.tray: tuple[str, ...] = ()
         self.packets: list[int] = []
+        self.luck = 0.0
+        """How often the first packet of five is a hand that wins a jackpot."""
+        self.burns = 0
+        """Cards that are given out before that packet."""
         self._show(0.0)
 
     # ---- hands
@@ -358,6 +366,8 @@ class Shuffler(CardMachine):
         self._at[deck] = "carousel"
         self._shuffling = True
         self._rng.shuffle(self._cards[deck])
+        if self.luck and self._rng.random() < self.luck:
+            self._bring_luck(self._cards[deck])
         takes = self.pack_takes * (self._packs + self._rng.uniform(-1.0, 1.0) / 15)
         fault = self._occasion(
             "jam_infeed", "jam_carousel", "jam_retried", "double_feed", "motor_fault", "sensor_stuck", "reader_dead",
@@ -398,7 +408,7 @@ class Shuffler(CardMachine):
         match self._occasion("power_loss_dealing", "jam_outfeed", "packet_short", "packet_over"):
             case "power_loss_dealing":
                 self._coming = 0
-                self._plan(now + cards * PER_CARD / 2, lambda at: self.power_cycle(at, lose_memory=False))
+                self._plan(now + cards * self.card_takes / 2, lambda at: self.power_cycle(at, lose_memory=False))
             case "jam_outfeed":
                 self._coming = 0
             case "packet_short":
@@ -407,7 +417,7 @@ class Shuffler(CardMachine):
                 self._coming = cards + 1
             case _:
                 pass
-        self._plan(now + cards * PER_CARD, self._give)
+        self._plan(now + cards * self.card_takes, self._give)
         self._show(now)
         return 0
 
@@ -486,6 +496,30 @@ class Shuffler(CardMachine):
     def _in(self, where: Where) -> int:
         """The deck that is there, 0 for none."""
         return next((deck for deck, at in self._at.items() if at == where), 0)
+
+    def _bring_luck(self, cards: list[str]) -> None:
+        """A flush or better lies in the first packet, now and then in the second, too."""
+        at = self.burns
+        for _ in range(1 + (self._rng.random() < LUCKY_PAIRS)):
+            ranks = _RANKS[start : start + PACKET_OF] if (start := self._rng.randrange(9)) else "A2345"
+            one, *others = self._rng.sample(sorted({card[1] for card in CARDS}), 4)
+            same, other = self._rng.sample(_RANKS, 2)
+            [hand] = self._rng.choices(
+                (
+                    [rank + one for rank in self._rng.sample(_RANKS, PACKET_OF)],
+                    [same + one, *(same + suit for suit in others[:2]), other + one, other + others[0]],
+                    [same + one, *(same + suit for suit in others), other + one],
+                    [rank + one for rank in ranks],
+                    [rank + one for rank in "TJQKA"],
+                ),
+                (4, 3, 2, 2, 2),
+            )
+            if not set(hand) <= set(cards[at:]):  # in the packet before, or elsewhere
+                return
+            for place, card in enumerate(hand, at):
+                there = cards.index(card, place)
+                cards[place], cards[there] = card, cards[place]
+            at += PACKET_OF
 
     def _trouble(self, fault: str, deck: int, run: int, now: float) -> None:
         """In the middle of a shuffle."""

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +29,19 @@ from rich.text import Text
 from daemon import logs
 from daemon.config.model import Config, parse
 from daemon.console.words import words
+from daemon.journal.rows import Row
+from daemon.journal.store import Journal
 from daemon.read_model import SiteState, TableView
 from daemon.virtual_clock import JumpingLoop
+from protocols.contract.jackpots import PoolLevel
 from protocols.contract.results import Result
 from simulators.clock import Pace
 from simulators.devices.compare import Account
 from simulators.lab.broker import Broker
 from simulators.lab.fault_injection import FaultInjector
 from simulators.lab.pit import EDGE, PITS, SITE, Pit
+from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
+from simulators.lab.pools import Supervisors
 from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
 
 __all__ = ["Child", "Settings", "Stage", "demo", "staged"]
@@ -45,8 +51,14 @@ RECOVERY_S = 120.0
 # Real seconds without a new result after Ctrl-C.
 INTERRUPTED_RESULT_TIMEOUT_S = 1.0
 RESTART_DELAY_S = 1.0
+# Real seconds for the jackpots to use the last results.
+POOLS_S = 2.0
 PORT = 8080
-SUPERVISOR, INSPECTOR = "demo", "inspector"
+SUPERVISOR, SECOND, INSPECTOR = "demo", "demo-2", "inspector"
+LUCK = 0.08
+"""How often a round of a table with a linked jackpot has a hand that wins it."""
+# Real seconds until a simulated supervisor confirms or pays a jackpot: people in the browser may be first.
+PATIENCE_S = 45.0
 # Real seconds a child has to end by itself.
 CHILD_STOP_TIMEOUT_S = 10.0
 
@@ -58,7 +70,8 @@ class ConsoleLogin(Struct, frozen=True):
     password: str
 
     def __str__(self) -> str:
-        return f"http://127.0.0.1:{self.port} - {SUPERVISOR} or {INSPECTOR}, password {self.password}"
+        people = f"{SUPERVISOR}, {SECOND} (two supervisors) or {INSPECTOR}"
+        return f"http://127.0.0.1:{self.port} - {people}, password {self.password}"
 
 
 class Settings(Struct, frozen=True):
@@ -79,7 +92,9 @@ def demo(settings: Settings) -> int:
     with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
         speed, in_one = settings.speed or 1.0, settings.speed is None
         kinds = PITS[settings.pit]
-        pit = Pit(Path(directory), settings.seed, copies=settings.copies, kinds=kinds, speed=speed, usb=in_one)
+        pit = Pit(
+            Path(directory), settings.seed, copies=settings.copies, kinds=kinds, speed=speed, usb=in_one, luck=LUCK
+        )
         if settings.speed is None:
             return _fast(pit, settings)
         with asyncio.Runner() as runner:
@@ -122,6 +137,7 @@ async def _play_fast(pit: Pit, settings: Settings, busy: list[Callable[[], bool]
         dealt = pit.dealt()
         running_pit.settling = True
         await wait_for_results(pit, running_pit.site, dealt)
+        await running_pit.until_pools_are_through()
         events, broker, simulated = running_pit.edge.journal.head, running_pit.broker, running_pit.pace.now()
         standing = [
             f"{name}: {alert.code}: {alert.text}"
@@ -129,7 +145,8 @@ async def _play_fast(pit: Pit, settings: Settings, busy: list[Callable[[], bool]
             for alert in view.alerts.values()
         ]
     accounts = pit.accounts(dealt)
-    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, injector is None)
+    pools = _judge_pools(running_pit.config, pit, running_pit.people, calm=injector is None)
+    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, injector is None, pools)
     if injector is not None:
         _report_faults(accounts, injector, standing)
     return report
@@ -157,6 +174,7 @@ def _report(
     simulated: float,
     real: float,
     strict: bool = True,
+    pools: tuple[PoolAccount, list[str]] | None = None,
 ) -> int:
     console = Console(highlight=False, soft_wrap=True)
     grid = Grid(title="feltd demo", title_justify="left")
@@ -171,12 +189,34 @@ def _report(
         lost = account.lost if strict or pit.tables[name].ruleset else 0
         good &= not (lost or account.wrong or (strict and (account.voided or account.extra or account.unseen)))
     console.print(grid)
+    if pools is not None:
+        good &= not pools[1]
+        console.print(f"{pools_text(pools[0])}: the books are {'not ' * bool(pools[1])}what an independent model says")
+        for wrong in pools[1]:
+            console.print(wrong, markup=False)
     total = sum(one.right + one.voided + one.lost + one.unseen for one in accounts.values())
     console.print(
         f"{total} rounds, {events} events, {simulated / 60:.0f} minutes of play in {real:.1f} s over {broker.name}: "
         + ("every result is what the simulators did" if good else "NOT every result is what the simulators did")
     )
     return 0 if good else 1
+
+
+def _judge_pools(
+    config: Config, pit: Pit, people: Supervisors | None, *, calm: bool
+) -> tuple[PoolAccount, list[str]] | None:
+    """The books of the jackpots against the oracle; None where there are none."""
+    if not config.jackpot or people is None:
+        return None
+    journals = (config.edge.journal, config.rules.journal, config.jackpots.journal)
+    events, verdicts, books = (_rows(Path(one)) for one in journals)
+    doubted = doubted_tables(events)
+    return judge_pools(config, verdicts, books, pit.laid, people.sent, doubted, calm=calm, strangers=True)
+
+
+def _rows(path: Path) -> list[Row]:
+    with contextlib.closing(Journal(path)) as journal:
+        return journal.after(0, sys.maxsize)
 
 
 # ---- paced, as in production
@@ -222,12 +262,14 @@ class Child:
 
 
 class Stage(Struct):
-    """A pit with the production processes, while they run."""
+    """A pit with the production processes, while they run. `pools`: the process of its jackpots, where it has any."""
 
     config: Config
     site: SiteState
     edge: Child
     rules: Child
+    pools: Child | None
+    people: Supervisors
 
 
 @contextlib.asynccontextmanager
@@ -246,7 +288,9 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
         site.on_opened.append(pit.opened)
         site.on_result.append(pit.heard)
         site.on_event.append(pit.saw)
-        stage = Stage(config, site, Child("edge", path), Child("rules", path))
+        pools = Child("jackpots", path) if config.jackpot else None
+        people = Supervisors(SITE, pit.chance("people"), lambda: datetime.now(UTC))
+        stage = Stage(config, site, Child("edge", path), Child("rules", path), pools, people)
         async with asyncio.TaskGroup() as group:
             world = [
                 group.create_task(one)
@@ -257,6 +301,7 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
                     broker.keep(),
                     stage.edge.keep(),
                     stage.rules.keep(),
+                    *((pools.keep(), people.run(config.mqtt)) if pools is not None else ()),
                 )
             ]
             try:
@@ -278,12 +323,16 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         console = Child("console", pit.directory / "feltd.toml")
         site, children = stage.site, [stage.edge, stage.rules, console]
         serving = group.create_task(console.keep())
+        working = group.create_task(stage.people.work(PATIENCE_S))
+        if stage.pools is not None:
+            children.append(stage.pools)
         if settings.headless:
             Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {login}")
+        await stage.people.until_begun([pool.name for pool in stage.config.jackpot])
         dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, site))
         showing = None
         if not settings.headless:
-            showing = group.create_task(_show(site, pit, broker, children, speed, login))
+            showing = group.create_task(_show(site, pit, broker, children, speed, login, stage.people))
             for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
                 asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
         await asyncio.wait([dealing])
@@ -292,17 +341,20 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
             pit, site, dealt, INTERRUPTED_RESULT_TIMEOUT_S if dealing.cancelled() else RESULT_TIMEOUT_S
         )
         serving.cancel()
+        working.cancel()
+        await asyncio.sleep(POOLS_S if stage.pools is not None else 0)
         if showing is not None:
             showing.cancel()
     events = sum(view.events for view in site.tables.values())
     # The broker or the edge may have been killed on purpose: rounds then under way are void, never lost.
     strict = all(child.starts == 1 for child in children)
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
-    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict)
+    pools = _judge_pools(stage.config, pit, stage.people, calm=False)
+    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)
 
 
 def _make_login(directory: Path) -> ConsoleLogin:
-    """A free port and two users with a random password."""
+    """A free port and three users with a random password."""
     from daemon.console.auth.users import By, Users, hash_password
     from daemon.console.site.store import Store
 
@@ -318,6 +370,7 @@ def _make_login(directory: Path) -> ConsoleLogin:
     try:
         users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(login.password)
         users.add(By("demo", "system"), SUPERVISOR, "supervisor", (), hashed)
+        users.add(By("demo", "system"), SECOND, "supervisor", (), hashed)
         users.add(By("demo", "system"), INSPECTOR, "inspector", (), hashed)
     finally:
         store.close()
@@ -333,36 +386,37 @@ def _console(directory: Path, login: ConsoleLogin) -> str:
 
 
 async def _show(
-    site: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, login: ConsoleLogin
+    site: SiteState,
+    pit: Pit,
+    broker: Broker,
+    children: list[Child],
+    speed: float,
+    login: ConsoleLogin,
+    people: Supervisors,
 ) -> None:
-    with Live(
-        _view(site, pit, broker, children, speed, login), refresh_per_second=8, screen=sys.stdout.isatty()
-    ) as live:
+    def view() -> Grid:
+        return _view(site, pit, broker, children, speed, login, people)
+
+    with Live(view(), refresh_per_second=8, screen=sys.stdout.isatty()) as live:
         while True:
-            live.update(_view(site, pit, broker, children, speed, login))
+            live.update(view())
             await asyncio.sleep(0.25)
 
 
-def _view(site: SiteState, pit: Pit, broker: Broker, children: list[Child], speed: float, login: ConsoleLogin) -> Grid:
+def _view(
+    site: SiteState,
+    pit: Pit,
+    broker: Broker,
+    children: list[Child],
+    speed: float,
+    login: ConsoleLogin,
+    people: Supervisors | None = None,
+) -> Grid:
     outer = Grid.grid(padding=(0, 0))
     title = Text("feltd demo", style="bold")
     title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
     outer.add_row(title)
-    lamps = Text()
-    lamps.append_text(_lamp(site.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
-    for child in children:
-        name = {"edge": EDGE, "rules": "rules"}.get(child.command, "")
-        alive = child.process is not None and child.process.returncode is None
-        pid = child.process.pid if child.process else "-"
-        again = f", started {child.starts} times" if child.starts > 1 else ""
-        lamps.append("   ")
-        lamps.append_text(
-            _lamp(
-                alive and site.connected and (not name or site.is_online(name)),
-                f"{child.command} pid {pid}{again}",
-            )
-        )
-    outer.add_row(lamps)
+    outer.add_row(_lamps(site, broker, children))
     outer.add_row("")
     grid = Grid(expand=True)
     for head in ("table", "phase", "devices", "rounds", "void", "last results"):
@@ -385,6 +439,8 @@ def _view(site: SiteState, pit: Pit, broker: Broker, children: list[Child], spee
             results,
         )
     outer.add_row(grid)
+    for level in people.levels.values() if people is not None else ():
+        outer.add_row(_level(level))
     alerts = [(name, alert) for name, view in site.tables.items() for alert in view.alerts.values()]
     if alerts:
         box = Grid(title="open alerts", title_justify="left", expand=True)
@@ -397,6 +453,34 @@ def _view(site: SiteState, pit: Pit, broker: Broker, children: list[Child], spee
     outer.add_row(Text(f"console: {login}"))
     outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
     return outer
+
+
+def _lamps(site: SiteState, broker: Broker, children: list[Child]) -> Text:
+    """The broker and the processes."""
+    lamps = Text()
+    lamps.append_text(_lamp(site.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
+    for child in children:
+        name = {"edge": EDGE, "rules": "rules", "jackpots": "jackpots"}.get(child.command, "")
+        alive = child.process is not None and child.process.returncode is None
+        pid = child.process.pid if child.process else "-"
+        again = f", started {child.starts} times" if child.starts > 1 else ""
+        lamps.append("   ")
+        lamps.append_text(
+            _lamp(
+                alive and site.connected and (not name or site.is_online(name)),
+                f"{child.command} pid {pid}{again}",
+            )
+        )
+    return lamps
+
+
+def _level(level: PoolLevel) -> Text:
+    """A jackpot: its amount and the wins that wait."""
+    amount = Decimal(level.amount).scaleb(-level.decimals)
+    text = Text(f"jackpot {level.pool}  ", style="bold")
+    text.append(f"{amount:,.{level.decimals}f} {level.currency}", style="not bold")
+    waiting = ", ".join(f"{one.combination} {one.state}" for one in level.pending)
+    return text.append(f"  {waiting}", style="yellow not bold")
 
 
 def _lamp(good: bool, name: str) -> Text:

@@ -35,6 +35,7 @@ from simulators.devices.device import Device
 from simulators.devices.fdl_device import FdlDevice
 from simulators.devices.idp_dice import Recogniser
 from simulators.devices.line import Line
+from simulators.lab.pools import LinkedPool, linked_pools
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
@@ -48,7 +49,13 @@ from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
-from simulators.tables.stud_poker import AngolaStudPokerTable, StudPokerTable
+from simulators.tables.stud_poker import (
+    AngolaStudPokerTable,
+    Laid,
+    SignedAngolaStudPokerTable,
+    SignedStudPokerTable,
+    StudPokerTable,
+)
 from simulators.tables.table import Floor, Look, Table
 
 __all__ = ["KINDS", "PITS", "Pit", "UnderWay"]
@@ -78,9 +85,11 @@ KINDS: dict[str, type[Table]] = {
     "abac": AngolaTable,
     "abam": AngolaMacauTable,
 }
+SIGNED: dict[str, type[Table]] = {"jstud": SignedStudPokerTable, "jastud": SignedAngolaStudPokerTable}
+"""The same games as in KINDS, with the sign of a jackpot that they share with a neighbour."""
 PITS: dict[str, tuple[str, ...]] = {
-    "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan", "studio", "slot"),
-    "angola": ("acus", "bank", "amr", "frr", "astud", "craps", "abac", "abam", "abj", "acsm"),
+    "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "slot"),
+    "angola": ("acus", "bank", "amr", "frr", "astud", "jastud", "craps", "abac", "abam", "abj", "acsm"),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
@@ -99,8 +108,11 @@ class Pit:
         kinds: tuple[str, ...] = PITS["macau"],
         speed: float = 1.0,
         usb: bool = False,
+        luck: float = 0.0,
     ) -> None:
         """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it.
+
+        `luck`: how often a round of a linked poker table has a hand that wins its jackpot.
 
         `usb`: edge and pit are one process, so that a USB device can be plugged in through pyusb; else its reports come
         over TCP.
@@ -110,8 +122,13 @@ class Pit:
         self._seed = seed
         self.directory = directory
         self.tables: dict[str, Table] = {
-            f"{kind}-{copy}": KINDS[kind](seed * 100 + copy) for copy in range(1, copies + 1) for kind in kinds
+            f"{kind}-{copy}": (KINDS | SIGNED)[kind](seed * 100 + copy)
+            for copy in range(1, copies + 1)
+            for kind in kinds
         }
+        for name, table in self.tables.items():
+            if isinstance(table, StudPokerTable) and luck and any(name in pool.tables for pool in self.pools):
+                table.shuffler.luck, table.shuffler.burns = luck, int(isinstance(table, AngolaStudPokerTable))
         self.ports: dict[str, Port] = {}
         self.sockets: dict[str, dict[str, Socket]] = {}
         self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.tables}
@@ -154,8 +171,23 @@ class Pit:
             case _:
                 return Pty(self.directory / f"tty-{table}-{name}")
 
+    def chance(self, what: str) -> random.Random:
+        """Of this pit's seed, for something beside its tables."""
+        return random.Random(f"{self._seed} {what}")
+
+    @property
+    def pools(self) -> list[LinkedPool]:
+        """The jackpots whose tables stand here."""
+        return linked_pools(self.tables)
+
+    @property
+    def laid(self) -> dict[str, Laid]:
+        """By round of the tables with a jackpot, what lay on it."""
+        tables = [table for table in self.tables.values() if isinstance(table, StudPokerTable)]
+        return {round_: laid for table in tables for round_, laid in table.laid.items()}
+
     def config(self, broker_port: int, version: str) -> str:
-        """The TOML for edge and rules of this pit."""
+        """The TOML for edge, rules and jackpots of this pit."""
         lines = [
             f'[site]\nname = "{SITE}"',
             f'[edge]\nname = "{EDGE}"\njournal = "{self.directory}/edge.db"',
@@ -179,6 +211,9 @@ class Pit:
                     said.append(f"dice = {device.dice}")
                 if said:
                     lines.append("\n".join(("[table.device.options]", *said)))
+        if pools := self.pools:
+            lines.append(f'[jackpots]\njournal = "{self.directory}/jackpots.db"')
+            lines += [pool.toml for pool in pools]
         return "\n\n".join(lines) + "\n"
 
     def saw(self, table: str, wire: Wire, _event: Event | None) -> None:

@@ -15,16 +15,18 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
-from daemon.config.model import parse
+from daemon.config.model import Config, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
 from daemon.edge.links import usb as links_usb
+from daemon.jackpots.process import Jackpots
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
 from daemon.virtual_clock import JumpingLoop
 from simulators.clock import Pace
 from simulators.lab.broker import Broker
 from simulators.lab.pit import SITE, Pit, UnderWay
+from simulators.lab.pools import Supervisors
 
 __all__ = ["RunningPit", "run_in_virtual_time", "running_in_virtual_time", "wait_for_results"]
 
@@ -33,6 +35,9 @@ RESULT_TIMEOUT_S = 15.0
 # Real seconds within which a message between two parts of one process arrives.
 DELIVERY_TIMEOUT_S = 2.0
 
+# Simulated seconds until a supervisor confirms or pays a jackpot.
+PATIENCE_S = 20.0
+
 T = TypeVar("T")
 
 
@@ -40,11 +45,14 @@ class RunningPit(Struct):
     """The parts of a running pit."""
 
     pit: Pit
+    config: Config
     edge: Edge
     consumer: Consumer
     site: SiteState
     pace: Pace
     broker: Broker
+    pools: Jackpots | None = None
+    people: Supervisors | None = None
     waiting_since: float | None = None
     settling: bool = False
     """True: time runs in step with the wall clock from now on."""
@@ -56,7 +64,12 @@ class RunningPit(Struct):
             return True
         if self.edge.outbox.depth or self.consumer.outbox.depth:
             return True
-        waits = (self.pit.asking and not self.edge.desk.at_work) or any(map(self._behind, self.pit.tables))
+        asking = self.pit.asking
+        if self.pools is not None and self.people is not None:
+            if not self.pools.connected or self.pools.outbox.depth or self.pools.retained.waiting:
+                return True
+            asking = asking or self.pools.signs.asking or self.people.asking
+        waits = (asking and not self.edge.desk.at_work) or any(map(self._behind, self.pit.tables))
         if not waits:
             self.waiting_since = None
         elif self.waiting_since is None:
@@ -76,12 +89,28 @@ class RunningPit(Struct):
             return True
         if not self.pit.tables[name].ruleset:
             return False
-        if self.consumer.position(name) < newest:
+        if self.consumer.position(name) < newest or self.pools_behind(name):
             return True
         # Dealers compare the cards on the display too, not the phase alone.
         shown = {"round": view.round, "phase": view.phase, "detail": view.detail}
         stands = msgspec.json.decode(msgspec.json.encode(self.consumer.view(name)))
         return not self.consumer.retained.waiting and stands != shown
+
+    async def until_pools_are_through(self) -> None:
+        """Until the jackpots have used all results, as long as messages take."""
+        for _ in range(int(RESULT_TIMEOUT_S / 0.05)):
+            if not any(map(self.pools_behind, self.pit.tables)):
+                return
+            await asyncio.sleep(0.05)
+
+    def pools_behind(self, table: str) -> bool:
+        """Whether a jackpot has not used what the rules told of its table."""
+        if self.pools is None:
+            return False
+        newest = self.consumer.journal.last(table)
+        used = f"rules/{self.consumer.journal.name}/{table}"
+        books = [self.pools.books[one.name] for one in self.pools.config.jackpot if table in one.tables]
+        return any(book.heard.get(used, 0) < newest for book in books)
 
 
 def run_in_virtual_time(body: Callable[[list[Callable[[], bool]]], Coroutine[Any, Any, T]]) -> T:
@@ -114,9 +143,15 @@ async def running_in_virtual_time(
         site.on_event.append(pit.saw)
         posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
         under_way = UnderWay(pit, lambda name: posts[name].traffic)
-        running_pit = RunningPit(pit, edge, consumer, site, pace, broker)
+        running_pit = RunningPit(pit, config, edge, consumer, site, pace, broker)
         busy[0] = lambda: running_pit.busy or under_way()
-        parts = (pit.live(), pit.serve(config.mqtt), edge.run(), consumer.run(), site.run("demo-picture"))
+        parts = [pit.live(), pit.serve(config.mqtt), edge.run(), consumer.run(), site.run("demo-picture")]
+        books = None
+        if config.jackpot:
+            books = Journal(Path(config.jackpots.journal))
+            pools, people = Jackpots(config, books, now=loop.utc), Supervisors(SITE, pit.chance("people"), loop.utc)
+            running_pit.pools, running_pit.people = pools, people
+            parts += [pools.run(), people.run(config.mqtt), people.work(PATIENCE_S)]
         async with asyncio.TaskGroup() as group:
             running = [group.create_task(part) for part in parts]
             try:
@@ -127,6 +162,8 @@ async def running_in_virtual_time(
                     task.cancel()
         edge_journal.close()
         rules_journal.close()
+        if books is not None:
+            books.close()
     finally:
         links_usb.backend = usb_before
         await broker.kill()  # it has nothing to keep, and takes a tenth of a second to end in order

@@ -12,13 +12,23 @@ from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
+from simulators.devices.alpha_sign import Sign
 from simulators.devices.device import Device
 from simulators.devices.fdl_bets import BetSensors
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_shuffler import Shuffler
 from simulators.tables.table import Floor, Look, Ruled, Truth, settle
 
-__all__ = ["AngolaStudPokerTable", "StudPokerTable", "compared", "compared_in_angola", "opens"]
+__all__ = [
+    "AngolaStudPokerTable",
+    "Laid",
+    "SignedAngolaStudPokerTable",
+    "SignedStudPokerTable",
+    "StudPokerTable",
+    "compared",
+    "compared_in_angola",
+    "opens",
+]
 
 Hands: TypeAlias = dict[str, tuple[str, ...]]
 Mishap: TypeAlias = Literal[
@@ -38,6 +48,7 @@ Mishap: TypeAlias = Literal[
 
 SEATS: Final = range(1, 8)
 FIVE: Final = 5
+APART: Final = 500  # between the seeds of two tables of one pit
 DEALER: Final = "dealer"
 ANTES: Final = (10_000, 20_000, 50_000)
 PLAYERS: Final = (4, 4, 4, 3, 2, 1, 1)  # how often one plays, two, three …
@@ -118,6 +129,22 @@ def opens(cards: Sequence[str]) -> bool:
     return shape > 0 or ranks[:2] == (12, 11)
 
 
+WINNING: Final = {
+    FLUSH: "flush",
+    6: "full_house",
+    7: "four_of_a_kind",
+    STRAIGHT_FLUSH: "straight_flush",
+    ROYAL_FLUSH: "royal_flush",
+}
+
+
+class Laid(Struct, frozen=True):
+    """What lay on the jackpot in a round: the seats with a chip, and each hand that was raised and can win it."""
+
+    seats: frozenset[int]
+    hands: dict[int, str]
+
+
 class _GivenUpError(Exception):
     """The display does not show what lies on the table, and never will."""
 
@@ -142,6 +169,8 @@ class StudPokerTable(Ruled):
     options: ClassVar[dict[str, Any]] = {"dealing": "shuffler"}
     carries: ClassVar[bool] = True
     """Whether the jackpot bets of a void round are laid again."""
+    locks_first: ClassVar[bool] = False
+    """Whether the bets on the jackpot are locked before the bell: after it they are too late."""
 
     def __init__(self, seed: int) -> None:
         """Two decks, seven seats."""
@@ -157,6 +186,8 @@ class StudPokerTable(Ruled):
         self.truth: list[Truth] = []
         self.mishaps: Counter[Mishap] = Counter()
         """How often what went wrong at the table itself, "" for the rounds in which nothing did."""
+        self.laid: dict[str, Laid] = {}
+        """By round, as the display calls it, what lay on the jackpot."""
         self._carried: frozenset[int] = frozenset()
 
     def chances(self) -> Mapping[Mishap, int]:
@@ -247,6 +278,7 @@ class StudPokerTable(Ruled):
         if not floor.look().over:  # an old screen hid that the last one is not over
             await settle(floor, self.console, self._rng)
         round_ = _Round()
+        locks = len(self.bets.locks)
         try:
             return await self._played(floor, round_)
         except _GivenUpError:
@@ -254,6 +286,11 @@ class StudPokerTable(Ruled):
             await settle(floor, self.console, self._rng, round_.mine)
             decided = bool(round_.hands) and {*round_.raised, *round_.folded} == set(round_.antes)
             return Truth(self._outcome(round_) or {} if decided else {}, void=True)
+        finally:
+            if round_.mine and len(self.bets.locks) > locks:
+                shapes = {seat: compared(round_.hands[f"seat_{seat}"])[0] for seat in round_.raised}
+                hands = {seat: WINNING[shape] for seat, shape in shapes.items() if shape in WINNING}
+                self.laid[round_.mine] = Laid(self.bets.locks[-1], hands)
 
     async def _played(self, floor: Floor, round_: _Round) -> Truth:
         """Raises _GivenUpError."""
@@ -303,11 +340,18 @@ class StudPokerTable(Ruled):
         self._carried = frozenset()
         await self._pause(floor, 4.0, 8.0)
         await self._deck(floor)  # the lid may have been opened meanwhile
+        if self.locks_first:
+            await self._lock(floor)
         await self._until(
             floor,
             lambda: self.console.press("bell", floor.pace.now()),
             lambda look: look.phase != "betting" and look.round == round_.mine,
         )
+        if not self.locks_first:
+            await self._lock(floor)
+
+    async def _lock(self, floor: Floor) -> None:
+        """The bets on the jackpot."""
         if await floor.tell("bets-1", "lock-bets", {}) != "done":
             self.bets.lock(floor.pace.now())
             floor.stir("bets-1")
@@ -537,6 +581,7 @@ class AngolaStudPokerTable(StudPokerTable):
 
     ruleset: ClassVar[str] = "angola.stud-poker"
     carries: ClassVar[bool] = False
+    locks_first: ClassVar[bool] = True
 
     def chances(self) -> Mapping[Mishap, int]:
         """What goes wrong here, and in how many of a thousand rounds."""
@@ -560,6 +605,24 @@ class AngolaStudPokerTable(StudPokerTable):
         else:
             await self._open(floor, round_)
         return True
+
+
+class SignedStudPokerTable(StudPokerTable):
+    """The same with the sign of its jackpot, and other players than its neighbour's."""
+
+    def __init__(self, seed: int) -> None:
+        """All its devices are others, too."""
+        super().__init__(seed + APART)
+        self.devices["sign-1"] = Sign(random.Random(f"stud poker sign {seed}"))
+
+
+class SignedAngolaStudPokerTable(AngolaStudPokerTable):
+    """The same in Angola."""
+
+    def __init__(self, seed: int) -> None:
+        """All its devices are others, too."""
+        super().__init__(seed + APART)
+        self.devices["sign-1"] = Sign(random.Random(f"stud poker sign {seed}"))
 
 
 def _over(look: Look, round_: _Round) -> bool:

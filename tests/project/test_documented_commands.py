@@ -196,6 +196,15 @@ name = "wheel-1"
 driver = "cammegh_ss2"
 url = "serial://{folder}/wheel"
 options = {{ shortest_spin = 0.5 }}
+[jackpots]
+journal = "{folder}/jackpots.db"
+[[jackpot]]
+name = "hall"
+tables = ["rou-3"]
+counts = "devices"
+wins = "devices"
+seed = 1000
+visible = "0.5"
 [[table]]
 name = "cus-1"
 ruleset = "macau.cussec"
@@ -308,6 +317,8 @@ def _with_the_edge_stopped(floor: Floor) -> None:
 
 
 def _with_the_edge_running(floor: Floor) -> None:
+    with floor.typed("feltd jackpots -c feltd.toml"):
+        _with_the_jackpots(floor)
     with floor.typed("feltd watch bac-12 -c feltd.toml") as watching:
         assert "resolved" in said_by(watching, "resolved")
     agitate = "feltd command -c feltd.toml cus-1/shaker-1 agitate"
@@ -319,6 +330,15 @@ def _with_the_edge_running(floor: Floor) -> None:
     floor.type("feltd forget edge-7", "-c", "feltd.toml")
     floor.type("feltd journal verify -c feltd.toml")
     floor.type("feltd journal verify -c /etc/feltd/feltd.toml")
+
+
+def _with_the_jackpots(floor: Floor) -> None:
+    while "hall  10.00 MOP" not in floor.type("feltd jackpot -c feltd.toml", refusal="no such"):
+        time.sleep(0.05)
+    assert "the pool begins" in floor.type("feltd jackpot -c feltd.toml --entries 20")
+    for option in ("--wins", "--check"):
+        assert "books       balance" in floor.type(f"feltd jackpot -c feltd.toml {option}")
+    assert json.loads(floor.type("feltd jackpot -c feltd.toml --json"))
 
 
 def _with_its_journals(floor: Floor) -> None:

@@ -45,7 +45,8 @@ INSTALL = ROOT / "docs/how-to/install.md"
 EXAMPLE_FILE = FOLDER / "feltd.toml"
 UNITS = ("feltd-edge.service", "feltd-rules.service", "feltd-console.service")
 ALL_UNITS = (*UNITS, "feltd-jackpots.service")
-"""With the one of a site that has jackpots, which the example has not."""
+"""With the one of a site that has jackpots, which the package does not start by itself."""
+PARTS = tuple(name.removeprefix("feltd-").removesuffix(".service") for name in ALL_UNITS)
 PROGRAM = "/usr/bin/feltd"
 POSTINST = ROOT / "debian/feltd.postinst"
 SEARCH = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
@@ -118,28 +119,29 @@ def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
 
 
 def test_only_the_edge_reaches_devices() -> None:
-    edge, *others = (unit(name)["Service"] for name in UNITS)
+    edge, *others = (unit(name)["Service"] for name in ALL_UNITS)
     assert edge["SupplementaryGroups"] == ["feltd dialout"]
     assert {"char-ttyS rw", "char-ttyUSB rw", "char-ttyACM rw"} <= set(edge["DeviceAllow"])
     assert "PrivateUsers" not in edge  # it would turn dialout into nobody
     for other in others:
         assert other["PrivateDevices"] == ["yes"]
         assert "DeviceAllow" not in other
-    rules, console = others
+    rules, console, jackpots = others
+    assert jackpots["SupplementaryGroups"] == ["feltd"]
     assert rules["SupplementaryGroups"] == ["feltd"]
     # To read what the units said; no device is that group's.
     assert console["SupplementaryGroups"] == ["feltd systemd-journal"]
 
 
 def test_the_state_stands_where_the_configuration_looks_for_it() -> None:
-    from daemon.config.model import Console, Edge, Rules
+    from daemon.config.model import Console, Edge, Jackpots, Rules
 
-    journals = (Edge(name="e").journal, Rules().journal, Console().journal)
-    for name, journal in zip(UNITS, journals, strict=True):
+    journals = (Edge(name="e").journal, Rules().journal, Console().journal, Jackpots().journal)
+    for name, journal in zip(ALL_UNITS, journals, strict=True):
         assert Path(journal).parent == Path("/var/lib", unit(name)["Service"]["StateDirectory"][0])
 
 
-@pytest.mark.parametrize("name", UNITS)
+@pytest.mark.parametrize("name", ALL_UNITS)
 def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
     """Whatever the rights of the files are. One that is not there stops no unit."""
     made = re.findall(r"(?m)^    password (\S+)", POSTINST.read_text(encoding="utf-8"))
@@ -151,7 +153,12 @@ def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
     hidden = [path for line in unit(name)["Service"]["InaccessiblePaths"] for path in line.split()]
     passwords = [path for path in hidden if path.startswith("-/etc/feltd/mqtt/")]
     assert sorted(passwords) == sorted(f"-/etc/feltd/mqtt/{user}" for user in USERS if user != part)
-    keys = {"edge": {"-/etc/feltd/mac"}, "rules": set(), "console": {"-/etc/feltd/mac", "-/etc/feltd/edge-mac.key"}}
+    keys = {
+        "edge": {"-/etc/feltd/mac"},
+        "rules": set(),
+        "console": {"-/etc/feltd/mac", "-/etc/feltd/edge-mac.key"},
+        "jackpots": set(),
+    }
     assert set(hidden) - set(passwords) == keys[part]
     assert {"/etc/feltd/mac", "/etc/feltd/edge-mac.key"} <= set(re.findall(r'"(/etc[^"]+)"', EXAMPLE_FILE.read_text()))
     assert f"-{own['password_file']}" not in hidden
@@ -219,14 +226,25 @@ def test_each_process_gets_its_own_passwords_and_keys() -> None:
         if found := re.match(r"chown (\S+) (\S+)", line):
             made[found[2]] = f"{found[1]} 600"
     assert made == {
-        **{f"/etc/feltd/mqtt/{part}": f"root:feltd-{part} 640" for part in ("edge", "rules", "console")},
+        **{f"/etc/feltd/mqtt/{part}": f"root:feltd-{part} 640" for part in PARTS},
         **{f"/etc/feltd/mqtt/{user}": "root:root 640" for user in ("reader", "display")},
         "/etc/feltd/mqtt/maintenance": "root:root 600",
-        **{f"/etc/feltd/{part}-key.pem": f"feltd-{part}:feltd-{part} 600" for part in ("edge", "rules", "console")},
+        **{f"/etc/feltd/{part}-key.pem": f"feltd-{part}:feltd-{part} 600" for part in PARTS},
     }
     example = (FOLDER / "feltd.toml").read_text(encoding="utf-8")
     keys = dict(re.findall(r'^# journal_key = "(\S+)" #.* owner (feltd-\w+)', example, re.MULTILINE))
-    assert keys == {f"/etc/feltd/{part}-key.pem": f"feltd-{part}" for part in ("edge", "rules", "console")}
+    assert keys == {f"/etc/feltd/{part}-key.pem": f"feltd-{part}" for part in PARTS}
+
+
+def test_the_first_line_of_the_example_counts_its_tables() -> None:
+    text = EXAMPLE_FILE.read_text(encoding="utf-8")
+    assert f": {len(tomllib.loads(text)['table'])} tables." in text.splitlines()[0]
+
+
+def test_the_example_has_a_linked_jackpot_with_a_sign() -> None:
+    config = load(EXAMPLE_FILE)
+    assert any(len(pool.tables) > 1 and pool.signs for pool in config.jackpot)
+    assert [config.jackpots.username, config.jackpots.password_file] == ["jackpots", "/etc/feltd/mqtt/jackpots"]
 
 
 # ---- users of their own
@@ -248,8 +266,20 @@ port = 0
 store = "{0}/lib/console/console.db"
 journal = "{0}/lib/console/journal.db"
 journal_key = "{0}/etc/console-key.pem"
+[jackpots]
+journal = "{0}/lib/jackpots/journal.db"
+journal_key = "{0}/etc/jackpots-key.pem"
+[[table]]
+name = "x-1"
+[[jackpot]]
+name = "hall"
+tables = ["x-1"]
+counts = "devices"
+wins = "devices"
+seed = 0
+visible = "0.5"
 """
-UIDS = {"edge": 61001, "rules": 61002, "console": 61003}
+UIDS = {"edge": 61001, "rules": 61002, "console": 61003, "jackpots": 61004}
 GROUP = 61000
 # As the unit starts it: the program, told that it is to run until it says that it is ready.
 READY = """
@@ -371,7 +401,7 @@ journal.close()
         assert done.returncode == 0, done.stderr
     done = run(sys.executable, "-m", "daemon.cli", "journal", "verify", "-c", config)  # as root
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("1 checkpoints, 1 signatures checked") == 3
+    assert done.stdout.count("1 checkpoints, 1 signatures checked") == 4
     refused = as_user("console", "-m", "daemon.cli", "journal", "verify", "-c", config)
     assert refused.returncode == 2
     assert "Permission denied; run this as a user who may read it" in refused.stderr
@@ -451,7 +481,7 @@ def test_udev_takes_the_rules() -> None:
 # ---- mosquitto
 
 
-USERS = ("edge", "rules", "console", "reader", "display")
+USERS = ("edge", "rules", "console", "jackpots", "reader", "display")
 # `feltd forget`: its password is for root alone, and no unit may read it.
 FORGETTER = "maintenance"
 # Of the test alone: hears and says everything.
@@ -576,18 +606,19 @@ RIGHTS = {
     "deviceEvent": ("edge", "rules console reader"),
     "deviceMeta": ("edge", "edge console reader"),
     "deviceState": ("edge", "console reader"),
-    "edgeAvailability": ("edge", "edge rules console reader display"),
+    "edgeAvailability": ("edge", "edge rules jackpots console reader display"),
     "edgeHealth": ("edge", "rules console reader"),
     "edgeAlive": ("edge", "rules console reader"),
     "edgeHead": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
-    **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")),  # it has none
-    **dict.fromkeys(("jackpotReplay", "jackpotReplayAnswer"), ("", "")),
+    **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotReply"), ("jackpots", "console reader")),
+    **dict.fromkeys(("jackpotOrder", "jackpotReplay"), ("console", "jackpots")),
+    "jackpotReplayAnswer": ("jackpots", "console reader"),
     "replay": ("rules", "edge"),
     "replayAnswer": ("edge", "rules"),
-    "roundEvent": ("rules", "console reader"),
-    "roundReplay": ("console reader", "rules console reader"),
-    "roundReplayAnswer": ("rules", "console reader"),
+    "roundEvent": ("rules", "jackpots console reader"),
+    "roundReplay": ("jackpots console reader", "rules console reader"),
+    "roundReplayAnswer": ("rules", "jackpots console reader"),
     "roundResult": ("rules", "console reader display"),
     "roundState": ("rules", "edge rules console reader display"),
     "trace": ("edge", "console"),
@@ -602,7 +633,7 @@ END = "felt/1/lisboa/edge/end/availability"
 # Where others are concerned that are no part of the configuration: nobody writes, but rules and edges at their own.
 ELSEWHERE = (
     EXAMPLE | {"site": "palacio"},
-    EXAMPLE | {"edge": "edge-8", "table": "bac-13", "alert": "shoe-1-shoe-misscan"},
+    EXAMPLE | {"edge": "edge-8", "table": "bac-13", "alert": "shoe-1-shoe-misscan", "pool": "blue"},
 )
 OF_RULES = EXAMPLE | {"edge": "rules"}
 ALERTS_OF_RULES = ("round-suspended", "rules-events-forged", "rules-events-conflict", "rules-journal-room")
@@ -644,9 +675,11 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
             readers_there = frozenset({"console", "reader", "display", FORGETTER}) & topics[topic][1]
             if name in ("edgeAvailability", "deviceMeta"):
                 readers_there |= {"edge"}
+            if name == "edgeAvailability":
+                readers_there |= {"jackpots"}
             if name in ("edgeAlive", "edgeAvailability", "edgeHead", "edgeHealth", "edgeInfo", "roundState"):
                 readers_there |= {"rules"}
-            topics[another] = (writers - {"edge", "rules"}, readers_there)
+            topics[another] = (writers - {"edge", "rules", "jackpots"}, readers_there)
     for alert in ALERTS_OF_RULES:
         topics[f"felt/1/lisboa/table/bac-12/alert/{alert}"] = (
             frozenset({"rules", FORGETTER}),

@@ -37,10 +37,13 @@ from daemon import logs
 from daemon.config.model import Config, Rules
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
+from daemon.jackpots.books import check
+from daemon.jackpots.process import Jackpots
 from daemon.journal.rows import Row
 from daemon.journal.store import BadJournal
 from daemon.read_model import SiteState
 from protocols.contract.events import BallLanded, SpinMissed, SpinVoided, decode_data
+from protocols.contract.jackpots import PoolLevel, jackpot_topic
 from protocols.contract.results import ENDS
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset
@@ -50,8 +53,10 @@ from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.disk import Disk, Fate, Ledger, WrongError
 from simulators.lab.campaign.judges import judge_journals
 from simulators.lab.campaign.loop import Process, StandingStillError, VirtualLoop
-from simulators.lab.campaign.pit import KINDS, Slot, VirtualPit
+from simulators.lab.campaign.pit import KINDS, LINKED, Slot, VirtualPit
 from simulators.lab.pit import EDGE, SITE
+from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
+from simulators.lab.pools import Supervisors
 from simulators.tables.roulette import RouletteTable
 
 __all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", "run"]
@@ -76,6 +81,9 @@ _WAY = (
     TimeRemainingColumn(),
 )
 RULES = ("rules", "standby")
+JACKPOTS = "jackpots"
+POOLS = 0.25
+"""How many of the lives have two tables with one jackpot."""
 TAKEN_BACK = ("number_changed", "number_unsteady")
 """Reasons of a void spin that may have been reported with a number before."""
 
@@ -107,6 +115,7 @@ class Report(Struct):
     events: int = 0
     play: float = 0.0
     seconds: float = 0.0
+    jackpots: PoolAccount = msgspec.field(default_factory=PoolAccount)
     faults: dict[str, int] = {}
     survived: dict[str, int] = {}
     failures: list[Failure] = []
@@ -115,6 +124,7 @@ class Report(Struct):
         """One more life, or several."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.jackpots.add(other.jackpots)
         for mine, its in ((self.faults, other.faults), (self.survived, other.survived)):
             for fault, count in its.items():
                 mine[fault] = mine.get(fault, 0) + count
@@ -160,11 +170,16 @@ class Life:
         self._directory = directory
         self._rounds = rounds
         self._nature = _Nature(self._chance("nature"))
+        rng = self._chance("jackpots")
+        linked = [kinds for kinds in LINKED if kinds[0] in KINDS]
+        self._linked = rng.choice(linked) if linked and rng.random() < POOLS else ()
+        self._nature.killed[JACKPOTS] = rng.random() < 0.7
         self.injected: Counter[str] = Counter()
         self.story: list[str] = []
         self._kills = self._chance("kills")
         self.broker = Broker(self.loop, self._chance("broker"), self._count)
-        self.ledgers = {name: Ledger(name) for name in (EDGE, *self._nature.rules)}
+        names = (EDGE, *self._nature.rules, *([JACKPOTS] if self._linked else []))
+        self.ledgers = {name: Ledger(name) for name in names}
         self._processes: dict[str, Process] = {}
         self._bodies: dict[str, Any] = {}
         self._disks: dict[str, Disk] = {}
@@ -174,6 +189,7 @@ class Life:
         self._wrong: list[str] = []
         self._files = 0
         self.accounts: dict[str, Account] = {}
+        self.pools = PoolAccount()
         self.forgotten = 0
         self._unheard: defaultdict[str, set[int]] = defaultdict(set)
         self._told: Counter[str] = Counter()
@@ -256,7 +272,7 @@ class Life:
         fate: Fate,
         body: Callable[[Disk, Process], Coroutine[Any, Any, None]],
     ) -> None:
-        source = f"{EDGE}:" if name == EDGE else ""
+        source = f"{name}:" if name in (EDGE, JACKPOTS) else ""
         disk = Disk(path, process, fate, self.ledgers[name], source, self._chance(f"disk {path.name}"))
         self._disks[name] = disk
         self._tell(f"{name} starts with {disk.head} rows")
@@ -272,6 +288,11 @@ class Life:
         consumer = Consumer(config, disk, connect=self.broker.connect)
         self._bodies[name] = consumer
         await consumer.run()
+
+    async def _pools(self, disk: Disk, _process: Process) -> None:
+        jackpots = Jackpots(self._config, disk, connect=self.broker.connect, now=self.loop.utc)
+        self._bodies[JACKPOTS] = jackpots
+        await jackpots.run()
 
     # ---- what goes wrong
 
@@ -328,6 +349,8 @@ class Life:
 
     def _set_clock(self, rng: random.Random) -> str:
         step = rng.choice((0.05, 1.0, 30.0, 3600.0)) * rng.uniform(-1.0, 1.0)
+        if self._linked and not self._pools_began():
+            step = abs(step)  # a table whose first result is older than its pool is taken for its past
         self._clock += step
         return f"clock: set {'back' if step < 0 else 'forward'} at {step:+.3f} s"
 
@@ -336,8 +359,11 @@ class Life:
     async def _body(self) -> None:
         nature, broker = self._nature, self.broker
         rng = self._chance("tables")
-        kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
-        self.pit = VirtualPit(self.loop, self.seed, kinds)
+        if self._linked:
+            self.pit = VirtualPit(self.loop, self.seed, self._linked, LINKED[self._linked])
+        else:
+            kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
+            self.pit = VirtualPit(self.loop, self.seed, kinds)
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
         self.site = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
@@ -345,7 +371,8 @@ class Life:
         self.site.on_result.append(self.pit.heard)
         self.site.on_event.append(self.pit.saw)
         self._tell(f"tables {', '.join(self.pit.tables)}; {vars(nature)}")
-        tasks = [
+        tasks = await self._begin_pools() if self._linked else []
+        tasks += [
             asyncio.create_task(one)
             for one in (
                 self._keep(EDGE, self._edge),
@@ -380,6 +407,21 @@ class Life:
         for task in (*strikes, writing, listening):
             task.cancel()
         await self._heal()
+
+    async def _begin_pools(self) -> list[asyncio.Task[None]]:
+        """Before the tables play: what was before a pool began is not its own."""
+        self.people = people = Supervisors(SITE, self._chance("supervisors"), self.loop.utc)
+        parts = (
+            self._keep(JACKPOTS, self._pools),
+            people.run(self._config.mqtt, self.broker.connect),
+            people.work(10.0, changes=5.0),
+        )
+        tasks = [asyncio.create_task(one) for one in parts]
+        for _ in range(int(LONGEST)):
+            await asyncio.sleep(1.0)
+            if self.ledgers[JACKPOTS].rows or self._wrong:
+                break
+        return tasks
 
     async def _write_down(self) -> None:
         while True:
@@ -437,6 +479,8 @@ class Life:
         for name, account in self._jackpots():  # a machine that is deaf for a while says later what it owes
             if account.lost:
                 return f"a jackpot of {name} was not told"
+        if self._linked and (why := self._pools_not_out(self._bodies[JACKPOTS])):
+            return why
         for table in self._resolved():
             newest = edge.journal.last(table)
             for name in self._nature.rules:
@@ -444,6 +488,29 @@ class Life:
                     return f"{name} used {self._bodies[name].position(table)} of {newest} events of {table}"
             if self.site.tables[table].resolved + self.site.tables[table].voided != self._ended(table):
                 return f"the display does not show every end of a round of {table}"
+        return ""
+
+    def _pools_began(self) -> bool:
+        """Whether each pool has heard each of its tables."""
+        jackpots = self._bodies.get(JACKPOTS)
+        return jackpots is not None and all(
+            table in jackpots.books[pool.name].tables for pool in self._config.jackpot for table in pool.tables
+        )
+
+    def _pools_not_out(self, jackpots: Jackpots) -> str:
+        """Levels as the books, and all verdicts used that any consumer told."""
+        for pool in self._config.jackpot:
+            book = jackpots.books[pool.name]
+            retained = self.broker.retained.get(jackpot_topic(SITE, pool.name, "level"))
+            level = msgspec.json.decode(retained, type=PoolLevel) if retained else None
+            if level is None or (level.amount, level.entry) != (book.amount, book.number):
+                return f"the level of {pool.name} is not {book.amount}"
+            for table in pool.tables:
+                for name in self._nature.rules:
+                    journal = self._bodies[name].journal
+                    used, newest = book.heard.get(f"rules/{journal.name}/{table}", 0), journal.last(table)
+                    if used != newest:
+                        return f"{pool.name} used {used} of {newest} verdicts that {name} told of {table}"
         return ""
 
     def _resolved(self) -> list[str]:
@@ -474,6 +541,8 @@ class Life:
         for ledger in self.ledgers.values():
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
         self._no_spin_invented(events)
+        if self._linked:
+            self._pools_right(events, told["rules"])
         self._rounds_right()
         self.accounts.update(self._jackpots())
         bad = [
@@ -483,6 +552,20 @@ class Life:
         ]
         if bad:
             raise WrongError("; ".join(bad))
+
+    def _pools_right(self, events: Sequence[Row], verdicts: Sequence[Row]) -> None:
+        """The books agree with themselves and with the oracle."""
+        rows = self._disks[JACKPOTS].after(0, sys.maxsize)
+        for pool in self._config.jackpot:
+            mine = [row for row in rows if row.place == pool.name]
+            if said := check(mine, self._bodies[JACKPOTS].books[pool.name]):
+                raise WrongError(f"pool {pool.name}: {said}")
+        doubted = doubted_tables(events)
+        self.pools, wrong = judge_pools(
+            self._config, verdicts, rows, self.pit.laid, self.people.sent, doubted, calm=not self.injected
+        )
+        if wrong:
+            raise WrongError("; ".join(wrong[:8]))
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is reported once: with its number, as void or as missed. Additional void results are no error."""
@@ -572,7 +655,11 @@ def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: 
     return count + (run if began_again else 0)
 
 
-_WRITERS = {f"feltd-edge-{EDGE}": EDGE, **{f"feltd-rules-{name}": name for name in RULES}}
+_WRITERS = {
+    f"feltd-edge-{EDGE}": EDGE,
+    f"feltd-jackpots-{JACKPOTS}": JACKPOTS,
+    **{f"feltd-rules-{name}": name for name in RULES},
+}
 
 
 class _Made:
@@ -652,6 +739,7 @@ def _lived(seed: int) -> Report:
             doubled=int(failure is not None and "twice" in failure.what),
             wrong=sum(one.wrong for one in life.accounts.values()),
             forgotten=life.forgotten,
+            jackpots=life.pools,
             events=life.events,
             play=life.loop.time(),
             faults=dict(life.injected),
@@ -736,6 +824,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
         + (f"; {report.forgotten} forgotten by a wheel that nobody heard" if report.forgotten else "")
     )
+    console.print(pools_text(report.jackpots))
     console.print(
         f"seed {seed}, {report.rounds / max(report.seconds, 1e-9):.0f} rounds a second of one core, "
         f"{report.rounds / max(took, 1e-9):.0f} a second with {jobs} processes"

@@ -21,6 +21,7 @@ from simulators.clock import Pace
 from simulators.devices.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, Wheel
 from simulators.devices.compare import Account
 from simulators.devices.device import Device
+from simulators.devices.fdl_shuffler import Shuffler
 from simulators.devices.line import Line
 from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
@@ -36,15 +37,21 @@ from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
-from simulators.tables.stud_poker import AngolaStudPokerTable, StudPokerTable
+from simulators.tables.stud_poker import (
+    AngolaStudPokerTable,
+    SignedAngolaStudPokerTable,
+    SignedStudPokerTable,
+    StudPokerTable,
+)
 from simulators.tables.table import Floor, Table, Truth
 
-__all__ = ["KINDS", "Cable", "Hands", "Plug", "Slot", "VirtualPit"]
+__all__ = ["KINDS", "LINKED", "Cable", "Hands", "Plug", "Slot", "VirtualPit"]
 
 LATENCY = 0.001
 QUICK = 0.2
 """A wheel's phases and a dealer's pauses, against those of a real table."""
-
+LUCK = 0.3
+"""How often a round has a hand that wins the jackpot."""
 
 IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
 """What a slot machine's driver says where a jackpot may be missing."""
@@ -156,12 +163,19 @@ class _AngolaMacau(_Remembers, AngolaMacauTable):
     pass
 
 
+def _hurry(shuffler: Shuffler, *, luck: float = 0.0, burns: int = 0) -> None:
+    """As quick as the hands that take its packets."""
+    shuffler.pack_takes *= QUICK
+    shuffler.card_takes *= QUICK / 2
+    shuffler.luck, shuffler.burns = luck, burns
+
+
 class _StudPoker(StudPokerTable):
     """With a quick shuffler."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.shuffler.pack_takes *= QUICK
+        _hurry(self.shuffler)
 
 
 class _AngolaStudPoker(AngolaStudPokerTable):
@@ -169,7 +183,39 @@ class _AngolaStudPoker(AngolaStudPokerTable):
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
-        self.shuffler.pack_takes *= QUICK
+        _hurry(self.shuffler)
+
+
+class _LuckyStudPoker(StudPokerTable):
+    """Where jackpots fall often."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        _hurry(self.shuffler, luck=LUCK)
+
+
+class _SignedStudPoker(SignedStudPokerTable):
+    """The same beside it, with the sign."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        _hurry(self.shuffler, luck=LUCK)
+
+
+class _LuckyAngolaStudPoker(AngolaStudPokerTable):
+    """The same in Angola."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        _hurry(self.shuffler, luck=LUCK, burns=1)
+
+
+class _SignedAngolaStudPoker(SignedAngolaStudPokerTable):
+    """The same beside it, with the sign."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        _hurry(self.shuffler, luck=LUCK, burns=1)
 
 
 class _Craps(CrapsTable):
@@ -220,6 +266,11 @@ KINDS: dict[str, type[Table]] = {
     "abam": _AngolaMacau,
 }
 """All tables whose game is resolved, and a slot machine."""
+LINKED: dict[tuple[str, str], dict[str, type[Table]]] = {
+    ("stud", "jstud"): {"stud": _LuckyStudPoker, "jstud": _SignedStudPoker},
+    ("astud", "jastud"): {"astud": _LuckyAngolaStudPoker, "jastud": _SignedAngolaStudPoker},
+}
+"""Two tables with one jackpot."""
 
 
 class Hands(Pace):

@@ -14,6 +14,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
@@ -23,8 +24,9 @@ from rich.table import Table as Grid
 
 from daemon import logs
 from daemon.config.model import Config
+from daemon.jackpots.books import check, read_book
+from daemon.journal.rows import Row
 from daemon.journal.store import Journal
-from daemon.read_model import SiteState
 from simulators.clock import Pace
 from simulators.devices.compare import Account, spared
 from simulators.lab.broker import Broker
@@ -32,13 +34,19 @@ from simulators.lab.campaign.disk import WrongError
 from simulators.lab.campaign.judges import judge_journals
 from simulators.lab.demo import Stage, staged
 from simulators.lab.pit import EDGE, Pit
+from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
+from simulators.lab.pools import Sent
 
 __all__ = ["Report", "real", "run"]
 
 SPEED = 25.0
 ROUNDS = 12
 """Rounds of each table in one night, at most."""
-TABLES = ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "bj", "fan")
+TABLES = ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan")
+LUCK = 0.2
+"""How often a round of the two poker tables has a hand that wins their jackpot."""
+PATIENCE_S = 3.0
+"""Seconds until a supervisor confirms or pays a jackpot."""
 EVERY = 1.5
 """Seconds between two kills, on average."""
 STILL = 120.0
@@ -64,6 +72,7 @@ class Report(Struct):
     wrong: int = 0
     seconds: float = 0.0
     broker: str = ""
+    jackpots: PoolAccount = msgspec.field(default_factory=PoolAccount)
     failures: list[str] = []
 
 
@@ -77,7 +86,8 @@ class _Night:
         self._rng = random.Random(f"{seed} kills")
         self._left = kills
         self._rounds = rounds
-        self._pit = Pit(directory, seed, kinds=tables, speed=SPEED)
+        self._sent: dict[str, Sent] = {}
+        self._pit = Pit(directory, seed, kinds=tables, speed=SPEED, luck=LUCK)
         self._broker = Broker(directory, persistence=True)
         report.broker = self._broker.name
 
@@ -87,15 +97,18 @@ class _Night:
         try:
             async with staged(self._pit, pace, self._broker) as stage:
                 await self._play(pace, stage)
-                await self._wait_for_results(stage.site)
+                await self._wait_for_results(stage)
+                self._sent = dict(stage.people.sent)
         finally:
             self._report.rounds += sum(self._pit.dealt().values())
         await asyncio.to_thread(self._judge, stage.config)
 
     async def _play(self, pace: Pace, stage: Stage) -> None:
         site = stage.site
+        await stage.people.until_begun([pool.name for pool in stage.config.jackpot])
         killing = asyncio.create_task(self._kill(stage))
         dealing = asyncio.create_task(self._pit.deal(pace, self._rounds * len(self._pit.tables), site))
+        working = asyncio.create_task(stage.people.work(PATIENCE_S, changes=10.0))
         try:
             before = -1
             while not dealing.done():
@@ -110,17 +123,20 @@ class _Night:
                 await asyncio.wait([dealing], timeout=STILL)
             dealing.result()
         finally:
-            for task in (killing, dealing):
+            tasks = (killing, dealing, working)
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait([killing, dealing])
+            await asyncio.wait(tasks)
 
     async def _kill(self, stage: Stage) -> None:
         """From the moment that all are there for the first time."""
         site, children = stage.site, {"edge": stage.edge, "rules": stage.rules}
-        await site.until(lambda: all(map(site.is_online, (EDGE, "rules"))))
+        if stage.pools is not None:
+            children["jackpots"] = stage.pools
+        await site.until(lambda: all(map(site.is_online, (EDGE, *list(children)[1:]))))
         while self._left:
             await asyncio.sleep(self._rng.expovariate(1 / EVERY))
-            victim = self._rng.choice(("edge", "rules", "broker"))
+            victim = self._rng.choice((*children, "broker"))
             if victim == "broker":
                 await site.until(lambda: site.connected)
                 await self._broker.kill()
@@ -133,14 +149,16 @@ class _Night:
             self._left -= 1
             self._report.kills[victim] = self._report.kills.get(victim, 0) + 1
 
-    async def _wait_for_results(self, site: SiteState) -> None:
+    async def _wait_for_results(self, stage: Stage) -> None:
         """Until each round came out and nothing more comes. What never does is for the judges."""
+        site, people = stage.site, stage.people
         dealt = self._pit.dealt()
         until = time.monotonic() + RESULT_TIMEOUT_S
         said, since = -1, 0.0
         while time.monotonic() < until:
             await asyncio.sleep(0.25)
             now = sum(view.events + view.resolved + view.voided for view in site.tables.values())
+            now += sum(level.entry for level in people.levels.values())
             if now != said or not site.connected:
                 said, since = now, time.monotonic()
             elif time.monotonic() - since > QUIET and not any(one.lost for one in self._accounts(dealt).values()):
@@ -167,7 +185,24 @@ class _Night:
         ):
             events = edge.after(0, sys.maxsize)
             self._report.events += len(events)
-            judge_journals(config, events, {config.rules.name: rules.after(0, sys.maxsize)})
+            verdicts = rules.after(0, sys.maxsize)
+            judge_journals(config, events, {config.rules.name: verdicts})
+        if config.jackpot:
+            self._judge_pools(config, events, verdicts)
+
+    def _judge_pools(self, config: Config, events: Sequence[Row], verdicts: Sequence[Row]) -> None:
+        """The books agree with themselves and with the oracle."""
+        with contextlib.closing(Journal(Path(config.jackpots.journal))) as journal:
+            rows = journal.after(0, sys.maxsize)
+            for pool in config.jackpot:
+                book = read_book(journal.memories(f"book/{pool.name}/"), pool.name)
+                if said := check([row for row in rows if row.place == pool.name], book):
+                    raise WrongError(f"pool {pool.name}: {said}")
+        doubted = doubted_tables(events)
+        account, wrong = judge_pools(config, verdicts, rows, self._pit.laid, self._sent, doubted, calm=False)
+        self._report.jackpots.add(account)
+        if wrong:
+            raise WrongError("; ".join(wrong[:8]))
 
 
 async def real(
@@ -218,6 +253,7 @@ def run(kills: int, seed: int, *, as_json: bool) -> int:
         f"{report.right} right, {report.void} void for a stated reason, "
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
     )
+    console.print(pools_text(report.jackpots))
     console.print(f"seed {seed}")
     for failure in report.failures:
         console.print(failure, markup=False)

@@ -1,0 +1,526 @@
+"""The oracle of linked jackpots: what a pool must hold, in fractions, computed without the ledger.
+
+Bets and hands are what the dealers know they laid and dealt, orders what the supervisors sent, the end of each round
+what the rules wrote down. Only the order in which a pool used them is taken from its books: two tables end their rounds
+at nearly the same time, and either may come first.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+
+from daemon.config.model import Config, Jackpot
+from daemon.journal.rows import Row
+from protocols.contract.jackpots import (
+    Adjust,
+    Approve,
+    BookEntry,
+    Confirm,
+    Order,
+    Pay,
+    PoolWin,
+    Propose,
+    Reject,
+    Withdraw,
+)
+from protocols.contract.results import ENDS, Result, decode_end
+from simulators.lab.pools import Sent
+from simulators.tables.stud_poker import Laid
+
+__all__ = ["PoolAccount", "doubted_tables", "judge_pools", "pools_text"]
+
+CHIP: Final = 1000
+"""Minor units of the one chip of a bet: the drivers' default."""
+# What a hand wins: of the pool a share, a fixed amount, or what is larger. `together`: all who hold it share one.
+FIXED = {name: ("fixed", Fraction(0), False) for name in ("flush", "full_house", "four_of_a_kind")}
+PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
+    "macau.stud-poker": FIXED
+    | {"straight_flush": ("larger", Fraction(1, 10), False), "royal_flush": ("larger", Fraction(1), True)},
+    "angola.stud-poker": FIXED
+    | {"straight_flush": ("share", Fraction(1, 10), True), "royal_flush": ("rest", Fraction(1), True)},
+}
+FIRST_EVENTS: Final = 10
+"""In which each device of a table comes for the first time."""
+ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "royal_flush")
+
+
+class PoolAccount(Struct):
+    """What the pools of one pit came to. `bets` and `coins`: contributions and their minor units; `unsettled`: bets of
+    rounds whose bets the rules did not know surely, for a stated reason, so that they are in no pool.
+    """
+
+    bets: int = 0
+    coins: int = 0
+    wins: int = 0
+    paid: int = 0
+    reversed: int = 0
+    changes: int = 0
+    unsettled: int = 0
+    coins_lost: int = 0
+    coins_made: int = 0
+    bets_lost: int = 0
+    bets_doubled: int = 0
+    wins_lost: int = 0
+    wins_doubled: int = 0
+
+    def add(self, other: "PoolAccount") -> None:
+        """Those of another pit, too."""
+        for name in self.__struct_fields__:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+
+
+def pools_text(account: PoolAccount) -> str:
+    """The account of the pools, for a person to read."""
+    return (
+        f"jackpots: {account.bets} bets of {account.coins} minor units, {account.wins} wins, {account.paid} paid, "
+        f"{account.reversed} reversed, {account.changes} changes; {account.coins_lost} coins lost, "
+        f"{account.coins_made} made; bets: {account.bets_lost} lost, {account.bets_doubled} doubled, "
+        f"{account.unsettled} that the rules could not tell; "
+        f"wins: {account.wins_lost} lost, {account.wins_doubled} doubled"
+    )
+
+
+class _Win(Struct):
+    """A win as the oracle has it. `house`: what the house gave for it."""
+
+    round: str
+    combination: str
+    amount: int
+    seats: tuple[int, ...]
+    house: int = 0
+    state: str = "pending"
+
+
+class _Round(Struct):
+    """What a round did to the pool: bets with their parts, the pool when it was won, seed that the house gave."""
+
+    bets: list[tuple[int, dict[str, Fraction]]] = []
+    base: int | None = None
+    seed: Fraction = Fraction(0)
+    count: int = 0
+
+
+class _Oracle:
+    """One pool."""
+
+    def __init__(self, pool: Jackpot, table_rules: Mapping[str, str]) -> None:
+        self._pool = pool
+        self._rules = table_rules
+        self.money: dict[str, Fraction] = {}
+        self.wins: dict[str, _Win] = {}
+        self.rounds: dict[str, _Round] = {}
+        self.proposed: dict[str, Any] = {}
+        self._move("house", "visible", Fraction(pool.seed))
+
+    def of(self, account: str) -> Fraction:
+        return self.money.get(account, Fraction(0))
+
+    def _move(self, giver: str, taker: str, amount: Fraction | int) -> None:
+        self.money[giver] = self.of(giver) - amount
+        self.money[taker] = self.of(taker) + amount
+
+    def _clip(self) -> None:
+        if self._pool.limit and self.of("visible") > self._pool.limit:
+            self._move("visible", "overflow", self.of("visible") - self._pool.limit)
+
+    # ---- rounds
+
+    def end(self, table: str, result: Result, seats: Sequence[int], hands: Mapping[int, str] | None) -> None:
+        """A round ended, or its result was corrected. `hands`: that win; None: as the result names them."""
+        known = self.rounds.setdefault(result.round, _Round())
+        prizes = self._prizes(self._rules[table], hands) if hands is not None else self._named(table, result)
+        if result.void is not None:
+            seats, prizes = (), []
+        standing = {
+            name: one for name, one in self.wins.items() if one.round == result.round and one.state != "reversed"
+        }
+        decided = bool(standing) and known.base is not None
+        back, new = Fraction(0), []
+        if decided:
+            new = self._amounts(self._rules[table], known.base or 0, prizes)
+            for name, win in standing.items():
+                if (win.combination, win.seats, win.amount) in new:
+                    new.remove((win.combination, win.seats, win.amount))
+                    win.state = "paid" if win.state == "contested" else win.state
+                elif win.state in ("pending", "confirmed"):
+                    back += self._undo(name)
+                else:
+                    win.state = "contested"
+        self._settle(known, seats)
+        if prizes and not decided:
+            known.base = int(self.of("visible"))
+            new = self._amounts(self._rules[table], known.base, prizes)
+        whole = False
+        for combination, among, amount in new:
+            known.count += 1
+            back -= self._win(f"{result.round}/{known.count}", _Win(result.round, combination, amount, among))
+            whole = whole or PRIZES[self._rules[table]][combination][1] == 1
+        self._give_back_seed(known, back)
+        self._begin_again(known, whole=whole)
+        self._clip()
+
+    def _settle(self, known: _Round, seats: Sequence[int]) -> None:
+        """The bets that stand now; those that no longer do go back to where they came from."""
+        wanted, kept = list(seats), []
+        for seat, parts in known.bets:
+            if seat in wanted:
+                wanted.remove(seat)
+                kept.append((seat, parts))
+                continue
+            owed = Fraction(0)
+            for account, part in parts.items():
+                there = min(part, self.of(account))
+                self._move(account, "players", there)
+                owed += part - there
+            there = min(owed, self.of("visible"))
+            self._move("visible", "players", there)
+            self._move("house", "players", owed - there)
+        known.bets = kept + [(seat, self._bet()) for seat in wanted]
+
+    def _bet(self) -> dict[str, Fraction]:
+        shown, kept = CHIP * Fraction(self._pool.visible), CHIP * Fraction(self._pool.hidden)
+        room = max(self._pool.limit - self.of("visible"), Fraction(0)) if self._pool.limit else shown
+        parts = {"visible": min(shown, room), "overflow": max(shown - room, Fraction(0)), "hidden": kept}
+        parts["margin"] = CHIP - shown - kept
+        for account, part in parts.items():
+            self._move("players", account, part)
+        return parts
+
+    def _prizes(self, rules: str, hands: Mapping[int, str]) -> list[tuple[str, tuple[int, ...]]]:
+        """The prizes in the order of payment: Macau from the dealer's left, Angola the smallest first; the whole pool
+        comes behind the straight flushes.
+        """
+        found: list[tuple[str, tuple[int, ...]]] = []
+        for seat, name in sorted(hands.items()):
+            together = PRIZES[rules][name][2]
+            seats = tuple(other for other in sorted(hands) if hands[other] == name) if together else (seat,)
+            if (name, seats) not in found:
+                found.append((name, seats))
+        if rules.startswith("angola"):
+            return sorted(found, key=lambda one: ORDER.index(one[0]))
+        flushes = [place for place, one in enumerate(found) if one[0] == "straight_flush"]
+        royal = next((place for place, one in enumerate(found) if one[0] == "royal_flush"), len(found))
+        if flushes and royal < flushes[-1]:
+            found.insert(flushes[-1], found.pop(royal))
+        return found
+
+    @staticmethod
+    def _named(_table: str, result: Result) -> list[tuple[str, tuple[int, ...]]]:
+        return [(one.combination, one.among) for one in result.jackpots]
+
+    def _amounts(
+        self, rules: str, base: int, prizes: Iterable[tuple[str, tuple[int, ...]]]
+    ) -> list[tuple[str, tuple[int, ...], int]]:
+        """What each takes of a pool of `base`."""
+        found: list[tuple[str, tuple[int, ...], int]] = []
+        left = base
+        for name, seats in prizes:
+            kind, part, _ = PRIZES[rules][name]
+            fixed = self._pool.prizes[name].fixed
+            before = sum(amount for other, _, amount in found if other == "straight_flush") if part == 1 else 0
+            share = int(part * max(base - before, 0))
+            amount = {"fixed": fixed, "share": share, "rest": left}.get(kind, max(fixed, share))
+            if seats and self._pool.odd == "pool":
+                amount -= amount % len(seats)
+            left = max(left - amount, 0)
+            found.append((name, seats, amount))
+        return found
+
+    def _win(self, name: str, win: _Win) -> int:
+        """Set a new one aside; what came from the pool."""
+        there = min(win.amount, int(self.of("visible")))
+        win.house = win.amount - there
+        self._move("visible", f"pending:{name}", there)
+        self._move("house", f"pending:{name}", win.house)
+        self.wins[name] = win
+        return there
+
+    def _undo(self, name: str) -> Fraction:
+        win = self.wins[name]
+        win.state = "reversed"
+        set_aside = self.of(f"pending:{name}")
+        house = min(Fraction(win.house), set_aside)
+        self._move(f"pending:{name}", "house", house)
+        self._move(f"pending:{name}", "visible", set_aside - house)
+        return set_aside - house
+
+    def _give_back_seed(self, known: _Round, back: Fraction) -> None:
+        amount = min(known.seed, back, self.of("visible") - self._pool.seed)
+        if amount > 0:
+            self._move("visible", "house", amount)
+            known.seed -= amount
+
+    def _begin_again(self, known: _Round, *, whole: bool) -> None:
+        shown, seed = self.of("visible"), self._pool.seed
+        due = whole or shown < 1 or (self._pool.reseed == "below_seed" and shown < seed)
+        if not due or shown >= max(seed, 1):
+            return
+        for account in ("overflow", "hidden"):
+            room = self._pool.limit - self.of("visible") if self._pool.limit else self.of(account)
+            self._move(account, "visible", min(self.of(account), max(Fraction(room), Fraction(0))))
+        missing = max(seed - self.of("visible"), Fraction(0))
+        self._move("house", "visible", missing)
+        known.seed += missing
+
+    # ---- people
+
+    def obey(self, id_: str, sent: Sent) -> None:
+        """An order took effect."""
+        match sent.order:
+            case Confirm(win=name, seats=seats):
+                win = self.wins[name]
+                if not win.seats and self._pool.odd == "pool":
+                    odd = win.amount % len(seats)
+                    win.amount -= odd
+                    self._move(f"pending:{name}", "visible", odd)
+                win.state = "confirmed"
+                self._clip()
+            case Pay(win=name):
+                self.wins[name].state = "paid"
+                self._move(f"pending:{name}", "paid", self.wins[name].amount)
+            case Propose(change=change):
+                self.proposed[id_] = change
+            case Approve(proposal=which):
+                match self.proposed.pop(which):
+                    case Adjust(account=account, amount=amount):
+                        self._move("house", account, amount)
+                    case Reject(win=name):
+                        self._give_back_seed(self.rounds[self.wins[name].round], self._undo(name))
+                        self._clip()
+                    case other:
+                        raise _NotComparedError(f"a person decided {other}")
+            case _:
+                pass
+
+
+class _NotComparedError(Exception):
+    """A person changed what the oracle takes as given."""
+
+
+class _Verdict(Struct):
+    table: str
+    result: Result
+
+
+def doubted_tables(events: Iterable[Row]) -> set[str]:
+    """The tables at which a device may have lost something, or said that it is not sure."""
+    return {row.place for row in events if _is_doubt(row)}
+
+
+def _is_doubt(row: Row) -> bool:
+    if row.type == "device.online":
+        return row.seq > FIRST_EVENTS and b'"continuous":true' not in row.data
+    return row.type in ("device.faulted", "events.missed")
+
+
+def judge_pools(
+    config: Config,
+    verdicts: Iterable[Row],
+    books: Iterable[Row],
+    laid: Mapping[str, Laid],
+    sent: Mapping[str, Sent],
+    doubted: Collection[str],
+    *,
+    calm: bool,
+    strangers: bool = False,
+) -> tuple[PoolAccount, list[str]]:
+    """Compare the books of all pools with the oracle: the account, and each difference in words.
+
+    `verdicts` are the rows of one consumer, `books` those of the jackpots process, `laid` what the dealers know by
+    round, `sent` the orders of the supervisors. `doubted`: tables at which a device or a message was in doubt.
+    `calm`: nothing at all went wrong, so that the rules must know every bet.
+    `strangers`: people besides the supervisors may give orders; these are taken from the books.
+    """
+    account, wrong = PoolAccount(), list[str]()
+    ends = {row.cause: _Verdict(row.place, decode_end(row.data)) for row in verdicts if row.type in ENDS}
+    rows = list(books)
+    if strangers:
+        sent = {**_orders_in(rows), **sent}
+    for pool in config.jackpot:
+        mine = [row for row in rows if row.place == pool.name]
+        wrong += [
+            f"{pool.name}: {one}" for one in _judge(config, pool, ends, mine, laid, sent, doubted, account, calm=calm)
+        ]
+    return account, wrong
+
+
+def _judge(
+    config: Config,
+    pool: Jackpot,
+    ends: Mapping[str, _Verdict],
+    rows: Sequence[Row],
+    laid: Mapping[str, Laid],
+    sent: Mapping[str, Sent],
+    doubted: Collection[str],
+    account: PoolAccount,
+    *,
+    calm: bool,
+) -> list[str]:
+    wrong: list[str] = []
+    oracle = _Oracle(pool, {table.name: table.ruleset for table in config.table})
+    expected = {cause: one for cause, one in ends.items() if one.table in pool.tables}
+    causes = [
+        cause for place, cause in enumerate(row.cause for row in rows) if place == 0 or cause != rows[place - 1].cause
+    ]
+    twice = [cause for cause, count in Counter(causes).items() if count > 1]
+    if twice:
+        wrong.append(f"used twice: {twice[:3]}")
+    loose: dict[str, frozenset[int]] = {}
+    standing: dict[str, list[int]] = {}
+    order = [cause for cause in dict.fromkeys(causes) if cause]
+    # A round without bets and prizes leaves no entry; where it stands makes no difference.
+    for cause in [*order, *(cause for cause in expected if cause not in order)]:
+        if (verdict := expected.get(cause)) is not None:
+            seats, hands, said = _of_dealer(verdict, laid, loose, verdict.table in doubted, account, calm=calm)
+            wrong += said
+            if cause in order:
+                oracle.end(verdict.table, verdict.result, seats, hands)
+            elif seats or verdict.result.jackpots:
+                wrong.append(f"round {verdict.result.round} is not in the books")
+            standing[verdict.result.round] = list(seats) if verdict.result.void is None else []
+        elif cause in sent and sent[cause].pool == pool.name:
+            try:
+                oracle.obey(cause, sent[cause])
+            except _NotComparedError:
+                return wrong
+            account.changes += isinstance(sent[cause].order, Approve)
+        else:
+            wrong.append(f"entries follow from {cause!r}, which was neither told nor sent")
+    wrong += [
+        f"order {id_} was answered, and is not in the books"
+        for id_, one in sent.items()
+        if one.pool == pool.name and one.status == "done" and id_ not in order
+    ]
+    _compare(oracle, rows, standing, account, wrong)
+    return wrong
+
+
+def _orders_in(rows: Iterable[Row]) -> dict[str, Sent]:
+    """The orders of people, as the entries show them."""
+    found: dict[str, Sent] = {}
+    for row in rows:
+        entry = msgspec.json.decode(row.data, type=BookEntry)
+        order: Order | None = None
+        match row.type, entry:
+            case "confirmed", BookEntry(win=PoolWin() as win):
+                order = Confirm(entry.people[0], win.id, tuple(seat for seat, _ in win.shares))
+            case "paid", BookEntry(win=PoolWin() as win):
+                order = Pay(entry.people[-1], win.id)
+            case "proposed", BookEntry(change=change) if change is not None:
+                order = Propose(entry.people[0], change)
+            case "withdrawn", _:
+                order = Withdraw(entry.people[0], entry.text)
+            case _, BookEntry(change=change, people=(_, second)):
+                which = next(
+                    (
+                        id_
+                        for id_, one in found.items()
+                        if isinstance(one.order, Propose) and one.order.change == change
+                    ),
+                    "",
+                )
+                order = Approve(second, which)
+            case _:
+                pass
+        if order is not None:
+            found.setdefault(row.cause, Sent(row.place, order))
+    return found
+
+
+def _of_dealer(
+    verdict: _Verdict,
+    laid: Mapping[str, Laid],
+    loose: dict[str, frozenset[int]],
+    doubted: bool,
+    account: PoolAccount,
+    *,
+    calm: bool,
+) -> tuple[Sequence[int], Mapping[int, str] | None, list[str]]:
+    """The seats that bet on the jackpot, the hands that won it (None: as the rules name them), and what is not right.
+
+    `loose`: by table the bets of void rounds, which stay where they are until a round counts.
+    """
+    result, table = verdict.result, verdict.table
+    mine = laid.get(result.round, Laid(frozenset(), {}))
+    settled = [one.seat for one in result.settlements if one.bet == "jackpot"]
+    before = loose.get(table, frozenset())
+    if result.void is not None:
+        loose[table] = before | mine.seats if result.void.jackpot_bets == "carried" else frozenset()
+        return (), {}, []
+    loose[table] = frozenset()
+    wrong = []
+    must, may = mine.seats, mine.seats | before
+    if must and not result.settlements and not calm:  # the rules did not know the amounts surely
+        account.unsettled += len(must)
+        return (), None, []
+    if doubted and (set(settled) - may or must - set(settled)):
+        account.unsettled += len(must - set(settled))
+        return settled, None, []
+    if extra := set(settled) - may:
+        wrong.append(f"round {result.round}: the seats {sorted(extra)} had no chip on the jackpot")
+        account.bets_doubled += len(extra)
+    if missing := must - set(settled):
+        wrong.append(f"round {result.round}: the chips of the seats {sorted(missing)} are not settled")
+        account.bets_lost += len(missing)
+    seats = tuple(sorted(must | (before & set(settled))))
+    hands = {seat: name for seat, name in mine.hands.items() if seat in seats}
+    named = {seat for one in result.jackpots for seat in one.among}
+    if any(not one.among for one in result.jackpots):  # bettors that the rules do not know are named by a person
+        return settled, None, wrong
+    if doubted and named != set(hands):
+        return settled, None, wrong
+    return seats, hands, wrong
+
+
+def _compare(
+    oracle: _Oracle,
+    rows: Sequence[Row],
+    standing: Mapping[str, Sequence[int]],
+    account: PoolAccount,
+    wrong: list[str],
+) -> None:
+    """Every account, bet and win of the books against the oracle's."""
+    bets: Counter[tuple[str, int]] = Counter()
+    wins: Counter[tuple[str, str]] = Counter()
+    last: dict[str, Any] = {"after": {}, "unit": 1}
+    for row in rows:
+        last = msgspec.json.decode(row.data)
+        match row.type:
+            case "contributed":
+                bets[last["round"], last["seat"]] += 1
+            case "returned":
+                bets[last["round"], last["seat"]] -= 1
+            case "won":
+                wins[last["win"]["round"], last["win"]["award"]["combination"]] += 1
+            case "reversed":
+                wins[last["win"]["round"], last["win"]["award"]["combination"]] -= 1
+                account.reversed += 1
+            case "paid":
+                account.paid += 1
+            case _:
+                pass
+    should_bets = Counter((round_, seat) for round_, seats in standing.items() for seat in seats)
+    should_win = Counter((one.round, one.combination) for one in oracle.wins.values() if one.state != "reversed")
+    account.bets += should_bets.total()
+    account.coins += should_bets.total() * CHIP
+    account.wins += should_win.total()
+    account.bets_lost += (should_bets - bets).total()
+    account.bets_doubled += (bets - should_bets).total()
+    account.wins_lost += (should_win - wins).total()
+    account.wins_doubled += (wins - should_win).total()
+    wrong += [
+        f"bet {one}: {bets[one]} times in the books" for one in sorted((should_bets - bets) | (bets - should_bets))
+    ]
+    wrong += [f"win {one}: {wins[one]} times in the books" for one in sorted((should_win - wins) | (wins - should_win))]
+    there = {name: Fraction(int(value), last["unit"]) for name, value in last["after"].items()}
+    for name in sorted(there.keys() | oracle.money.keys()):
+        has, should = there.get(name, Fraction(0)), oracle.of(name)
+        if has != should:
+            wrong.append(f"{name} holds {has} and should hold {should}")
+            if name not in ("players", "house"):
+                account.coins_lost += max(-((has - should) // 1), 0)
+                account.coins_made += max(-((should - has) // 1), 0)

@@ -1,0 +1,238 @@
+"""The jackpots of a simulated pit: pools that two tables share, and supervisors who confirm and pay what is won.
+
+The supervisors see what anybody on the broker sees and send the same orders as the console: a request that is not
+answered is sent again as it was, because it may have been obeyed.
+"""
+
+import asyncio
+import contextlib
+import random
+import uuid
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from daemon import logs
+from daemon.broker.connection import Connect, stay_connected
+from daemon.broker.session import UNREADABLE, BrokerLost, Session
+from daemon.config.model import Mqtt
+from protocols.contract.commands import Reply, Request
+from protocols.contract.jackpots import (
+    Account,
+    Adjust,
+    Approve,
+    Confirm,
+    Order,
+    Pay,
+    PendingWin,
+    PoolLevel,
+    PoolTerms,
+    Propose,
+    Reject,
+    jackpot_topic,
+)
+from protocols.contract.topics import ROOT
+
+__all__ = ["LinkedPool", "Sent", "Supervisors", "linked_pools"]
+
+PEOPLE = ("ana", "rui")
+LIFE = timedelta(minutes=9)
+ANSWER_S = 5.0
+"""Seconds until a request that was not answered is sent again."""
+
+
+class LinkedPool(Struct, frozen=True):
+    """A pool of several tables, with its part of the configuration."""
+
+    name: str
+    tables: tuple[str, ...]
+    signs: tuple[str, ...]
+    terms: str
+
+    @property
+    def toml(self) -> str:
+        """Its part of the configuration."""
+        names = [f"{key} = {msgspec.json.encode(getattr(self, key)).decode()}" for key in ("name", "tables", "signs")]
+        rest, _, prizes = self.terms.strip().partition("[jackpot.prizes]")
+        return "\n".join(("[[jackpot]]", *names, f"{rest}{_BY_ARRIVAL}", f"[jackpot.prizes]{prizes}"))
+
+
+# Of two tables that win at nearly the same time the one whose result comes first is paid first.
+_BY_ARRIVAL = "simultaneous_s = 0" if "simultaneous_s" in PoolTerms.__struct_fields__ else ""
+# By the kinds of tables. The parts of a bet are no whole minor units, and the limit is near.
+_POOLS = {
+    ("stud", "jstud"): (
+        "poker",
+        """
+seed = 100000
+visible = "2/7"
+hidden = "1/11"
+limit = 110000
+[jackpot.prizes]
+flush = { fixed = 5000 }
+full_house = { fixed = 10000 }
+four_of_a_kind = { fixed = 50001 }
+straight_flush = { fixed = 9000 }
+royal_flush = { fixed = 90000 }
+""",
+    ),
+    ("astud", "jastud"): (
+        "poquer",
+        """
+currency = "AOA"
+chip = 1000
+seed = 10000000
+visible = "2/7"
+hidden = "1/11"
+limit = 10005000
+odd = "first"
+[jackpot.prizes]
+flush = { fixed = 50000 }
+full_house = { fixed = 100000 }
+four_of_a_kind = { fixed = 500000 }
+straight_flush = { fixed = 0 }
+royal_flush = { fixed = 0 }
+""",
+    ),
+}
+
+
+def linked_pools(tables: Iterable[str]) -> list[LinkedPool]:
+    """Those of a pit with these tables: where all kinds of a pool are there."""
+    found = []
+    for kinds, (name, terms) in _POOLS.items():
+        mine = tuple(table for table in tables if table.rpartition("-")[0] in kinds)
+        if {table.rpartition("-")[0] for table in mine} == {*kinds}:
+            signs = tuple(f"{table}/sign-1" for table in mine if table.startswith("j"))
+            found.append(LinkedPool(name, mine, signs, terms))
+    return found
+
+
+class Sent(Struct):
+    """An order as it was sent, and the last answer to it: "" where none came."""
+
+    pool: str
+    order: Order
+    status: str = ""
+
+
+class Supervisors:
+    """Two people. The first confirms a win and proposes changes, the second pays and approves."""
+
+    def __init__(
+        self,
+        site: str,
+        rng: random.Random,
+        now: Callable[[], datetime],
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        """They do nothing before `run`."""
+        self._site = site
+        self._rng = rng
+        self._now = now
+        self._sleep = sleep
+        self._session: Session | None = None
+        self._answers: dict[str, asyncio.Future[str]] = {}
+        self._began = f"{uuid.uuid4().hex[:8]}"
+        self.levels: dict[str, PoolLevel] = {}
+        self._heard = asyncio.Event()
+        self.sent: dict[str, Sent] = {}
+        """All orders, by the id of the request."""
+
+    @property
+    def asking(self) -> bool:
+        """Whether an answer is awaited."""
+        return bool(self._answers)
+
+    async def run(self, mqtt: Mqtt, connect: Connect | None = None) -> None:
+        """Hear levels and answers, until cancelled."""
+        await stay_connected(mqtt, "supervisors", None, self._serve, logs.get(client="supervisors"), connect)
+
+    async def _serve(self, session: Session) -> None:
+        await session.subscribe(f"{ROOT}/{self._site}/jackpot/+/level", f"{ROOT}/{self._site}/jackpot/+/cmd/+/result")
+        self._session = session
+        try:
+            while True:
+                for message in await session.messages():
+                    try:
+                        if message.topic.endswith("/level"):
+                            level = msgspec.json.decode(message.payload, type=PoolLevel)
+                            self.levels[level.pool] = level
+                            self._heard.set()
+                        else:
+                            self._answered(msgspec.json.decode(message.payload, type=Reply))
+                    except UNREADABLE:
+                        continue
+        finally:
+            self._session = None
+
+    def _answered(self, reply: Reply) -> None:
+        if (sent := self.sent.get(reply.id)) is not None:
+            sent.status = reply.status
+        answer = self._answers.get(reply.id)
+        if answer is not None and not answer.done():
+            answer.set_result(reply.status)
+
+    async def until_begun(self, pools: Collection[str]) -> None:
+        """Until these pools have begun: what is played before is not their own."""
+        while not self.levels.keys() >= set(pools):
+            self._heard.clear()
+            await self._heard.wait()
+
+    async def work(self, patience: float, *, changes: float = 0.0) -> None:
+        """Confirm and pay each win some seconds after it was seen, and now and then propose a change.
+
+        `patience`: the seconds for each step, on average. `changes`: how many of a hundred steps are changes.
+        """
+        while True:
+            await self._sleep(self._rng.uniform(0.5, 1.5) * patience)
+            for pool in list(self.levels):
+                for order in self._due(pool, changes):
+                    await self.give(pool, order)
+
+    def _due(self, pool: str, changes: float) -> list[Order]:
+        """What waits at a pool, and at times a change besides."""
+        first, second = PEOPLE
+        level, rng = self.levels[pool], self._rng
+        orders: list[Order] = [Approve(second, one.id) for one in level.proposals if one.person != second]
+        orders += [self._step(one) for one in level.pending]
+        if rng.random() < changes / 100 and not level.proposals:
+            account: Account = rng.choice(("visible", "hidden", "overflow"))
+            reason = f"count of the box {len(self.sent)}"
+            change: Any = Adjust(account, rng.choice((1, 7, 500, -1, -300)), reason)
+            doubtful = [one.win for one in level.pending if one.combination != "royal_flush"]
+            if doubtful and rng.random() < 0.3:
+                change = Reject(rng.choice(doubtful), "the video shows another hand")
+            orders.append(Propose(first, change))
+        return orders
+
+    @staticmethod
+    def _step(win: PendingWin) -> Order:
+        first, second = PEOPLE
+        if win.state == "confirmed":
+            return Pay(second, win.win)
+        return Confirm(first, win.win, () if win.shares else (4,))
+
+    async def give(self, pool: str, order: Order) -> str:
+        """Send an order until it is answered; the answer, "" where it expired without one."""
+        name = str(type(order).__struct_config__.tag)
+        args = msgspec.to_builtins(order)
+        del args["order"]
+        id_ = f"{self._began}-{len(self.sent)}"
+        expires = self._now() + LIFE
+        request = msgspec.json.encode(Request(id_, expires, msgspec.Raw(msgspec.json.encode(args))))
+        self.sent[id_] = sent = Sent(pool, order)
+        answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._answers[id_] = answer
+        try:
+            while not answer.done() and self._now() < expires - LIFE / 9:
+                if self._session is not None:
+                    with contextlib.suppress(BrokerLost):
+                        await self._session.publish(jackpot_topic(self._site, pool, f"cmd/{name}"), request)
+                await asyncio.wait([answer], timeout=ANSWER_S)
+        finally:
+            del self._answers[id_]
+        return sent.status

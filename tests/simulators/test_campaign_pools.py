@@ -1,0 +1,132 @@
+"""The campaign's linked jackpots: sound books pass, and planted defects are found by the oracle."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import pytest
+import structlog
+from helpers import at_length
+
+from daemon import logs
+from daemon.jackpots import process
+from daemon.jackpots.ledger import Book, Ended, Seen, Step, end_round
+from daemon.jackpots.signs import Signs
+from simulators.lab.campaign import campaign as campaign_module
+from simulators.lab.campaign.campaign import Life, live
+from simulators.lab.campaign.pit import LINKED
+
+
+@pytest.fixture(autouse=True)
+def linked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every life has two linked tables."""
+    logs.set_up("critical")
+    monkeypatch.setattr(campaign_module, "POOLS", 1.0)
+    monkeypatch.setattr(campaign_module, "ROUNDS", 6)
+    yield
+    structlog.reset_defaults()
+
+
+def played(seed: int) -> Life:
+    life, failure = live(seed)
+    assert failure is None, failure
+    return life
+
+
+@pytest.mark.parametrize("seed", range(*at_length((40, 44), (40, 100))))
+def test_linked_jackpots_lose_and_make_no_coin(seed: int) -> None:
+    account = played(seed).pools
+    assert account.bets > 5
+    assert account.coins == account.bets * 1000
+    bad = ("coins_lost", "coins_made", "bets_lost", "bets_doubled", "wins_lost", "wins_doubled")
+    assert [getattr(account, name) for name in bad] == [0] * 6
+
+
+@pytest.mark.parametrize("kinds", LINKED)
+def test_wins_of_two_tables_are_confirmed_and_paid(kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing fails: then every bet is settled, and nearly every win is paid before the end."""
+    monkeypatch.setattr(campaign_module, "LINKED", {kinds: LINKED[kinds]})
+    monkeypatch.setattr(campaign_module, "ROUNDS", 12)
+    calm = campaign_module._Nature(random.Random(1))
+    for name, value in vars(calm).items():
+        if isinstance(value, float):
+            setattr(calm, name, 0.0)
+    calm.killed, calm.disk = Never(calm.killed), False
+    monkeypatch.setattr(campaign_module, "_Nature", lambda _rng: calm)
+    account = played(2).pools
+    assert account.unsettled == 0
+    assert account.bets > 20
+    assert account.wins >= 2
+    assert account.paid >= 1
+
+
+class Never(dict[str, bool]):
+    """No process is killed."""
+
+    def __getitem__(self, _name: str) -> bool:
+        return False
+
+
+def found(seeds: range, what: str) -> None:
+    """One of the lives fails for this reason."""
+    said = [failure.what for seed in seeds if (failure := live(seed)[1]) is not None]
+    assert any(what in one for one in said), said
+
+
+def test_a_ledger_that_drops_the_fraction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rounded(book: Book, seen: Seen, ended: Ended) -> Step:
+        book, entries = end_round(book, seen, ended)
+        return _without_fraction(book, entries)
+
+    monkeypatch.setattr(process, "end_round", rounded)
+    found(range(40, 42), "visible holds")
+
+
+def _without_fraction(book: Book, entries: Any) -> Step:
+    rest = book.balance("visible") % book.unit
+    if not rest:
+        return book, entries
+    kind, last = entries[-1] if entries else ("", None)
+    if last is None:
+        return book, entries
+    change = {"visible": -rest, "margin": rest}
+    balances = {**book.balances, **{name: book.balance(name) + value for name, value in change.items()}}
+    postings = {**{name: int(value) for name, value in last.postings.items()}}
+    postings = {name: postings.get(name, 0) + change.get(name, 0) for name in postings | change}
+    entry = msgspec.structs.replace(
+        last,
+        after={name: str(value) for name, value in balances.items()},
+        postings={name: str(value) for name, value in postings.items()},
+    )
+    return msgspec.structs.replace(book, balances=balances), (*entries[:-1], (kind, entry))
+
+
+def test_a_round_that_is_not_counted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "end_round", lambda book, seen, ended: end_round(book, seen, _third(ended)))
+    found(range(40, 42), "is not in the books")
+
+
+def _third(ended: Ended) -> Ended:
+    """Without its bets where it is the third round of its table."""
+    return msgspec.structs.replace(ended, stakes=(), awards=()) if ended.round.endswith(":3") else ended
+
+
+def test_a_level_that_is_not_published_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process.Jackpots, "_commit", _quiet)
+    found(range(40, 41), "the level of")
+
+
+def _quiet(self: process.Jackpots, *, idle: bool = False) -> None:
+    """As `_commit`, without a word to displays."""
+    self.outbox.offer(self.books.commit(self.outbox.memory(), idle=idle))
+
+
+def test_the_sign_shows_the_pool_of_both_tables() -> None:
+    life = played(41)
+    (pool,) = life.pit.pools
+    (place,) = pool.signs
+    assert place.rpartition("/")[0] in pool.tables
+    assert isinstance(life._bodies["jackpots"].signs, Signs)
+    shown = [one.shown for one in life._bodies["jackpots"].signs._signs]
+    assert shown == [life._bodies["jackpots"].books[pool.name].amount]
