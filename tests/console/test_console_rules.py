@@ -16,9 +16,10 @@ from hypothesis import given
 import rules
 from daemon.console.live import Viewer
 from daemon.console.words import words
-from drivers import tcs_saturn
+from daemon.consumer import wagers
+from drivers import bet_terminals, tcs_saturn
 from drivers.fdl_shuffler import REASONS
-from protocols.contract.events import RoundVoided, SpinVoided
+from protocols.contract.events import DiceThrown, RoundVoided, SpinVoided
 from protocols.contract.reasons import Reason, say
 from protocols.contract.results import Irregularity
 from protocols.contract.topics import Wire, encode_wire, table_topic
@@ -31,7 +32,11 @@ from tests.rules.test_rulesets import NIGHTS, every_game, game, pace, run
 
 BAC = "bac-12"
 ROUND = f"{BAC}:2026-11-20:1:7"
-FILES = sorted(Path(rules.__file__).parent.rglob("*.py"))
+FILES = [
+    *sorted(Path(rules.__file__).parent.rglob("*.py")),
+    Path(bet_terminals.__file__),
+    Path(wagers.__file__),
+]
 # What a wheel says beside the names of its faults, and what a person chooses at the console.
 WHEELS = {"restarted", "table_closed", "number_shown_too_early", *(error.fault.code for error in tcs_saturn.ERRORS)}
 PERSONS = {*fdl_console.VOID_REASONS.values(), *fdl_console.THROW_REASONS.values()} - {""}
@@ -154,7 +159,7 @@ def reasons(verdict: Verdict) -> Iterator[Reason]:
 @given(night=NIGHTS)
 def test_whatever_a_game_says_has_its_words(name: str, night: list[Any]) -> None:
     """With exactly the values of its sentence; but for a reason that was given."""
-    given_ = {declared(one.reason).code for one in night if isinstance(one, RoundVoided | SpinVoided)}
+    given_ = {declared(one.reason).code for one in night if isinstance(one, RoundVoided | SpinVoided | DiceThrown)}
     for step in run(game(name), script(night))[1]:
         for one in (one for verdict in step for one in reasons(verdict)):
             if one.code not in given_:

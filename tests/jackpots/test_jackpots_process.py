@@ -106,7 +106,7 @@ async def running(kinds: tuple[str, ...], seed: int, folder: Path, pools: str) -
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, kinds, KINDS)
+    pit = VirtualPit(loop, seed, kinds, KINDS, connect=broker.connect)
     config = parse(pit.config(1883, "5") + pools)
     edge_journal, rules_journal = Journal(folder / "edge.db"), Journal(folder / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)

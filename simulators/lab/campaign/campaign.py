@@ -45,7 +45,7 @@ from protocols.contract.results import ENDS
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset
 from simulators.devices.cammegh_ss2 import SpinTruth
-from simulators.devices.compare import Account, compare, spared
+from simulators.devices.compare import Account, compare, fits, spared
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.disk import Disk, Fate, Ledger, WrongError
 from simulators.lab.campaign.judges import judge_journals
@@ -337,7 +337,7 @@ class Life:
         nature, broker = self._nature, self.broker
         rng = self._chance("tables")
         kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
-        self.pit = VirtualPit(self.loop, self.seed, kinds)
+        self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect)
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
         self.site = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
@@ -505,10 +505,7 @@ class Life:
         for name in self._resolved():
             table, outcomes = self.pit.tables[name], self.pit.outcomes[name]
             quick = len(outcomes) == len(table.truth) and all(
-                not one.void
-                and not truth.void
-                and truth.outcome
-                and all(one.outcome.get(key) == value for key, value in truth.outcome.items())
+                not one.void and not truth.void and fits(truth, one)
                 for truth, one in zip(table.truth, outcomes, strict=True)
             )
             account = Account(right=len(outcomes)) if quick else compare(table.truth, outcomes)
