@@ -76,6 +76,9 @@ class BetTerminals:
         self._next_at = 0.0
         self._waiting: deque[str] = deque(maxlen=16)
         self._last: PlaceWager | None = None
+        self._requests: dict[str, WagerRequest] = {}
+        self.contradicted: list[tuple[WagerAnswer, WagerAnswer]] = []
+        """Final answers to one request that differ. There must be none."""
         self.answers: dict[str, WagerAnswer] = {}
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         """The terminals' wall clock."""
@@ -94,10 +97,11 @@ class BetTerminals:
         """Take `amount` back, all of it with 0; returns the id of the request."""
         return self._ask(WithdrawWager(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, bet, amount), now)
 
-    def repeat(self, id_: str, request: WagerRequest, now: float) -> None:
-        """Send a request once more that was answered long ago."""
-        self._pending[id_] = _Pending(request, now + AGAIN * self.hurry)
-        self._send(encode(request), now)
+    def repeat(self, id_: str, now: float) -> None:
+        """Send a request once more that was answered before."""
+        if (request := self._requests.get(id_)) is not None:
+            self._pending[id_] = _Pending(request, now + AGAIN * self.hurry)
+            self._send(encode(request), now)
 
     @property
     def waiting(self) -> bool:
@@ -132,6 +136,9 @@ class BetTerminals:
             case _:
                 pass
         self._pending[request.id] = _Pending(request, now + AGAIN * self.hurry)
+        self._requests[request.id] = request
+        while len(self._requests) > KEPT:
+            del self._requests[next(iter(self._requests))]
         if copies > 1:
             self._outgoing.extend([(max(now, self._next_at), line + b"\n")] * copies)
         elif copies:
@@ -166,9 +173,11 @@ class BetTerminals:
         """Answers. A final one ends the repetition."""
         for message in self._decoder.feed(data):
             match message:
-                case WagerAnswer(id_, status="accepted" | "refused") if id_ in self._pending:
-                    del self._pending[id_]
-                    self.answers[id_] = message
+                case WagerAnswer(id_, status="accepted" | "refused") if id_ in self._requests:
+                    self._pending.pop(id_, None)
+                    first = self.answers.setdefault(id_, message)
+                    if (first.status, first.event) != (message.status, message.event):
+                        self.contradicted.append((first, message))
                     while len(self.answers) > KEPT:
                         del self.answers[next(iter(self.answers))]
                 case _:

@@ -83,6 +83,8 @@ class FantanTable(Ruled):
             await self._enter(floor, _left(whole), 0)
             if not shown:  # this may then be the first reported count
                 outcome = {"number": _left(whole)}
+        if self.players.rng.random() < 0.2:
+            self.players.repeat(floor)
         laid = await self.players.laid(floor)
         return Truth(outcome, not counts, None if laid is None else _settled(laid, _left(whole)))
 

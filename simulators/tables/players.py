@@ -44,6 +44,12 @@ class Players:
         """A round begins: what was asked for in the last one is over."""
         self._taps.clear()
 
+    def repeat(self, floor: Floor) -> None:
+        """A terminal sends a request of this round once more, though it was answered."""
+        if answered := [id_ for id_ in self._taps if id_ in self.terminals.answers]:
+            self.terminals.repeat(self.rng.choice(answered), floor.pace.now())
+            floor.stir(DEVICE)
+
     def place(self, floor: Floor, seat: int, bet: str, amount: int, late: str = "") -> None:
         """Tap a bet."""
         id_ = self.terminals.place(seat, bet, amount, floor.pace.now())
@@ -56,11 +62,12 @@ class Players:
         self._taps[id_] = _Tap(seat, bet, -amount, late)
         floor.stir(DEVICE)
 
-    async def laid(self, floor: Floor) -> Laid | None:
+    async def laid(self, floor: Floor, round_: str = "") -> Laid | None:
         """What lies on the bets of this round, as the answers say; None where that is not known.
 
         A late bet never counts, whatever its answer: if the rules took it, their settlement differs. Bets that were
-        taken in two rounds are not known: the dealer and the rules did not mean the same one.
+        taken in two rounds, or in another one than `round_`, are not known: the dealer and the rules did not mean the
+        same one.
         """
         until = floor.pace.now() + ANSWERED_WITHIN_S
         while not all(id_ in self.terminals.answers for id_ in self._taps):
@@ -69,7 +76,8 @@ class Players:
             await floor.pace.sleep(0.5)
         answered = [(tap, self.terminals.answers[id_]) for id_, tap in self._taps.items()]
         taken = [(tap, answer) for tap, answer in answered if answer.status == "accepted"]
-        if len({answer.round for _, answer in taken}) > 1:
+        rounds = {answer.round for _, answer in taken}
+        if len(rounds) > 1 or (round_ and rounds - {round_}):
             return None
         laid: Counter[tuple[int, str]] = Counter()
         for tap, answer in taken:

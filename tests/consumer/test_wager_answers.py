@@ -103,7 +103,7 @@ def test_every_game_answers_bets_with_its_law(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in RULESETS if name not in VOID_AT_BELL])
 def test_every_game_refuses_a_bet_after_no_more_bets(name: str) -> None:
     bet = BETS[name]
-    events = [
+    events: list[Event] = [
         BetsOpened(),
         placed("in-time", bet),
         BetsClosed(),

@@ -44,6 +44,7 @@ from protocols.contract.events import BallLanded, SpinMissed, SpinVoided, decode
 from protocols.contract.results import ENDS
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset
+from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.cammegh_ss2 import SpinTruth
 from simulators.devices.compare import Account, compare, fits, spared
 from simulators.lab.campaign.broker import Broker
@@ -474,6 +475,7 @@ class Life:
         for ledger in self.ledgers.values():
             ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
         self._no_spin_invented(events)
+        self._answers_agree()
         self._rounds_right()
         self.accounts.update(self._jackpots())
         bad = [
@@ -483,6 +485,13 @@ class Life:
         ]
         if bad:
             raise WrongError("; ".join(bad))
+
+    def _answers_agree(self) -> None:
+        """A betting terminal got the same final answer, however often it asked."""
+        for name, table in self.pit.tables.items():
+            for device in table.devices.values():
+                if isinstance(device, BetTerminals) and device.contradicted:
+                    raise WrongError(f"{name}: two answers to one request: {device.contradicted[0]}")
 
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is reported once: with its number, as void or as missed. Additional void results are no error."""

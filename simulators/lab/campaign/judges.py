@@ -52,10 +52,12 @@ def _gapless(name: str, rows: Sequence[Row]) -> None:
 
 
 def _requests_once(rows: Sequence[Row]) -> None:
-    """However often a betting terminal repeated a request, it was kept once."""
-    wagers = [decode_data(row.type, row.data) for row in rows if row.type.startswith("wager.")]
+    """However often a betting terminal repeated a request, its table kept it once."""
+    wagers = [(row.place, decode_data(row.type, row.data)) for row in rows if row.type.startswith("wager.")]
     kept = Counter(
-        (one.terminal, one.request) for one in wagers if isinstance(one, WagerPlaced | WagerWithdrawn) and one.request
+        (table, one.terminal, one.request)
+        for table, one in wagers
+        if isinstance(one, WagerPlaced | WagerWithdrawn) and one.request
     )
     twice = [request for request, times in kept.items() if times > 1]
     if twice:
