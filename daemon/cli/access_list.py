@@ -78,7 +78,7 @@ def access_list(configs: Sequence[tuple[Path, Config]]) -> str:
     blocks = [HEAD.format(site=site.name)]
     blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
     blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
-    looking = "feltd console, feltd command, feltd watch: all but cards and wagers; the only one that commands"
+    looking = "feltd console, feltd command, feltd watch: all but cards and placed bets; the only one that commands"
     blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
     for table, user in site.bets.items():
         requests, answers = table_topic(site.name, table, "wager"), table_topic(site.name, table, "wager/result")
@@ -294,7 +294,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
     read += [device_topic(site, "+", "+", leaf) for leaf in leaves]
     write = [table_topic(site, "+", "round/cmd/replay")]
     if commands:
-        read.append("reply/#")
+        read += ["reply/#", table_topic(site, "+", "wager/result")]
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
         read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "event/+", "cmd/+/result")]

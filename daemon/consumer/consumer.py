@@ -500,10 +500,13 @@ class Consumer:
         used = conflict if envelope.digest == IN_CONFLICT else judge
         before = table.state
         table.state, new = used(table.ruleset, table.state, envelope)
-        if isinstance(envelope.event, WagerPlaced | WagerWithdrawn) and envelope.event.request:
-            round_ = table.ruleset.view(table.state).round
-            answered = self.answers.decide(table.name, envelope, before, table.state, doubted + new, round_)
-            self._unsaved.update(answered)
+        match envelope.event:
+            case WagerPlaced(request="") | WagerWithdrawn(request=""):
+                self.answers.tell_dealer(table.name, envelope, before, table.state, doubted + new)
+            case WagerPlaced() | WagerWithdrawn():
+                round_ = table.ruleset.view(table.state).round
+                answered = self.answers.decide(table.name, envelope, before, table.state, doubted + new, round_)
+                self._unsaved.update(answered)
         self._enter(table, envelope, doubted + new, entries, verdicts)
 
     def _enter(

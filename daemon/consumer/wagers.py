@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.console.words import words
@@ -32,6 +33,7 @@ KEPT: Final = 512
 MOST_UNSENT: Final = 1000
 """Answers that wait for the broker. What is dropped is sent when its request is repeated."""
 DEEPEST: Final = 6
+PLACEHOLDER: Final = "event"
 
 
 def answer_to(
@@ -174,8 +176,24 @@ class AnswerDesk:
         self._site = site
         self._tables = {name: WagerAnswers(name, journal.memories(f"{KEY}{name}/")) for name in tables}
         self._decided: list[tuple[str, WagerAnswer]] = []
+        self._told: list[tuple[str, WagerAnswer]] = []
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
+
+    def tell_dealer(
+        self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...]
+    ) -> None:
+        """Of a bet without a request, from a console or a sensor: say if it was refused, under the id of its event.
+
+        It is said once and not stored: the irregularity stands in the result of the round.
+        """
+        event = envelope.event
+        if envelope.replay or not isinstance(event, WagerPlaced | WagerWithdrawn):
+            return
+        named = replace(event, request=PLACEHOLDER, terminal=envelope.device)
+        answer = answer_to(replace(envelope, event=named), before, after, verdicts)
+        if answer is not None and answer.status == "refused":
+            self._told.append((table, replace(answer, id=envelope.id)))
 
     @property
     def waits(self) -> bool:
@@ -195,7 +213,7 @@ class AnswerDesk:
 
     def release(self) -> None:
         """All decided answers are durable: let them be sent."""
-        decided, self._decided = self._decided, []
+        decided, self._decided, self._told = [*self._decided, *self._told], [], []
         for table, answer in decided:
             self._offer(table, answer)
 

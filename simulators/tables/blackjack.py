@@ -189,7 +189,7 @@ class BlackjackTable(ShoeTable):
         if laid is None:
             raise _GivenUpError
         self._laid = laid
-        if with_bets := {seat for seat, bet in laid if bet == "main"}:
+        if with_bets := {seat for seat, bet in laid if bet.startswith("main")}:
             self._players &= with_bets
 
     def _bet_beside(self, floor: Floor, seat: int) -> None:
@@ -482,7 +482,10 @@ class BlackjackTable(ShoeTable):
         return told
 
     def _settled(self) -> Settled:
-        """Arts. 9 to 19: what each wager brings: main bets and what splits and doubles added, and what lies beside."""
+        """Arts. 9 to 19: what each wager brings: main bets and what splits and doubles added, and what lies beside.
+
+        What lies beside no main bet goes back at the bell.
+        """
         settled = []
         for (seat, bet), stake in self._laid.items():
             if bet == "main" or bet.startswith("main:"):
@@ -493,7 +496,7 @@ class BlackjackTable(ShoeTable):
                         settled.append(
                             (seat, hand.number, "double", stake, _paid(stake, self._pays(hand, double=True)))
                         )
-            else:
+            elif not any(one.startswith("main") for _, one in self._laid) or (seat, "main") in self._laid:
                 settled.append((seat, 0, bet, stake, _paid(stake, self._beside(seat, bet))))
         for seat, stake in self._insured.items():
             won = _blackjack(self._bank)

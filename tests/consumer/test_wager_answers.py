@@ -283,3 +283,24 @@ async def test_answers_that_wait_for_the_broker_are_bounded(tmp_path: Path) -> N
     assert len(said) == MOST_UNSENT
     assert said[-1][1].id == f"a-{MOST_UNSENT + 49}"
     journal.close()
+
+
+@virtual_time
+async def test_refused_bet_of_a_console_or_a_sensor_is_said_once_under_its_event(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "rules.db")
+    consumer = Consumer(parse(CONFIG), journal)
+    bets = (WagerPlaced(1, "fan:2", 100), WagerPlaced(1, "fan:9", 100), WagerWithdrawn(2, "fan:1", 5))
+    events = envelopes(ButtonsSeparated(), BetsOpened(), *bets)
+    consumer.take(events)
+    said = await answered(consumer)
+    assert [(one.id, one.terminal, one.status, one.code) for _, one in said] == [
+        ("e:fan-1:4", "terminals-1", "refused", "bet_not_offered"),
+        ("e:fan-1:5", "terminals-1", "refused", "bet_not_placed"),
+    ]
+    assert journal.memories(wagers.KEY) == {}
+    journal.close()
+    journal = Journal(tmp_path / "later.db")
+    later = Consumer(parse(CONFIG), journal)
+    later.take([msgspec.structs.replace(one, replay=True) for one in events])
+    assert await answered(later) == []
+    journal.close()
