@@ -60,6 +60,8 @@ class BlackjackTable(ShoeTable):
 
     ruleset: ClassVar[str] = "macau.blackjack"
     options: ClassVar[dict[str, Any]] = {"procedure": "3", "burn_each_round": "one"}
+    at_terminals: ClassVar[bool] = True
+    """Whether there are betting terminals; else nobody reports the bets."""
     shoe: Shoe
 
     def __init__(self, seed: int) -> None:
@@ -72,7 +74,8 @@ class BlackjackTable(ShoeTable):
         self.peek = PeekReader(random.Random(f"blackjack peek {seed}"), f"SIM-P{seed}")
         self.devices: dict[str, Device] = {"shoe-1": self.shoe, "peek-1": self.peek, "console-1": self.console}
         terminals = BetTerminals(random.Random(f"blackjack terminals {seed}"), f"b{seed}")
-        self.devices["terminals-1"] = terminals
+        if self.at_terminals:
+            self.devices["terminals-1"] = terminals
         self.players = Players(random.Random(f"blackjack bettors {seed}"), terminals)
         self.shoes = 0
         """How many were shuffled."""
@@ -169,16 +172,21 @@ class BlackjackTable(ShoeTable):
             raise _GivenUpError
         self._round = floor.look().mine or self._round
         self._hands = [_Hand(seat, cards=[]) for seat in sorted(self._players)]
-        if self.players.rng.random() < 0.2 and floor.look().phase == "dealing":
-            self.players.place(floor, self.players.rng.randint(1, SEATS), "main", 2000, self._round)
+        await self._too_late(floor)
+
+    async def _too_late(self, floor: Floor) -> None:
+        """Now and then a player bets after the bell, and a terminal repeats an answered request."""
+        rng = self.players.rng
+        if self.at_terminals and rng.random() < 0.2 and floor.look().phase == "dealing":
+            self.players.place(floor, rng.randint(1, SEATS), "main", 2000, self._round)
             await floor.pace.sleep(0.5)
-        if self.players.rng.random() < 0.2:
+        if self.at_terminals and rng.random() < 0.2:
             self.players.repeat(floor)
 
     async def _lay(self, floor: Floor) -> None:
         """Players bet at the terminals, or with chips that nobody reports. Who has no bet does not play."""
         rng = self.players.rng
-        if rng.random() < 0.3:
+        if not self.at_terminals or rng.random() < 0.3:
             return
         for seat in sorted(self._players):
             self.players.place(floor, seat, "main", rng.randint(1, 20) * 100)
