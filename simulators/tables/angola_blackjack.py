@@ -184,8 +184,7 @@ class AngolaShufflerTable(AngolaBlackjackTable):
         super().__init__(seed)
         shuffler = ContinuousShuffler(random.Random(f"blackjack shuffler {seed}"), f"SIM-BS{seed}", DECKS)
         self.shuffler, self.shoe = shuffler, shuffler  # type: ignore[assignment]
-        terminals = self.devices["terminals-1"]
-        self.devices = {"shoe-1": shuffler, "console-1": self.console, "terminals-1": terminals}
+        self.devices["shoe-1"] = shuffler
 
     async def _new_shoe(self, floor: Floor) -> None:
         """Art. 8(5): loaded once, in a packet for each deck, with the supervisor present."""

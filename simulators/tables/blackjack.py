@@ -88,7 +88,9 @@ class BlackjackTable(ShoeTable):
         self._laid: Laid = {}
         self._insured: dict[int, int] = {}
         self._doubted = False
-        """Whether the round waited for a person: bets that were told before a loss are not known to the rules then."""
+        """Whether what the bets bring is not counted: the round waited for a person, and bets that were told before a
+        loss are not known to the rules then.
+        """
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Arts. 2 to 9: shuffle and burn; rounds until the white card comes, and the one under way is the last."""
@@ -197,6 +199,8 @@ class BlackjackTable(ShoeTable):
         if laid is None:
             raise _GivenUpError
         self._laid = laid
+        # Who decides for a seat without a bet of its own, and adds to his bet, is not counted here.
+        self._doubted = any(bet.startswith("main:") and (seat, "main") not in laid for seat, bet in laid)
         if with_bets := {seat for seat, bet in laid if bet.startswith("main")}:
             self._players &= with_bets
 
