@@ -8,7 +8,9 @@ sent, and a request that is repeated gets its answer again.
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from functools import lru_cache
+from types import UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -94,10 +96,9 @@ def _held(state: object, *, refused: bool = False) -> Counter[tuple[int, str]]:
     """By seat and bet the amounts in a state. `refused`: with the chips that lie beside the bets."""
     amounts: Counter[tuple[int, str]] = Counter()
     for struct in _structs(state, DEEPEST):
-        for name in struct.__struct_fields__:
-            value = getattr(struct, name)
-            if isinstance(value, tuple) and value and isinstance(value[0], Wager) and (refused or name != "refused"):
-                for one in value:
+        for name in _fields(type(struct))[1]:
+            if refused or name != "refused":
+                for one in getattr(struct, name):
                     amounts[one.seat, one.bet] += one.amount
     return amounts
 
@@ -110,8 +111,24 @@ def _structs(value: object, deep: int) -> Iterator[Struct]:
     """A state and the structs that are its fields, their fields, and so on."""
     if isinstance(value, Struct) and deep:
         yield value
-        for name in value.__struct_fields__:
+        for name in _fields(type(value))[0]:
             yield from _structs(getattr(value, name), deep - 1)
+
+
+@lru_cache(256)
+def _fields(kind: type[Struct]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a struct that may be structs, and those that are wagers."""
+    fields = msgspec.structs.fields(kind)
+    structs = tuple(one.name for one in fields if _may_be_struct(one.type))
+    return structs, tuple(one.name for one in fields if get_origin(one.type) is tuple and Wager in get_args(one.type))
+
+
+def _may_be_struct(hint: Any) -> bool:
+    """By its annotation; a type variable may be one."""
+    if get_origin(hint) in (Union, UnionType, Annotated):
+        return any(map(_may_be_struct, get_args(hint)))
+    kind = get_origin(hint) or hint
+    return isinstance(kind, TypeVar) or (isinstance(kind, type) and issubclass(kind, Struct))
 
 
 class _Record(Struct, frozen=True):
@@ -189,6 +206,8 @@ class AnswerDesk:
         """
         event = envelope.event
         if envelope.replay or not isinstance(event, WagerPlaced | WagerWithdrawn):
+            return
+        if _note(envelope.id, after, verdicts) is None:  # cheaper than the wagers, and most bets are in order
             return
         named = replace(event, request=PLACEHOLDER, terminal=envelope.device)
         answer = answer_to(replace(envelope, event=named), before, after, verdicts)
