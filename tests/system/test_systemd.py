@@ -591,6 +591,8 @@ RIGHTS = {
     "roundResult": ("rules", "console reader display"),
     "roundState": ("rules", "edge rules console reader display"),
     "trace": ("edge", "console"),
+    "wager": ("", "rules"),  # this table has no terminals
+    "wagerAnswer": ("rules", "console"),
 }
 CARDS = frozenset(name for name, kind in EVENT_TYPES.items() if "[SHDC]" in str(msgspec.json.schema(kind)))
 # Of a version to come: nobody knows what it tells.
