@@ -34,6 +34,7 @@ from protocols.contract.topics import (
     is_id,
     table_topic,
 )
+from protocols.contract.wagers import Unreadable, WagerAnswer, decode_answer
 
 __all__ = ["AlertKey", "Amount", "Change", "DeviceView", "EdgeView", "Lamp", "Seen", "SiteState", "TableView", "utc"]
 
@@ -45,7 +46,7 @@ UNHURRIED = 0.02
 EVENT_TOPICS = "device/+/event/+"
 # The filters must not overlap: a broker may deliver a message once for each matching filter.
 ALL_BUT_EVENTS = (
-    *("device/+/+", "device/+/cmd/+/result", "alert/+"),
+    *("device/+/+", "device/+/cmd/+/result", "alert/+", "wager/result"),
     *("round/+", "round/event/+", "round/cmd/replay/result"),
 )
 JACKPOTS = ("level", "books", "cmd/+/result")
@@ -57,6 +58,7 @@ MOST_ALERTS = 200
 # Maximum bytes of a document of a device or an edge.
 LONGEST_SAID = 256 * 1024
 ROUNDS = 100
+SHOWN_REFUSALS = 5
 CHANGES = 200
 EVENTS = 50
 MOST_DEVICES = 5000
@@ -180,6 +182,8 @@ class TableView:
         self.results: deque[Result] = deque(maxlen=keep)
         self.noted: deque[tuple[datetime, Irregularity]] = deque(maxlen=LAST)
         """Irregularities while no round was open, the oldest first."""
+        self.refusals: deque[WagerAnswer] = deque(maxlen=SHOWN_REFUSALS)
+        """The last refused bets, the oldest first."""
         self.resolved = 0
         self.voided = 0
         self.alerts: dict[str, Alert] = {}
@@ -656,6 +660,8 @@ class SiteState:
                 self._result_stands(table, message.payload)
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
+            case ["table", table, "wager", "result"]:
+                self._wager_answer(table, message)
             case ["table", table, "alert", name]:
                 self._alert(table, name, message.payload)
             case ["jackpot", pool, *leaves]:
@@ -663,6 +669,16 @@ class SiteState:
                     hear_pool(pool, leaves, message.payload)
             case _:
                 pass
+
+    def _wager_answer(self, table: str, message: Message) -> None:
+        """A bet was refused; an answer that is given again is shown once."""
+        answer = decode_answer(message.payload)
+        if message.retain or isinstance(answer, Unreadable) or answer.status != "refused" or not self._room(table):
+            return
+        refusals = self._table(table).refusals
+        if all((one.terminal, one.id) != (answer.terminal, answer.id) for one in refusals):
+            refusals.append(answer)
+            self._notify_of(table, "table")
 
     def _result_stands(self, table: str, payload: bytes) -> None:
         """Note a retained result: the verdict that ends its round is missing until it arrives."""

@@ -2,6 +2,7 @@
 
 from drivers.alpha_sign import AlphaSign
 from drivers.bee_tek_shoe import BeeTekShoe
+from drivers.bet_terminals import BetTerminals
 from drivers.billy_iii import BillyIII
 from drivers.cammegh_ss2 import CammeghSS2
 from drivers.driver import Driver
@@ -39,6 +40,7 @@ DRIVERS: dict[str, type[Driver]] = {
         SasMachine,
         BillyIII,
         IdpDice,
+        BetTerminals,
     )
 }
 

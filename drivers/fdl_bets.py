@@ -2,8 +2,10 @@
 
 Evidence: our own document (docs/reference/protocols/fdl_bets.md). The panel follows published table systems.
 A latched seat is one wager of one chip. A sensor sees neither the value of a chip nor a second chip on top of it, so
-the dealer checks both. A seat about which the device is unsure becomes a fault and never a wager. The lock is reported
-once: a device that kept it over a loss of power does not report it again.
+the dealer checks both. After the lock no chip changes a bet: one that is put down is a fault, one that is taken away is
+reported, because a sensor cannot tell the dealer who collects from a player who takes it back. A seat about which the
+device is unsure becomes a fault and never a wager. The lock is reported once: a device that kept it over a loss of
+power does not report it again.
 """
 
 from collections.abc import Sequence
@@ -32,7 +34,7 @@ from protocols.fdl import bets as fdl_bets
 from protocols.fdl import frame as fdl
 from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 
-CLEARED = "bets_cleared"
+CLEARED, REMOVED = "bets_cleared", "latched_chip_removed"
 _BY_HAND = "goes on; no bet of this seat is told while it is not sure: look, and settle it by hand"
 FAULTS = {
     0x50: Fault(
@@ -159,6 +161,9 @@ class FdlBets(FdlDriver):
                 return (JackpotPaid(options.pool, level, seat),)
             case fdl_bets.SupervisorKey(on):
                 return (SupervisorKeyed(on),)
+            case fdl_bets.Removed(seat):
+                text = f"the chip of seat {seat} was taken away after the lock; its bet stays latched"
+                return (MachineReported(REMOVED, text),)
             case fdl_bets.Lit(seats):
                 return (LampsLit(tuple(str(seat) for seat in seats)),)
             case _:

@@ -42,6 +42,8 @@ from protocols.contract.events import (
     ShoeStarted,
     SupervisorKeyed,
     TableClosed,
+    WagerPlaced,
+    WagerWithdrawn,
 )
 from protocols.fdl import console as fdl_console
 from protocols.fdl import frame as fdl
@@ -155,6 +157,10 @@ class FdlConsole(FdlDriver):
                 return SeatClosed(seat)
             case fdl_console.SeatAction(seat, action, hand, amount):
                 return SeatActed(seat, fdl_console.ACTIONS[action], hand, amount)
+            case fdl_console.BetPlaced(seat, bet, amount):
+                return WagerPlaced(seat, bet, amount)
+            case fdl_console.BetWithdrawn(seat, bet, amount):
+                return WagerWithdrawn(seat, bet, amount)
             case fdl_console.HandPassed(seat):
                 return HandPassed(seat)
             case fdl_console.JackpotWon(level, seat, amount):

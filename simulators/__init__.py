@@ -2,6 +2,7 @@
 
 from simulators.devices.alpha_sign import Sign
 from simulators.devices.bee_tek_shoe import Shoe
+from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.billy_iii import Billy
 from simulators.devices.cammegh_ss2 import Wheel
 from simulators.devices.device import Device
@@ -39,5 +40,6 @@ SIMULATORS: dict[str, type[Device]] = {
         Machine,
         Billy,
         Recogniser,
+        BetTerminals,
     )
 }

@@ -1,7 +1,7 @@
 """`feltd acl`: the access list of mosquitto for the computers of a site, made from their configurations.
 
 What is not granted is refused. An edge writes what it and its own tables say and nothing else, rules what they and
-theirs say; those who look see no card and no wager.
+theirs say; those who look see no card and no wager. Betting terminals write requests of their table and read answers.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +13,7 @@ from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, clock_topi
 from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
 from daemon.config.model import Config, Edge, Jackpots, Rules, broker_of, line_of
 from daemon.edge import home_assistant
+from daemon.edge.links import mqtt as links_mqtt
 from daemon.jackpots.process import ALERTS
 from daemon.jackpots.sites import display_topic, sites_of, topic_at
 from daemon.read_model import SHOWN
@@ -23,6 +24,7 @@ from protocols.contract.topics import device_topic, edge_topic, table_topic
 __all__ = ["BadSite", "access_list"]
 
 READER, DISPLAY = "reader", "display"
+TERMINALS = "bet_terminals"
 DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/result")
 
 HEAD = """\
@@ -68,6 +70,8 @@ class _Site(Struct):
     consoles: dict[str, None]
     maintenance: dict[str, None]
     jackpots: dict[str, tuple[str, Config]]
+    bets: dict[str, str]
+    """By table with betting terminals, the user of the edge's link to them."""
 
 
 def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False) -> str:
@@ -83,7 +87,8 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
         blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
         blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
         blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
-    looking = "feltd console, feltd command, feltd watch: all but cards and wagers; the only one that commands"
+        blocks += [block for table, user in site.bets.items() for block in _of_bets(site.name, table, user)]
+    looking = "feltd console, feltd command, feltd watch: all but cards and placed bets; the only one that commands"
     blocks += [_of_reader(site, looking, user, commands=True) for user in site.consoles]
     blocks += [_of_reader(site, "whoever else looks: as the console, without commands", READER, commands=False)]
     blocks += [_of_display(site.name)]
@@ -93,7 +98,7 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
 
 def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
     """Who comes to the broker, as which user. Raises BadSite."""
-    site = _Site(configs[0][1].site.name, {}, {}, {}, {}, {})
+    site = _Site(configs[0][1].site.name, {}, {}, {}, {}, {}, {})
     mistakes: list[str] = []
     for path, config in configs:
         if config.site.name != site.name:
@@ -107,6 +112,7 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
         devices = {table.name: [device.name for device in table.device] for table in config.table if table.device}
         if devices:
             _add_edge(site, path, config, devices, mistakes)
+            _add_bets(site, path, config, mistakes)
         if any(table.ruleset for table in config.table):
             _add_rules(site, path, config, mistakes)
         if config.jackpot:
@@ -144,6 +150,28 @@ def _add_edge(site: _Site, path: Path, config: Config, devices: dict[str, list[s
         site.edges[name] = _Edge(user, place, devices, [one.name for one in config.table if one.name not in devices])
 
 
+def _add_bets(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
+    """The links to betting terminals that use the broker of the site."""
+    ours = broker_of(config, config.edge)
+    for number, table in enumerate(config.table):
+        for device in table.device:
+            if device.driver != TERMINALS or not device.url.startswith("mqtt:"):
+                continue
+            link = links_mqtt.broker_of(device.url)
+            if (link.host, link.port) != (ours.host, ours.port):
+                continue
+            if not link.username:
+                place = f"{path}:{line_of(path, ('table', number, 'name'))}"
+                text = f"the link to the terminals of {table.name!r} has no user; add username=… and password_file=…"
+                mistakes.append(f"{place}: {text}")
+            site.bets[table.name] = link.username
+
+
+def _bettors(table: str) -> str:
+    """The user of the betting terminals of a table."""
+    return f"bets-{table}"
+
+
 def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
     """One process owns a pool: pools of a site stand in the configuration of one computer."""
     name = config.jackpots.name
@@ -178,6 +206,8 @@ def _users_in_common(site: _Site, path: Path) -> list[str]:
     parties += [(user, "the console") for user in site.consoles]
     parties += [(user, "maintenance") for user in site.maintenance]
     parties += [(READER, "a reader"), (DISPLAY, "a display")]
+    parties += [(user, f"the link to the terminals of {table!r}") for table, user in site.bets.items() if user]
+    parties += [(_bettors(table), f"the terminals of {table!r}") for table in site.bets]
     found: dict[str, str] = {}
     mistakes = []
     for user, party in parties:
@@ -196,6 +226,14 @@ def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], den
     lines += [f"topic write {topic}" for topic in write]
     lines += [f"topic read {topic}" for topic in read]
     return "\n".join(lines)
+
+
+def _of_bets(site: str, table: str, user: str) -> list[str]:
+    requests, answers = table_topic(site, table, "wager"), table_topic(site, table, "wager/result")
+    return [
+        _block(f"the edge's link to the betting terminals of {table}", user, [answers], [requests]),
+        _block(f"the betting terminals of {table}", _bettors(table), [requests], [answers]),
+    ]
 
 
 def _of_bridge(config: Config) -> str:
@@ -238,9 +276,9 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
     read = [edge_topic(site.name, "+", "+")]
     for table in rules.tables:
         told = ("round/state", "round/result", "round/event/+", "round/cmd/replay/result", "cmd/replay")
-        write += [table_topic(site.name, table, leaf) for leaf in told]
+        write += [table_topic(site.name, table, leaf) for leaf in (*told, "wager/result")]
         write += _alerts_of_rules(site.name, table, name)
-        heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay")
+        heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager")
         read += [table_topic(site.name, table, leaf) for leaf in heard]
     write += [room_topic(site.name, table, name) for table in rules.others if table not in rules.tables]
     # what they left of tables that they no longer have
@@ -280,7 +318,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
     read += [device_topic(site, "+", "+", leaf) for leaf in leaves]
     write = [table_topic(site, "+", "round/cmd/replay")]
     if commands:
-        read.append("reply/#")
+        read += ["reply/#", table_topic(site, "+", "wager/result")]
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
         read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "books", "event/+", "cmd/+/result")]

@@ -25,6 +25,7 @@ from protocols.contract.events import EVENT_TYPES
 from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolBooks, PoolLevel
 from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
+from protocols.contract.wagers import PlaceWager, WagerAnswer, WithdrawWager
 
 __all__ = ["asyncapi"]
 
@@ -42,6 +43,9 @@ DOCUMENTS: dict[str, type[Any]] = {
     "head": JournalHead,
     "level": PoolLevel,
     "books": PoolBooks,
+    "wager.place": PlaceWager,
+    "wager.withdraw": WithdrawWager,
+    "wager.answer": WagerAnswer,
 }
 """By the name of the message."""
 QUOTA = (
@@ -99,7 +103,7 @@ def asyncapi(version: str) -> dict[str, Any]:
         "operations": {
             name: {
                 "action": "receive"
-                if name in ("command", "replay", "roundReplay", "jackpotOrder", "jackpotReplay")
+                if name in ("command", "replay", "roundReplay", "wager", "jackpotOrder", "jackpotReplay")
                 else "send",
                 "channel": {"$ref": f"#/channels/{name}"},
             }
@@ -136,6 +140,16 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "replayAnswer": (f"{table}/cmd/replay/result", "what was published again", ["answer"]),
         "roundReplay": (f"{table}/round/cmd/replay", f"verdicts again, from the rules' journal; {QUOTA}", ["replay"]),
         "roundReplayAnswer": (f"{table}/round/cmd/replay/result", "what was published again", ["answer"]),
+        "wager": (
+            f"{table}/wager",
+            "requests of betting terminals; QoS 1, never retained; one that is repeated is kept once",
+            ["wager.place", "wager.withdraw"],
+        ),
+        "wagerAnswer": (
+            f"{table}/wager/result",
+            "answers to betting terminals: `accepted` and `refused` are final; QoS 1, not retained",
+            ["wager.answer"],
+        ),
         "jackpotLevel": (
             "jackpot/{pool}/level",
             "retained, what a display may show, and the wins that wait",

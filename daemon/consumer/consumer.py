@@ -30,10 +30,11 @@ from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_of
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
 from daemon.config.model import Config, Table, broker_of
 from daemon.console.words import words
+from daemon.consumer.wagers import AnswerDesk
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
-from protocols.contract.events import EventsMissed, UnknownEvent, encode_data
+from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn, encode_data
 from protocols.contract.events import type_of as event_type
 from protocols.contract.results import (
     ENDS,
@@ -275,6 +276,7 @@ class Consumer:
         self._told: dict[str, tuple[dict[str, int], float]] = {}
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
+        self.answers = AnswerDesk(self.site, self._tables, journal)
         self._in_sync = True
         """Whether memory equals the last commit. False after a failure within a batch."""
         self._alarms: dict[tuple[str, str], _Alarm] = {}
@@ -496,7 +498,15 @@ class Consumer:
             table.state, doubted = judge(table.ruleset, table.state, lost)
         stream.at, stream.doubt, stream.in_conflict = envelope.time, False, False
         used = conflict if envelope.digest == IN_CONFLICT else judge
+        before = table.state
         table.state, new = used(table.ruleset, table.state, envelope)
+        match envelope.event:
+            case WagerPlaced(request="") | WagerWithdrawn(request=""):
+                self.answers.tell_dealer(table.name, envelope, before, table.state, doubted + new)
+            case WagerPlaced() | WagerWithdrawn():
+                round_ = table.ruleset.view(table.state).round
+                answered = self.answers.decide(table.name, envelope, before, table.state, doubted + new, round_)
+                self._unsaved.update(answered)
         self._enter(table, envelope, doubted + new, entries, verdicts)
 
     def _enter(
@@ -523,9 +533,10 @@ class Consumer:
 
     def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
         changed = [key.partition("/")[2] for key in self._unsaved if key.startswith("state/")]
-        if entries:
+        if entries or self.answers.waits:
             self._commit(entries)
         self._in_sync = True
+        self.answers.release()
         for table_name, verdict in verdicts:
             self._tell(self._tables[table_name], verdict)
         for table_name in changed:
@@ -653,6 +664,7 @@ class Consumer:
             topics += [
                 table_topic(self.site, name, "device/+/event/#"),
                 table_topic(self.site, name, "cmd/replay/result"),
+                table_topic(self.site, name, "wager"),
             ]
         await session.subscribe(*topics)
         self.connected = True
@@ -661,6 +673,7 @@ class Consumer:
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
             group.create_task(self._receive(session))
+            group.create_task(self.answers.send(session))
             group.create_task(self._chase(session))
             group.create_task(beat(session, self.site, self.name))
             group.create_task(self._look(session))
@@ -701,6 +714,8 @@ class Consumer:
                         await self._met(session, table, message)
                     case ["table", table, "device", _, "event", _]:
                         envelopes += self._read(table, message)
+                    case ["table", table, "wager"]:
+                        self.answers.heard(table, message)
                     case _:  # a broker may send what somebody else subscribed to; requests have their own connection
                         pass
             self.take(envelopes)

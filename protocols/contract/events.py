@@ -25,6 +25,18 @@ Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MOST, description="minor units"
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
 RoundName: TypeAlias = Annotated[str, Meta(max_length=200, description="the id of a round; empty: not said")]
+LONGEST_NAME = 64
+RequestId: TypeAlias = Annotated[
+    str,
+    Meta(
+        max_length=LONGEST_NAME,
+        pattern="^[A-Za-z0-9._:-]+$(?!\\n)",
+        description="drawn by the terminal, unique for it: letters, digits and . _ : -",
+    ),
+]
+TerminalId: TypeAlias = Annotated[
+    str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$(?!\\n)", description="a-z 0-9 -")
+]
 Turn: TypeAlias = Literal["clockwise", "anticlockwise"]
 Severity: TypeAlias = Literal["warning", "error"]
 
@@ -255,19 +267,23 @@ class LampsLit(_Event, frozen=True, tag="lamps.lit"):
 
 
 class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
-    """`amount` minor units were put on `bet` from `seat`."""
+    """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: of the terminal that asked for it."""
 
     seat: Seat
     bet: Text
     amount: Amount
+    request: RequestId = ""
+    terminal: TerminalId = ""
 
 
 class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
-    """`amount` minor units were taken back from `bet`; 0 is all of it."""
+    """`amount` minor units were taken back from `bet`; 0 is all of it. `request`, `terminal`: as of a placed one."""
 
     seat: Seat
     bet: Text
     amount: Number = 0
+    request: RequestId = ""
+    terminal: TerminalId = ""
 
 
 # ---- dice

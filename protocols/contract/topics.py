@@ -58,7 +58,7 @@ def device_topic(site: str, table: str, device: str, leaf: str) -> str:
 
 
 def table_topic(site: str, table: str, leaf: str) -> str:
-    """`leaf` is round/state, round/event/<type>, round/result, wager, alert/<id> or cmd/<name>."""
+    """`leaf` is round/state, round/event/<type>, round/result, wager, wager/result, alert/<id> or cmd/<name>."""
     return f"{ROOT}/{site}/table/{table}/{leaf}"
 
 

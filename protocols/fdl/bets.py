@@ -95,8 +95,23 @@ class Lit(msgspec.Struct, frozen=True):
         return cls(places_from_bytes(data)) if len(data) == 4 else Malformed("seat lamps are four bytes")
 
 
+class Removed(msgspec.Struct, frozen=True):
+    """The chip of a latched seat was taken away. Its bet stays latched."""
+
+    KIND: ClassVar[int] = 0x66
+    seat: int
+
+    def to_bytes(self) -> bytes:
+        return bytes((self.seat,))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self | Malformed:
+        known = len(data) == 1 and 1 <= data[0] <= MAX_PLACES
+        return cls(data[0]) if known else Malformed(f"a seat is 1 to {MAX_PLACES}")
+
+
 HAPPENINGS: dict[int, type[Happening]] = {
-    happening.KIND: happening for happening in (Locked, Cleared, JackpotWon, JackpotPaid, SupervisorKey, Lit)
+    happening.KIND: happening for happening in (Locked, Cleared, JackpotWon, JackpotPaid, SupervisorKey, Lit, Removed)
 }
 
 # ---- commands

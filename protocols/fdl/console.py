@@ -89,6 +89,9 @@ CLOCKWISE, ANTICLOCKWISE = 1, 2
 _ACTION = struct.Struct(">BBBI")
 _BUTTONS = struct.Struct(">HB")
 _JACKPOT = struct.Struct(">BBI")
+_BET = struct.Struct(">BI")
+MAX_BET = 40
+_BET_NAME = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}", re.ASCII)
 
 
 MAX_ROUND = 100
@@ -532,6 +535,41 @@ class TableClosed(Plain, frozen=True):
     KIND: ClassVar[int] = 0x3D
 
 
+class _Bet(msgspec.Struct, frozen=True):
+    """Common reading and writing of a bet: its seat, its name in the ruleset, and `amount` in minor units."""
+
+    LEAST: ClassVar[int] = 1
+    seat: int
+    bet: str
+    amount: int = 0
+
+    def to_bytes(self) -> bytes:
+        return _BET.pack(self.seat, self.amount) + self.bet.encode("ascii")
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self | Malformed:
+        name = data[_BET.size :].decode("latin-1")
+        if len(data) < _BET.size or _BET_NAME.fullmatch(name) is None:
+            return Malformed(f"a bet is seat, amount and a name of 1 to {MAX_BET} characters of a-z 0-9 _ : -")
+        seat, amount = _BET.unpack(data[: _BET.size])
+        if not 1 <= seat <= MAX_SEAT or amount < cls.LEAST:
+            return Malformed(f"a bet of {amount} at seat {seat} is none")
+        return cls(seat, name, amount)
+
+
+class BetPlaced(_Bet, frozen=True):
+    """The dealer entered a bet."""
+
+    KIND: ClassVar[int] = 0x3E
+
+
+class BetWithdrawn(_Bet, frozen=True):
+    """The dealer entered that a bet was taken back; `amount` 0 is all of it."""
+
+    KIND: ClassVar[int] = 0x3F
+    LEAST: ClassVar[int] = 0
+
+
 HAPPENINGS: dict[int, type[Happening]] = {
     happening.KIND: happening
     for happening in (
@@ -565,5 +603,7 @@ HAPPENINGS: dict[int, type[Happening]] = {
         JackpotPaid,
         BallChanged,
         TableClosed,
+        BetPlaced,
+        BetWithdrawn,
     )
 }

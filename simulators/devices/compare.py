@@ -6,9 +6,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from simulators.tables.table import Truth
+from simulators.tables.table import Settled, Truth
 
-__all__ = ["Account", "Outcome", "compare", "spared"]
+__all__ = ["Account", "Outcome", "compare", "fits", "spared"]
 
 
 class Outcome(Struct, frozen=True):
@@ -22,6 +22,7 @@ class Outcome(Struct, frozen=True):
     outcome: dict[str, Any]
     void: str = ""
     span: tuple[int, int] | None = None
+    settled: Settled = ()
 
 
 class Account(Struct, frozen=True):
@@ -91,9 +92,14 @@ def _damage(one: _Alignment) -> tuple[int, int, int]:
     return account.wrong * 2 + account.lost + account.unseen, one.apart, account.voided + account.extra
 
 
+def fits(truth: Truth, outcome: Outcome) -> bool:
+    """Whether a resolved result has the facts of a round and settles its wagers as the table counts."""
+    same = bool(truth.outcome) and all(outcome.outcome.get(key) == value for key, value in truth.outcome.items())
+    return same and truth.settled in (None, outcome.settled)
+
+
 def _match(one: _Alignment, index: int, truth: Truth, outcome: Outcome) -> _Alignment | None:
-    fits = bool(truth.outcome) and all(outcome.outcome.get(key) == value for key, value in truth.outcome.items())
-    if not outcome.void and not fits:
+    if not outcome.void and not fits(truth, outcome):
         return None
     right = truth.void or not outcome.void
     account = _plus(one.account, right=1) if right else _plus(one.account, voided=1)

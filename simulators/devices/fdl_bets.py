@@ -195,8 +195,10 @@ class BetSensors(ManyPlaces):
             self._ail(FLICKER, seat, WARNING, now)
 
     def remove(self, seat: int, now: float) -> None:
-        """That chip is taken away."""
+        """That chip is taken away. Where it was latched, that is told."""
         self._live(now)
+        if seat in self._chips and seat in self.latched and self._boots(now):
+            self.record(fdl_bets.Removed(seat), now)
         self._chips.discard(seat)
         self._rocking.pop(seat, None)
         for code in (FLICKER, LATE, BLOCKED):

@@ -167,6 +167,14 @@ class Console(FdlDevice):
             raise ValueError(f"no action {action!r}; there are: {', '.join(fdl_console.ACTIONS.values())}")
         return self._pressed(fdl_console.SeatAction(seat, code, hand, amount), now)
 
+    def bet(self, seat: int, bet: str, amount: int, now: float) -> bool:
+        """The dealer enters a bet; whether the keys take it."""
+        return self._pressed(fdl_console.BetPlaced(seat, bet, amount), now)
+
+    def take_back(self, seat: int, bet: str, amount: int, now: float) -> bool:
+        """The dealer enters that a bet was taken back, all of it with 0."""
+        return self._pressed(fdl_console.BetWithdrawn(seat, bet, amount), now)
+
     def pass_hand(self, seat: int, now: float) -> None:
         """The bank, the dice or the button goes to `seat`."""
         self._pressed(fdl_console.HandPassed(seat), now)

@@ -30,6 +30,7 @@ from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
 from protocols.idp_dice import DICE
 from simulators.clock import Pace
+from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.compare import Account, Outcome, compare
 from simulators.devices.device import Device
 from simulators.devices.fdl_device import FdlDevice
@@ -56,7 +57,7 @@ from simulators.tables.stud_poker import (
     SignedStudPokerTable,
     StudPokerTable,
 )
-from simulators.tables.table import Floor, Look, Table
+from simulators.tables.table import Floor, Look, Settled, Table
 
 __all__ = ["KINDS", "PITS", "Pit", "UnderWay"]
 
@@ -147,7 +148,7 @@ class Pit:
             self.sockets[table_name] = {}
             for device_name, device in table.devices.items():
                 place = f"{table_name}/{device_name}"
-                if isinstance(device, FdlDevice):
+                if isinstance(device, FdlDevice | BetTerminals):
                     device.hurry = self._speed
                 port = self._port_for(table_name, device_name, device, broker_port, version)
                 port.plug()
@@ -164,6 +165,9 @@ class Pit:
             case "billy_iii" | "idp_dice":
                 topic = f"studio/{table}/{name}"
                 return Mqtt("127.0.0.1", broker_port, f"{topic}/listens", f"{topic}/says", version=version)
+            case "bet_terminals":
+                bets = table_topic(SITE, table, "wager")
+                return Mqtt("127.0.0.1", broker_port, f"{bets}/result", bets, version=version)
             case "hid_shoe" if self._bus is not None:
                 return Usb(self._bus, serial=f"{table}-{name}")
             case "hid_shoe":
@@ -239,10 +243,12 @@ class Pit:
         round_, void = result.round, result.void.reason.code if result.void else ""
         if kind != "corrected":
             span = self._opened.pop((table, round_), 0), len(self.tables[table].truth)
-            self.outcomes[table].append(Outcome(round_, result.outcome, void, span))
+            self.outcomes[table].append(Outcome(round_, result.outcome, void, span, settled(result)))
             return
         self.outcomes[table] = [
-            msgspec.structs.replace(one, outcome=result.outcome, void=void) if one.round == round_ else one
+            msgspec.structs.replace(one, outcome=result.outcome, void=void, settled=settled(result))
+            if one.round == round_
+            else one
             for one in self.outcomes[table]
         ]
 
@@ -309,6 +315,10 @@ class Pit:
     ) -> None:
         """Play `rounds` rounds, shared among the tables. `now` is the edge's wall clock."""
         self._serving = site.changed.set  # waiting for all devices includes the dealers' own connection
+        for table in self.tables.values():
+            for device in table.devices.values():
+                if isinstance(device, BetTerminals):
+                    device.clock = now
         share, rest = divmod(rounds, len(self.tables))
         async with asyncio.TaskGroup() as group:
             for number, (name, table) in enumerate(self.tables.items()):
@@ -362,6 +372,11 @@ class Pit:
             )
             for name, table in self.tables.items()
         }
+
+
+def settled(result: Result) -> Settled:
+    """The settlements of a result, in the order of the truth."""
+    return tuple(sorted((one.seat, one.hand, one.bet, one.stake, one.returned) for one in result.settlements))
 
 
 def _hurried_rules(options: dict[str, Any], speed: float) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """Angola's blackjack tables: no peek, pairs by value, doubles on 9 to 11; with a shoe or an automatic shuffler."""
 
 import random
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from simulators.devices.fdl_continuous import ContinuousShuffler
@@ -13,6 +14,7 @@ from simulators.tables.blackjack import (
     _count,
     _due,
     _Hand,
+    _special,
     _worth,
 )
 from simulators.tables.table import Floor
@@ -28,7 +30,13 @@ class AngolaBlackjackTable(BlackjackTable):
     """A shoe that reads its cards, and the console."""
 
     ruleset: ClassVar[str] = "angola.blackjack"
-    options: ClassVar[dict[str, Any]] = {"surrender": "before_own_card"}
+    options: ClassVar[dict[str, Any]] = {
+        "surrender": "before_own_card",
+        "jackpot": "automatic",
+        "jackpot_bet": 500,
+        "jackpot_seed": 5_000_000,
+        "jackpot_prizes": ["AAAA/suit=pool", "777=1/10", "AA/colour=fixed"],
+    }
 
     def __init__(self, seed: int) -> None:
         """Six decks."""
@@ -144,6 +152,27 @@ class AngolaBlackjackTable(BlackjackTable):
                 told["results"][hand.name] = "lose" if lost else "push" if mine == bank else "win"
         return told
 
+    def _bet_beside(self, floor: Floor, seat: int) -> None:
+        """Art. 6(17): a complementary bet of a player on another seat; art. 7: a chip on the jackpot."""
+        rng = self.players.rng
+        others = [other for other in self._players if other != seat]
+        if others and rng.random() < 0.5:
+            self.players.place(floor, rng.choice(others), f"main:{seat}", rng.randint(1, 10) * 100)
+        elif "jackpot_bet" in self.options:
+            self.players.place(floor, seat, "jackpot", self.options["jackpot_bet"])
+
+    def _pays(self, hand: _Hand, *, double: bool = False) -> Fraction:
+        """Art. 6(25) to (29), (39) to (41): the special prize is paid beside the result of the hand."""
+        if hand.ended in ("surrender", "even_money"):
+            pays = Fraction(-1, 2) if hand.ended == "surrender" else Fraction(1)
+        else:
+            pays = super()._pays(hand, double=double)
+        return pays + 3 if _special(hand.cards) else pays
+
+    def _beside(self, seat: int, bet: str) -> Fraction:  # noqa: ARG002 - as every table
+        """Art. 7: the chip is the pool's, whatever the cards bring."""
+        return Fraction(-1)
+
 
 class AngolaShufflerTable(AngolaBlackjackTable):
     """Article 8: an automatic shuffler, loaded before a supervisor; the cards go back after each round."""
@@ -155,7 +184,7 @@ class AngolaShufflerTable(AngolaBlackjackTable):
         super().__init__(seed)
         shuffler = ContinuousShuffler(random.Random(f"blackjack shuffler {seed}"), f"SIM-BS{seed}", DECKS)
         self.shuffler, self.shoe = shuffler, shuffler  # type: ignore[assignment]
-        self.devices = {"shoe-1": shuffler, "console-1": self.console}
+        self.devices["shoe-1"] = shuffler
 
     async def _new_shoe(self, floor: Floor) -> None:
         """Art. 8(5): loaded once, in a packet for each deck, with the supervisor present."""

@@ -1,17 +1,22 @@
-"""A blackjack table with the hole-card procedure: a shoe that reads its cards, the peek reader and the console."""
+"""A blackjack table with the hole-card procedure: a shoe that reads its cards, a peek reader, betting terminals and a
+console.
+"""
 
 import random
 from collections.abc import Awaitable, Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar
 
 from msgspec import Struct
 
 from simulators.devices.bee_tek_shoe import Shoe
+from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_peek import PeekReader
-from simulators.tables.table import Floor, Look, ShoeTable, Truth, settle, shows
+from simulators.tables.players import Laid, Players
+from simulators.tables.table import Floor, Look, Settled, ShoeTable, Truth, settle, shows
 
 __all__ = ["BlackjackTable"]
 
@@ -55,6 +60,8 @@ class BlackjackTable(ShoeTable):
 
     ruleset: ClassVar[str] = "macau.blackjack"
     options: ClassVar[dict[str, Any]] = {"procedure": "3", "burn_each_round": "one"}
+    at_terminals: ClassVar[bool] = True
+    """Whether there are betting terminals; else nobody reports the bets."""
     shoe: Shoe
 
     def __init__(self, seed: int) -> None:
@@ -66,6 +73,10 @@ class BlackjackTable(ShoeTable):
         self._minds = random.Random(f"blackjack players {seed}")
         self.peek = PeekReader(random.Random(f"blackjack peek {seed}"), f"SIM-P{seed}")
         self.devices: dict[str, Device] = {"shoe-1": self.shoe, "peek-1": self.peek, "console-1": self.console}
+        terminals = BetTerminals(random.Random(f"blackjack terminals {seed}"), f"b{seed}")
+        if self.at_terminals:
+            self.devices["terminals-1"] = terminals
+        self.players = Players(random.Random(f"blackjack bettors {seed}"), terminals)
         self.shoes = 0
         """How many were shuffled."""
         self._players: set[int] = set()
@@ -74,6 +85,12 @@ class BlackjackTable(ShoeTable):
         self._bank: list[str] = []
         self._hands: list[_Hand] = []
         self._open = False
+        self._laid: Laid = {}
+        self._insured: dict[int, int] = {}
+        self._doubted = False
+        """Whether what the bets bring is not counted: the round waited for a person, and bets that were told before a
+        loss are not known to the rules then.
+        """
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Arts. 2 to 9: shuffle and burn; rounds until the white card comes, and the one under way is the last."""
@@ -86,7 +103,8 @@ class BlackjackTable(ShoeTable):
                 await self._give_up(floor)
             counts = await settle(floor, self.console, self._rng, self._round) and over
             whole = len(self._bank) > 1 and not self._undecided()
-            self.truth.append(Truth(self._told() if whole else {}, not counts))
+            settled = self._settled() if whole and over and not self._doubted else None
+            self.truth.append(Truth(self._told() if whole else {}, not counts, settled))
             await floor.ready()
             if counts:
                 floor.press(self.console, "paid")
@@ -114,6 +132,8 @@ class BlackjackTable(ShoeTable):
     async def _play(self, floor: Floor) -> bool:
         """False where the dealer gave it up."""
         self._round, self._bank, self._hands, self._open, self._unseen = "", [], [], False, 0
+        self._laid, self._insured, self._doubted = {}, {}, False
+        self.players.begin()
         try:
             await self._bets(floor)
             await self._first_cards(floor)
@@ -139,6 +159,7 @@ class BlackjackTable(ShoeTable):
             self._players.discard(seat)
         while not self._players or (len(self._players) < PLAYERS and self._minds.random() < 0.25):
             self._players.add(self._minds.randint(1, SEATS))
+        await self._lay(floor)
         for _ in range(LOOKS):
             await floor.ready()
             wrong = self._players ^ set(floor.look().detail.get("seats", ()))
@@ -153,6 +174,40 @@ class BlackjackTable(ShoeTable):
             raise _GivenUpError
         self._round = floor.look().mine or self._round
         self._hands = [_Hand(seat, cards=[]) for seat in sorted(self._players)]
+        await self._too_late(floor)
+
+    async def _too_late(self, floor: Floor) -> None:
+        """Now and then a player bets after the bell, and a terminal repeats an answered request."""
+        rng = self.players.rng
+        if self.at_terminals and rng.random() < 0.2 and floor.look().phase == "dealing":
+            self.players.place(floor, rng.randint(1, SEATS), "main", 2000, self._round)
+            await floor.pace.sleep(0.5)
+        if self.at_terminals and rng.random() < 0.2:
+            self.players.repeat(floor)
+
+    async def _lay(self, floor: Floor) -> None:
+        """Players bet at the terminals, or with chips that nobody reports. Who has no bet does not play."""
+        rng = self.players.rng
+        if not self.at_terminals or rng.random() < 0.3:
+            return
+        for seat in sorted(self._players):
+            self.players.place(floor, seat, "main", rng.randint(1, 20) * 100)
+            await floor.pace.sleep(rng.uniform(0.3, 0.6))
+            if rng.random() < 0.5:
+                self._bet_beside(floor, seat)
+        laid = await self.players.laid(floor, self._round)
+        if laid is None:
+            raise _GivenUpError
+        self._laid = laid
+        # Who decides for a seat without a bet of its own, and adds to his bet, is not counted here.
+        self._doubted = any(bet.startswith("main:") and (seat, "main") not in laid for seat, bet in laid)
+        if with_bets := {seat for seat, bet in laid if bet.startswith("main")}:
+            self._players &= with_bets
+
+    def _bet_beside(self, floor: Floor, seat: int) -> None:
+        """Art. 13: one additional bet."""
+        rng = self.players.rng
+        self.players.place(floor, seat, rng.choice(("any_pair", "over_13", "under_13")), rng.randint(1, 10) * 50)
 
     async def _first_cards(self, floor: Floor) -> None:
         """Art. 5(2)(3): one each from the left and one for the bank, twice; the bank's second lies face down."""
@@ -192,14 +247,17 @@ class BlackjackTable(ShoeTable):
                 hand.ended = "even_money"
             elif up == 1 and self._minds.random() < 0.2:
                 insured.append(hand.seat)
+                amount = self._laid.get((hand.seat, "main"), 0) // 2
+                if amount:
+                    self._insured[hand.seat] = amount
                 await self._until(
                     floor,
                     lambda look: insured == list(look.detail.get("insured", ())),
-                    partial(self._act, floor, hand, "insurance"),
+                    partial(self._act, floor, hand, "insurance", amount),
                 )
 
-    async def _act(self, floor: Floor, hand: _Hand, action: str) -> None:
-        self.console.act(hand.seat, action, floor.pace.now(), hand=hand.number)
+    async def _act(self, floor: Floor, hand: _Hand, action: str, amount: int = 0) -> None:
+        self.console.act(hand.seat, action, floor.pace.now(), hand=hand.number, amount=amount)
         floor.stir("console-1")
         await self._pause(floor, 1.0, 1.5)
 
@@ -369,6 +427,7 @@ class BlackjackTable(ShoeTable):
             elif unsplit and look.phase == "dealing" and again is not None and self._shows(look, split=False):
                 await again()
             elif look.phase == "suspended" or not await self._glance(floor):
+                self._doubted = True
                 await self._correct(floor)
             await self._pause(floor, 0.5, 1.0)
         raise _GivenUpError
@@ -433,6 +492,63 @@ class BlackjackTable(ShoeTable):
         if doubled := [hand.name for hand in self._hands if hand.doubled]:
             told["doubled"] = doubled
         return told
+
+    def _settled(self) -> Settled:
+        """Arts. 9 to 19: what each wager brings: main bets and what splits and doubles added, and what lies beside.
+
+        What lies beside no main bet goes back at the bell.
+        """
+        settled = []
+        for (seat, bet), stake in self._laid.items():
+            if bet == "main" or bet.startswith("main:"):
+                hands = [hand for hand in self._hands if hand.seat == seat]
+                for hand in hands if bet == "main" else hands[:1]:
+                    settled.append((seat, hand.number, bet, stake, _paid(stake, self._pays(hand))))
+                    if hand.doubled and bet == "main":
+                        settled.append(
+                            (seat, hand.number, "double", stake, _paid(stake, self._pays(hand, double=True)))
+                        )
+            elif not any(one.startswith("main") for _, one in self._laid) or (seat, "main") in self._laid:
+                settled.append((seat, 0, bet, stake, _paid(stake, self._beside(seat, bet))))
+        for seat, stake in self._insured.items():
+            won = _blackjack(self._bank)
+            settled.append((seat, 0, "insurance", stake, 3 * stake if won else 0))
+        return tuple(sorted(settled))
+
+    def _pays(self, hand: _Hand, *, double: bool = False) -> Fraction:
+        """What a bet on the hand wins on top of itself; -1 where it is lost. `double`: what a double added."""
+        match hand.ended:
+            case "surrender":
+                return Fraction(-1, 2)
+            case "five_cards":
+                return Fraction(1, 2)
+            case "special":
+                return Fraction(3)
+            case "blackjack" if not _blackjack(self._bank) and not double:
+                return Fraction(3, 2)
+            case _:
+                return Fraction({"win": 1, "push": 0, "lose": -1}[self._told()["results"][hand.name]])
+
+    def _beside(self, seat: int, bet: str) -> Fraction:
+        """Arts. 13, 14: on the first two cards; any pair again for each further pair."""
+        hands = [hand for hand in self._hands if hand.seat == seat]
+        first = hands[0].cards[0], (hands[0].cards[1] if len(hands) == 1 else hands[1].cards[0])
+        points = sum(map(_worth, first))
+        match bet:
+            case "over_13":
+                return Fraction(1 if points > 13 else -1)
+            case "under_13":
+                return Fraction(1 if points < 13 else -1)
+            case "any_pair" if first[0][0] == first[1][0]:
+                pairs = len(hands) - 1 + sum(hand.cards[0][0] == hand.cards[1][0] for hand in hands)
+                return Fraction(11 * pairs)
+            case _:
+                return Fraction(-1)
+
+
+def _paid(stake: int, pays: Fraction) -> int:
+    """The stake and what it wins, in whole minor units."""
+    return stake + int(stake * pays) if pays > -1 else 0
 
 
 # Against which cards of the bank a player splits, doubles and stands: what everybody's card says.

@@ -1,13 +1,15 @@
-"""A fantan table: a counter of buttons, the four lamps of the layout, and the console."""
+"""A fantan table: a counter of buttons, the four lamps of the layout, betting terminals, and the console."""
 
 import random
 from typing import Any, ClassVar
 
+from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.device import Device
 from simulators.devices.fdl_buttons import ButtonCounter
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_lamps import Lamps
-from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, shows
+from simulators.tables.players import Laid, Players
+from simulators.tables.table import Floor, Ruled, Settled, Truth, open_bets, settle, shows
 
 __all__ = ["FantanTable"]
 
@@ -29,6 +31,9 @@ class FantanTable(Ruled):
             "lamps-1": self.lamps,
             "console-1": self.console,
         }
+        terminals = BetTerminals(random.Random(f"fantan terminals {seed}"), f"f{seed}")
+        self.devices["terminals-1"] = terminals
+        self.players = Players(random.Random(f"fantan players {seed}"), terminals)
         self.truth: list[Truth] = []
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -45,12 +50,14 @@ class FantanTable(Ruled):
 
     async def _round(self, floor: Floor) -> Truth:
         """What it truly was; void where the cup fell over, or the display did not show its end."""
+        self.players.begin()
         await self._separate(floor)
         noticed = self._rng.random() < 0.5
         while self.counter.knocked_over and noticed:  # before the bets: another heap
             await self._separate(floor)
         await open_bets(floor, self.console)
-        await self._pause(floor, 12.0, 18.0)
+        await self._bets(floor)
+        await self._pause(floor, 4.0, 8.0)
         await floor.ready()
         if self.counter.knocked_over:
             floor.press(self.console, "void", 4)
@@ -60,6 +67,9 @@ class FantanTable(Ruled):
         await self._pause(floor, 1.0, 2.0)
         await floor.ready()
         mine = floor.look().mine
+        if floor.look().phase == "closed" and self.players.rng.random() < 0.3:
+            self.players.place(floor, self._seat(), _bet(self.players.rng), 1000, floor.look().round)
+            await floor.pace.sleep(1.0)
         told = self.counter.count(floor.pace.now())
         floor.stir("counter-1")
         await self._pause(floor, 3.0, 5.0)
@@ -73,7 +83,24 @@ class FantanTable(Ruled):
             await self._enter(floor, _left(whole), 0)
             if not shown:  # this may then be the first reported count
                 outcome = {"number": _left(whole)}
-        return Truth(outcome, void=not counts)
+        if self.players.rng.random() < 0.2:
+            self.players.repeat(floor)
+        laid = await self.players.laid(floor)
+        return Truth(outcome, not counts, None if laid is None else _settled(laid, _left(whole)))
+
+    def _seat(self) -> int:
+        return self.players.rng.randint(1, SEATS)
+
+    async def _bets(self, floor: Floor) -> None:
+        """Art. 6: some players bet, and now and then one takes a part back."""
+        rng = self.players.rng
+        for _ in range(rng.randint(0, MOST_BETS)):
+            seat, bet, amount = self._seat(), _bet(rng), rng.randint(1, 40) * 25
+            self.players.place(floor, seat, bet, amount)
+            await floor.pace.sleep(rng.uniform(0.5, 1.5))
+            if rng.random() < 0.15:
+                self.players.withdraw(floor, seat, bet, amount // 2 or amount)
+        await floor.pace.sleep(rng.uniform(1.0, 4.0))
 
     async def _separate(self, floor: Floor) -> None:
         """A heap under the cup. Where the display does not show it, by the console's key."""
@@ -100,6 +127,37 @@ class FantanTable(Ruled):
             floor.press(self.console, "paid")
             await floor.tell("lamps-1", "light", {"lamps": []})
         await floor.pace.sleep(1.0)
+
+
+# Arts. 6, 7: how many numbers win, how many bring the bet back, and the prize as a fraction of the bet.
+_BETS = {
+    "kuoc": (2, 0, 1, 1),
+    "fan": (1, 0, 3, 1),
+    "nim": (1, 1, 2, 1),
+    "nga": (2, 1, 1, 2),
+    "sesamhong": (3, 0, 1, 3),
+}
+SEATS, MOST_BETS = 9, 5
+
+
+def _bet(rng: random.Random) -> str:
+    """Any bet of the layout; those that win in any order are named in the order of the numbers."""
+    family, (wins, back, *_) = rng.choice(list(_BETS.items()))
+    numbers = rng.sample(range(1, 5), wins + back)
+    return ":".join((family, "-".join(map(str, (*sorted(numbers[:wins]), *numbers[wins:])))))
+
+
+def _settled(laid: Laid, left: int) -> Settled:
+    """Arts. 7 to 9: the prize less five per cent, in whole minor units; on some numbers the bet comes back."""
+    settled = []
+    for (seat, bet), stake in laid.items():
+        family, _, numbers = bet.partition(":")
+        wins, _, times, over = _BETS[family]
+        places = [int(number) for number in numbers.split("-")]
+        prize = stake * times * 95 // (over * 100)
+        returned = stake + prize if left in places[:wins] else stake if left in places[wins:] else 0
+        settled.append((seat, 0, bet, stake, returned))
+    return tuple(sorted(settled))
 
 
 def _left(buttons: int) -> int:

@@ -9,7 +9,7 @@ the round void.
 import asyncio
 import random
 from collections.abc import Awaitable, Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -18,7 +18,19 @@ from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.ports.port import Socket
 
-__all__ = ["AnyShoe", "Floor", "Look", "Ruled", "ShoeTable", "Table", "Truth", "open_bets", "settle", "shows"]
+__all__ = [
+    "AnyShoe",
+    "Floor",
+    "Look",
+    "Ruled",
+    "Settled",
+    "ShoeTable",
+    "Table",
+    "Truth",
+    "open_bets",
+    "settle",
+    "shows",
+]
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
 # Seconds on the wall: neither processes nor the broker are faster where hands are.
@@ -27,14 +39,20 @@ DISPLAY_TIMEOUT_S = 6.0
 PRESSES = 60
 
 
+Settled: TypeAlias = tuple[tuple[int, int, str, int, int], ...]
+"""Seat, hand, bet, stake and the amount returned of each wager, in order."""
+
+
 class Truth(Struct, frozen=True):
     """One round as it truly was: the facts of its outcome, or void.
 
-    Both, where the dealer gave it up for what his display did not show: then either is right.
+    Both, where the dealer gave it up for what his display did not show: then either is right. `settled`: what its
+    wagers bring, by the table's own count; None where that is not known.
     """
 
     outcome: dict[str, Any]
     void: bool = False
+    settled: Settled | None = None
 
 
 class Look(Struct, frozen=True):

@@ -35,6 +35,8 @@ from protocols.fdl.console import (
     BallEntered,
     BallLaunched,
     BallReplaced,
+    BetPlaced,
+    BetWithdrawn,
     ButtonsCounted,
     CardDamaged,
     CardExposed,
@@ -148,6 +150,8 @@ def identity(n: int) -> str:
         ("seat_closed", {"seat": "99"}, SeatClosed(99)),
         ("action", {"seat": "3", "action": "hit"}, SeatAction(3, 2)),
         ("action", {"seat": "3", "hand": "2", "action": "double", "amount": "10000"}, SeatAction(3, 4, 2, 10000)),
+        ("bet", {"seat": "3", "bet": " Fan:2", "amount": "1000"}, BetPlaced(3, "fan:2", 1000)),
+        ("bet_back", {"seat": "3", "bet": "fan:2"}, BetWithdrawn(3, "fan:2")),
         ("hand_passed", {}, HandPassed(0)),
         ("card_exposed", {"owner": "Dealer", "card": "10h"}, CardExposed("dealer", "TH")),
         ("card_exposed", {"owner": "seat_3_2"}, CardExposed("seat_3_2")),
@@ -249,7 +253,7 @@ def _reads(driver: FdlConsole, happening: fdl.Happening) -> bool:
 def test_every_key_of_the_console_has_a_key_here() -> None:
     values = {
         "faces": "1", "count": "1", "ball": "1", "rotor": "2", "pocket": "1", "seat": "1", "action": "hit",
-        "owner": "dealer", "hands": "player 9D",
+        "owner": "dealer", "hands": "player 9D", "bet": "fan:2", "amount": "100",
     }  # fmt: skip
     said = {type(one) for key in KEYS for one in happenings_of(key, values, supervisor=True)}
     assert said == set(HAPPENINGS.values())

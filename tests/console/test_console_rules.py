@@ -16,12 +16,14 @@ from hypothesis import given
 import rules
 from daemon.console.live import Viewer
 from daemon.console.words import words
-from drivers import tcs_saturn
+from daemon.consumer import wagers
+from drivers import bet_terminals, tcs_saturn
 from drivers.fdl_shuffler import REASONS
-from protocols.contract.events import RoundVoided, SpinVoided
+from protocols.contract.events import DiceThrown, RoundVoided, SpinVoided
 from protocols.contract.reasons import Reason, say
 from protocols.contract.results import Irregularity
 from protocols.contract.topics import Wire, encode_wire, table_topic
+from protocols.contract.wagers import WagerAnswer, encode
 from protocols.fdl import console as fdl_console
 from protocols.fdl import shuffler as fdl_shuffler
 from rules.engine.rounds import declared
@@ -31,7 +33,11 @@ from tests.rules.test_rulesets import NIGHTS, every_game, game, pace, run
 
 BAC = "bac-12"
 ROUND = f"{BAC}:2026-11-20:1:7"
-FILES = sorted(Path(rules.__file__).parent.rglob("*.py"))
+FILES = [
+    *sorted(Path(rules.__file__).parent.rglob("*.py")),
+    Path(bet_terminals.__file__),
+    Path(wagers.__file__),
+]
 # What a wheel says beside the names of its faults, and what a person chooses at the console.
 WHEELS = {"restarted", "table_closed", "number_shown_too_early", *(error.fault.code for error in tcs_saturn.ERRORS)}
 PERSONS = {*fdl_console.VOID_REASONS.values(), *fdl_console.THROW_REASONS.values()} - {""}
@@ -154,7 +160,7 @@ def reasons(verdict: Verdict) -> Iterator[Reason]:
 @given(night=NIGHTS)
 def test_whatever_a_game_says_has_its_words(name: str, night: list[Any]) -> None:
     """With exactly the values of its sentence; but for a reason that was given."""
-    given_ = {declared(one.reason).code for one in night if isinstance(one, RoundVoided | SpinVoided)}
+    given_ = {declared(one.reason).code for one in night if isinstance(one, RoundVoided | SpinVoided | DiceThrown)}
     for step in run(game(name), script(night))[1]:
         for one in (one for verdict in step for one in reasons(verdict)):
             if one.code not in given_:
@@ -267,6 +273,25 @@ def test_the_dealers_page_says_why_a_decision_was_not_taken(console: Console, la
     dealers = console.house.dealers
     why = {"en": "its cards do not allow this", "pt": "as cartas não o permitem", "zh-Hant": "牌不符合此項"}[lang]
     assert dealers._now(dealers.units[BAC], lang)["why"] == why
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [
+        ("en", "console-1 · seat 3 on fan:2 (the table does not offer this bet) · art. 6"),
+        ("pt", "console-1 · Lugar 3 em fan:2 (a mesa não oferece esta aposta) · art. 6"),
+        ("zh-Hant", "console-1 · 第 3 門的 fan:2 投注（此枱不設此投注） · art. 6"),
+    ],
+)
+def test_the_dealers_page_says_which_bet_was_refused_and_why(console: Console, lang: words.Lang, said: str) -> None:
+    reason = say("seat_bet", seat=3, bet="fan:2")
+    refused = WagerAnswer("e:1", "console-1", "refused", "bet_not_offered", reason, "", "art. 6", "e:1")
+    accepted = WagerAnswer("a-1", "t-1", "accepted", event="e:2")
+    for one in (refused, refused, accepted):
+        console.say(table_topic("lisboa", BAC, "wager/result"), encode(one))
+    console.say(table_topic("lisboa", BAC, "wager/result"), b"no answer")
+    dealers = console.house.dealers
+    assert dealers._now(dealers.units[BAC], lang)["refusals"] == [said]
 
 
 @pytest.mark.parametrize(

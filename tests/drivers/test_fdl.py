@@ -84,6 +84,8 @@ HAPPENINGS: dict[int, fdl.Happening] = {
     0x3B: fdl_console.JackpotPaid(1, 3, 1_000_000),
     0x3C: fdl_console.BallChanged(),
     0x3D: fdl_console.TableClosed(),
+    0x3E: fdl_console.BetPlaced(3, "fan:2", 1000),
+    0x3F: fdl_console.BetWithdrawn(3, "fan:2"),
 }
 
 PRINTED_DATA = {

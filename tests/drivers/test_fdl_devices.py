@@ -74,6 +74,8 @@ from protocols.contract.events import (
     ShoeStarted,
     SupervisorKeyed,
     TableClosed,
+    WagerPlaced,
+    WagerWithdrawn,
     type_of,
 )
 from protocols.fdl import console as fdl_console
@@ -952,6 +954,8 @@ async def test_the_other_words_of_the_console() -> None:
         device.damage_card("TD", now)
         device.launch_ball(fdl_console.CLOCKWISE, fdl_console.ANTICLOCKWISE, now)
         device.replace_ball("00", now)
+        device.bet(3, "fan:2", 1000, now)
+        device.take_back(3, "fan:2", 0, now)
         device.replace_ball(None, now)
         device.win_jackpot(1, 3, now, amount=5)
         table.do(lambda _: None)
@@ -966,6 +970,8 @@ async def test_the_other_words_of_the_console() -> None:
         CardDamaged("TD"),
         BallLaunched("clockwise", "anticlockwise"),
         BallReplaced("00"),
+        WagerPlaced(3, "fan:2", 1000),
+        WagerWithdrawn(3, "fan:2"),
         BallReplaced(),
         JackpotWon("table", 1, 3, 5),
     ]

@@ -169,6 +169,12 @@ BUTTONS = Kind(
 )
 KINDS = {kind.name: kind for kind in (BETS, LAMPS, PEEK, TIMER, BUTTONS)}
 
+
+def removed(seat: int) -> MachineReported:
+    text = f"the chip of seat {seat} was taken away after the lock; its bet stays latched"
+    return MachineReported("latched_chip_removed", text)
+
+
 # What the documents' examples say, and how they are told.
 EXAMPLES: dict[int, tuple[Kind, fdl.Happening, tuple[Event, ...]]] = {
     0x60: (
@@ -186,6 +192,7 @@ EXAMPLES: dict[int, tuple[Kind, fdl.Happening, tuple[Event, ...]]] = {
     0x63: (BETS, fdl_bets.JackpotPaid(3, 1), (JackpotPaid("table", 1, 3),)),
     0x64: (BETS, fdl_bets.SupervisorKey(on=True), (SupervisorKeyed(present=True),)),
     0x65: (BETS, fdl_bets.Lit((1, 3)), (LampsLit(("1", "3")),)),
+    0x66: (BETS, fdl_bets.Removed(3), (removed(3),)),
     0x68: (LAMPS, fdl_lamps.Lit((2, 3)), (LampsLit(("2", "3")),)),
     0x70: (PEEK, fdl_peek.Peeked(blackjack=True), (HoleCardPeeked(blackjack=True),)),
     0x74: (TIMER, fdl_timer.Running(30, fdl_timer.BY_HOST), ()),
@@ -255,6 +262,9 @@ def test_each_example_both_ways(number: int) -> None:
         (0x64, "02"),
         (0x64, ""),
         (0x65, "00 00 00"),
+        (0x66, "00"),
+        (0x66, "21"),
+        (0x66, "03 01"),
         (0x68, "00 00 00 00 00"),
         (0x70, "02"),
         (0x70, "11"),  # no card passes
@@ -384,6 +394,7 @@ async def test_a_round_of_jackpot_bets_over_every_cable(cable: str, cut: bool) -
                 wanted += [WagerPlaced(seat, "jackpot", 1000), JackpotContributed("table", 1000, seat)]
             if seats:
                 wanted.append(LampsLit(tuple(str(seat) for seat in seats)))
+            wanted += map(removed, seats)
             wanted.append(CLEARED)
             if seats:
                 wanted.append(LampsLit())
@@ -439,6 +450,28 @@ async def test_a_late_chip_is_told_with_its_seat_and_never_counts() -> None:
         assert table.standing() == set()
         await asyncio.sleep(4)
         assert faults(table)[-1] == ("bets.blocked", "warning", "seat 1")
+
+
+@virtual_time
+async def test_a_chip_taken_away_after_the_lock_is_told_and_its_bet_stands() -> None:
+    device = BetSensors(random.Random(3))
+    async with bench(device, BETS.make) as table:
+        for seat in (2, 3):
+            table.do(partial(device.place, seat))
+        table.do(partial(device.remove, 3))  # before the lock: no bet, and nothing to tell
+        table.do(partial(device.place, 3))
+        table.do(device.lock)
+        await asyncio.sleep(1)
+        table.do(partial(device.remove, 2))
+        table.do(partial(device.place, 2))  # and put back
+        table.do(partial(device.place, 5))
+        await asyncio.sleep(1)
+        assert wagers(table) == [2, 3]
+        contributed = [event.seat for event in table.tape.all if isinstance(event, JackpotContributed)]
+        assert contributed == [2, 3]
+        assert [event for event in table.tape.all if isinstance(event, MachineReported)] == [removed(2)]
+        assert device.latched == {2, 3}
+        assert faults(table) == [("bets.late", "warning", "seat 5")]
 
 
 @virtual_time

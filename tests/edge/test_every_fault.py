@@ -72,7 +72,7 @@ for _kind, _table in KINDS.items():
 
 PAIRS = [(name, fault) for name in PLACES for fault in ailments(SIMULATORS[name])]
 
-MQTT_DEVICES = ("billy_iii", "idp_dice")
+MQTT_DEVICES = ("billy_iii", "idp_dice", "bet_terminals")
 OF_THE_BROKER = {(device, "unplugged") for device in MQTT_DEVICES}
 """A broker says nothing of a device that is gone, where a cable in memory does: only over the real one."""
 
@@ -96,6 +96,7 @@ CODES = {fault.code for driver in DRIVERS.values() for fault in driver.faults}
 JAMMED, SILENT = {"shuffler.jam_outfeed"}, {"sas.progressive_silent"}
 # What a fault brings along at its table: somebody opens the machine, a shuffler stops with the cards in it.
 ALSO: dict[tuple[str, str], set[str]] = {
+    ("bet_terminals", "wrong_baud"): {"terminals.malformed"},
     ("billy_iii", "power_loss"): {"billy.not_finished"},
     ("cammegh_ss2", "restart_refused"): {"wheel.dropped"},
     ("fdl_shuffler", "counters_reset"): {"fdl.untold_fault"},

@@ -120,7 +120,7 @@ async def running(
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, kinds, KINDS)
+    pit = VirtualPit(loop, seed, kinds, KINDS, connect=broker.connect)
     options = rf"\1\n[table.device.options]\n{machine}\n"
     config = parse(re.sub(r'(driver = "sas_machine"\nurl = ".*"\n)', options, pit.config(1883, "5") + "\n") + pools)
     edge_journal, rules_journal = Journal(folder / "edge.db"), Journal(folder / "rules.db")

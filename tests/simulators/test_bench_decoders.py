@@ -10,6 +10,7 @@ from click.testing import CliRunner
 import protocols
 from daemon.cli.main import main
 from protocols import alpha_sign, idp_dice, tcs_saturn
+from protocols.contract import wagers
 from protocols.fdl import frame as fdl
 from simulators.devices.compare import Account
 from simulators.lab.bench import decoders as bench_decoders
@@ -90,6 +91,7 @@ def test_worst_case_bytes_are_not_valid_traffic(wire: Wire) -> None:
         ("sas, machine", 260),
         ("sas, host", 300),
         ("bee_tek_shoe", 20),
+        ("bet_terminals", wagers.LONGEST_ANSWER + 1),
         ("billy_iii", 256),
         ("cammegh_ss2", 300),
         ("hid_cards", 20_000),

@@ -1,6 +1,7 @@
 """Angola's blackjack tables: whole shoes of their dealer, event by event, against the ruleset."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from helpers import at_length
@@ -8,7 +9,17 @@ from helpers import at_length
 from protocols.contract.events import CardExposed, CutCardDrawn, DealCorrected, EventsMissed, SeatActed
 from simulators.devices.compare import Account
 from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
+from simulators.tables.blackjack import BlackjackTable
 from tests.simulators.test_table_blackjack import House
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_terminals() -> Iterator[None]:
+    """No edge answers here: nobody reports the bets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BlackjackTable, "at_terminals", False)
+        yield
+
 
 ROUNDS = at_length(150, 1_000)
 

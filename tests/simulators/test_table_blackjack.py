@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from functools import partial
 from typing import Any, Final
@@ -43,6 +43,14 @@ from simulators.devices.fdl_device import FdlDevice
 from simulators.tables import blackjack as table_blackjack
 from simulators.tables.blackjack import BlackjackTable, _blackjack, _count, _Hand, _result, _special
 from simulators.tables.table import Look
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _without_terminals() -> Iterator[None]:
+    """No edge answers here: nobody reports the bets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BlackjackTable, "at_terminals", False)
+        yield
 
 
 class House:

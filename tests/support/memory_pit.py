@@ -39,7 +39,7 @@ async def in_memory(kind: str, seed: int, directory: Path) -> AsyncIterator[Worl
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, (kind,), KINDS)
+    pit = VirtualPit(loop, seed, (kind,), KINDS, connect=broker.connect)
     config = pit.parsed()
     edge_journal, rules_journal = Journal(directory / "edge.db"), Journal(directory / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)

@@ -38,6 +38,7 @@ from simulators.devices.compare import Account
 from simulators.lab import virtual_time
 from simulators.lab.broker import free_port
 from simulators.lab.pit import SITE, Pit
+from simulators.tables.blackjack import BlackjackTable
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "systemd"
@@ -622,6 +623,8 @@ RIGHTS = {
     "roundResult": ("rules", "console reader display"),
     "roundState": ("rules", "edge rules console reader display"),
     "trace": ("edge", "console"),
+    "wager": ("", "rules"),  # this table has no terminals
+    "wagerAnswer": ("rules", "console"),
 }
 CARDS = frozenset(name for name, kind in EVENT_TYPES.items() if "[SHDC]" in str(msgspec.json.schema(kind)))
 # Of a version to come: nobody knows what it tells.
@@ -810,6 +813,7 @@ def test_a_pit_plays_behind_the_access_list_and_a_reader_sees_no_card(
             await virtual_time.wait_for_results(pit, running.site, dealt)
 
     monkeypatch.setattr(Pit, "config", config)
+    monkeypatch.setattr(BlackjackTable, "at_terminals", False)  # its terminals have no user of the broker
     pit = Pit(tmp_path, 1, kinds=("bac", "bj", "cus"), usb=True)
     broker = Broker(tmp_path)
     file = tmp_path / "feltd.toml"

@@ -27,13 +27,16 @@ from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, se
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 from daemon.read_model import utc
-from protocols.contract.results import RoundFacts, facts_of
+from protocols.contract.reasons import Reason
+from protocols.contract.results import Irregularity, RoundFacts, facts_of
+from protocols.contract.wagers import WagerAnswer
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
     ANTICLOCKWISE,
     CARDS,
     CLOCKWISE,
+    MAX_BET,
     MAX_ROUND,
     SUPERVISORS_DECISION,
     THROW_REASONS,
@@ -42,8 +45,10 @@ from protocols.fdl.console import (
     BallEntered,
     BallLaunched,
     BallReplaced,
+    BetPlaced,
     BetsClosed,
     BetsOpened,
+    BetWithdrawn,
     ButtonsCounted,
     ButtonsSeparated,
     CardDamaged,
@@ -79,6 +84,7 @@ MOST_VIEWERS = 20
 SEATS = 9
 _ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")
+_BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
 
@@ -127,6 +133,8 @@ KEYS: Mapping[str, Key] = {
         Key("seat_closed", ("seat",)),
         Key("action", ("seat", "hand", "action", "amount")),
         Key("hand_passed", ("seat",)),
+        Key("bet", ("seat", "bet", "amount")),
+        Key("bet_back", ("seat", "bet", "amount")),
         Key("card_exposed", ("owner", "card")),
         Key("card_damaged", ("card",)),
         Key("correct", ("hands", "round"), sure=True, supervisor=True),
@@ -136,10 +144,12 @@ KEYS: Mapping[str, Key] = {
 }
 _EVERY = ("bets_opened", "bell", "paid", "void")
 _AFTER = ("dealer_relieved", "demo")
+_BETS = ("bet", "bet_back")
+"""For a table, or a bet, without sensors and terminals."""
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 _BALL = ("ball_launched", "ball", "ball_replaced")
-GAMES: Mapping[str, tuple[str, ...]] = {
+_OF_GAMES: Mapping[str, tuple[str, ...]] = {
     "angola.american-roulette": (
         *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
     ),
@@ -167,6 +177,7 @@ GAMES: Mapping[str, tuple[str, ...]] = {
         ),
     ),
 }
+GAMES: Mapping[str, tuple[str, ...]] = {name: (*keys, *_BETS) for name, keys in _OF_GAMES.items()}
 ACTED: Mapping[str, tuple[str, ...]] = {
     "angola.blackjack": ("hit", "stand", "double", "split", "insurance", "even_money", "surrender"),
     "macau.blackjack": (
@@ -224,6 +235,13 @@ def _card(form: Mapping[str, str]) -> str | None:
     if text and text not in CARDS.values():
         raise BadPress("dealer.bad_card")
     return text or None
+
+
+def _bet(form: Mapping[str, str]) -> str:
+    text = form.get("bet", "").strip().lower()
+    if not _BET.fullmatch(text):
+        raise BadPress("dealer.bad_bet")
+    return text
 
 
 def _typed_faces(form: Mapping[str, str]) -> str:
@@ -320,6 +338,10 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
             code = next((code for code, word in ACTIONS.items() if word == wanted), 0)
             amount = _number(form, "amount", 0, fdl.MAX_COUNTER, 0)
             return SeatAction(_number(form, "seat", 1, 99), code, _number(form, "hand", 1, 9, 1), amount)
+        case "bet" | "bet_back":
+            made, least = (BetPlaced, 1) if key == "bet" else (BetWithdrawn, 0)
+            amount = _number(form, "amount", least, fdl.MAX_COUNTER, None if least else 0)
+            return made(_number(form, "seat", 1, 99), _bet(form), amount)
         case "hand_passed":
             return HandPassed(_number(form, "seat", 0, 99, 0))
         case "card_exposed":
@@ -439,6 +461,7 @@ class Dealers:
             "why": why,
             "remedy": remedy,
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],
+            "refusals": [] if view is None else [_refusal(one, lang) for one in reversed(view.refusals)],
             "duties": [{"name": one.name, "law": one.law, "at": utc(one.at)} for one in shapes.duties(detail, lang)],
         }
 
@@ -541,6 +564,13 @@ def _refused(error: Exception) -> tuple[str, int]:
             return "dealer.full", 503
         case _:
             return "dealer.disk", 503
+
+
+def _refusal(one: WagerAnswer, lang: words.Lang) -> str:
+    """Whose bet was refused, and why."""
+    reason = one.reason or Reason(one.code)
+    text = words.noted(lang, Irregularity(one.code, reason, one.law))
+    return " · ".join(filter(None, (one.terminal, text, one.law)))
 
 
 def _shown(pressed: Pressed, lang: words.Lang) -> dict[str, str]:

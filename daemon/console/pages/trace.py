@@ -35,6 +35,7 @@ from protocols import (
     idp_dice,
     tcs_saturn,
 )
+from protocols.contract import wagers
 from protocols.contract.documents import TraceLine
 from protocols.contract.topics import in_utc
 from protocols.fdl import (
@@ -115,6 +116,7 @@ HAPPENINGS: Mapping[str, Mapping[int, type[fdl.Happening]]] = {
 DECODERS: Mapping[str, Callable[[], Decoder]] = {
     "alpha_sign": alpha_sign.Decoder,
     "bee_tek_shoe": bee_tek_shoe.Decoder,
+    "bet_terminals": wagers.Decoder,
     "billy_iii": billy_iii.Decoder,
     "cammegh_ss2": cammegh_ss2.Decoder,
     "hid_shoe": hid_cards.Decoder,

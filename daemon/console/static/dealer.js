@@ -88,6 +88,12 @@
       find("away").hidden = now.edge;
       find("there").hidden = !now.edge;
       find("phase").textContent = now.phase;
+      find("refused").hidden = !now.refusals.length;
+      find("refusals").replaceChildren(...now.refusals.map((text) => {
+        const one = document.createElement("li");
+        one.textContent = text;
+        return one;
+      }));
       find("doubt").hidden = !now.why;
       find("why").textContent = now.why;
       find("remedy").textContent = now.remedy;

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Literal, cast
 from urllib.parse import parse_qs, urlsplit
 
-from daemon.broker.connection import connect
+from daemon.broker.connection import Connect, connect
 from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session
 from daemon.config.model import Mqtt
 from daemon.edge.links.link import BadUrl, Tap
@@ -203,15 +203,18 @@ def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused
 
 
 @contextlib.asynccontextmanager
-async def open_link(url: str, now: Callable[[], datetime]) -> AsyncIterator[MqttLink]:
+async def open_link(
+    url: str, now: Callable[[], datetime], connecting: Connect | None = None
+) -> AsyncIterator[MqttLink]:
     """The link under `url`, closed at the end. Raises LinkLost if no broker answers, DeviceRefused if access is
-    denied.
+    denied. `connecting` replaces `connect` in simulations.
     """
     target = _Target(url)
+    connect_to = connecting or connect
+    identifier = f"feltd-{secrets.token_hex(8)}"  # unique: a broker ends a connection with the same one
     async with contextlib.AsyncExitStack() as stack:
         try:
-            # A unique client id: a broker ends a connection with the same one.
-            session = await stack.enter_async_context(connect(target.settings, f"feltd-{secrets.token_hex(8)}"))
+            session = await stack.enter_async_context(connect_to(target.settings, identifier, None))
             link = MqttLink(session, target, now)
             await session.subscribe(*target.hear)
         except BrokerLost as error:

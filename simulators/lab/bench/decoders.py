@@ -33,6 +33,7 @@ from protocols import (
     idp_dice,
     tcs_saturn,
 )
+from protocols.contract import wagers
 from protocols.fdl import (
     bets as fdl_bets,
 )
@@ -360,6 +361,15 @@ def _idp_frames() -> tuple[bytes, ...]:
     return (*asked, *answered, wire.encode(wire.Stop()), wire.encode(wire.Result("R", None, wire.NO_RESULT)))
 
 
+def _wager_frames() -> tuple[bytes, ...]:
+    until = datetime(2026, 11, 20, 20, 1, tzinfo=UTC)
+    asked = [wagers.PlaceWager(f"a-{n}", f"t-{n}", until, n, "fan:2", 500 * n) for n in range(1, 10)]
+    back = [wagers.WithdrawWager(f"b-{n}", f"t-{n}", until, n, "fan:2") for n in range(1, 5)]
+    taken = wagers.WagerAnswer("a-1", "t-1", "accepted", event="edge-1:fan-1:9", round="fan-1:2026-11-20:4")
+    messages: tuple[wagers.WagerRequest | wagers.WagerAnswer, ...] = (*asked, *back, taken)
+    return tuple(wagers.encode(one) + b"\n" for one in messages)
+
+
 WIRES: tuple[Wire, ...] = (
     Wire("cammegh_ss2", "cammegh_ss2", _simple(cammegh_ss2), _cammegh_frames(), b"*X;\r\n 0", (b"*X;", b"0;")),
     Wire("bee_tek_shoe", "bee_tek_shoe", _simple(bee_tek_shoe), _bee_tek_frames(), b"*\r\n0D", (b"*", b"0D")),
@@ -392,6 +402,10 @@ WIRES: tuple[Wire, ...] = (
     ),
     Wire("sas, machine", "sas", _sas_machine, _sas_polls(), b"\0\1\x01\x80\x1a\x86\xff", (b"", b"\1\x86\xff")),
     Wire("billy_iii", "billy_iii", _simple(billy_iii), _billy_frames(), b"\n S/0", (b"/cycle/?pattern=", b"0")),
+    Wire(
+        *("bet_terminals", "contract_wagers", _simple(wagers), _wager_frames()),
+        *(b'\n {}["', (b'{"action":"place","id":"', b"{[\\")),
+    ),
     Wire("idp_dice", "idp_dice", _simple(idp_dice), _idp_frames(), b'\n {}["', (b'{"command":"', b"{[\\")),
 )
 

@@ -23,6 +23,8 @@ from simulators.lab.campaign.loop import Process, VirtualLoop
 __all__ = ["Broker", "Weather"]
 
 LATENCY = 0.002
+LOSABLE = ("/event/", "/cmd/", "/wager")
+"""Topics whose messages are asked for again."""
 LONGEST_DELAY_S = 10.0
 """Seconds until an end of a dead connection notices, at most."""
 
@@ -141,7 +143,7 @@ class _Client(Session):
             self._send(message)
             return
         # The last retained message must not be lost: readers could not detect a stale one.
-        if rng.random() < weather.dropped and ("/event/" in message.topic or "/cmd/" in message.topic):
+        if rng.random() < weather.dropped and any(leaf in message.topic for leaf in LOSABLE):
             self.broker.count("delivery dropped")
             return
         if rng.random() < weather.delayed:

@@ -47,8 +47,9 @@ from protocols.contract.jackpots import PoolLevel, jackpot_topic
 from protocols.contract.results import ENDS
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset
+from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.cammegh_ss2 import SpinTruth
-from simulators.devices.compare import Account, compare, spared
+from simulators.devices.compare import Account, compare, fits, spared
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.disk import Disk, Fate, Ledger, WrongError
 from simulators.lab.campaign.judges import judge_journals
@@ -360,10 +361,10 @@ class Life:
         nature, broker = self._nature, self.broker
         rng = self._chance("tables")
         if self._linked:
-            self.pit = VirtualPit(self.loop, self.seed, self._linked, LINKED[self._linked])
+            self.pit = VirtualPit(self.loop, self.seed, self._linked, LINKED[self._linked], connect=broker.connect)
         else:
             kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
-            self.pit = VirtualPit(self.loop, self.seed, kinds)
+            self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect)
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
         self.site = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
@@ -543,6 +544,7 @@ class Life:
         self._no_spin_invented(events)
         if self._linked:
             self._pools_right(events, told["rules"])
+        self._answers_agree()
         self._rounds_right()
         self.accounts.update(self._jackpots())
         bad = [
@@ -567,6 +569,13 @@ class Life:
         if wrong:
             raise WrongError("; ".join(wrong[:8]))
 
+    def _answers_agree(self) -> None:
+        """A betting terminal got the same final answer, however often it asked."""
+        for name, table in self.pit.tables.items():
+            for device in table.devices.values():
+                if isinstance(device, BetTerminals) and device.contradicted:
+                    raise WrongError(f"{name}: two answers to one request: {device.contradicted[0]}")
+
     def _no_spin_invented(self, events: Sequence[Row]) -> None:
         """A spin is reported once: with its number, as void or as missed. Additional void results are no error."""
         told = self._told
@@ -588,10 +597,7 @@ class Life:
         for name in self._resolved():
             table, outcomes = self.pit.tables[name], self.pit.outcomes[name]
             quick = len(outcomes) == len(table.truth) and all(
-                not one.void
-                and not truth.void
-                and truth.outcome
-                and all(one.outcome.get(key) == value for key, value in truth.outcome.items())
+                not one.void and not truth.void and fits(truth, one)
                 for truth, one in zip(table.truth, outcomes, strict=True)
             )
             account = Account(right=len(outcomes)) if quick else compare(table.truth, outcomes)

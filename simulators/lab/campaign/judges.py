@@ -6,7 +6,7 @@ from typing import Any
 
 from daemon.config.model import Config, Table
 from daemon.journal.rows import Row
-from protocols.contract.events import decode_data
+from protocols.contract.events import WagerPlaced, WagerWithdrawn, decode_data
 from protocols.contract.results import ENDS, decode_end, encode_verdict, type_of
 from protocols.contract.topics import Envelope, device_topic
 from rules import RULESETS
@@ -25,6 +25,7 @@ def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Seq
     for row in events:
         if row.type == "device.faulted" and b'"driver.bug"' in row.data:
             raise WrongError(f"a driver failed: {row.data.decode()}")
+    _requests_once(events)
     for name, rows in told.items():
         _gapless(name, rows)
         _once(name, rows)
@@ -48,6 +49,19 @@ def _gapless(name: str, rows: Sequence[Row]) -> None:
         last[row.place] += 1
         if row.n != number or row.seq != last[row.place]:
             raise WrongError(f"{name}: row {row.n} of {row.place} has seq {row.seq} after {last[row.place] - 1}")
+
+
+def _requests_once(rows: Sequence[Row]) -> None:
+    """However often a betting terminal repeated a request, its table kept it once."""
+    wagers = [(row.place, decode_data(row.type, row.data)) for row in rows if row.type.startswith("wager.")]
+    kept = Counter(
+        (table, one.terminal, one.request)
+        for table, one in wagers
+        if isinstance(one, WagerPlaced | WagerWithdrawn) and one.request
+    )
+    twice = [request for request, times in kept.items() if times > 1]
+    if twice:
+        raise WrongError(f"requests of betting terminals were kept twice: {twice[:3]}")
 
 
 def _once(name: str, rows: Sequence[Row]) -> None:

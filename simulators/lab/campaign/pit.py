@@ -1,6 +1,7 @@
 """The pit of the campaign: tables, devices and dealers as everywhere, on cables in memory, and hands in a hurry."""
 
 import asyncio
+import contextlib
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -11,10 +12,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from daemon.config.model import Config, parse
+from daemon.broker.connection import Connect
+from daemon.broker.session import BrokerLost, Message, Session
+from daemon.config.model import Config, Mqtt, parse
+from daemon.edge.links import mqtt as links_mqtt
 from daemon.edge.links.link import HostLink, StreamLink
 from daemon.read_model import SiteState
 from protocols.cammegh_ss2 import State
+from protocols.contract.topics import table_topic
 from protocols.link import LinkLost
 from protocols.tcs_saturn import State as SaturnState
 from simulators.clock import Pace
@@ -25,7 +30,7 @@ from simulators.devices.fdl_shuffler import Shuffler
 from simulators.devices.line import Line
 from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
-from simulators.lab.pit import Pit
+from simulators.lab.pit import SITE, Pit
 from simulators.ports.port import Port, Socket
 from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
 from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
@@ -45,7 +50,7 @@ from simulators.tables.stud_poker import (
 )
 from simulators.tables.table import Floor, Table, Truth
 
-__all__ = ["KINDS", "LINKED", "Cable", "Hands", "Plug", "Slot", "VirtualPit"]
+__all__ = ["KINDS", "LINKED", "Cable", "Hands", "Plug", "Radio", "Slot", "VirtualPit"]
 
 LATENCY = 0.001
 QUICK = 0.2
@@ -421,6 +426,88 @@ class _Opening(AbstractAsyncContextManager[HostLink]):
             await self._link.close()
 
 
+class Radio:
+    """A device's own connection to the broker in memory: as `simulators.ports.mqtt.Mqtt`, one line a message."""
+
+    def __init__(self, loop: VirtualLoop, connect: Connect, name: str, hear: str, say: str) -> None:
+        """Nothing connects before `plug`."""
+        self._loop = loop
+        self._connect = connect
+        self._name = name
+        self._hear, self._say = hear, say
+        self._task: asyncio.Task[None] | None = None
+        self._unsent = bytearray()
+        self._news = asyncio.Event()
+        self._connected = False
+        self.received: Callable[[bytes], None] = lambda _: None
+        self.sent_bytes = 0
+        self.received_bytes = 0
+
+    @property
+    def url(self) -> str:
+        """The host's link to this device."""
+        return f"mqtt://127.0.0.1:1883/?hear={self._say}&say={self._hear}"
+
+    def plug(self) -> None:
+        """Connect, and again whenever the broker was away."""
+        if self._task is None:
+            self._task = self._loop.create_task(self._stay(), context=self._loop.world)
+
+    def unplug(self) -> None:
+        """Pull the cable. What waits to be sent is lost."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        self._connected = False
+        self._unsent.clear()
+
+    def send(self, data: bytes) -> None:
+        """Lines to the host; lost while the broker is away."""
+        if self._connected:
+            self._unsent += data
+            self._news.set()
+
+    async def _stay(self) -> None:
+        while True:
+            with contextlib.suppress(BrokerLost):
+                async with self._connect(Mqtt(), self._name, None) as session:
+                    session.deliver_to(self._heard)
+                    await session.subscribe(self._hear)
+                    self._connected = True
+                    await self._talk(session)
+            self._connected = False
+            self._unsent.clear()
+            await asyncio.sleep(0.5)
+
+    async def _talk(self, session: Session) -> None:
+        """Publish until the session is lost. Raises BrokerLost."""
+        lost = asyncio.create_task(session.until_lost())
+        try:
+            while not lost.done():
+                news = asyncio.create_task(self._news.wait())
+                try:
+                    await asyncio.wait([lost, news], return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    news.cancel()
+                self._news.clear()
+                while (end := self._unsent.find(b"\n")) >= 0:
+                    line = bytes(self._unsent[:end])
+                    del self._unsent[: end + 1]
+                    self.sent_bytes += end + 1
+                    await session.publish(self._say, line, vital=False)
+        finally:
+            lost.cancel()
+            await asyncio.wait([lost])
+            if not lost.cancelled():
+                lost.exception()  # the broker is lost: publishing says the same
+
+    def _heard(self, message: Message) -> None:
+        if not message.retain:
+            data = message.payload.translate(bytes.maketrans(b"\r\n", b"  ")) + b"\n"
+            self.received_bytes += len(data)
+            self.received(data)
+
+
 class Plug(Socket):
     """A device on its cable: as Socket, without a task of its own."""
 
@@ -447,11 +534,21 @@ class VirtualPit(Pit):
     """A pit on cables in memory."""
 
     def __init__(
-        self, loop: VirtualLoop, seed: int, kinds: tuple[str, ...], tables: Mapping[str, type[Table]] = KINDS
+        self,
+        loop: VirtualLoop,
+        seed: int,
+        kinds: tuple[str, ...],
+        tables: Mapping[str, type[Table]] = KINDS,
+        *,
+        connect: Connect,
     ) -> None:
-        """`kinds` of tables, one of each. `tables`: what they are made of; tests of single faults hand in slow ones."""
+        """`kinds` of tables, one of each. `tables`: what they are made of; tests of single faults hand in slow ones.
+
+        `connect`: to the broker in memory, for devices that speak MQTT.
+        """
         super().__init__(Path("/"), seed, kinds=())
         self._loop = loop
+        self._connect = connect
         self.pace = Hands()
         self.tables = {f"{kind}-1": tables[kind](seed) for kind in kinds}
         self.outcomes = {name: [] for name in self.tables}
@@ -463,12 +560,17 @@ class VirtualPit(Pit):
             for device_name, device in table.devices.items():
                 number += 1
                 place = f"{table_name}/{device_name}"
-                cable = Cable(loop, f"tcp://127.0.0.1:{number}", random.Random(f"{seed} cable {place}"))
-                self.cables[cable.url] = cable
-                self.ports[place] = cable
+                port: Port
+                if device.name == "bet_terminals":
+                    bets = table_topic(SITE, table_name, "wager")
+                    port = Radio(loop, connect, f"simulator-{table_name}", f"{bets}/result", bets)
+                else:
+                    port = Cable(loop, f"tcp://127.0.0.1:{number}", random.Random(f"{seed} cable {place}"))
+                    self.cables[port.url] = port
+                self.ports[place] = port
                 line = Line(random.Random(f"{seed} {place}"))
-                plug = Plug(device, cable, self.pace, line, loop)
-                cable.plug()
+                plug = Plug(device, port, self.pace, line, loop)
+                port.plug()
                 self.sockets[table_name][device_name] = plug
                 plug.stir()
 
@@ -481,7 +583,8 @@ class VirtualPit(Pit):
 
     def opener(self, now: Callable[[], Any]) -> Callable[[str], AbstractAsyncContextManager[HostLink]]:
         """What an edge opens its links with."""
-        return lambda url: _Opening(self.cables[url], now)
+        cables, connect = self.cables, self._connect
+        return lambda url: _Opening(cables[url], now) if url in cables else links_mqtt.open_link(url, now, connect)
 
     async def play(self, rounds: int, site: SiteState, now: Callable[[], Any]) -> None:
         """Play `rounds` rounds at each table."""

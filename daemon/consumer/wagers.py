@@ -1,0 +1,262 @@
+"""Answers to betting terminals: what the rules said of the event that a terminal's request became.
+
+The consumer has one `AnswerDesk`. An answer is derived from the state before and after the event and from the verdicts,
+so the verdicts themselves do not change. The last answers of each table are stored with the offset before they are
+sent, and a request that is repeated gets its answer again.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from types import UnionType
+from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from daemon.broker.session import UNREADABLE, Message, Session
+from daemon.console.words import words
+from daemon.journal.store import Journal
+from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import Reason, say
+from protocols.contract.results import Corrected, Irregularity, Noted, Resolved, Suspended, Verdict, Voided
+from protocols.contract.topics import Envelope, table_topic
+from protocols.contract.wagers import PlaceWager, Unreadable, WagerAnswer, WagerRequest, decode_request, encode
+from rules.engine.rounds import Round
+from rules.engine.ruleset import Wager
+
+__all__ = ["KEY", "AnswerDesk", "WagerAnswers", "answer_to"]
+
+KEY: Final = "wager/"
+KEPT: Final = 512
+"""Answers of a table that are remembered."""
+MOST_UNSENT: Final = 1000
+"""Answers that wait for the broker. What is dropped is sent when its request is repeated."""
+DEEPEST: Final = 6
+PLACEHOLDER: Final = "event"
+
+
+def answer_to(
+    envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...], round_: str = ""
+) -> WagerAnswer | None:
+    """The answer to the request behind a wager; None for a wager without a request. `round_`: as the view has it now.
+
+    A bet is accepted where it lies there now. It may be accepted with a reason: something about it was irregular.
+    """
+    event = envelope.event
+    if not isinstance(event, WagerPlaced | WagerWithdrawn) or not event.request:
+        return None
+    note = _note(envelope.id, after, verdicts)
+    if _is_taken(event, before, after) or (note is None and _is_evidence(envelope.id, after, verdicts)):
+        return WagerAnswer(event.request, event.terminal, "accepted", *_reason(note), envelope.id, round_)
+    note = note or Irregularity("bet_not_counted", say("bet_not_counted"), "-", envelope.id)
+    return WagerAnswer(event.request, event.terminal, "refused", *_reason(note), envelope.id)
+
+
+def _reason(note: Irregularity | None) -> tuple[str, Reason | None, str, str]:
+    """Code, reason, text and law."""
+    if note is None:
+        return "", None, "", ""
+    return note.code, note.reason, words.noted("en", note), "" if note.law == "-" else note.law
+
+
+def _note(event: str, state: object, verdicts: tuple[Verdict, ...]) -> Irregularity | None:
+    """The first irregularity that the event showed."""
+    for verdict in verdicts:
+        match verdict:
+            case Noted(irregularity) if irregularity.event == event:
+                return irregularity
+            case Resolved(result) | Voided(result) | Corrected(result):
+                for one in result.irregularities:
+                    if one.event == event:
+                        return one
+            case _:
+                pass
+    notes = (one for round_ in _rounds(state) for one in round_.irregularities if one.event == event)
+    return next(notes, None)
+
+
+def _is_evidence(event: str, state: object, verdicts: tuple[Verdict, ...]) -> bool:
+    """Whether a round rests on the event and does not wait because of it."""
+    doubted = any(isinstance(one, Suspended) for one in verdicts)
+    return not doubted and any(event in round_.evidence for round_ in _rounds(state))
+
+
+def _is_taken(event: WagerPlaced | WagerWithdrawn, before: object, after: object) -> bool:
+    """Whether more lies on the bet than before, or less where it was taken back."""
+    place = event.seat, event.bet
+    if isinstance(event, WagerPlaced):
+        return _held(after)[place] > _held(before)[place]
+    return _held(after, refused=True)[place] < _held(before, refused=True)[place]
+
+
+def _held(state: object, *, refused: bool = False) -> Counter[tuple[int, str]]:
+    """By seat and bet the amounts in a state. `refused`: with the chips that lie beside the bets."""
+    amounts: Counter[tuple[int, str]] = Counter()
+    for struct in _structs(state, DEEPEST):
+        for name in _fields(type(struct))[1]:
+            if refused or name != "refused":
+                for one in getattr(struct, name):
+                    amounts[one.seat, one.bet] += one.amount
+    return amounts
+
+
+def _rounds(state: object) -> Iterator[Round]:
+    return (struct for struct in _structs(state, DEEPEST) if isinstance(struct, Round))
+
+
+def _structs(value: object, deep: int) -> Iterator[Struct]:
+    """A state and the structs that are its fields, their fields, and so on."""
+    if isinstance(value, Struct) and deep:
+        yield value
+        for name in _fields(type(value))[0]:
+            yield from _structs(getattr(value, name), deep - 1)
+
+
+@lru_cache(256)
+def _fields(kind: type[Struct]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The fields of a struct that may be structs, and those that are wagers."""
+    fields = msgspec.structs.fields(kind)
+    structs = tuple(one.name for one in fields if _may_be_struct(one.type))
+    return structs, tuple(one.name for one in fields if get_origin(one.type) is tuple and Wager in get_args(one.type))
+
+
+def _may_be_struct(hint: Any) -> bool:
+    """By its annotation; a type variable may be one."""
+    if get_origin(hint) in (Union, UnionType, Annotated):
+        return any(map(_may_be_struct, get_args(hint)))
+    kind = get_origin(hint) or hint
+    return isinstance(kind, TypeVar) or (isinstance(kind, type) and issubclass(kind, Struct))
+
+
+class _Record(Struct, frozen=True):
+    """An answer as it is stored, with what was asked."""
+
+    number: int
+    place: bool
+    seat: int
+    bet: str
+    amount: int
+    answer: WagerAnswer
+
+
+class WagerAnswers:
+    """The last answers of one table, in a ring buffer."""
+
+    def __init__(self, table: str, stored: Mapping[str, bytes]) -> None:
+        """`stored`: what the last process stored under KEY of this table."""
+        self._table = table
+        self._records: dict[tuple[str, str], _Record] = {}
+        self._places: dict[int, tuple[str, str]] = {}
+        self._number = 0
+        records = []
+        for value in stored.values():
+            try:
+                records.append(msgspec.json.decode(value, type=_Record))
+            except UNREADABLE:  # of another version: its request has expired
+                continue
+        for record in sorted(records, key=lambda record: record.number):
+            self._put(record)
+
+    def put(self, event: WagerPlaced | WagerWithdrawn, answer: WagerAnswer) -> tuple[str, bytes]:
+        """Remember an answer; returns the key and the value to store."""
+        place = isinstance(event, WagerPlaced)
+        record = _Record(self._number + 1, place, event.seat, event.bet, event.amount, answer)
+        self._put(record)
+        return f"{KEY}{self._table}/{record.number % KEPT}", msgspec.json.encode(record)
+
+    def _put(self, record: _Record) -> None:
+        at, key = record.number % KEPT, (record.answer.terminal, record.answer.id)
+        old = self._places.get(at)
+        if old is not None and (held := self._records.get(old)) is not None and held.number % KEPT == at:
+            del self._records[old]
+        self._places[at] = key
+        self._records[key] = record
+        self._number = record.number
+
+    def again(self, request: WagerRequest) -> WagerAnswer | None:
+        """The answer to a repeated request; None where it is not known, or was another request."""
+        record = self._records.get((request.terminal, request.id))
+        if record is None:
+            return None
+        asked = isinstance(request, PlaceWager), request.seat, request.bet, request.amount
+        return record.answer if asked == (record.place, record.seat, record.bet, record.amount) else None
+
+
+class AnswerDesk:
+    """Decides, remembers and sends the answers of one consumer."""
+
+    def __init__(self, site: str, tables: Iterable[str], journal: Journal) -> None:
+        """Continue with the answers that the last process stored."""
+        self._site = site
+        self._tables = {name: WagerAnswers(name, journal.memories(f"{KEY}{name}/")) for name in tables}
+        self._decided: list[tuple[str, WagerAnswer]] = []
+        self._told: list[tuple[str, WagerAnswer]] = []
+        self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
+        self._news = asyncio.Event()
+
+    def tell_dealer(
+        self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...]
+    ) -> None:
+        """Of a bet without a request, from a console or a sensor: say if it was refused, under the id of its event.
+
+        It is said once and not stored: the irregularity stands in the result of the round.
+        """
+        event = envelope.event
+        if envelope.replay or not isinstance(event, WagerPlaced | WagerWithdrawn):
+            return
+        if _note(envelope.id, after, verdicts) is None:  # cheaper than the wagers, and most bets are in order
+            return
+        named = replace(event, request=PLACEHOLDER, terminal=envelope.device)
+        answer = answer_to(replace(envelope, event=named), before, after, verdicts)
+        if answer is not None and answer.status == "refused":
+            self._told.append((table, replace(answer, id=envelope.id)))
+
+    @property
+    def waits(self) -> bool:
+        """Whether an answer waits until it is durable."""
+        return bool(self._decided)
+
+    def decide(
+        self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...], round_: str
+    ) -> dict[str, bytes]:
+        """Remember the answer to an event until `release`; returns what is to be stored."""
+        event, answer = envelope.event, answer_to(envelope, before, after, verdicts, round_)
+        if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn):
+            return {}
+        self._decided.append((table, answer))
+        key, value = self._tables[table].put(event, answer)
+        return {key: value}
+
+    def release(self) -> None:
+        """All decided answers are durable: let them be sent."""
+        decided, self._decided, self._told = [*self._decided, *self._told], [], []
+        for table, answer in decided:
+            self._offer(table, answer)
+
+    def heard(self, table: str, message: Message) -> None:
+        """A request came. The edge keeps it if it is new; if it was decided, its answer is sent again."""
+        request = decode_request(message.payload)
+        if table not in self._tables or message.retain or isinstance(request, Unreadable):
+            return
+        if (answer := self._tables[table].again(request)) is not None:
+            self._offer(table, answer)
+
+    def _offer(self, table: str, answer: WagerAnswer) -> None:
+        """The same answer waits once. Without a broker the newest are kept."""
+        self._unsent[table, answer.terminal, answer.id] = answer
+        while len(self._unsent) > MOST_UNSENT:
+            del self._unsent[next(iter(self._unsent))]
+        self._news.set()
+
+    async def send(self, session: Session) -> None:
+        """Send answers until cancelled. Raises BrokerLost."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            while self._unsent:
+                key, answer = next(iter(self._unsent.items()))
+                await session.publish(table_topic(self._site, key[0], "wager/result"), encode(answer))
+                self._unsent.pop(key, None)

@@ -1,0 +1,146 @@
+"""Bets of betting terminals: the request under `table/<table>/wager`, and its answer under `wager/result`.
+
+A request that is kept in the edge's journal becomes one event `wager.placed` or `wager.withdrawn`, however often it is
+delivered. The rules decide whether it counts. Until the request expires, a terminal repeats it with the same id while
+it has no answer, or the answer `failed`. The answers `accepted` and `refused` are final.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
+
+from protocols.contract.events import LONGEST_NAME, Amount, Number, RequestId, Seat, TerminalId
+from protocols.contract.reasons import Reason
+from protocols.message_lines import Lines
+
+LONGEST_REQUEST = 2048
+"""Maximum bytes of a request."""
+LONGEST_ANSWER = 8192
+"""Maximum bytes of an answer."""
+
+Status: TypeAlias = Literal["accepted", "refused", "failed"]
+BetName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=LONGEST_NAME, description="the ruleset's name of the bet, such as `straight:17`")
+]
+Expiry: TypeAlias = Annotated[datetime, Meta(tz=True, description="then it is refused, unless it was kept before")]
+
+
+class PlaceWager(Struct, frozen=True, forbid_unknown_fields=True, tag_field="action", tag="place"):
+    """Put `amount` minor units on `bet` from `seat`."""
+
+    id: RequestId
+    terminal: TerminalId
+    expires: Expiry
+    seat: Seat
+    bet: BetName
+    amount: Amount
+
+
+class WithdrawWager(Struct, frozen=True, forbid_unknown_fields=True, tag_field="action", tag="withdraw"):
+    """Take `amount` minor units back from `bet`; 0 is all of it."""
+
+    id: RequestId
+    terminal: TerminalId
+    expires: Expiry
+    seat: Seat
+    bet: BetName
+    amount: Number = 0
+
+
+WagerRequest: TypeAlias = PlaceWager | WithdrawWager
+
+
+class WagerAnswer(Struct, frozen=True, omit_defaults=True):
+    """The decision about a request.
+
+    `accepted`: the bet counts, by the event `event`, in the round `round`, whose result settles it. `refused`: it does
+    not; `code` says why and is stable, `reason` is its sentence in the catalogues, `text` the same in English, `law`
+    the article. An accepted bet has a code, too, where something about it was irregular. `failed`: it was not taken
+    yet; repeat it with the same id. `id` and `terminal` are empty where the request could not be read.
+    """
+
+    id: str
+    terminal: str
+    status: Status
+    code: Annotated[str, Meta(max_length=64)] = ""
+    reason: Reason | None = None
+    text: str = ""
+    law: str = ""
+    event: str = ""
+    round: str = ""
+
+
+class Unreadable(Struct, frozen=True):
+    """A message that is no request and no answer. `id` and `terminal` as far as they can be read."""
+
+    text: str
+    raw: bytes
+    id: str = ""
+    terminal: str = ""
+
+
+class _Named(Struct):
+    """Whom to answer, of a request that is not valid."""
+
+    id: RequestId = ""
+    terminal: TerminalId = ""
+
+
+_ENCODER = msgspec.json.Encoder()
+_REQUEST: msgspec.json.Decoder[WagerRequest] = msgspec.json.Decoder(PlaceWager | WithdrawWager)
+_ANSWER = msgspec.json.Decoder(WagerAnswer)
+_NAMED = msgspec.json.Decoder(_Named)
+_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def decode_request(line: bytes) -> WagerRequest | Unreadable:
+    """The request in `line`. Raises nothing."""
+    if len(line) > LONGEST_REQUEST:
+        return Unreadable(f"{len(line)} bytes: a request has at most {LONGEST_REQUEST}", line[:LONGEST_REQUEST])
+    request: WagerRequest | Unreadable = _decoded(_REQUEST, line)
+    return request
+
+
+def decode_answer(line: bytes) -> WagerAnswer | Unreadable:
+    """The answer in `line`. Raises nothing."""
+    if len(line) > LONGEST_ANSWER:
+        return Unreadable(f"{len(line)} bytes: an answer has at most {LONGEST_ANSWER}", line[:LONGEST_ANSWER])
+    answer: WagerAnswer | Unreadable = _decoded(_ANSWER, line)
+    return answer
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], line: bytes) -> Any:
+    try:
+        return decoder.decode(line)
+    except _ERRORS as error:
+        try:
+            named = _NAMED.decode(line)
+        except _ERRORS:
+            named = _Named()
+        return Unreadable(str(error)[:200], line, named.id, named.terminal)
+
+
+def encode(message: WagerRequest | WagerAnswer) -> bytes:
+    """One line without its end: JSON holds no line break."""
+    return _ENCODER.encode(message)
+
+
+class Decoder:
+    """Turns the bytes of a link in any pieces into requests and answers, one a line. Serves both ends."""
+
+    def __init__(self) -> None:
+        """Hold at most one answer, and one byte more."""
+        self._lines = Lines(LONGEST_ANSWER + 1)
+
+    def feed(self, data: bytes) -> list[WagerRequest | WagerAnswer | Unreadable]:
+        """The messages completed by `data`."""
+        return [_either(line) for line in self._lines.feed(data)]
+
+
+def _either(line: bytes) -> WagerRequest | WagerAnswer | Unreadable:
+    request = decode_request(line)
+    if isinstance(request, Unreadable) and isinstance(answer := decode_answer(line), WagerAnswer):
+        return answer
+    return request

@@ -1,0 +1,86 @@
+"""Players who bet at terminals, for the simulated tables: what they asked for, and what of it counts.
+
+The terminals' answers say which bets were taken in which round. What they bring is the table's own count.
+"""
+
+import random
+from collections import Counter
+from typing import Final, TypeAlias
+
+from msgspec import Struct
+
+from simulators.devices.bet_terminals import BetTerminals
+from simulators.tables.table import Floor
+
+__all__ = ["Laid", "Players"]
+
+Laid: TypeAlias = dict[tuple[int, str], int]
+"""By seat and bet what lies there."""
+ANSWERED_WITHIN_S: Final = 120.0
+DEVICE: Final = "terminals-1"
+
+
+class _Tap(Struct, frozen=True):
+    """One request: `amount` is negative where it was taken back. `late`: the round whose bets the display showed as
+    closed when it was tapped.
+    """
+
+    seat: int
+    bet: str
+    amount: int
+    late: str = ""
+
+
+class Players:
+    """The players at the terminals of one table."""
+
+    def __init__(self, rng: random.Random, terminals: BetTerminals) -> None:
+        """`rng` is their own."""
+        self.rng = rng
+        self.terminals = terminals
+        self._taps: dict[str, _Tap] = {}
+
+    def begin(self) -> None:
+        """A round begins: what was asked for in the last one is over."""
+        self._taps.clear()
+
+    def repeat(self, floor: Floor) -> None:
+        """A terminal sends a request of this round once more, though it was answered."""
+        if answered := [id_ for id_ in self._taps if id_ in self.terminals.answers]:
+            self.terminals.repeat(self.rng.choice(answered), floor.pace.now())
+            floor.stir(DEVICE)
+
+    def place(self, floor: Floor, seat: int, bet: str, amount: int, late: str = "") -> None:
+        """Tap a bet."""
+        id_ = self.terminals.place(seat, bet, amount, floor.pace.now())
+        self._taps[id_] = _Tap(seat, bet, amount, late)
+        floor.stir(DEVICE)
+
+    def withdraw(self, floor: Floor, seat: int, bet: str, amount: int, late: str = "") -> None:
+        """Take a part of a bet back."""
+        id_ = self.terminals.withdraw(seat, bet, amount, floor.pace.now())
+        self._taps[id_] = _Tap(seat, bet, -amount, late)
+        floor.stir(DEVICE)
+
+    async def laid(self, floor: Floor, round_: str = "") -> Laid | None:
+        """What lies on the bets of this round, as the answers say; None where that is not known.
+
+        A late bet never counts, whatever its answer: if the rules took it, their settlement differs. Bets that were
+        taken in two rounds, or in another one than `round_`, are not known: the dealer and the rules did not mean the
+        same one.
+        """
+        until = floor.pace.now() + ANSWERED_WITHIN_S
+        while not all(id_ in self.terminals.answers for id_ in self._taps):
+            if floor.pace.now() > until:
+                return None
+            await floor.pace.sleep(0.5)
+        answered = [(tap, self.terminals.answers[id_]) for id_, tap in self._taps.items()]
+        taken = [(tap, answer) for tap, answer in answered if answer.status == "accepted"]
+        rounds = {answer.round for _, answer in taken}
+        if len(rounds) > 1 or (round_ and rounds - {round_}):
+            return None
+        laid: Counter[tuple[int, str]] = Counter()
+        for tap, answer in taken:
+            if tap.late != answer.round:
+                laid[tap.seat, tap.bet] += tap.amount
+        return {place: amount for place, amount in laid.items() if amount}
