@@ -66,7 +66,11 @@ __all__ = ["ALERTS", "Jackpots"]
 
 TAIL_EVERY = 15
 """After how many times ASK_AGAIN the writers are asked whether there is more."""
-PAUSE_S = 0.02
+GATHER_S = 0.005
+"""Seconds between two transactions at least: what comes meanwhile shares the next one and its fdatasync."""
+READ_S = 0.002
+"""Seconds between two readings of the socket at least: a wake-up for each message would cost more than the message."""
+PAUSE_S = 0.01
 """Seconds between two levels of a pool on the broker."""
 FIRST_LOOK = PAGE - 100
 """Of a stream that is new to a new pool: how many messages before the first one are asked for."""
@@ -399,6 +403,7 @@ class Jackpots:
             leaves += ["device/+/event/#", "cmd/replay/result"] if one.by_devices else []
             topics += [table_topic(self.site, one.name, leaf) for leaf in leaves]
         await session.subscribe(*topics, *self.signs.topics())
+        session.set_read_interval(READ_S)
         self.connected = True
         self._asked.clear()
         async with asyncio.TaskGroup() as group:
@@ -411,7 +416,9 @@ class Jackpots:
 
     async def _receive(self, session: Session) -> None:
         await self._ask_for_rest(session)
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             inputs: list[Message] = []
             for message in await session.messages():
                 match message.topic.split("/")[3:]:
@@ -432,6 +439,7 @@ class Jackpots:
                         inputs.append(message)
             self.take(inputs)
             await self._ask_for_gaps(session)
+            await asyncio.sleep(began + GATHER_S - loop.time())
 
     async def _chase(self, session: Session) -> None:
         """A request or its answer may be lost too, and no later message shows that the last one is missing."""
