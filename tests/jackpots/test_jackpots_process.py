@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import random
 import shutil
 from collections import Counter
@@ -31,6 +32,7 @@ from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, Po
 from protocols.contract.results import Result, decode_end
 from protocols.contract.topics import EARLIEST, Wire, encode_wire, mac_of
 from simulators.clock import Pace
+from simulators.devices.alpha_sign import Sign
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import Process, VirtualLoop
 from simulators.lab.campaign.pit import VirtualPit
@@ -361,6 +363,119 @@ def test_changes_need_two_people_and_bad_requests_are_answered(tmp_path: Path) -
             assert level(one.world).amount == 10_000
             assert (await one.order(approve, "p-7")).status == "done"
             assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def amounts(one: Hall) -> list[tuple[float, int]]:
+    """What the sign showed, in minor units, without announcements."""
+    texts = [(at, msgspec.json.decode(raw)["data"]["text"]) for at, leaf, raw in one.shown if leaf == "display.shown"]
+    return [(at, int(text.replace(",", "").replace(".", ""))) for at, text in texts if "JACKPOT" not in text]
+
+
+def test_a_sign_counts_up_to_the_amount_and_is_never_ahead_of_it(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.shown.clear()
+            began, bets = one.world.loop.time(), []
+            for number in range(200):  # ten bets a second
+                one.event(JackpotContributed("hall", 200, 1))
+                bets.append((one.world.loop.time(), 10_000 + 100 * (number + 1)))
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(2)
+            shown = amounts(one)
+            assert shown[-1][1] == level(one.world).amount == 30_000
+            assert [amount for _, amount in shown] == sorted(amount for _, amount in shown)
+            assert max(two[1] - one_[1] for one_, two in itertools.pairwise(shown)) <= 1500
+            for at, amount in shown:
+                assert amount <= max(level for time, level in bets if time <= at)
+            for at, amount in bets:
+                assert min(time for time, shows in shown if shows >= amount) - at < 1.0
+            assert len(shown) <= 5 * (one.world.loop.time() - began)
+            # A single large bet is counted up, too.
+            one.shown.clear()
+            one.event(JackpotContributed("hall", 20_000, 1))
+            await asyncio.sleep(2)
+            steps = [amount for _, amount in amounts(one)]
+            assert len(steps) >= 2
+            assert steps == sorted(steps)
+            assert steps[-1] == 40_000
+
+    run(body())
+
+
+def test_a_win_among_many_bets_is_on_the_sign_within_a_second(tmp_path: Path) -> None:
+    """With the win of another seat at the same time: both amounts are announced, and the pool begins again."""
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            for _ in range(50):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(0.1)
+            one.shown.clear()
+            began = one.world.loop.time()
+            one.event(JackpotWon("hall", 1, 4))
+            one.event(JackpotWon("hall", 1, 5))
+            for _ in range(50):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(0.1)
+            [announced] = {
+                at - began for at, _, raw in one.shown if b"JACKPOT 150.00 / 100.00" in raw and b"confirmed" in raw
+            }
+            assert announced < 1.0
+            await asyncio.sleep(40)
+            assert amounts(one)[-1][1] == level(one.world).amount == 15_000
+
+    run(body())
+
+
+@pytest.mark.parametrize("lost", ["sign", "jackpots"])
+def test_the_last_amount_stands_on_the_sign_after_a_power_cut(tmp_path: Path, lost: str) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(5)
+            socket = one.world.pit.sockets["slot-1"]["sign-1"]
+            sign = socket.device
+            assert isinstance(sign, Sign)
+            if lost == "sign":
+                sign.inject("memory_lost", socket._pace.now())
+                socket.stir()
+            else:
+                one.world.kill()
+                await asyncio.sleep(20)
+                assert "102.50" in sign.showing(socket._pace.now())
+                one.world.start()
+            await asyncio.sleep(60)
+            assert "102.50" in sign.showing(socket._pace.now())
+
+    run(body())
+
+
+def test_a_sign_that_is_slow_is_an_alert_until_it_follows(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            edge = one.world.broker
+            take = edge.take
+
+            def slow(identifier: str, topic: str, payload: bytes, retain: bool, correlation: bytes = b"") -> None:
+                if slowly and topic.endswith("cmd/show-amount/result"):
+                    one.world.loop.call_later(4.5, take, identifier, topic, payload, retain, correlation)
+                else:
+                    take(identifier, topic, payload, retain, correlation)
+
+            slowly = True
+            edge.take = slow  # type: ignore[method-assign]
+            alert = f"felt/1/{SITE}/table/slot-1/alert/jackpots-sign-sign-1"
+            for _ in range(30):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(1)
+            assert b"it shows what it was" in edge.retained[alert]
+            slowly = False
+            for _ in range(10):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(1)
+            assert alert not in edge.retained
 
     run(body())
 
