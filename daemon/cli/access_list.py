@@ -200,6 +200,8 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     for table in edge.others:  # another edge has its devices, or none
         write.append(room_topic(site.name, table, name))
         read.append(table_topic(site.name, table, "round/state"))
+    # who keeps the jackpots of its tables, and whether it is there
+    read += [jackpot_topic(site.name, "+", "owner"), edge_topic(site.name, "+", "alive")]
     # what it left of devices that it no longer has
     read.append(table_topic(site.name, "+", "device/+/meta"))
     # where a command names a response topic of MQTT 5, it is one of these
@@ -236,8 +238,8 @@ def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
     read = [edge_topic(site, "+", "availability")]
     signs = {sign: None for pool in config.jackpot for sign in pool.signs}
     for pool in config.jackpot:
-        write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "event/+", "cmd/+/result")]
-        read.append(jackpot_topic(site, pool.name, "cmd/+"))
+        write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "owner", "event/+", "cmd/+/result")]
+        read += [jackpot_topic(site, pool.name, leaf) for leaf in ("owner", "cmd/+")]
     for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
         by_devices = any(table in one.tables and "devices" in (one.counts, one.wins) for one in config.jackpot)
         leaves = ["cmd/replay"] if by_devices else []
@@ -264,7 +266,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
         read.append("reply/#")
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
-        read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "event/+", "cmd/+/result")]
+        read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "owner", "event/+", "cmd/+/result")]
         write += [jackpot_topic(site, "+", "cmd/+")] if commands else []
     return _block(title, user, write, read)
 

@@ -19,7 +19,7 @@ def jackpots(config_path: Path) -> None:
     from daemon.config.check import jackpot_mistakes, ruleset_mistakes
     from daemon.config.model import signing_as
     from daemon.jackpots.books import BadBooks
-    from daemon.jackpots.process import Jackpots
+    from daemon.jackpots.process import Jackpots, NotOwner
     from daemon.journal.retention import kept
 
     config = load_config(config_path)
@@ -37,7 +37,7 @@ def jackpots(config_path: Path) -> None:
     def process() -> Coroutine[Any, Any, None]:
         return kept(one.run(), journal, config, config.jackpots.name, one.retained, logs.get(jackpots=one.name))
 
-    run_process(process)
+    run_process(process, NotOwner)
     journal.close()
     logs.get(jackpots=config.jackpots.name).info("jackpots.stopped")
 

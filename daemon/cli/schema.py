@@ -21,7 +21,7 @@ from protocols.contract.documents import (
     TraceLine,
 )
 from protocols.contract.events import EVENT_TYPES
-from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolLevel
+from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolLevel, PoolOwner
 from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 
@@ -39,6 +39,7 @@ DOCUMENTS: dict[str, type[Any]] = {
     "info": EdgeInfo,
     "health": EdgeHealth,
     "level": PoolLevel,
+    "owner": PoolOwner,
 }
 """By the name of the message."""
 QUOTA = (
@@ -137,6 +138,11 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
             "jackpot/{pool}/level",
             "retained, what a display may show, and the wins that wait",
             ["level"],
+        ),
+        "jackpotOwner": (
+            "jackpot/{pool}/owner",
+            "retained, the process that keeps the pool; edges close its bet while its heartbeat does not come",
+            ["owner"],
         ),
         "jackpotEvent": (
             "jackpot/{pool}/event/{entry}",

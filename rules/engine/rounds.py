@@ -91,6 +91,9 @@ def wager(
         return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
     if event.bet not in offered:
         return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
+    if isinstance(event, WagerPlaced) and event.pool_closed:
+        reason = say("jackpot_closed", seat=event.seat, bet=event.bet)
+        return refuse(round_, event, "jackpot_closed", reason, law, seen)
     wagers, seat, bet = round_.wagers, event.seat, event.bet
     place = next((n for n, one in enumerate(wagers) if one.seat == seat and one.bet == bet), len(wagers))
     held = wagers[place].amount if place < len(wagers) else 0
