@@ -200,8 +200,9 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     for table in edge.others:  # another edge has its devices, or none
         write.append(room_topic(site.name, table, name))
         read.append(table_topic(site.name, table, "round/state"))
-    # who keeps the jackpots of its tables, and whether it is there
-    read += [jackpot_topic(site.name, "+", "owner"), edge_topic(site.name, "+", "alive")]
+    if site.jackpots:  # who keeps the pools of its tables, and whether it is there
+        read.append(jackpot_topic(site.name, "+", "owner"))
+        read += [edge_topic(site.name, owner, "alive") for owner in site.jackpots]
     # what it left of devices that it no longer has
     read.append(table_topic(site.name, "+", "device/+/meta"))
     # where a command names a response topic of MQTT 5, it is one of these

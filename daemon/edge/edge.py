@@ -566,7 +566,10 @@ class Edge:
                     case ["edge", name, "alive"]:
                         self.pools.beat(name)
                     case ["jackpot", pool, "owner"]:
+                        heard = self.pools.topics()
                         self.pools.is_owned(pool, message.payload)
+                        if new := [topic for topic in self.pools.topics() if topic not in heard]:
+                            await session.subscribe(*new)
                     case ["table", table, "round", "state"]:
                         self.desk.round_is(table, message.payload)
                     case ["table", table, "device", device, "meta"]:

@@ -57,11 +57,12 @@ class Pools:
                 self._retained.put(topic, b"")
 
     def topics(self) -> list[str]:
-        """What tells of owners."""
-        return [jackpot_topic(self._site, "+", "owner"), edge_topic(self._site, "+", "alive")]
+        """Where owners are named, and the heartbeats of those that are known."""
+        beats = dict.fromkeys(edge_topic(self._site, one.owner, "alive") for one in self._owners.values())
+        return [jackpot_topic(self._site, "+", "owner"), *beats]
 
     def is_owned(self, pool: str, payload: bytes) -> None:
-        """The owner of a pool is told, or, with an empty payload, that there is none any more."""
+        """The owner of a pool is told, or, with an empty payload, that there is none any more. `topics` may change."""
         try:
             owner = msgspec.json.decode(payload, type=PoolOwner) if payload else None
         except UNREADABLE as error:
@@ -78,6 +79,7 @@ class Pools:
             return
         self._open(pool)  # its tables may be others now
         self._owners[pool] = owner
+        self._beats[owner.owner] = asyncio.get_running_loop().time()  # its first one is waited for
         self._store({KEY + pool: msgspec.json.encode(owner)})
 
     def beat(self, owner: str) -> None:

@@ -14,6 +14,7 @@ import pytest
 from helpers import at_length
 from jackpot_pit import POOLS, World, results, run, running, staked, until_quiet
 
+from daemon import logs
 from daemon.broker.connection import connect
 from daemon.broker.session import Session
 from daemon.config.model import Mqtt, parse
@@ -129,9 +130,7 @@ async def refusal(one: Jackpots, within_s: float = 60.0) -> str:
     assert isinstance(errors, BaseExceptionGroup)
     found = errors.subgroup(NotOwner)
     assert found is not None
-    while isinstance(found, BaseExceptionGroup):
-        found = found.exceptions[0]
-    return str(found)
+    return str(logs.first(found))
 
 
 @pytest.mark.parametrize("name", ["jackpots", "jackpots-2"])

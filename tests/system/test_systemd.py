@@ -580,7 +580,9 @@ RIGHTS = {
     "edgeHealth": ("edge", "rules console reader"),
     "edgeAlive": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
-    **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")),  # it has none
+    **dict.fromkeys(
+        ("jackpotLevel", "jackpotOwner", "jackpotEvent", "jackpotOrder", "jackpotReply"), ("", "")
+    ),  # it has none
     **dict.fromkeys(("jackpotReplay", "jackpotReplayAnswer"), ("", "")),
     "replay": ("rules", "edge"),
     "replayAnswer": ("edge", "rules"),
