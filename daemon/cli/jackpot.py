@@ -46,10 +46,15 @@ def jackpots(config_path: Path) -> None:
 @CONFIG
 @click.argument("pool", default="")
 @click.option("--wins", is_flag=True, help="also the last 25 wins that are over")
+@click.option(
+    "--rounds", type=click.IntRange(0, 1_000), default=0, help="so many of the last rounds with a bet or a win"
+)
 @click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def jackpot(config_path: Path, pool: str, wins: bool, entries: int, all_checked: bool, as_json: bool) -> None:
+def jackpot(
+    config_path: Path, pool: str, wins: bool, rounds: int, entries: int, all_checked: bool, as_json: bool
+) -> None:
     """Show the pools: amounts, wins that wait, books. Exit code 1 if the books of one do not agree."""
     import sqlite3
 
@@ -62,7 +67,7 @@ def jackpot(config_path: Path, pool: str, wins: bool, entries: int, all_checked:
         known = ", ".join(one.name for one in config.jackpot) or "none"
         raise BadInputError(f"no jackpot {pool!r} in {config_path}; there are: {known}")
     try:
-        found = read_pools(Path(config.jackpots.journal), chosen, entries, all_checked=all_checked)
+        found = read_pools(Path(config.jackpots.journal), chosen, entries, rounds=rounds, all_checked=all_checked)
     except (BadBooks, sqlite3.Error, OSError) as error:
         raise BadInputError(f"{config.jackpots.journal}: {error}; is `feltd jackpots` running here?") from error
     if as_json:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,22 +15,45 @@ from daemon.jackpots.books import check, read_book
 from daemon.jackpots.ledger import OPEN, Book
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of
+from protocols.contract.jackpots import BookEntry
 
 __all__ = ["Pool", "pool_json", "pool_text", "read_pools"]
 
 WINS = 25
+ENTRIES_OF_A_ROUND = 200
+"""Entries that are read for each round, at most: more than all seats of a table make."""
+
+OF_A_ROUND = ("contributed", "carried", "returned", "won")
+
+
+class RoundRecall(Struct):
+    """What a round did to the pool. Amounts in minor units; `wins`: combination and amount, as they were decided."""
+
+    round: str
+    table: str
+    at: datetime
+    bets: int = 0
+    taken: int = 0
+    returned: int = 0
+    wins: tuple[tuple[str, int], ...] = ()
 
 
 class Pool(Struct, frozen=True):
-    """A pool as its books stand, its last entries, the newest first, and why its books do not agree ("": they do)."""
+    """A pool as its books stand, and why its books do not agree ("": they do).
+
+    `entries` and `rounds` are the last ones, the newest first.
+    """
 
     jackpot: Jackpot
     book: Book
     entries: tuple[Row, ...]
+    rounds: tuple[RoundRecall, ...]
     wrong: str
 
 
-def read_pools(path: Path, jackpots: Sequence[Jackpot], entries: int, *, all_checked: bool) -> list[Pool]:
+def read_pools(
+    path: Path, jackpots: Sequence[Jackpot], entries: int, *, rounds: int = 0, all_checked: bool = False
+) -> list[Pool]:
     """The pools whose books have begun. `all_checked`: compare all entries, not only the last ones.
 
     Raises BadBooks, sqlite3.Error or OSError.
@@ -41,13 +65,37 @@ def read_pools(path: Path, jackpots: Sequence[Jackpot], entries: int, *, all_che
             book = read_book(memory, jackpot.name)
             if book is None:
                 continue
-            most = 2**31 if all_checked else max(entries, WINS)
+            most = 2**31 if all_checked else max(entries, WINS, rounds * ENTRIES_OF_A_ROUND)
             rows = [row_of(one[:9]) for one in files.newest(most, "place = ?", jackpot.name)]
             rows = [row for row in rows if row.seq <= book.number]  # written since the state was read
             whole = bool(rows) and rows[0].seq == book.number
             wrong = check(rows[::-1], book if whole else None)
-            found.append(Pool(jackpot, book, tuple(rows[:entries]), wrong))
+            found.append(Pool(jackpot, book, tuple(rows[:entries]), _rounds(rows, rounds), wrong))
     return found
+
+
+def _rounds(rows: Sequence[Row], most: int) -> tuple[RoundRecall, ...]:
+    """The last rounds in these entries, the newest first."""
+    found: dict[str, RoundRecall] = {}
+    for row in rows if most else ():
+        if row.type not in OF_A_ROUND:
+            continue
+        entry = msgspec.json.decode(row.data, type=BookEntry)
+        if not entry.round or (entry.round not in found and len(found) == most):
+            continue
+        one = found.setdefault(entry.round, RoundRecall(entry.round, entry.table, row.time))
+        match row.type:
+            case "contributed":
+                one.bets += 1
+                one.taken += entry.amount
+            case "returned":
+                one.returned += entry.amount
+            case "won":
+                combination = entry.win.award.combination if entry.win else ""
+                one.wins = ((combination, entry.amount), *one.wins)
+            case _:
+                pass
+    return tuple(found.values())
 
 
 def _amount(pool: Pool, minor: int) -> str:
@@ -81,6 +129,11 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
     for one in book.proposals:
         change = msgspec.json.encode(one.change).decode()
         lines.append(f"  waits for a second person: {one.id} by {one.person}: {change}")
+    for told in pool.rounds:
+        won = "".join(f"  {combination} {_amount(pool, amount)}" for combination, amount in told.wins)
+        back = f", {_amount(pool, told.returned)} returned" if told.returned else ""
+        bets = f"{told.bets} bets, {_amount(pool, told.taken)}{back}"
+        lines.append(f"  round {told.round}  {told.at:%Y-%m-%d %H:%M:%S} UTC  {told.table}  {bets}{won}")
     for row in pool.entries:
         entry = msgspec.json.decode(row.data)
         moved = ", ".join(f"{account} {change}" for account, change in entry.get("postings", {}).items())
@@ -105,6 +158,7 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "terms": msgspec.to_builtins(book.terms),
         "wins": msgspec.to_builtins([one for one in book.wins if wins or one.state in OPEN][-WINS if wins else 0 :]),
         "proposals": msgspec.to_builtins(book.proposals),
+        "rounds": msgspec.to_builtins(pool.rounds),
         "last": [
             {"seq": row.seq, "type": row.type, "time": row.time.isoformat(), "cause": row.cause, **json.loads(row.data)}
             for row in pool.entries

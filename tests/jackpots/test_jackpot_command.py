@@ -112,6 +112,18 @@ def test_the_last_25_wins_can_be_recalled(config: Path) -> None:
     assert [win["id"] for win in pool["wins"]] == [f"bac-1:{n}/1" for n in range(6, 31)]
 
 
+def test_the_last_100_rounds_can_be_recalled(config: Path) -> None:
+    """From the journal: more rounds than the books remember, and after the process that wrote them ended."""
+    play(config, 120)
+    [pool] = json.loads(run("jackpot", "-c", config, "--rounds", "100", "--json").output)
+    assert [one["round"] for one in pool["rounds"]] == [f"bac-1:{n}" for n in range(120, 20, -1)]
+    for one in pool["rounds"]:
+        assert (one["table"], one["bets"], one["taken"], one["returned"]) == ("bac-1", 1, 100, 0)
+        assert one["wins"] == [["single_pair", 4998]]
+    shown = run("jackpot", "-c", config, "--rounds", "1").output
+    assert "round bac-1:120  2026-11-20 14:00:00 UTC  bac-1  1 bets, 1.00 MOP  single_pair 49.98 MOP" in shown
+
+
 def test_books_that_do_not_agree_end_with_exit_code_1(config: Path) -> None:
     import sqlite3
 
