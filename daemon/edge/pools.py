@@ -26,6 +26,7 @@ LOST_S = 10.0
 """Seconds without a heartbeat after which betting is closed: longer than a restart of the owner."""
 LOOK_S = 1.0
 MOST_POOLS = 200
+MOST_BYTES = 64 * 1024
 
 
 class Pools:
@@ -50,8 +51,8 @@ class Pools:
         """By pool since when its betting is closed, on the loop's clock."""
         self._since = 0.0
         for key, payload in stored.items():
-            if payload:
-                self._owners[key.removeprefix(KEY)] = msgspec.json.decode(payload, type=PoolOwner)
+            if (owner := self._read(key.removeprefix(KEY), payload)) is not None:
+                self._owners[owner.pool] = owner
         for pool in self._owners:  # an alert of the last process
             for topic in self._alerts(pool):
                 self._retained.put(topic, b"")
@@ -63,12 +64,9 @@ class Pools:
 
     def is_owned(self, pool: str, payload: bytes) -> None:
         """The owner of a pool is told, or, with an empty payload, that there is none any more. `topics` may change."""
-        try:
-            owner = msgspec.json.decode(payload, type=PoolOwner) if payload else None
-        except UNREADABLE as error:
-            self._log.warning("pool.unreadable", pool=pool, reason=str(error))
+        owner, known = self._read(pool, payload), self._owners.get(pool)
+        if owner is None and payload:
             return
-        known = self._owners.get(pool)
         if owner is None or not self._tables.intersection(owner.tables):
             if known is not None:
                 self._open(pool)
@@ -81,6 +79,18 @@ class Pools:
         self._owners[pool] = owner
         self._beats[owner.owner] = asyncio.get_running_loop().time()  # its first one is waited for
         self._store({KEY + pool: msgspec.json.encode(owner)})
+
+    def _read(self, pool: str, payload: bytes) -> PoolOwner | None:
+        """None, and a warning unless it is empty, where it does not name an owner of this pool."""
+        try:
+            owner = msgspec.json.decode(payload, type=PoolOwner) if payload else None
+        except UNREADABLE as error:
+            self._log.warning("pool.unreadable", pool=pool, reason=str(error))
+            return None
+        if owner is not None and (owner.pool != pool or len(payload) > MOST_BYTES):
+            self._log.warning("pool.unreadable", pool=pool, reason="it is of another pool, or too long")
+            return None
+        return owner
 
     def beat(self, owner: str) -> None:
         """A heartbeat came."""

@@ -27,7 +27,7 @@ from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
-from daemon.config.model import Config, Jackpot, broker_of
+from daemon.config.model import Config, Jackpot, Mqtt, broker_of
 from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import (
     Book,
@@ -169,6 +169,7 @@ class Jackpots:
         self._at: dict[str, datetime] = {}
         self._alerts: set[str] = set()
         self._boot = uuid.uuid4().hex[:12]
+        self._owns = asyncio.Event()
         self._epoch = 0
         """Of this life; 0 until it knows that it is the owner."""
         self._take_up()
@@ -208,11 +209,16 @@ class Jackpots:
         identifier = f"feltd-jackpots-{self.name}"
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.replay.listen(broker, identifier, self._connect))
+                group.create_task(self._replay(broker, identifier))
                 await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             self._commit(idle=True)
             raise
+
+    async def _replay(self, broker: Mqtt, identifier: str) -> None:
+        """Entries are told again by the owner alone."""
+        await self._owns.wait()
+        await self.replay.listen(broker, identifier, self._connect)
 
     # ---- inputs to entries
 
@@ -452,6 +458,7 @@ class Jackpots:
         if not self._epoch:
             self._epoch = int(self.journal.memory(EPOCH) or b"0") + 1
             self.journal.append([], {EPOCH: b"%d" % self._epoch})
+            self._owns.set()
         for pool in self._pools:
             topic = jackpot_topic(self.site, pool, "owner")
             self.retained.put(topic, partial(self._owner, pool))

@@ -102,7 +102,10 @@ def test_an_edge_without_its_broker_closes_the_bets_of_its_pools_also_after_a_re
             edge.pools.is_owned(pool, b"")
         assert edge.pools.mark("stud-1", bet, now) == bet
         assert not any(journal.memories(pools_module.KEY).values())
-        edge.pools.is_owned("table", b"{")  # unreadable: nothing changes
+        other = msgspec.json.encode(PoolOwner("other", "o", "J", 1, "b", ("stud-1",)))
+        for payload in (b"{", b"\xff", b"[" * 100_000, b'{"pool":1}', other):  # unreadable, or of another pool
+            edge.pools.is_owned("table", payload)
+        assert edge.pools.topics() == [jackpot_topic(SITE, "+", "owner")]
         journal.close()
 
     run(body())

@@ -2,8 +2,8 @@
 
 from helpers import script
 
-from protocols.contract.events import WagerPlaced, WagerWithdrawn
-from rules.engine.rounds import Round, Wager, wager
+from protocols.contract.events import Wager, WagerPlaced, WagerWithdrawn
+from rules.engine.rounds import Round, wager
 
 OFFERED = frozenset(("jackpot", "player"))
 
