@@ -2,8 +2,9 @@
 
 from helpers import script
 
-from protocols.contract.events import Wager, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import WagerPlaced, WagerWithdrawn
 from rules.engine.rounds import Round, wager
+from rules.engine.ruleset import Wager
 
 OFFERED = frozenset(("jackpot", "player"))
 
