@@ -200,12 +200,25 @@ def test_of_two_copies_that_start_together_one_goes_on(tmp_path: Path) -> None:
 # ---- real processes and a real broker
 
 
+EDGE = """
+[site]
+name = "demo"
+[edge]
+name = "edge-{number}"
+[mqtt]
+port = {port}
+[[table]]
+name = "x-{number}"
+[[table.device]]
+name = "bets"
+driver = "fdl_bets"
+url = "tcp://127.0.0.1:9"
+"""
 CONFIG = """
 [site]
 name = "demo"
 [edge]
 name = "edge-1"
-journal = "{folder}/edge.db"
 [jackpots]
 name = "{name}"
 journal = "{folder}/{books}/jackpots.db"
@@ -213,13 +226,11 @@ journal = "{folder}/{books}/jackpots.db"
 port = {port}
 [[table]]
 name = "x-1"
-[[table.device]]
-name = "bets"
-driver = "fdl_bets"
-url = "tcp://127.0.0.1:9"
+[[table]]
+name = "x-2"
 [[jackpot]]
 name = "hall"
-tables = ["x-1"]
+tables = ["x-1", "x-2"]
 counts = "devices"
 wins = "devices"
 seed = 10000
@@ -228,14 +239,17 @@ visible = "1/3"
 
 
 class Floor:
-    """An edge in this process, beside processes of jackpots that are killed."""
+    """Two edges in this process, which learn of the pool from its owner; that is a process which is killed."""
 
     def __init__(self, folder: Path, port: int) -> None:
         self.folder, self.port = folder, port
-        self.journal = Journal(folder / "edge.db")
-        self.edge = Edge(parse(self.config("jackpots", "books")), self.journal)
+        self.edges = [
+            Edge(parse(EDGE.format(number=number, port=port)), Journal(folder / f"edge-{number}.db"))
+            for number in (1, 2)
+        ]
+        self.bets = 0
         self.level: PoolLevel | None = None
-        self.alert = b""
+        self.alerts: dict[str, bytes] = {}
         self.heard = asyncio.Event()
 
     def config(self, name: str, books: str) -> str:
@@ -251,21 +265,23 @@ class Floor:
     async def bet(self, amount: int) -> None:
         loop = asyncio.get_running_loop()
         chunk = Chunk(b"", datetime.now(UTC), loop.time())
-        await self.edge.sessions[0].emit([Sighting(JackpotContributed("hall", amount, 1), b"", chunk)])
+        self.bets += 1
+        await self.edges[self.bets % 2].sessions[0].emit([Sighting(JackpotContributed("hall", amount, 1), b"", chunk)])
 
     def taken(self) -> int:
-        """The bets in the edge's journal that were not refused."""
-        events = [decode_data(row.type, row.data) for row in self.journal.after(0, 1_000_000)]
+        """The bets in the journals of the edges that were not refused."""
+        rows = [row for edge in self.edges for row in edge.journal.after(0, 1_000_000)]
+        events = [decode_data(row.type, row.data) for row in rows]
         return sum(one.amount for one in events if isinstance(one, JackpotContributed) and not one.pool_closed)
 
     async def listen(self, session: Session) -> None:
-        await session.subscribe(jackpot_topic("demo", "hall", "level"), "felt/1/demo/table/x-1/alert/#")
+        await session.subscribe(jackpot_topic("demo", "hall", "level"), "felt/1/demo/table/+/alert/+")
         while True:
             for message in await session.messages():
                 if message.topic.endswith("/level"):
                     self.level = msgspec.json.decode(message.payload, type=PoolLevel)
-                elif message.topic.endswith("alert/edge-1-pool-hall"):
-                    self.alert = message.payload
+                elif message.topic.endswith("-pool-hall"):
+                    self.alerts[message.topic] = message.payload
             self.heard.set()
 
     async def until(self, reached: Callable[[], bool]) -> None:
@@ -284,7 +300,7 @@ async def floor(folder: Path) -> AsyncIterator[Floor]:
     one = Floor(folder, broker.port)
     try:
         async with connect(Mqtt(port=broker.port), "test") as session:
-            tasks = [asyncio.create_task(one.edge.run()), asyncio.create_task(one.listen(session))]
+            tasks = [asyncio.create_task(body) for body in (*(edge.run() for edge in one.edges), one.listen(session))]
             try:
                 yield one
             finally:
@@ -292,7 +308,8 @@ async def floor(folder: Path) -> AsyncIterator[Floor]:
                     task.cancel()
                 await asyncio.wait(tasks)
     finally:
-        one.journal.close()
+        for edge in one.edges:
+            edge.journal.close()
         await broker.stop()
 
 
@@ -325,13 +342,17 @@ async def test_no_bet_is_lost_or_counted_twice_when_the_owner_is_killed(
                 owner = await one.start()
                 await one.until(one.exact)
             await end(owner)
-            await one.until(lambda: b"betting on the jackpot hall is closed" in one.alert)
+            closed = b"betting on the jackpot hall is closed"
+            await one.until(lambda: sum(closed in alert for alert in one.alerts.values()) == 2)
+            assert sorted(one.alerts) == [f"felt/1/demo/table/x-{n}/alert/edge-{n}-pool-hall" for n in (1, 2)]
             taken = one.taken()
-            await one.bet(500)
+            for _ in range(2):
+                await one.bet(500)
             assert one.taken() == taken
             owner = await one.start()
-            await one.until(lambda: not one.alert)
-            await one.bet(500)
+            await one.until(lambda: not any(one.alerts.values()))
+            for _ in range(2):
+                await one.bet(250)
             assert one.taken() == taken + 500
             await one.until(one.exact)
         finally:
