@@ -119,12 +119,15 @@ class Session(ABC):
 
     @property
     def room(self) -> bool:
-        """Whether one more message may be in flight."""
-        return len(self._in_flight) < self._window and self._refused is None
+        """Whether one more message of a backlog may be in flight: a quarter of the window is kept for `publish`."""
+        return len(self._in_flight) < self._window - self._window // 4 and self._refused is None
 
     async def until_room(self) -> None:
-        """Return when there is room. Raises BrokerRefused where an earlier message was refused; BrokerLost."""
-        while len(self._in_flight) >= self._window:
+        """Return when there is `room`. Raises BrokerRefused where an earlier message was refused; BrokerLost."""
+        await self._until_fewer(self._window - self._window // 4)
+
+    async def _until_fewer(self, most: int) -> None:
+        while len(self._in_flight) >= most:
             self._check()
             self._room.clear()
             await self._room.wait()
@@ -165,8 +168,11 @@ class Session(ABC):
         refused: Callable[[str], None] | None = None,
         event: bool = False,
     ) -> None:
-        """Send as soon as there is room; return once it is on its way. Raises as `until_room` and `send`."""
-        await self.until_room()
+        """Send as soon as the window has a place; return once it is on its way. Raises as `until_room` and `send`.
+
+        A backlog that is sent whenever there is `room` does not delay it.
+        """
+        await self._until_fewer(self._window)
         self.send(
             topic,
             payload,

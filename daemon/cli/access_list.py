@@ -25,6 +25,7 @@ __all__ = ["BadSite", "access_list"]
 
 READER, DISPLAY = "reader", "display"
 TERMINALS = "bet_terminals"
+POOL_LEAVES = ("level", "books", "owner", "event/+", "cmd/+/result")
 DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/result")
 
 HEAD = """\
@@ -256,6 +257,9 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     for table in edge.others:  # another edge has its devices, or none
         write += [room_topic(site.name, table, name), clock_topic(site.name, table, name)]
         read.append(table_topic(site.name, table, "round/state"))
+    if site.jackpots:  # who keeps the pools of its tables, and whether it is there
+        read.append(jackpot_topic(site.name, "+", "owner"))
+        read += [edge_topic(site.name, owner, "alive") for owner in site.jackpots]
     # what it left of devices that it no longer has
     read.append(table_topic(site.name, "+", "device/+/meta"))
     # where a command names a response topic of MQTT 5, it is one of these
@@ -292,8 +296,8 @@ def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
     read = [edge_topic(one, "+", "availability") for one in (site, *sites_of(config))]
     displays = {one: None for pool in config.jackpot for one in pool.displays}
     for pool in config.jackpot:
-        write += [jackpot_topic(site, pool.name, leaf) for leaf in ("level", "books", "event/+", "cmd/+/result")]
-        read.append(jackpot_topic(site, pool.name, "cmd/+"))
+        write += [jackpot_topic(site, pool.name, leaf) for leaf in POOL_LEAVES]
+        read += [jackpot_topic(site, pool.name, leaf) for leaf in ("owner", "cmd/+")]
     for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
         by_devices = any(table in one.tables and "devices" in (one.counts, one.wins) for one in config.jackpot)
         leaves = ["cmd/replay"] if by_devices else []
@@ -321,7 +325,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
         read += ["reply/#", table_topic(site, "+", "wager/result")]
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
-        read += [jackpot_topic(site, "+", leaf) for leaf in ("level", "books", "event/+", "cmd/+/result")]
+        read += [jackpot_topic(site, "+", leaf) for leaf in POOL_LEAVES]
         write += [jackpot_topic(site, "+", "cmd/+")] if commands else []
     return _block(title, user, write, read)
 

@@ -19,7 +19,7 @@ def jackpots(config_path: Path) -> None:
     from daemon.config.check import jackpot_mistakes, ruleset_mistakes
     from daemon.config.model import signing_as
     from daemon.jackpots.books import BadBooks
-    from daemon.jackpots.process import Jackpots
+    from daemon.jackpots.process import Jackpots, NotOwner
     from daemon.journal.retention import kept
 
     config = load_config(config_path)
@@ -37,7 +37,7 @@ def jackpots(config_path: Path) -> None:
     def process() -> Coroutine[Any, Any, None]:
         return kept(one.run(), journal, config, config.jackpots.name, one.retained, logs.get(jackpots=one.name))
 
-    run_process(process)
+    run_process(process, NotOwner)
     journal.close()
     logs.get(jackpots=config.jackpots.name).info("jackpots.stopped")
 
@@ -46,6 +46,9 @@ def jackpots(config_path: Path) -> None:
 @CONFIG
 @click.argument("pool", default="")
 @click.option("--wins", is_flag=True, help="also the last 25 wins that are over")
+@click.option(
+    "--rounds", type=click.IntRange(0, 1_000), default=0, help="so many of the last rounds with a bet or a win"
+)
 @click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")

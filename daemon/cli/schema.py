@@ -22,7 +22,7 @@ from protocols.contract.documents import (
     TraceLine,
 )
 from protocols.contract.events import EVENT_TYPES
-from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolBooks, PoolLevel
+from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolBooks, PoolLevel, PoolOwner
 from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 from protocols.contract.wagers import PlaceWager, WagerAnswer, WithdrawWager
@@ -46,6 +46,7 @@ DOCUMENTS: dict[str, type[Any]] = {
     "wager.place": PlaceWager,
     "wager.withdraw": WithdrawWager,
     "wager.answer": WagerAnswer,
+    "owner": PoolOwner,
 }
 """By the name of the message."""
 QUOTA = (
@@ -156,6 +157,11 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
             ["level"],
         ),
         "jackpotBooks": ("jackpot/{pool}/books", "retained, the terms in force and the last wins", ["books"]),
+        "jackpotOwner": (
+            "jackpot/{pool}/owner",
+            "retained, the process that keeps the pool; edges close its bet while its heartbeat does not come",
+            ["owner"],
+        ),
         "jackpotEvent": (
             "jackpot/{pool}/event/{entry}",
             "an entry of the pool's books; QoS 1, not retained",

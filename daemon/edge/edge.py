@@ -28,7 +28,7 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import METAS, StaleTopics, alert_topic, clock_topic, stale_of_edge
 from daemon.config.model import Config, Device, Table, broker_of
-from daemon.edge import home_assistant
+from daemon.edge import home_assistant, pools
 from daemon.edge.clock_watch import ClockWatch
 from daemon.edge.commands import KEY, CommandService, obeyed
 from daemon.edge.links.link import HostLink, open_link, utc_now
@@ -266,13 +266,15 @@ class DeviceSession:
             self._edge.retained.touch(self.state_topic)
 
     def _entry(self, one: Sighting) -> Entry:
-        """Writes how old and how late the event came into the event itself, so that the rules always decide alike."""
+        """Writes into the event how late it came, and whether its bet was closed, so that rules always decide alike."""
         event = one.event
         if one.age >= SIMULTANEOUS_S:
             event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
         ordering, happened = self._edge.ordering[self.table], one.chunk.tick - one.age
         if type(event) not in ASIDE and (late_ms := ordering.late_ms(self.device.name, happened)):
             event = msgspec.structs.replace(event, overtaken=late_ms)
+        if self._edge.pools.closed:
+            event = self._edge.pools.mark(self.table, event, happened)
         return Entry(self.table, self.device.name, type_of(event), one.chunk.at, encode_data(event), one.wire)
 
     def meta(self) -> DeviceMeta:
@@ -386,6 +388,7 @@ class Edge:
             table.name: EventOrdering(post.device.name for post in kept if post.table == table.name)
             for table in config.table
         }
+        self.pools = self._watched_pools()
         self.desk = CommandService(
             {(post.table, post.device.name): post for post in self.sessions},
             frozenset(table.name for table in config.table if table.ruleset),
@@ -400,6 +403,12 @@ class Edge:
         self.connected = False
         self._group: asyncio.TaskGroup | None = None
         self._lag = 0.0
+
+    def _watched_pools(self) -> pools.Pools:
+        tables = [table.name for table in self.config.table]
+        stored = self.journal.memories(pools.KEY)
+        store = partial(self.append, [])
+        return pools.Pools(self.site, self.name, tables, stored, store, self.retained, self.log)
 
     def _home_assistant(self) -> home_assistant.Discovery:
         return home_assistant.Discovery(
@@ -445,6 +454,7 @@ class Edge:
             group.create_task(self.replay.listen(broker, identifier, self._connect))
             group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
             group.create_task(self._watch())
+            group.create_task(self.pools.watch())
 
     def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:
         """Write entries to the journal and offer them to the outbox."""
@@ -517,7 +527,7 @@ class Edge:
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]
         self.desk.connected(session)
-        topics = [edge_topic(self.site, "+", "availability")]
+        topics = [edge_topic(self.site, "+", "availability"), *self.pools.topics()]
         for table in tables:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
@@ -555,6 +565,13 @@ class Edge:
                             self.retained.again(message.topic)  # only we may publish this
                         if name == self.config.rules.name:
                             self.desk.rules_are(message.payload == ONLINE)
+                    case ["edge", name, "alive"]:
+                        self.pools.beat(name)
+                    case ["jackpot", pool, "owner"]:
+                        heard = self.pools.topics()
+                        self.pools.is_owned(pool, message.payload)
+                        if new := [topic for topic in self.pools.topics() if topic not in heard]:
+                            await session.subscribe(*new)
                     case ["table", table, "round", "state"]:
                         self.desk.round_is(table, message.payload)
                     case ["table", table, "device", device, "meta"]:

@@ -27,7 +27,8 @@ REMEDY = (
     "pay nothing from this pool: keep the journal as it is and tell the inspector; `feltd journal verify` says more"
 )
 _KINDS = get_type_hints(Book)
-_FIELDS = tuple(one.name for one in fields(Book))
+_FIELDS = tuple(one.name for one in fields(Book) if one.name != "rounds")
+"""Each is written when it changed; the rounds of each table by themselves, because they are most of a book."""
 
 
 class BadBooks(Exception):
@@ -39,8 +40,15 @@ def read_book(memory: Mapping[str, bytes], pool: str) -> Book | None:
     parts = {name: memory.get(_key(pool, name)) for name in _FIELDS}
     if all(part is None for part in parts.values()):
         return None
+    rounds = _key(pool, "rounds/")
     try:
         values = {name: msgspec.convert(json.loads(part or b""), _KINDS[name]) for name, part in parts.items()}
+        values["rounds"] = {
+            name: round_
+            for key, part in memory.items()
+            if key.startswith(rounds)
+            for name, round_ in msgspec.convert(json.loads(part), _KINDS["rounds"]).items()
+        }
     except (ValueError, RecursionError) as error:  # msgspec's, json's and Unicode's errors are ValueErrors
         raise BadBooks(f"pool {pool}: its state cannot be read: {error}; {REMEDY}") from error
     return Book(**values)
@@ -146,10 +154,12 @@ class Books:
         memory: dict[str, bytes] = {}
         for pool, book in self._books.items():
             before = self._written.get(pool)
-            for name in _FIELDS:
-                value = getattr(book, name)
-                if before is None or value is not getattr(before, name):
-                    memory[_key(pool, name)] = _encoded(value)
+            if book is before:
+                continue
+            written = {} if before is None else _parts(before)
+            for key, value in _parts(book).items():
+                if key not in written or value != written[key]:
+                    memory[key] = msgspec.json.encode(value)
         if not memory and not self._entries:
             return []
         rows = self.journal.append(self._entries, {**memory, **(more or {})})
@@ -158,6 +168,9 @@ class Books:
         return rows
 
 
-def _encoded(value: Any) -> bytes:
-    """JSON by Python's own writer: msgspec's ends at 64 bits, and units may be more."""
-    return json.dumps(msgspec.to_builtins(value), separators=(",", ":")).encode()
+def _parts(book: Book) -> dict[str, Any]:
+    """What is written of a book, by key."""
+    parts = {_key(book.pool, name): getattr(book, name) for name in _FIELDS}
+    for name, round_ in book.rounds.items():
+        parts.setdefault(_key(book.pool, f"rounds/{round_.table}"), {})[name] = round_
+    return parts

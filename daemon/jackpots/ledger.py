@@ -10,6 +10,7 @@ An input is used once: it names its stream and its number there, and a number th
 from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
+from functools import lru_cache
 from math import lcm
 from typing import Any, Literal, TypeAlias, assert_never
 
@@ -286,7 +287,8 @@ class _Draft:
         """Take in a bet; its parts stand in the stake that is returned."""
         terms, unit = self.book.terms, self.book.unit
         whole = stake.amount * unit
-        shown, kept = (int(whole * Fraction(rate)) for rate in (terms.visible, terms.hidden))
+        (shown, by), (kept, per) = _ratio(terms.visible), _ratio(terms.hidden)
+        shown, kept = whole * shown // by, whole * kept // per
         room = max(terms.limit * unit - self.balance(VISIBLE), 0) if terms.limit else shown
         legs = {VISIBLE: min(shown, room), OVERFLOW: max(shown - room, 0), HIDDEN: kept, MARGIN: whole - shown - kept}
         legs = {account: value for account, value in legs.items() if value}
@@ -363,6 +365,12 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
     seed = terms.seed * draft.book.unit
     draft.post("reset", {HOUSE: -seed, VISIBLE: seed}, amount=terms.seed, text="the pool begins")
     return draft.done()
+
+
+@lru_cache(256)
+def _ratio(rate: str) -> tuple[int, int]:
+    """Numerator and denominator. A fraction made of text costs more than all else of a bet."""
+    return Fraction(rate).as_integer_ratio()
 
 
 def _unit(terms: PoolTerms) -> int:

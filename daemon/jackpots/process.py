@@ -8,6 +8,7 @@ the books stand.
 
 import asyncio
 import itertools
+import uuid
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -26,7 +27,7 @@ from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
-from daemon.config.model import Config, Jackpot, broker_of
+from daemon.config.model import Config, Jackpot, Mqtt, broker_of
 from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import (
     Book,
@@ -57,6 +58,7 @@ from protocols.contract.jackpots import (
     Order,
     PoolBooks,
     PoolLevel,
+    PoolOwner,
     Propose,
     Transfer,
     decode_order,
@@ -75,14 +77,21 @@ from protocols.contract.topics import (
     mac_of,
 )
 
-__all__ = ["ALERTS", "Jackpots"]
+__all__ = ["ALERTS", "Jackpots", "NotOwner"]
 
 TAIL_EVERY = 15
 """After how many times ASK_AGAIN the writers are asked whether there is more."""
-PAUSE_S = 0.02
+GATHER_S = 0.005
+"""Seconds between two transactions at least: what comes meanwhile shares the next one and its fdatasync."""
+READ_S = 0.002
+"""Seconds between two readings of the socket at least: a wake-up for each message would cost more than the message."""
+PAUSE_S = 0.01
 """Seconds between two levels of a pool on the broker."""
 FIRST_LOOK = PAGE - 100
 """Of a stream that is new to a new pool: how many messages before the first one are asked for."""
+OWNER_S = 0.5
+"""Seconds for the broker to tell who owned the pools before."""
+EPOCH = "epoch"
 MOST_STREAMS = 1000
 LONGEST_LIFE = timedelta(minutes=10)
 MOST_BYTES = 64 * 1024
@@ -90,6 +99,10 @@ BETS = ("contributed", "returned", "carried")
 """Entries that change no terms and no win."""
 EVENT, VERDICT = "edge", "rules"
 _REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
+
+
+class NotOwner(Exception):
+    """Another process keeps a pool. The message names it and the remedy."""
 
 
 def _utc_now() -> datetime:
@@ -170,6 +183,10 @@ class Jackpots:
         self._ruled = {table.name for table in config.table if table.ruleset}
         self._at: dict[str, datetime] = {}
         self._alerts: set[str] = set()
+        self._boot = uuid.uuid4().hex[:12]
+        self._owns = asyncio.Event()
+        self._epoch = 0
+        """Of this life; 0 until it knows that it is the owner."""
         self._take_up()
 
     def _take_up(self) -> None:
@@ -213,11 +230,16 @@ class Jackpots:
         identifier = f"feltd-jackpots-{self.name}"
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.replay.listen(broker, identifier, self._connect))
+                group.create_task(self._replay(broker, identifier))
                 await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             self._commit(idle=True)
             raise
+
+    async def _replay(self, broker: Mqtt, identifier: str) -> None:
+        """Entries are told again by the owner alone."""
+        await self._owns.wait()
+        await self.replay.listen(broker, identifier, self._connect)
 
     # ---- inputs to entries
 
@@ -299,6 +321,8 @@ class Jackpots:
             event = None
         for pool in table.pools:
             match event:
+                case JackpotContributed(pool_closed=True):  # the wager was refused
+                    step = partial(hear, seen=seen)
                 case JackpotContributed(pool=name, amount=amount, seat=seat) if self._is(pool, name, pool.counts):
                     bet = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
                     step = partial(bet, rounds=table.name in self._ruled)
@@ -402,6 +426,7 @@ class Jackpots:
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     async def _serve(self, session: Session) -> None:
+        await self._own(session)
         async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
             try:
                 await self._served(session)
@@ -424,7 +449,9 @@ class Jackpots:
             leaves = ["round/event/+", "round/cmd/replay/result"]
             leaves += ["device/+/event/#", "cmd/replay/result"] if one.by_devices else []
             topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
+        topics += self._owner_topics()
         await session.subscribe(*topics, *self.signs.topics())
+        session.set_read_interval(READ_S)
         self.connected = True
         self._asked.clear()
         async with asyncio.TaskGroup() as group:
@@ -436,9 +463,71 @@ class Jackpots:
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
 
+    # ---- one owner of each pool
+
+    def _owner_topics(self) -> list[str]:
+        return [jackpot_topic(self.site, pool, "owner") for pool in self._pools]
+
+    async def _own(self, session: Session) -> None:
+        """Before anything is published: become the owner, or find who is. Raises NotOwner, BrokerLost."""
+        await session.read_retained(*self._owner_topics())
+        waited = set(self._owner_topics())
+        try:
+            async with asyncio.timeout(OWNER_S):
+                while waited:
+                    for message in await session.messages():
+                        if message.topic in waited:
+                            waited.discard(message.topic)
+                            self._other_owner(message.topic.split("/")[4], message.payload)
+        except TimeoutError:  # pools that begin, or a broker that lost what it retained
+            pass
+        if not self._epoch:
+            self._epoch = int(self.journal.memory(EPOCH) or b"0") + 1
+            self.journal.append([], {EPOCH: b"%d" % self._epoch})
+            self._owns.set()
+        for pool in self._pools:
+            topic = jackpot_topic(self.site, pool, "owner")
+            self.retained.put(topic, partial(self._owner, pool))
+
+    def _owner(self, pool: str) -> PoolOwner:
+        one = self._pools[pool]
+        return PoolOwner(pool, self.name, self.journal.name, self._epoch, self._boot, one.tables, one.bet)
+
+    def _other_owner(self, pool: str, payload: bytes) -> None:
+        """Who owns a pool by the broker's word. Of two that are there the later life goes on. Raises NotOwner."""
+        try:
+            other = msgspec.json.decode(payload, type=PoolOwner) if payload else None
+        except UNREADABLE as error:
+            self._log.warning("owner.refused", pool=pool, reason=str(error))
+            other = None
+        if other is not None and other.boot == self._boot:
+            return
+        if not self._epoch:
+            if other is not None:
+                self._refuse_books(pool, other)
+        elif other is None or (other.epoch, other.boot) < (self._epoch, self._boot):
+            self.retained.touch(jackpot_topic(self.site, pool, "owner"))
+        else:
+            text = f"pool {pool} is kept by another process, {other.owner} (life {other.epoch}, this is {self._epoch})"
+            raise NotOwner(f"{text}: this one ends; run one `feltd jackpots` with these pools")
+
+    def _refuse_books(self, pool: str, other: PoolOwner) -> None:
+        """Raises NotOwner where other books than these, or a later copy of these, were the pool's last ones."""
+        path, topic = self.journal.path, jackpot_topic(self.site, pool, "owner")
+        if other.journal != self.journal.name:
+            text = f"pool {pool} is kept by {other.owner} with the books {other.journal}, not {self.journal.name}"
+        elif other.epoch > int(self.journal.memory(EPOCH) or b"0"):
+            text = f"pool {pool} was kept by {other.owner} with a later copy of these books (life {other.epoch})"
+        else:
+            return
+        remedy = f"put the right books at {path}; only if these are the right ones, clear the retained {topic}"
+        raise NotOwner(f"{text}: nothing was started; {remedy}")
+
     async def _receive(self, session: Session) -> None:
         await self._ask_for_rest(session)
+        loop = asyncio.get_running_loop()
         while True:
+            began = loop.time()
             inputs: list[Message] = []
             for message in await session.messages():
                 match place_of(self.site, message.topic):
@@ -446,6 +535,8 @@ class Jackpots:
                         self.take(inputs)
                         inputs = []
                         await self._order(session, pool, name, message)
+                    case ["jackpot", pool, "owner"] if pool in self._pools:
+                        self._other_owner(pool, message.payload)
                     case ["edge", _, "availability"] if message.payload == b"online":
                         self._asked.clear()
                         await self._ask_for_rest(session)
@@ -459,6 +550,7 @@ class Jackpots:
                         inputs.append(message)
             self.take(inputs)
             await self._ask_for_gaps(session)
+            await asyncio.sleep(began + GATHER_S - loop.time())
 
     async def _chase(self, session: Session) -> None:
         """A request or its answer may be lost too, and no later message shows that the last one is missing."""

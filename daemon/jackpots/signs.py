@@ -1,8 +1,9 @@
-"""Shows the amounts of pools on signs: the last amount counts, a sign that does not answer is an alert.
+"""Shows the amounts of pools on signs: a sign counts up to the newest amount, and one that does not follow is an alert.
 
-A sign is a device of an edge and obeys `show-amount` and `announce`. A slow sign is sent the newest amount only, so it
-never falls behind, and a sign that is gone changes nothing in the books. A slot machine shows amounts and announces
-nothing; it is sent its amount again and again, because it must stop when nobody knows whether the amount still stands.
+A sign is a device of an edge and obeys `show-amount` and `announce`. A rise is counted in steps that end at the newest
+amount within COUNT_S, so a slow sign never falls behind; a lower amount is shown at once. A sign that is gone changes
+nothing in the books. A slot machine shows amounts and announces nothing; it is sent its amount again and again, because
+it must stop when nobody knows whether the amount still stands.
 """
 
 import asyncio
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import partial
+from typing import Literal
 
 import msgspec
 import structlog
@@ -27,7 +29,13 @@ ANSWER_S = 5.0
 """Seconds for a sign to answer."""
 LIFE = timedelta(seconds=10)
 PAUSE_S = 0.2
-"""Seconds between two amounts on one sign: it counts up smoothly and is not flooded."""
+"""Seconds between two amounts on one sign, so that it is not flooded."""
+COUNT_S = 0.5
+"""Seconds in which a sign counts up to an amount that rose."""
+LATE_S = 5.0
+"""A sign that shows an amount which is older than this is an alert."""
+ANNOUNCED_S = 60.0
+"""Seconds for which a win is announced to a sign that does not answer."""
 AGAIN_S = 5.0
 """Seconds until a sign that did not answer is tried again."""
 RENEW_S = 15.0
@@ -37,7 +45,7 @@ REMEDY = "check the sign's power, cable and edge (feltd detect); the pool and it
 
 
 class _Sign:
-    """One display of one pool. `shown`: what it confirmed; None: not known."""
+    """One display of one pool. `shown`: what it confirmed; None: not known. `right_at`: when that was the amount."""
 
     def __init__(self, pool: Jackpot, place: str) -> None:
         self.pool = pool
@@ -46,9 +54,34 @@ class _Sign:
         self.is_machine = place in pool.machines
         self.wanted: int | None = None
         self.shown: int | None = None
-        self.announcements: deque[str] = deque(maxlen=MOST_WAITING)
+        self.right_at = 0.0
+        self.due: float | None = None
+        """When it must have counted up to what is wanted."""
+        self.wins: deque[tuple[float, str]] = deque(maxlen=MOST_WAITING)
         self.changed = asyncio.Event()
-        self.silent = False
+        self.alerted: Literal["", "silent", "late"] = ""
+
+    def want(self, amount: int) -> None:
+        """The amount of the pool is another one from now on."""
+        if self.wanted == amount:
+            return
+        if self.shown is not None and self.shown == self.wanted:
+            self.right_at = _time()
+        self.wanted = amount
+        self.changed.set()
+
+    def step(self, wanted: int, now: float, pace_s: float) -> int:
+        """What to show now on the way to `wanted`, where an amount takes `pace_s`."""
+        if self.shown is None or wanted <= self.shown:
+            return wanted
+        self.due = self.due or now + COUNT_S
+        left_s = self.due - now
+        last = left_s < 1.5 * pace_s
+        return wanted if last else self.shown + max(int((wanted - self.shown) * pace_s / left_s), 1)
+
+    def late_s(self, now: float) -> float:
+        """How old the amount is that it shows."""
+        return 0.0 if self.shown == self.wanted else now - self.right_at
 
 
 class Signs:
@@ -89,9 +122,8 @@ class Signs:
     def show(self, pool: str, amount: int) -> None:
         """The amount of a pool changed."""
         for sign in self._signs:
-            if sign.pool.name == pool and sign.wanted != amount:
-                sign.wanted = amount
-                sign.changed.set()
+            if sign.pool.name == pool:
+                sign.want(amount)
 
     def announce(self, pool: str, amount: int) -> None:
         """A pool was won."""
@@ -99,7 +131,7 @@ class Signs:
             if sign.pool.name == pool and not sign.is_machine:
                 whole, part = divmod(amount, 10**sign.pool.decimals)
                 cents = f".{part:0{sign.pool.decimals}}" if sign.pool.decimals else ""
-                sign.announcements.append(f"JACKPOT {whole:,}{cents}")
+                sign.wins.append((_time(), f"{whole:,}{cents}"))
                 sign.changed.set()
 
     def heard(self, message: Message) -> None:
@@ -116,30 +148,53 @@ class Signs:
         """Drive all signs while the session lasts."""
         async with asyncio.TaskGroup() as group:
             for sign in self._signs:
-                sign.shown = None
+                sign.shown = sign.due = None
                 sign.changed.set()
                 group.create_task(self._drive(session, sign))
 
     async def _drive(self, session: Session, sign: _Sign) -> None:
+        sign.right_at, pace_s = _time(), PAUSE_S
         while True:
             try:
                 async with asyncio.timeout(RENEW_S if sign.is_machine else None):
-                    await sign.changed.wait()
+                    if not sign.changed.is_set():
+                        await sign.changed.wait()
+                        pace_s = PAUSE_S
             except TimeoutError:
                 sign.shown = None
             sign.changed.clear()
-            while sign.announcements:
-                await self._tell(session, sign, Announce(sign.announcements.popleft()))
-            if (amount := sign.wanted) is None or amount == sign.shown:
-                continue
-            if await self._tell(session, sign, ShowAmount(amount, sign.pool.sign_level)):
-                sign.shown = amount
+            said = await self._announce_wins(session, sign) if sign.wins else ""
+            began, wanted = _time(), sign.wanted
+            if not said and wanted is not None and wanted != sign.shown:
+                amount = wanted if sign.is_machine else sign.step(wanted, began, pace_s)
+                said = await self._tell(session, sign, ShowAmount(amount, sign.pool.sign_level))
+                pace_s = _time() - began + PAUSE_S
+                if not said:
+                    sign.shown = amount
+            late_s = sign.late_s(_time())
+            if not said and sign.shown == wanted:
+                sign.right_at, sign.due = began, None
+            if said:
+                self._alert(sign, "silent", said)
+            elif late_s > LATE_S:
+                self._alert(sign, "late", f"it shows what it was {late_s:.0f} s ago")
             else:
+                self._alert(sign, "", "")
+            if said or sign.shown != sign.wanted:
                 sign.changed.set()
-            await asyncio.sleep(AGAIN_S if sign.silent else PAUSE_S)
+            await asyncio.sleep(AGAIN_S if said else PAUSE_S)
 
-    async def _tell(self, session: Session, sign: _Sign, command: Command) -> bool:
-        """Whether the sign did it."""
+    async def _announce_wins(self, session: Session, sign: _Sign) -> str:
+        """All that wait, in one text: the next announcement would take the place of the one before."""
+        wins = [one for one in sign.wins if _time() - one[0] < ANNOUNCED_S]
+        said = ""
+        if wins:
+            said = await self._tell(session, sign, Announce("JACKPOT " + " / ".join(amount for _, amount in wins)))
+        sign.wins = deque((one for one in sign.wins if said or one not in wins), MOST_WAITING)
+        return said
+
+    async def _tell(self, session: Session, sign: _Sign, command: Command) -> str:
+        """Why the sign did not do it; "" where it did."""
         self._count += 1
         id_ = f"{self._name}-{self._boot}-{self._count}"[-64:]
         name = name_of(command)
@@ -153,13 +208,11 @@ class Signs:
             await session.publish(topic, msgspec.json.encode(request), vital=False, refused=refused)
             async with asyncio.timeout(ANSWER_S):
                 reply = await answer
-            text = "" if reply.status == "done" else f"{reply.status}: {reply.text}"
         except TimeoutError:
-            text = f"no answer in {ANSWER_S:g} s"
+            return f"no answer in {ANSWER_S:g} s"
         finally:
             del self._answers[id_]
-        self._alert(sign, text)
-        return not text
+        return "" if reply.status == "done" else f"{reply.status}: {reply.text}"
 
     @staticmethod
     def _refused(answer: asyncio.Future[Reply], id_: str, name: str, reason: str) -> None:
@@ -167,16 +220,20 @@ class Signs:
         if not answer.done():
             answer.set_result(Reply(id_, name, "failed", f"the broker refuses it: {reason}"))
 
-    def _alert(self, sign: _Sign, text: str) -> None:
-        if bool(text) == sign.silent:
+    def _alert(self, sign: _Sign, kind: Literal["", "silent", "late"], text: str) -> None:
+        if kind == sign.alerted:
             return
-        sign.silent = bool(text)
+        sign.alerted = kind
         topic = topic_at(self._site, sign.table, f"alert/{self._name}-sign-{sign.device}")
-        if not text:
+        if not kind:
             self._retained.put(topic, b"")
             self._log.info("jackpot.sign_shows", sign=sign.place)
             return
         said = f"the sign does not show the amount of {sign.pool.name}: {text}"
-        self._log.warning("jackpot.sign_silent", sign=sign.place, text=said, remedy=REMEDY)
+        self._log.warning(f"jackpot.sign_{kind}", sign=sign.place, text=said, remedy=REMEDY)
         alert = Alert(device=sign.device, code="jackpot.sign", text=said, severity="warning", remedy=REMEDY)
         self._retained.put(topic, msgspec.json.encode(alert))
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()

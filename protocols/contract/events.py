@@ -267,13 +267,18 @@ class LampsLit(_Event, frozen=True, tag="lamps.lit"):
 
 
 class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
-    """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: of the terminal that asked for it."""
+    """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: of the terminal that asked for it.
+
+    `pool_closed`: the bet is on a jackpot whose betting is closed, because the edge lost the owner of the pool. It is
+    not taken.
+    """
 
     seat: Seat
     bet: Text
     amount: Amount
     request: RequestId = ""
     terminal: TerminalId = ""
+    pool_closed: bool = False
 
 
 class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
@@ -436,11 +441,12 @@ Pool: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9]
 
 
 class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
-    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: unknown)."""
+    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: unknown). `pool_closed`: as of a wager."""
 
     pool: Pool
     amount: Amount
     seat: Annotated[int, Meta(ge=0, le=99)] = 0
+    pool_closed: bool = False
 
 
 class JackpotWon(_Event, frozen=True, tag="jackpot.won"):

@@ -26,7 +26,7 @@ Units: TypeAlias = Annotated[str, Meta(pattern="^-?[0-9]+$(?!\\n)", description=
 
 
 def jackpot_topic(site: str, pool: str, leaf: str) -> str:
-    """`leaf` is level, event/<type>, cmd/<name> or cmd/<name>/result."""
+    """`leaf` is level, owner, event/<type>, cmd/<name> or cmd/<name>/result."""
     return f"{ROOT}/{site}/jackpot/{pool}/{leaf}"
 
 
@@ -257,6 +257,22 @@ class PendingWin(Struct, frozen=True):
     amount: Minor
     state: str
     shares: tuple[tuple[int, Minor], ...] = ()
+
+
+class PoolOwner(Struct, frozen=True):
+    """The retained `owner` of a pool: the one process that keeps its books, whose heartbeat shows that it is there.
+
+    `journal` names the books, `epoch` counts the lives of the process with them, `boot` names this life. Edges close
+    `bet` at `tables` while the heartbeat of `owner` does not come.
+    """
+
+    pool: str
+    owner: str
+    journal: str
+    epoch: Annotated[int, Meta(ge=0, le=MOST)]
+    boot: str
+    tables: tuple[str, ...]
+    bet: str = "jackpot"
 
 
 class PoolLevel(Struct, frozen=True):

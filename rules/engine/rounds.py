@@ -94,7 +94,7 @@ def wager(
     So is what `limits` do not allow; `beside` are bets that lie there too. While a closed round waits for a person, a
     bet may be the next one's: that it is late is not said of it.
     """
-    if round_.closed or event.bet not in offered:
+    if round_.closed or event.bet not in offered or (isinstance(event, WagerPlaced) and event.pool_closed):
         return _not_taken(round_, event, law, seen)
     wagers, seat, bet = round_.wagers, event.seat, event.bet
     place, held, total = len(wagers), 0, 0
@@ -134,8 +134,11 @@ def wager(
 
 
 def _not_taken(round_: Round, event: WagerPlaced | WagerWithdrawn, law: str, seen: Envelope) -> Round:
-    """No bets are open, or the table does not offer this one."""
+    """No bets are open, the table does not offer this one, or its jackpot takes none."""
     if not round_.closed:
+        if isinstance(event, WagerPlaced) and event.pool_closed:
+            reason = say("jackpot_closed", seat=event.seat, bet=event.bet)
+            return refuse(round_, event, "jackpot_closed", reason, law, seen)
         return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
     if not round_.suspended:
         return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)

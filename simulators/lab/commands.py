@@ -18,13 +18,13 @@ from daemon.cli.common import (
     run_until_interrupted,
 )
 
-BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery"]
+BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery", "jackpots"]
 
 
 @click.command()
 @click.argument("what", type=click.Choice(BENCHES), default="spine")
 @click.option("--rates", help="lines (spine) or events (console) a second, with commas  [default: several]")
-@click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console: of each turn  [default: 10]")
+@click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console, jackpots: of each turn  [default: 10]")
 @click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")
 @click.option("--events", type=click.IntRange(20_000), help="recovery: in the journal  [default: 10000000]")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
@@ -40,9 +40,12 @@ def bench(
     rules     each ruleset on one core, and a replay of very many rounds, twice
     console   what it costs to follow fifty tables, and how late a browser sees an event; needs mosquitto
     recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
+    jackpots  bets a second into the books, and how late a pool's level is; needs mosquitto
     """
-    if what not in ("spine", "console") and (rates, seconds) != (None, None):
-        raise BadInputError(f"--rates and --seconds belong to `feltd bench spine` and `console`, not to {what}")
+    if what not in ("spine", "console") and rates is not None:
+        raise BadInputError(f"--rates belong to `feltd bench spine` and `console`, not to {what}")
+    if what not in ("spine", "console", "jackpots") and seconds is not None:
+        raise BadInputError(f"--seconds belong to `feltd bench spine`, `console` and `jackpots`, not to {what}")
     if what != "rules" and rounds is not None:
         raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
     if what != "recovery" and events is not None:
@@ -77,6 +80,8 @@ def bench(
             _need_mosquitto()
             recovered = asyncio.run(bench_recovery(say, events=events or EVENTS))
             click.echo(msgspec.json.encode(recovered) if as_json else recovery_markdown(recovered))
+        case "jackpots":
+            _bench_jackpots(seconds or 10.0, as_json, say)
         case _:
             _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
 
@@ -114,6 +119,18 @@ def _bench_console(rates: str, seconds: float, as_json: bool, say: Callable[[str
     logs.set_up("warning")
     report = bench_console(say, rates=wanted, seconds=seconds)
     click.echo(msgspec.json.encode(report) if as_json else console_markdown(report))
+
+
+def _bench_jackpots(seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
+    from simulators.lab.bench.jackpots import bench_jackpots, jackpots_markdown
+    from simulators.lab.bench.spine import NothingCameError
+
+    _need_mosquitto()
+    try:
+        report = asyncio.run(bench_jackpots(say, seconds=seconds))
+    except NothingCameError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(msgspec.json.encode(report) if as_json else jackpots_markdown(report))
 
 
 def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:

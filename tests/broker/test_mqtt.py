@@ -456,7 +456,7 @@ async def test_first_publishes_respect_receive_maximum() -> None:
 async def test_the_last_word_has_its_place_however_much_is_in_flight(maximum: int) -> None:
     """It waits for no room; a broker that ends the connection for it would not hear it."""
     async with Exact(maximum).running() as broker, connect(Mqtt(port=broker.port), "edge") as session:
-        while session.room:
+        while session.in_flight < session._window:
             session.send("t", b"x")
         async with asyncio.timeout(PATIENCE):
             await publish_last(session, "w", b"offline")
@@ -478,6 +478,25 @@ async def test_no_more_than_the_window_is_in_flight(broker: Broker) -> None:
         os.kill(broker.pid, signal.SIGCONT)
         async with asyncio.timeout(PATIENCE):
             await waiting
+            await session.drained()
+
+
+async def test_a_backlog_in_flight_does_not_delay_what_is_published(broker: Broker) -> None:
+    """An outbox sends whenever there is room; the level of a pool must not wait behind it."""
+    async with connect(settings(broker), "writer") as session:
+        os.kill(broker.pid, signal.SIGSTOP)
+        while session.room:
+            session.send("row", b"x")
+        behind = asyncio.ensure_future(session.until_room())
+        for n in range(WINDOW // 4):
+            level = asyncio.ensure_future(session.publish("level", b"%d" % n))
+            await asyncio.sleep(0)
+            assert level.done()
+        assert session.in_flight == WINDOW
+        assert not behind.done()
+        os.kill(broker.pid, signal.SIGCONT)
+        async with asyncio.timeout(PATIENCE):
+            await behind
             await session.drained()
 
 

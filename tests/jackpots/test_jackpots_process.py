@@ -2,11 +2,11 @@
 
 import asyncio
 import contextlib
+import itertools
 import random
-import re
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,16 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import at_length
-from msgspec import Struct
+from jackpot_pit import POOLS, World, results, run, running, staked, until_quiet
 
 from daemon.broker.mac_keys import load_mac_keys, make_mac_key
 from daemon.broker.session import Message
-from daemon.config.model import Config, parse
-from daemon.consumer.consumer import Consumer
-from daemon.edge.edge import Edge
+from daemon.config.model import parse
 from daemon.jackpots.books import check
-from daemon.jackpots.ledger import Book, unbalanced
+from daemon.jackpots.ledger import unbalanced
 from daemon.jackpots.process import Jackpots
+from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
-from daemon.read_model import SiteState
 from protocols.contract.commands import Reply
 from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
 from protocols.contract.jackpots import (
@@ -39,144 +37,10 @@ from protocols.contract.jackpots import (
     Propose,
     jackpot_topic,
 )
-from protocols.contract.results import Result, decode_end
-from protocols.contract.topics import EARLIEST, Wire, encode_wire, mac_of
+from protocols.contract.topics import Wire, encode_wire, mac_of
 from simulators.clock import Pace
-from simulators.lab.campaign.broker import Broker
-from simulators.lab.campaign.loop import Process, VirtualLoop
-from simulators.lab.campaign.pit import VirtualPit
-from simulators.lab.pit import KINDS, SITE
-
-POOLS = """
-[[jackpot]]
-name = "table"
-tables = ["stud-1"]
-counts = "devices"
-seed = 100000
-visible = "3/7"
-hidden = "1/11"
-[jackpot.prizes]
-flush = { fixed = 50 }
-full_house = { fixed = 100 }
-four_of_a_kind = { fixed = 500 }
-straight_flush = { fixed = 5000 }
-royal_flush = { fixed = 9000 }
-[[jackpot]]
-name = "linked"
-tables = ["stud-1"]
-counts = "rules"
-seed = 0
-visible = "0.15"
-limit = 5000
-"""
-
-
-class World(Struct):
-    """A pit that runs, and the jackpots process, which can be killed and started again."""
-
-    pit: VirtualPit
-    site: SiteState
-    broker: Broker
-    edge: Journal
-    rules: Journal
-    config: Config
-    folder: Path
-    loop: VirtualLoop
-    lives: list[tuple[Process, Jackpots, Journal]]
-    rng: random.Random
-    loss: float = 0.0
-    """How many of the messages to the jackpots are lost."""
-
-    def start(self) -> Jackpots:
-        journal = Journal(self.folder / "books" / "jackpots.db")
-        one = Jackpots(self.config, journal, connect=self.broker.connect, now=self.loop.utc)
-        take = one.take
-        one.take = lambda messages: take([x for x in messages if self.rng.random() >= self.loss])  # type: ignore[method-assign]
-        process = Process("jackpots", self.loop)
-        process.start(one.run())
-        self.lives.append((process, one, journal))
-        return one
-
-    def kill(self) -> None:
-        """At this instant: what it holds is gone with it."""
-        process, _, journal = self.lives[-1]
-        process.die("killed")
-        journal._db.close()
-        journal._lock.release()
-
-    @property
-    def now(self) -> Jackpots:
-        return self.lives[-1][1]
-
-    def book(self, pool: str) -> Book:
-        return self.now.books[pool]
-
-
-@contextlib.asynccontextmanager
-async def running(
-    kinds: tuple[str, ...], seed: int, folder: Path, pools: str, machine: str = ""
-) -> AsyncIterator[World]:
-    """`machine`: options of the slot machine's driver."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, kinds, KINDS, connect=broker.connect)
-    options = rf"\1\n[table.device.options]\n{machine}\n"
-    config = parse(re.sub(r'(driver = "sas_machine"\nurl = ".*"\n)', options, pit.config(1883, "5") + "\n") + pools)
-    edge_journal, rules_journal = Journal(folder / "edge.db"), Journal(folder / "rules.db")
-    edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
-    consumer = Consumer(config, rules_journal, connect=broker.connect)
-    site = SiteState(config.mqtt, SITE, from_start=True, connect=broker.connect)
-    site.on_opened.append(pit.opened)
-    site.on_result.append(pit.heard)
-    site.on_event.append(pit.saw)
-    world = World(pit, site, broker, edge_journal, rules_journal, config, folder, loop, [], random.Random(seed))
-    async with asyncio.TaskGroup() as group:
-        bodies = (edge.run(), consumer.run(), site.run("display"), pit.serve(config.mqtt, broker.connect))
-        tasks = [group.create_task(one) for one in bodies]
-        world.start()
-        try:
-            yield world
-        finally:
-            world.kill()
-            for task in tasks:
-                task.cancel()
-    edge_journal.close()
-    rules_journal.close()
-    assert not loop.trouble, loop.trouble
-
-
-def run(body: Coroutine[Any, Any, None]) -> None:
-    loop = VirtualLoop()
-    try:
-        loop.run_until_complete(body)
-    finally:
-        loop.close()
-
-
-def results(world: World, since: datetime = EARLIEST) -> dict[str, Result]:
-    """The last result of each round, from the rules' own journal."""
-    found: dict[str, Result] = {}
-    for row in world.rules.after(0, 1_000_000):
-        if row.type in ("resolved", "voided", "corrected") and row.time >= since:
-            result = decode_end(row.data)
-            found[result.round] = result
-    return found
-
-
-def staked(world: World, since: datetime = EARLIEST) -> int:
-    """The bets on the jackpot that were taken and not returned."""
-    settled = [one for result in results(world, since).values() if result.void is None for one in result.settlements]
-    return sum(one.stake for one in settled if one.bet == "jackpot" and not one.returned)
-
-
-async def until_quiet(world: World) -> None:
-    """Until the books have used all that was played."""
-    last, still = None, 0
-    while still < 3:
-        await asyncio.sleep(40.0)
-        now = (world.rules.head, world.edge.head, world.book("table").number, world.book("linked").number)
-        last, still = now, still + 1 if now == last else 0
+from simulators.devices.alpha_sign import Sign
+from simulators.lab.pit import SITE
 
 
 @pytest.mark.parametrize("seed", range(*at_length((1, 4), (1, 60))))
@@ -335,6 +199,38 @@ def test_a_bet_is_on_its_topic_at_once_and_on_the_sign_within_a_second(tmp_path:
     run(body())
 
 
+def test_2000_bets_a_second_share_transactions_and_each_is_in_a_level_within_50_ms(tmp_path: Path) -> None:
+    """By the clock of the simulation: what is waited for, without what the machine takes."""
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.shown.clear()
+            written: list[int] = []
+            append = one.world.now.journal.append
+
+            def counted(entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
+                rows = append(entries, memory)
+                written.append(len(rows))
+                return rows
+
+            one.world.now.journal.append = counted  # type: ignore[method-assign]
+            bets = []
+            for _ in range(400):
+                one.event(JackpotContributed("hall", 2, 1))
+                bets.append(one.world.loop.time())
+                await asyncio.sleep(0.0005)
+            await asyncio.sleep(1)
+            levels = [(at, msgspec.json.decode(raw, type=PoolLevel)) for at, leaf, raw in one.shown if leaf == "level"]
+            assert levels[-1][1].amount == 10_400
+            for number, at in enumerate(bets, 2):  # the first entry is the seed
+                assert min(time for time, shown in levels if shown.entry >= number) - at < 0.05
+            assert sum(written) == 400
+            assert len(list(filter(None, written))) <= 45
+            assert len(levels) <= 25
+
+    run(body())
+
+
 def test_a_win_is_pending_at_once_announced_and_paid_by_two_people(tmp_path: Path) -> None:
     async def body() -> None:
         async with hall(tmp_path) as one:
@@ -401,6 +297,119 @@ def test_changes_need_two_people_and_bad_requests_are_answered(tmp_path: Path) -
             assert level(one.world).amount == 10_000
             assert (await one.order(approve, "p-7")).status == "done"
             assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def amounts(one: Hall) -> list[tuple[float, int]]:
+    """What the sign showed, in minor units, without announcements."""
+    texts = [(at, msgspec.json.decode(raw)["data"]["text"]) for at, leaf, raw in one.shown if leaf == "display.shown"]
+    return [(at, int(text.replace(",", "").replace(".", ""))) for at, text in texts if "JACKPOT" not in text]
+
+
+def test_a_sign_counts_up_to_the_amount_and_is_never_ahead_of_it(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.shown.clear()
+            began, bets = one.world.loop.time(), []
+            for number in range(200):  # ten bets a second
+                one.event(JackpotContributed("hall", 200, 1))
+                bets.append((one.world.loop.time(), 10_000 + 100 * (number + 1)))
+                await asyncio.sleep(0.1)
+            await asyncio.sleep(2)
+            shown = amounts(one)
+            assert shown[-1][1] == level(one.world).amount == 30_000
+            assert [amount for _, amount in shown] == sorted(amount for _, amount in shown)
+            assert max(two[1] - one_[1] for one_, two in itertools.pairwise(shown)) <= 1500
+            for at, amount in shown:
+                assert amount <= max(level for time, level in bets if time <= at)
+            for at, amount in bets:
+                assert min(time for time, shows in shown if shows >= amount) - at < 1.0
+            assert len(shown) <= 5 * (one.world.loop.time() - began)
+            # A single large bet is counted up, too.
+            one.shown.clear()
+            one.event(JackpotContributed("hall", 20_000, 1))
+            await asyncio.sleep(2)
+            steps = [amount for _, amount in amounts(one)]
+            assert len(steps) >= 2
+            assert steps == sorted(steps)
+            assert steps[-1] == 40_000
+
+    run(body())
+
+
+def test_a_win_among_many_bets_is_on_the_sign_within_a_second(tmp_path: Path) -> None:
+    """With the win of another seat at the same time: both amounts are announced, and the pool begins again."""
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            for _ in range(50):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(0.1)
+            one.shown.clear()
+            began = one.world.loop.time()
+            one.event(JackpotWon("hall", 1, 4))
+            one.event(JackpotWon("hall", 1, 5))
+            for _ in range(50):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(0.1)
+            [announced] = {
+                at - began for at, _, raw in one.shown if b"JACKPOT 150.00 / 100.00" in raw and b"confirmed" in raw
+            }
+            assert announced < 1.0
+            await asyncio.sleep(40)
+            assert amounts(one)[-1][1] == level(one.world).amount == 15_000
+
+    run(body())
+
+
+@pytest.mark.parametrize("lost", ["sign", "jackpots"])
+def test_the_last_amount_stands_on_the_sign_after_a_power_cut(tmp_path: Path, lost: str) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(5)
+            socket = one.world.pit.sockets["slot-1"]["sign-1"]
+            sign = socket.device
+            assert isinstance(sign, Sign)
+            if lost == "sign":
+                sign.inject("memory_lost", socket._pace.now())
+                socket.stir()
+            else:
+                one.world.kill()
+                await asyncio.sleep(20)
+                assert "102.50" in sign.showing(socket._pace.now())
+                one.world.start()
+            await asyncio.sleep(60)
+            assert "102.50" in sign.showing(socket._pace.now())
+
+    run(body())
+
+
+def test_a_sign_that_is_slow_is_an_alert_until_it_follows(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            edge = one.world.broker
+            take = edge.take
+
+            def slow(identifier: str, topic: str, payload: bytes, retain: bool, correlation: bytes = b"") -> None:
+                if slowly and topic.endswith("cmd/show-amount/result"):
+                    one.world.loop.call_later(4.5, take, identifier, topic, payload, retain, correlation)
+                else:
+                    take(identifier, topic, payload, retain, correlation)
+
+            slowly = True
+            edge.take = slow  # type: ignore[method-assign]
+            alert = f"felt/1/{SITE}/table/slot-1/alert/jackpots-sign-sign-1"
+            for _ in range(30):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(1)
+            assert b"it shows what it was" in edge.retained[alert]
+            slowly = False
+            for _ in range(10):
+                one.event(JackpotContributed("hall", 200, 1))
+                await asyncio.sleep(1)
+            assert alert not in edge.retained
 
     run(body())
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+from jackpot_pit import World, run, running
 
 from daemon.broker.session import Message
 from daemon.config.model import parse
@@ -17,7 +18,6 @@ from protocols.contract.commands import Reply
 from protocols.contract.jackpots import Approve, Order, Propose, Transfer
 from simulators.lab.pit import SITE
 from simulators.tables.devices import MachinePlace
-from tests.jackpots.test_jackpots_process import World, run, running
 
 POOL = """
 [[jackpot]]

@@ -613,6 +613,8 @@ RIGHTS = {
     "edgeHead": ("edge", "rules console reader"),
     "edgeInfo": ("edge", "rules console reader"),
     **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotReply"), ("jackpots", "console reader")),
+    "jackpotBooks": ("jackpots", "console reader"),
+    "jackpotOwner": ("jackpots", "edge jackpots console reader"),
     **dict.fromkeys(("jackpotOrder", "jackpotReplay"), ("console", "jackpots")),
     "jackpotReplayAnswer": ("jackpots", "console reader"),
     "replay": ("rules", "edge"),

@@ -1,0 +1,145 @@
+"""Watches the owners of the jackpot pools that take bets at this edge's tables.
+
+The owner of a pool is the jackpots process. While its heartbeat does not come, the jackpot bets of its tables are
+closed: an alert at each table says so, and the edge writes it into each bet that is told meanwhile, so that rules and
+books decide alike at any time. Bets that were taken before stay in the journal, and the owner counts them when it is
+back.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+
+import msgspec
+import structlog
+
+from daemon.broker.retained import Retained
+from daemon.broker.session import UNREADABLE
+from protocols.contract.documents import Alert
+from protocols.contract.events import Event, JackpotContributed, WagerPlaced
+from protocols.contract.jackpots import PoolOwner, jackpot_topic
+from protocols.contract.topics import edge_topic, table_topic
+
+__all__ = ["KEY", "LOST_S", "Pools"]
+
+KEY = "pool/"
+LOST_S = 10.0
+"""Seconds without a heartbeat after which betting is closed: longer than a restart of the owner."""
+LOOK_S = 1.0
+MOST_POOLS = 200
+MOST_BYTES = 64 * 1024
+
+
+class Pools:
+    """The pools of one edge."""
+
+    def __init__(
+        self,
+        site: str,
+        edge: str,
+        tables: Collection[str],
+        stored: Mapping[str, bytes],
+        store: Callable[[dict[str, bytes]], object],
+        retained: Retained,
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        """`stored` is what `store` kept under KEY: the pools are known before the broker is reached."""
+        self._site, self._edge, self._tables = site, edge, frozenset(tables)
+        self._store, self._retained, self._log = store, retained, log
+        self._owners: dict[str, PoolOwner] = {}
+        self._beats: dict[str, float] = {}
+        self.closed: dict[str, float] = {}
+        """By pool since when its betting is closed, on the loop's clock."""
+        self._since = 0.0
+        for key, payload in stored.items():
+            if (owner := self._read(key.removeprefix(KEY), payload)) is not None:
+                self._owners[owner.pool] = owner
+        for pool in self._owners:  # an alert of the last process
+            for topic in self._alerts(pool):
+                self._retained.put(topic, b"")
+
+    def topics(self) -> list[str]:
+        """Where owners are named, and the heartbeats of those that are known."""
+        beats = dict.fromkeys(edge_topic(self._site, one.owner, "alive") for one in self._owners.values())
+        return [jackpot_topic(self._site, "+", "owner"), *beats]
+
+    def is_owned(self, pool: str, payload: bytes) -> None:
+        """The owner of a pool is told, or, with an empty payload, that there is none any more. `topics` may change."""
+        owner, known = self._read(pool, payload), self._owners.get(pool)
+        if owner is None and payload:
+            return
+        if owner is None or not self._tables.intersection(owner.tables):
+            if known is not None:
+                self._open(pool)
+                del self._owners[pool]
+                self._store({KEY + pool: b""})
+            return
+        if owner == known or (known is None and len(self._owners) >= MOST_POOLS):
+            return
+        self._open(pool)  # its tables may be others now
+        self._owners[pool] = owner
+        self._beats[owner.owner] = asyncio.get_running_loop().time()  # its first one is waited for
+        self._store({KEY + pool: msgspec.json.encode(owner)})
+
+    def _read(self, pool: str, payload: bytes) -> PoolOwner | None:
+        """None, and a warning unless it is empty, where it does not name an owner of this pool."""
+        try:
+            owner = msgspec.json.decode(payload, type=PoolOwner) if payload else None
+        except UNREADABLE as error:
+            self._log.warning("pool.unreadable", pool=pool, reason=str(error))
+            return None
+        if owner is not None and (owner.pool != pool or len(payload) > MOST_BYTES):
+            self._log.warning("pool.unreadable", pool=pool, reason="it is of another pool, or too long")
+            return None
+        return owner
+
+    def beat(self, owner: str) -> None:
+        """A heartbeat came."""
+        if any(one.owner == owner for one in self._owners.values()):
+            self._beats[owner] = asyncio.get_running_loop().time()
+
+    async def watch(self) -> None:
+        """Close and open the betting, for ever."""
+        self._since = asyncio.get_running_loop().time()
+        while True:
+            self.look()
+            await asyncio.sleep(LOOK_S)
+
+    def look(self) -> None:
+        """Compare the heartbeats with the clock."""
+        now = asyncio.get_running_loop().time()
+        for pool, owner in self._owners.items():
+            lost = now - max(self._beats.get(owner.owner, self._since), self._since) > LOST_S
+            if lost and pool not in self.closed:
+                self.closed[pool] = now
+                self._show(pool, closed=True)
+            elif not lost:
+                self._open(pool)
+
+    def _open(self, pool: str) -> None:
+        if self.closed.pop(pool, None) is not None:
+            self._show(pool, closed=False)
+
+    def _show(self, pool: str, *, closed: bool) -> None:
+        owner = self._owners[pool]
+        remedy = f"take no bets on this jackpot and give back those laid since; start feltd jackpots ({owner.owner})"
+        text = f"betting on the jackpot {pool} is closed: {owner.owner}, which keeps its pool, does not answer"
+        alert = msgspec.json.encode(Alert(code="jackpot.closed", text=text, remedy=remedy))
+        for topic in self._alerts(pool):
+            self._retained.put(topic, alert if closed else b"")
+        told = self._log.warning if closed else self._log.info
+        told("jackpot.closed" if closed else "jackpot.opened", pool=pool, owner=owner.owner)
+
+    def _alerts(self, pool: str) -> list[str]:
+        tables = self._tables.intersection(self._owners[pool].tables)
+        return [table_topic(self._site, table, f"alert/{self._edge}-pool-{pool}") for table in sorted(tables)]
+
+    def mark(self, table: str, event: Event, happened: float) -> Event:
+        """The event as it is written: a bet that `happened` while its pool was closed says so."""
+        if not isinstance(event, WagerPlaced | JackpotContributed):
+            return event
+        for pool, since in self.closed.items():
+            owner = self._owners[pool]
+            bet = event.bet == owner.bet if isinstance(event, WagerPlaced) else event.pool == pool
+            if bet and table in owner.tables and happened >= since:
+                return msgspec.structs.replace(event, pool_closed=True)
+        return event
