@@ -47,7 +47,6 @@ def jackpots(config_path: Path) -> None:
 @click.argument("pool", default="")
 @click.option("--wins", is_flag=True, help="also the last 25 wins that are over")
 @click.option(
-    "--rounds", type=click.IntRange(0, 1_000), default=0, help="so many of the last rounds with a bet or a win"
 )
 @click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
