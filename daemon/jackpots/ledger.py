@@ -8,14 +8,15 @@ An input is used once: it names its stream and its number there, and a number th
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from math import lcm
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.jackpots.prizes import decide, equal_shares, gross, matched, takes_all
 from protocols.contract.jackpots import (
     ENTRIES,
     Adjust,
@@ -49,7 +50,6 @@ __all__ = [
     "Step",
     "begin",
     "contribute",
-    "decide",
     "end_of",
     "end_round",
     "hear",
@@ -57,6 +57,7 @@ __all__ = [
     "obey",
     "open_round",
     "report_win",
+    "simultaneous",
     "unbalanced",
 ]
 
@@ -107,10 +108,11 @@ class Stake(Struct, frozen=True):
 
 
 class RoundBook(Struct, frozen=True):
-    """What a round did to the pool, for a later correction. `bets`: what became of its `stakes`.
+    """What a round did to the pool, for a later correction. `at`: when it ended. `bets`: what became of its `stakes`.
 
-    `base`: the pool when its wins were decided; -1: no win. `numbered`: how many wins it has had. `reseeded`: what the
-    house gave as seed after them, in units.
+    `awards`: those that were decided last, of a pool of `base`; -1: none. `reported`: the amount that a device told.
+    `numbered`: how many wins it has had. `reseeded`: what the house gave as seed after them, in units; `refilled`: the
+    overflow and the reserve.
     """
 
     table: str
@@ -119,6 +121,15 @@ class RoundBook(Struct, frozen=True):
     base: int = -1
     numbered: int = 0
     reseeded: int = 0
+    refilled: dict[str, int] = {}
+    at: datetime | None = None
+    awards: tuple[Award, ...] = ()
+    reported: int = -1
+
+    @property
+    def whole(self) -> bool:
+        """Whether it won the whole pool."""
+        return any(takes_all(one) for one in self.awards)
 
 
 class TableBook(Struct, frozen=True):
@@ -249,7 +260,8 @@ class _Draft:
             wins.append(win)
         closed = [one for one in wins if one.state not in OPEN]
         for old in closed[:-KEPT_WINS]:
-            wins.remove(old)
+            if old.round not in self.book.rounds:  # its result can still be corrected
+                wins.remove(old)
         self.update(wins=tuple(wins))
 
     def done(self) -> Step:
@@ -325,18 +337,39 @@ class _Draft:
         if not postings[VISIBLE]:
             return
         self.post("reset", postings, amount=(shown + postings[VISIBLE]) // unit)
-        if round_ in self.book.rounds:
-            self.round(round_, reseeded=self.book.rounds[round_].reseeded + house)
-
-    def give_back_seed(self, round_: str, left: int) -> None:
-        """After a reversal the house takes back what it gave as seed for it, as far as the pool stays at its seed."""
         known = self.book.rounds.get(round_)
-        if known is None or not known.reseeded:
+        if known is not None:
+            refilled = {name: known.refilled.get(name, 0) - postings[name] for name in (HIDDEN, OVERFLOW)}
+            self.round(round_, reseeded=known.reseeded + house, refilled=refilled)
+
+    def give_back_seed(self, round_: str, left: int, drawn: int = 0) -> None:
+        """After a reversal what began the pool again for it goes back: to the house, then to reserve and overflow.
+
+        At most `left`, and as far as the pool stays at its seed, less what other wins of the round have `drawn`.
+        """
+        known = self.book.rounds.get(round_)
+        if known is None:
             return
-        back = min(known.reseeded, left, self.balance(VISIBLE) - self.book.terms.seed * self.book.unit)
-        if back > 0:
-            self.post("adjusted", {VISIBLE: -back, HOUSE: back}, text="seed of a win that was reversed")
-            self.round(round_, reseeded=known.reseeded - back)
+        room = min(left, self.balance(VISIBLE) + drawn - self.book.terms.seed * self.book.unit)
+        given = {HOUSE: known.reseeded, **known.refilled}
+        back = {}
+        for account in (HOUSE, HIDDEN, OVERFLOW):
+            back[account] = max(min(given.get(account, 0), room), 0)
+            room -= back[account]
+        if total := sum(back.values()):
+            self.post("adjusted", {VISIBLE: -total, **back}, text="seed of a win that was reversed")
+            kept = {name: given.get(name, 0) - back[name] for name in (HIDDEN, OVERFLOW)}
+            self.round(round_, reseeded=known.reseeded - back[HOUSE], refilled=kept)
+
+    def freeze(self, name: str, wins: Sequence[PoolWin]) -> int:
+        """Set the new wins of a round aside. Returns what came from the pool."""
+        known = self.book.rounds[name]
+        self.round(name, numbered=known.numbered + len(wins))
+        drawn = 0
+        for number, one in enumerate(wins, known.numbered + 1):
+            at = known.at or EARLIEST
+            drawn += self.draw(replace(one, id=f"{name}/{number}", table=known.table, round=name, at=at))
+        return drawn
 
 
 def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
@@ -422,31 +455,121 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     elif earlier != ended.round:
         draft.update(rounds={key: one for key, one in book.rounds.items() if key != earlier})
     draft.round(ended.round, **{name: getattr(known, name) for name in known.__struct_fields__})
-    priced: tuple[PoolWin, ...] = ()
+    draft.round(ended.round, at=known.at or seen.at)
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
-    if mine and known.base >= 0:  # what stands of the first decision
-        priced = decide(draft.book.terms, known.base, ended.awards)
-    kept, new = _matched(mine, priced)
+    near = simultaneous(draft.book, ended.round, ended.awards) if ended.awards != known.awards else ()
+    again = bool(near) and all(one.state == "pending" for one in mine)
+    for name in reversed(near) if again else ():
+        _roll_back(draft, name, mine=name == ended.round)
+    mine = [] if again else mine
+    kept, new = matched(draft.book.terms, known.base, known.awards, mine, ended.awards)
     left = sum(_drop(draft, one) for one in mine if one not in kept)
     _settle_stakes(draft, ended, known)
-    if ended.awards and not (mine and known.base >= 0):
-        base = draft.balance(VISIBLE) // draft.book.unit
-        draft.round(ended.round, base=base)
-        new = list(decide(draft.book.terms, base, ended.awards))
+    draft.round(ended.round, awards=ended.awards)
+    if not mine:
+        _decide_in_order(draft, near if again else (ended.round,))
     for one in kept:
-        again = replace(one, state="paid") if one.state == "contested" else one
-        draft.set_win(again)
-        draft.post("upheld", {}, win=again, amount=one.amount, text="the corrected result names it, too")
-    numbered = known.numbered
-    for one in new:
-        numbered += 1
-        win = replace(one, id=f"{ended.round}/{numbered}", table=ended.table, round=ended.round, at=seen.at)
-        left -= draft.draw(win)
-    draft.round(ended.round, numbered=numbered)
-    draft.give_back_seed(ended.round, max(left, 0))
-    draft.reset_if_due(ended.round, whole=any(one.whole for one in new))
+        upheld = replace(one, state="paid") if one.state == "contested" else one
+        draft.set_win(upheld)
+        draft.post("upheld", {}, win=upheld, amount=one.amount, text="the corrected result names it, too")
+    if mine:
+        whole = any(one.whole for one in new)
+        drawn = draft.freeze(ended.round, new)
+        if whole:  # the pool had to begin again for it, too
+            draft.give_back_seed(ended.round, max(left - drawn, 0))
+        else:
+            draft.give_back_seed(ended.round, left, drawn)
+        draft.reset_if_due(ended.round, whole=whole)
+    draft.reset_if_due(ended.round, whole=False)
     draft.clip()
     return draft.done()
+
+
+def simultaneous(book: Book, round_: str, awards: Sequence[Award] = ()) -> tuple[str, ...]:
+    """The rounds that are decided again where `round_` wins `awards`, itself among them, in the order of their events.
+
+    Those whose wins are all pending and whose events follow within the window of the terms, one after the other. For
+    equal shares of the whole pool those before it, too. Empty where the order of arrival stands.
+    """
+    window = timedelta(seconds=book.terms.simultaneous_s)
+    mine = book.rounds[round_]
+    awards = (*awards, *mine.awards)
+    both = book.terms.simultaneous == "share_equally" and any(map(takes_all, awards))
+    moved = {one.round for one in book.wins if one.state not in ("pending", "reversed")}
+    times = {
+        name: one.at
+        for name, one in book.rounds.items()
+        if window and one.at is not None and (name == round_ or (one.awards and name not in moved))
+    }
+    found = sorted(times, key=lambda name: (times[name], name))
+    at = last = found.index(round_) if window else 0
+    while last + 1 < len(found) and times[found[last + 1]] - times[found[last]] <= window:
+        last += 1
+    while both and at and times[found[at]] - times[found[at - 1]] <= window and book.rounds[found[at - 1]].whole:
+        at -= 1
+    near = tuple(found[at : last + 1])
+    told = (*awards, *(award for name in near for award in book.rounds[name].awards))
+    return near if len(near) > 1 and any(award.pays != "fixed" for award in told) else ()
+
+
+def _roll_back(draft: _Draft, name: str, *, mine: bool) -> None:
+    """Take back what a round did to the pool, to do it again behind the win of an earlier event.
+
+    `mine`: its bets are those of the result under way.
+    """
+    known = draft.book.rounds[name]
+    facts = draft.facts
+    draft.facts = {"table": known.table, "round": name}
+    for win in reversed([one for one in draft.book.wins if one.round == name and one.state == "pending"]):
+        draft.undo(win, "decided again: another table won at nearly the same time")
+    given = {HOUSE: known.reseeded, **known.refilled}
+    there = draft.balance(VISIBLE)
+    back = {}
+    for account in (HOUSE, HIDDEN, OVERFLOW):
+        back[account] = min(given.get(account, 0), there)
+        there -= back[account]
+    if total := sum(back.values()):
+        draft.post("adjusted", {VISIBLE: -total, **back}, text="the pool had not begun again")
+    draft.round(name, reseeded=0, refilled={})
+    if not mine:
+        stakes = []
+        for one in known.stakes:
+            if not one.seq:
+                draft.return_stake(one, "counted again behind the win of an earlier event")
+            stakes.append(one if one.seq else replace(one, legs={}))
+        draft.round(name, stakes=tuple(stakes))
+    draft.facts = facts
+
+
+def _decide_in_order(draft: _Draft, rounds: Sequence[str]) -> None:
+    """Decide the wins of rounds one after the other, each of the pool as it then stands.
+
+    Where the terms say so, those that win the whole pool decide of equal parts of it.
+    """
+    equal = draft.book.terms.simultaneous == "share_equally"
+    facts = draft.facts
+    waiting = [name for name in rounds if draft.book.rounds[name].whole] if equal else []
+    for name in rounds:
+        known = draft.book.rounds[name]
+        draft.facts = {"table": known.table, "round": name}
+        stakes = tuple(one if one.legs else draft.take_stake(one) for one in known.stakes)
+        draft.round(name, stakes=stakes)
+        if known.awards:
+            base = draft.balance(VISIBLE) // draft.book.unit // (len(waiting) if name in waiting else 1)
+            draft.round(name, base=base)
+            draft.freeze(name, decide(_terms_of(draft.book.terms, known), base, known.awards))
+            waiting = [one for one in waiting if one != name]
+            if not waiting:
+                draft.reset_if_due(name, whole=known.whole)
+    draft.facts = facts
+
+
+def _terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
+    """With the amount that a device told, where the terms have none."""
+    if known.reported < 0:
+        return terms
+    told = {one.combination: Prize(known.reported) for one in known.awards}
+    return replace(terms, prizes={**told, **terms.prizes})
 
 
 def _drop(draft: _Draft, win: PoolWin) -> int:
@@ -458,20 +581,6 @@ def _drop(draft: _Draft, win: PoolWin) -> int:
         draft.set_win(win)
         draft.post("contested", {}, win=win, amount=win.amount, text="paid, and the corrected result does not name it")
     return 0
-
-
-def _matched(old: Sequence[PoolWin], new: Sequence[PoolWin]) -> tuple[list[PoolWin], list[PoolWin]]:
-    """Of the wins of before those that the new decision has, too, and the new ones besides."""
-    left, kept = list(old), []
-    added = []
-    for one in new:
-        same = next((other for other in left if (other.award, other.amount) == (one.award, one.amount)), None)
-        if same is None:
-            added.append(one)
-        else:
-            left.remove(same)
-            kept.append(same)
-    return kept, added
 
 
 def _settle_stakes(draft: _Draft, ended: Ended, known: RoundBook) -> None:
@@ -536,59 +645,17 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
         return hear(book, seen)
     draft = _Draft(book, seen)
     name = f"level_{level}"
-    prize = book.terms.prizes.get(name, Prize(fixed=amount))
-    award = Award(book.pool, name, prize.pays, "", prize.share, (seat,) if seat else ())
+    prize = book.terms.prize(book.pool, name)
+    kind = prize or Prize()
+    award = Award(book.pool, name, kind.pays, "", "" if kind.share == "0" else kind.share, (seat,) if seat else ())
     draft.facts = {"table": table, "round": seen.id}
-    base = book.amount
-    terms = replace(book.terms, prizes={**book.terms.prizes, name: prize})
-    (win,) = decide(terms, base, (award,))
-    draft.round(seen.id, table=table, base=base, numbered=1)
-    draft.draw(replace(win, id=f"{seen.id}/1", table=table, round=seen.id, at=seen.at))
-    draft.reset_if_due(seen.id, whole=win.whole)
+    draft.round(seen.id, table=table, at=seen.at, reported=amount if prize is None else -1)
+    near = simultaneous(draft.book, seen.id, (award,))
+    for one in reversed(near):
+        _roll_back(draft, one, mine=one == seen.id)
+    draft.round(seen.id, awards=(award,))
+    _decide_in_order(draft, near or (seen.id,))
     return draft.done()
-
-
-def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWin, ...]:
-    """The amounts of the awards of one round, in their order, of a pool of `base` minor units.
-
-    A share is of the pool before the round, less the prizes of the combination in `after`; `pool` is what the prizes
-    before it left. Equal shares are whole minor units: the odd coins stay in the pool, or go to the first seats.
-    """
-    spent: dict[str, int] = {}
-    left = base
-    wins = []
-    for award in awards:
-        fixed = terms.prizes[award.combination].fixed if award.combination in terms.prizes else 0
-        share = int(Fraction(award.share or "0") * max(base - spent.get(award.after, 0), 0))
-        match award.pays:
-            case "pool":
-                amount = left
-            case "fixed":
-                amount = fixed
-            case "larger_of_fixed_and_share":
-                amount = max(fixed, share)
-            case _:  # a kind that a newer text brings must be decided here
-                assert_never(award.pays)
-        whole = award.pays == "pool" or Fraction(award.share or "0") == 1
-        unpriced = award.pays != "pool" and award.combination not in terms.prizes
-        shares, odd = _shared(amount, award.among, terms.odd)
-        if award.among and terms.odd == "pool":
-            amount -= odd
-        spent[award.combination] = spent.get(award.combination, 0) + amount
-        left = max(left - amount, 0)
-        wins.append(
-            PoolWin("", "", "", EARLIEST, award, amount, shares=shares, odd=odd, unpriced=unpriced, whole=whole)
-        )
-    return tuple(wins)
-
-
-def _shared(amount: int, seats: Sequence[int], odd: str) -> tuple[tuple[tuple[int, int], ...], int]:
-    """Equal shares in whole minor units, and the odd coins; with `odd` "first" those are in the first shares."""
-    if not seats:
-        return (), 0
-    each, rest = divmod(amount, len(seats))
-    first = rest if odd == "first" else 0
-    return tuple((seat, each + (place < first)) for place, seat in enumerate(seats)), rest
 
 
 def _used(book: Book, seen: Seen) -> bool:
@@ -659,15 +726,23 @@ def _confirm(draft: _Draft, order: Confirm) -> None:
         raise Refused(f"win {win.id} is of the seats {_list(win.award.among)}, as the rules say; name no others")
     if not win.award.among and (not order.seats or len(set(order.seats)) < len(order.seats)):
         raise Refused(f"the bettors of win {win.id} are not known: name the seats that share it, each once")
-    back = 0
-    if not win.award.among:
-        shares, odd = _shared(win.amount, order.seats, book.terms.odd)
-        back = odd if book.terms.odd == "pool" else 0
-        win = replace(win, shares=shares, odd=odd, amount=win.amount - back)
+    more, there = 0, 0
+    if not win.award.among and win.award.each:
+        more = win.amount * (len(order.seats) - 1) * book.unit
+        there = min(more, book.balance(VISIBLE) // book.unit * book.unit)
+        shares = tuple((seat, win.amount) for seat in order.seats)
+        house = str(int(win.from_house) + more - there)
+        win = replace(win, shares=shares, amount=win.amount * len(order.seats), from_house=house)
+    elif not win.award.among:
+        shares, odd = equal_shares(win.amount, order.seats, book.terms.odd)
+        more = there = -odd * book.unit if book.terms.odd == "pool" else 0
+        win = replace(win, shares=shares, odd=odd, amount=win.amount + more // book.unit)
     win = replace(win, state="confirmed", confirmed_by=order.person)
     draft.set_win(win)
-    postings = {f"pending:{win.id}": -back * book.unit, VISIBLE: back * book.unit}
+    postings = {f"pending:{win.id}": more, VISIBLE: -there, HOUSE: there - more}
     draft.post("confirmed", postings, win=win, amount=win.amount, people=(order.person,), table=win.table)
+    if more > 0:
+        draft.reset_if_due(win.round, whole=False)
     draft.clip()
 
 
@@ -710,9 +785,12 @@ def _check_change(book: Book, change: object) -> None:
         case Reject(win=win):
             if book.win(win).state not in OPEN:
                 raise Refused(f"win {win} is {book.win(win).state}: it cannot be rejected")
-        case Price(win=win):
-            if not book.win(win).unpriced or book.win(win).state != "pending":
+        case Price(win=win, amount=amount):
+            known = book.win(win)
+            if not known.unpriced or known.state != "pending":
                 raise Refused(f"win {win} has an amount already")
+            if amount < (share := gross(known, book.terms)):
+                raise Refused(f"the share of the pool is {share}, and the larger of both is paid: price it so at least")
         case _:
             pass
 
@@ -739,11 +817,11 @@ def _change(draft: _Draft, change: object) -> None:
             draft.clip()
         case Price(win=name, amount=amount, reason=reason):
             win = book.win(name)
-            shares, odd = _shared(amount, win.award.among, book.terms.odd)
+            shares, odd = equal_shares(amount, win.award.among, book.terms.odd)
             less = odd if win.award.among and book.terms.odd == "pool" else 0
-            draft.undo(win, reason)
+            draft.give_back_seed(win.round, draft.undo(win, reason))
             draft.draw(replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False))
-            draft.reset_if_due(win.round, whole=False)
+            draft.reset_if_due(win.round, whole=win.whole)
 
 
 def _set_terms(draft: _Draft, terms: PoolTerms, reason: str) -> None:
@@ -753,7 +831,14 @@ def _set_terms(draft: _Draft, terms: PoolTerms, reason: str) -> None:
     times = unit // book.unit
     draft.balances = {account: value * times for account, value in draft.balances.items()}
     wins = tuple(replace(one, from_house=str(int(one.from_house) * times)) for one in book.wins)
-    rounds = {name: replace(one, reseeded=one.reseeded * times) for name, one in book.rounds.items()}
+    rounds = {
+        name: replace(
+            one,
+            reseeded=one.reseeded * times,
+            refilled={account: value * times for account, value in one.refilled.items()},
+        )
+        for name, one in book.rounds.items()
+    }
     draft.update(terms=terms, unit=unit, wins=wins, rounds=rounds)
     draft.post("changed", {}, old=book.terms, text=reason)
     draft.clip()

@@ -43,10 +43,10 @@ RULES, SENSORS = "t-r", "t-s"
 """A table whose bets the rules tell, and one whose bets sensors tell."""
 PRIZES = {"flush": Prize(70), "straight": Prize(40), "royal": Prize(90)}
 TERMS = (
-    PoolTerms(seed=300, visible="3/200", hidden="1/200", prizes=PRIZES),
-    PoolTerms(seed=0, visible="1/3", hidden="1/7", limit=500, odd="first", prizes=PRIZES),
-    PoolTerms(seed=200, visible="0.9", limit=260, reseed="below_seed", prizes=PRIZES),
-    PoolTerms(seed=100, visible="0", hidden="1", prizes=PRIZES),
+    PoolTerms(seed=300, visible="3/200", hidden="1/200", prizes=PRIZES, simultaneous_s=0),
+    PoolTerms(seed=0, visible="1/3", hidden="1/7", limit=500, odd="first", prizes=PRIZES, simultaneous_s=0),
+    PoolTerms(seed=200, visible="0.9", limit=260, reseed="below_seed", prizes=PRIZES, simultaneous_s=0),
+    PoolTerms(seed=100, visible="0", hidden="1", prizes=PRIZES, simultaneous_s=0),
 )
 AWARDS = (
     Award("p", "flush", "fixed", "law", "", (1, 2, 3)),
@@ -119,24 +119,28 @@ class Model:
         record = self.rounds.get(ended.round)
         if record is None and ended.corrects:
             return
-        known = record or {"bets": [], "fate": "taken", "base": None, "seed": Fraction(0), "count": 0}
+        known = record or {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0}
         self.rounds[ended.round] = known
         mine = {name: one for name, one in self.wins.items() if one["round"] == ended.round and not one["undone"]}
         decided = bool(mine) and known["base"] is not None
         news: list[tuple[Award, int]] = []
         back = Fraction(0)
         if decided:
+            before = self.amounts(known["base"], known["named"])
             news = self.amounts(known["base"], ended.awards)
             for name, win in mine.items():
-                if (win["award"], win["amount"]) in news:
-                    news.remove((win["award"], win["amount"]))
+                was = next(one for one in before if one[0] == win["award"])
+                before.remove(was)
+                if was in news:
+                    news.remove(was)
                 elif not win["paid"]:
                     back += self.undo(name)
         self.bets(ended, known)
+        known["named"] = ended.awards
         if ended.awards and not decided:
             known["base"] = self.of("visible") // 1
             news = self.amounts(known["base"], ended.awards)
-        whole = False
+        whole, drawn = False, Fraction(0)
         for award, amount in news:
             known["count"] += 1
             name = f"{ended.round}/{known['count']}"
@@ -150,9 +154,9 @@ class Model:
                 "house": amount - there,
                 **dict.fromkeys(("paid", "undone", "confirmed"), False),
             }
-            back -= there
+            drawn += there
             whole = whole or award.pays == "pool" or award.share == "1"
-        self.return_seed(known, back)
+        self.return_seed(known, max(back - drawn, Fraction(0)) if whole else back, Fraction(0) if whole else drawn)
         self.start_again(known, whole)
         self.clip(Fraction(self.terms.limit))
 
@@ -229,23 +233,29 @@ class Model:
         self.move(f"pending:{name}", "visible", rest)
         return rest
 
-    def return_seed(self, known: dict[str, Any], back: Fraction) -> None:
-        amount = min(known["seed"], back, self.of("visible") - self.terms.seed)
-        if amount > 0:
-            self.move("visible", "house", amount)
-            known["seed"] -= amount
+    def return_seed(self, known: dict[str, Any], most: Fraction, drawn: Fraction = Fraction(0)) -> None:
+        """Who began the pool again takes it back: the house first, then the reserve, then the overflow."""
+        room = min(most, self.of("visible") + drawn - self.terms.seed)
+        for giver in ("house", "hidden", "overflow"):
+            amount = min(known["fresh"].get(giver, Fraction(0)), room)
+            if amount > 0:
+                self.move("visible", giver, amount)
+                known["fresh"][giver] -= amount
+                room -= amount
 
     def start_again(self, known: dict[str, Any], whole: bool) -> None:
         shown = self.of("visible")
         empty = shown < 1 or (self.terms.reseed == "below_seed" and shown < self.terms.seed)
         if not (whole or empty) or shown >= max(self.terms.seed, 1):
             return
-        for name in ("overflow", "hidden"):
-            room = self.terms.limit - self.of("visible") if self.terms.limit else self.of(name)
-            self.move(name, "visible", min(self.of(name), max(Fraction(room), Fraction(0))))
-        missing = max(self.terms.seed - self.of("visible"), Fraction(0))
-        self.move("house", "visible", missing)
-        known["seed"] += missing
+        for name in ("overflow", "hidden", "house"):
+            if name == "house":
+                amount = max(self.terms.seed - self.of("visible"), Fraction(0))
+            else:
+                room = self.terms.limit - self.of("visible") if self.terms.limit else self.of(name)
+                amount = min(self.of(name), max(Fraction(room), Fraction(0)))
+            self.move(name, "visible", amount)
+            known["fresh"][name] = known["fresh"].get(name, 0) + amount
 
 
 class Pool(RuleBasedStateMachine):
@@ -419,7 +429,7 @@ class Pool(RuleBasedStateMachine):
     @rule(visible=st.sampled_from(["1/3", "0.5", "1/11", "0"]), limit=st.sampled_from([0, 300, 400]))
     def other_terms(self, visible: str, limit: int) -> None:
         terms = self.model.terms
-        new = PoolTerms(min(terms.seed, 250), visible, "1/13", limit, terms.reseed, terms.odd, PRIZES)
+        new = PoolTerms(min(terms.seed, 250), visible, "1/13", limit, terms.reseed, terms.odd, PRIZES, 0)
         self.ordered += 1
         name = f"p-{self.ordered}"
         if self.order(Propose("ana", SetTerms(new, "x")), name) and self.order(Approve("rui", name)):

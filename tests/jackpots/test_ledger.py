@@ -15,7 +15,6 @@ from daemon.jackpots.ledger import (
     Step,
     begin,
     contribute,
-    decide,
     end_of,
     end_round,
     hear,
@@ -25,6 +24,7 @@ from daemon.jackpots.ledger import (
     report_win,
     unbalanced,
 )
+from daemon.jackpots.prizes import decide
 from protocols.contract.jackpots import (
     Adjust,
     Approve,
