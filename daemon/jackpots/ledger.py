@@ -457,14 +457,14 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     draft.round(ended.round, **{name: getattr(known, name) for name in known.__struct_fields__})
     draft.round(ended.round, at=known.at or seen.at)
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
-    near = simultaneous(draft.book, ended.round, ended.awards) if ended.awards != known.awards else ()
+    near = simultaneous(draft.book, ended.round) if ended.awards != known.awards else ()
     again = bool(near) and all(one.state == "pending" for one in mine)
     for name in reversed(near) if again else ():
-        _roll_back(draft, name, mine=name == ended.round)
+        _roll_back(draft, name)
     mine = [] if again else mine
     kept, new = matched(draft.book.terms, known.base, known.awards, mine, ended.awards)
     left = sum(_drop(draft, one) for one in mine if one not in kept)
-    _settle_stakes(draft, ended, known)
+    _settle_stakes(draft, ended, known, in_order=again)
     draft.round(ended.round, awards=ended.awards)
     if not mine:
         _decide_in_order(draft, near if again else (ended.round,))
@@ -485,38 +485,37 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     return draft.done()
 
 
-def simultaneous(book: Book, round_: str, awards: Sequence[Award] = ()) -> tuple[str, ...]:
-    """The rounds that are decided again where `round_` wins `awards`, itself among them, in the order of their events.
+def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
+    """The rounds to decide again because `round_` wins: itself and later ones, in the order of their events.
 
-    Those whose wins are all pending and whose events follow within the window of the terms, one after the other. For
-    equal shares of the whole pool those before it, too. Empty where the order of arrival stands.
+    Those whose wins are all pending, each at most the window of the terms after the one before. Where whole pools are
+    shared equally: from the first of them on. Empty where the order of arrival stands.
     """
     window = timedelta(seconds=book.terms.simultaneous_s)
-    mine = book.rounds[round_]
-    awards = (*awards, *mine.awards)
-    both = book.terms.simultaneous == "share_equally" and any(map(takes_all, awards))
+    if not window:
+        return ()
     moved = {one.round for one in book.wins if one.state not in ("pending", "reversed")}
     times = {
         name: one.at
         for name, one in book.rounds.items()
-        if window and one.at is not None and (name == round_ or (one.awards and name not in moved))
+        if one.at is not None and (name == round_ or (one.awards and name not in moved))
     }
-    found = sorted(times, key=lambda name: (times[name], name))
-    at = last = found.index(round_) if window else 0
-    while last + 1 < len(found) and times[found[last + 1]] - times[found[last]] <= window:
+    order = sorted(times, key=lambda name: (times[name], name))
+    first = last = order.index(round_)
+    while last + 1 < len(order) and times[order[last + 1]] - times[order[last]] <= window:
         last += 1
-    while both and at and times[found[at]] - times[found[at - 1]] <= window and book.rounds[found[at - 1]].whole:
-        at -= 1
-    near = tuple(found[at : last + 1])
-    told = (*awards, *(award for name in near for award in book.rounds[name].awards))
-    return near if len(near) > 1 and any(award.pays != "fixed" for award in told) else ()
+    if book.terms.simultaneous == "share_equally":
+        before = first
+        while before and times[order[before]] - times[order[before - 1]] <= window:
+            before -= 1
+            if book.rounds[order[before]].whole:
+                first = before
+    near = tuple(order[first : last + 1])
+    return near if len(near) > 1 else ()
 
 
-def _roll_back(draft: _Draft, name: str, *, mine: bool) -> None:
-    """Take back what a round did to the pool, to do it again behind the win of an earlier event.
-
-    `mine`: its bets are those of the result under way.
-    """
+def _roll_back(draft: _Draft, name: str) -> None:
+    """Take back what a round did to the pool, to do it again in the order of the events."""
     known = draft.book.rounds[name]
     facts = draft.facts
     draft.facts = {"table": known.table, "round": name}
@@ -531,13 +530,13 @@ def _roll_back(draft: _Draft, name: str, *, mine: bool) -> None:
     if total := sum(back.values()):
         draft.post("adjusted", {VISIBLE: -total, **back}, text="the pool had not begun again")
     draft.round(name, reseeded=0, refilled={})
-    if not mine:
-        stakes = []
-        for one in known.stakes:
-            if not one.seq:
-                draft.return_stake(one, "counted again behind the win of an earlier event")
-            stakes.append(one if one.seq else replace(one, legs={}))
-        draft.round(name, stakes=tuple(stakes))
+    stakes = []
+    for one in known.stakes:
+        told_by_rules = not one.seq
+        if told_by_rules and one.legs:
+            draft.return_stake(one, "counted again in the order of the events")
+        stakes.append(replace(one, legs={}) if told_by_rules else one)
+    draft.round(name, stakes=tuple(stakes))
     draft.facts = facts
 
 
@@ -549,6 +548,7 @@ def _decide_in_order(draft: _Draft, rounds: Sequence[str]) -> None:
     equal = draft.book.terms.simultaneous == "share_equally"
     facts = draft.facts
     waiting = [name for name in rounds if draft.book.rounds[name].whole] if equal else []
+    shared = False
     for name in rounds:
         known = draft.book.rounds[name]
         draft.facts = {"table": known.table, "round": name}
@@ -558,8 +558,9 @@ def _decide_in_order(draft: _Draft, rounds: Sequence[str]) -> None:
             base = draft.balance(VISIBLE) // draft.book.unit // (len(waiting) if name in waiting else 1)
             draft.round(name, base=base)
             draft.freeze(name, decide(_terms_of(draft.book.terms, known), base, known.awards))
+            shared = shared or name in waiting
             waiting = [one for one in waiting if one != name]
-            if not waiting:
+            if not (shared and waiting):
                 draft.reset_if_due(name, whole=known.whole)
     draft.facts = facts
 
@@ -583,17 +584,21 @@ def _drop(draft: _Draft, win: PoolWin) -> int:
     return 0
 
 
-def _settle_stakes(draft: _Draft, ended: Ended, known: RoundBook) -> None:
-    """What became of the bets of the round: taken, returned, or carried to the next round of the table."""
+def _settle_stakes(draft: _Draft, ended: Ended, known: RoundBook, *, in_order: bool) -> None:
+    """What became of the bets of the round: taken, returned, or carried to the next round of the table.
+
+    `in_order`: new ones that the rules tell are taken when the round is decided.
+    """
     if ended.stakes is not None:
         missing, kept = list(ended.stakes), []
-        for one in known.stakes:
+        for one in draft.book.rounds[ended.round].stakes:
             if (one.seat, one.amount) in missing:
                 missing.remove((one.seat, one.amount))
                 kept.append(one)
-            else:
+            elif one.legs:
                 draft.return_stake(one, "not among the bets of the corrected result")
-        kept += [draft.take_stake(Stake(seat, amount)) for seat, amount in missing]
+        new = (Stake(seat, amount) for seat, amount in missing)
+        kept += new if in_order else [draft.take_stake(one) for one in new]
         draft.round(ended.round, stakes=tuple(kept))
         return
     if ended.corrects and ended.bets == known.bets:
@@ -650,9 +655,9 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     award = Award(book.pool, name, kind.pays, "", "" if kind.share == "0" else kind.share, (seat,) if seat else ())
     draft.facts = {"table": table, "round": seen.id}
     draft.round(seen.id, table=table, at=seen.at, reported=amount if prize is None else -1)
-    near = simultaneous(draft.book, seen.id, (award,))
+    near = simultaneous(draft.book, seen.id)
     for one in reversed(near):
-        _roll_back(draft, one, mine=one == seen.id)
+        _roll_back(draft, one)
     draft.round(seen.id, awards=(award,))
     _decide_in_order(draft, near or (seen.id,))
     return draft.done()
