@@ -246,9 +246,12 @@ class _Draft:
         self.update(tables={**self.book.tables, name: replace(known, **fields)})
 
     def round(self, name: str, **fields: Any) -> None:
-        known = self.book.rounds.get(name) or RoundBook(fields["table"])
-        rounds = {**self.book.rounds, name: replace(known, **fields)}
-        mine = [key for key, one in rounds.items() if one.table == rounds[name].table]
+        self.update(rounds={**self.book.rounds, name: replace(self.book.rounds[name], **fields)})
+
+    def put_round(self, name: str, round_: RoundBook) -> None:
+        """Put a round in its place, or behind all; forget the oldest of its table."""
+        rounds = {**self.book.rounds, name: round_}
+        mine = [key for key, one in rounds.items() if one.table == round_.table]
         for key in mine[:-KEPT_ROUNDS]:
             del rounds[key]
         self.update(rounds=rounds)
@@ -454,8 +457,7 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
         known = RoundBook(ended.table)
     elif earlier != ended.round:
         draft.update(rounds={key: one for key, one in book.rounds.items() if key != earlier})
-    draft.round(ended.round, **{name: getattr(known, name) for name in known.__struct_fields__})
-    draft.round(ended.round, at=known.at or seen.at)
+    draft.put_round(ended.round, replace(known, at=known.at or seen.at))
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
     near = simultaneous(draft.book, ended.round) if ended.awards != known.awards else ()
     again = bool(near) and all(one.state == "pending" for one in mine)
@@ -465,7 +467,8 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     kept, new = matched(draft.book.terms, known.base, known.awards, mine, ended.awards)
     left = sum(_drop(draft, one) for one in mine if one not in kept)
     _settle_stakes(draft, ended, known, in_order=again)
-    draft.round(ended.round, awards=ended.awards)
+    if ended.awards != known.awards:
+        draft.round(ended.round, awards=ended.awards)
     if not mine:
         _decide_in_order(draft, near if again else (ended.round,))
     for one in kept:
@@ -552,8 +555,8 @@ def _decide_in_order(draft: _Draft, rounds: Sequence[str]) -> None:
     for name in rounds:
         known = draft.book.rounds[name]
         draft.facts = {"table": known.table, "round": name}
-        stakes = tuple(one if one.legs else draft.take_stake(one) for one in known.stakes)
-        draft.round(name, stakes=stakes)
+        if not all(one.legs for one in known.stakes):
+            draft.round(name, stakes=tuple(one if one.legs else draft.take_stake(one) for one in known.stakes))
         if known.awards:
             base = draft.balance(VISIBLE) // draft.book.unit // (len(waiting) if name in waiting else 1)
             draft.round(name, base=base)
@@ -654,7 +657,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     kind = prize or Prize()
     award = Award(book.pool, name, kind.pays, "", "" if kind.share == "0" else kind.share, (seat,) if seat else ())
     draft.facts = {"table": table, "round": seen.id}
-    draft.round(seen.id, table=table, at=seen.at, reported=amount if prize is None else -1)
+    draft.put_round(seen.id, RoundBook(table, at=seen.at, reported=amount if prize is None else -1))
     near = simultaneous(draft.book, seen.id)
     for one in reversed(near):
         _roll_back(draft, one)
