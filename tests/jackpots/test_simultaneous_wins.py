@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from daemon.jackpots.ledger import (
     Book,
     Ended,
+    Refused,
     Seen,
     Step,
     begin,
@@ -207,3 +208,46 @@ def test_the_order_in_which_verdicts_arrive_changes_no_account(
     shuffled = fed(data.draw(st.permutations(named)))
     assert shuffled.open_wins() == in_order.open_wins()
     assert shuffled.money() == in_order.money()
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("end"), st.integers(0, 3), st.integers(0, 6_000), st.one_of(st.just([]), AWARDS)),
+        st.tuples(st.just("confirm"), st.integers(0, 20), st.just(0), st.just([])),
+        st.tuples(st.just("pay"), st.integers(0, 20), st.just(0), st.just([])),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=at_length(150, 20_000), deadline=None)
+@given(RULES, STEPS, st.integers(0, 3_000))
+def test_corrections_and_payments_among_near_wins_lose_no_coin(terms: PoolTerms, steps: list[Any], bets: int) -> None:
+    """What a person confirmed keeps its amount; players put in the bets of the last results, and all accounts agree."""
+    bank = Linked(terms, bets)
+    laid: dict[str, int] = {}
+    times: dict[str, int] = {}
+    frozen: dict[str, int] = {}
+    for number, (what, which, ms, awards) in enumerate(steps):
+        wins = bank.book.wins
+        if what == "end":
+            table = f"t-{which}"
+            corrects = table in times
+            stakes = [10 * which, number + 1] if which else []
+            bank.win(table, times.setdefault(table, ms), *awards, stakes=stakes, corrects=corrects)
+            laid[table] = sum(stakes)
+        elif wins:
+            win = wins[which % len(wins)]
+            try:
+                order = Confirm("ana", win.id) if what == "confirm" else Pay("rui", win.id)
+                bank.take(obey(bank.book, order, f"o-{number}", NOON))
+                frozen[win.id] = win.amount
+            except Refused:
+                pass
+        money = bank.money()
+        assert money.get("players", 0) == -bets - sum(laid.values())
+        amounts = {win.id: win.amount for win in bank.book.wins if win.state in ("confirmed", "paid", "contested")}
+        assert all(frozen[name] == amount for name, amount in amounts.items())
+        assert money.get("paid", 0) == sum(w.amount for w in bank.book.wins if w.state in ("paid", "contested"))
+        assert money["pending"] == sum(w.amount for w in bank.book.wins if w.state in ("pending", "confirmed"))
+        assert sum(money.values()) == 0
