@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate
+from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate, Seconds
 from protocols.contract.topics import Id, is_id
 
 Path_ = Annotated[str, Meta(min_length=1)]
@@ -249,6 +249,8 @@ class Jackpot(Struct, frozen=True, kw_only=True):
     reseed: Literal["empty", "below_seed"] = "empty"
     odd: Literal["pool", "first"] = "pool"
     prizes: dict[str, Prize] = {}
+    simultaneous_s: Seconds = 2
+    simultaneous: Literal["first_by_time", "share_equally"] = "first_by_time"
 
     @property
     def displays(self) -> tuple[str, ...]:
@@ -257,7 +259,7 @@ class Jackpot(Struct, frozen=True, kw_only=True):
 
     def terms(self) -> PoolTerms:
         """Raises ValueError for terms that cannot be."""
-        return PoolTerms(self.seed, self.visible, self.hidden, self.limit, self.reseed, self.odd, self.prizes)
+        return PoolTerms(**{name: getattr(self, name) for name in PoolTerms.__struct_fields__})
 
 
 class Config(Struct, frozen=True, kw_only=True):

@@ -8,59 +8,49 @@ An input is used once: it names its stream and its number there, and a number th
 """
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from math import lcm
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon.jackpots.prizes import decide, matched, takes_all
 from protocols.contract.jackpots import (
     ENTRIES,
-    Adjust,
-    Approve,
     BookEntry,
-    Confirm,
-    Order,
-    Pay,
     PendingWin,
     PoolLevel,
     PoolTerms,
     PoolWin,
-    Price,
     Prize,
     Proposal,
-    Propose,
-    Reject,
-    Reset,
-    SetTerms,
-    Transfer,
-    Withdraw,
 )
 from protocols.contract.results import Award, Result
 from protocols.contract.topics import EARLIEST
 
 __all__ = [
     "Book",
+    "Draft",
     "Ended",
     "Refused",
     "Seen",
     "Stake",
     "Step",
+    "TableBook",
     "begin",
     "contribute",
-    "decide",
     "end_of",
     "end_round",
     "hear",
     "level_of",
-    "obey",
     "open_round",
     "report_win",
-    "transfer",
+    "simultaneous",
     "unbalanced",
+    "unit_of",
 ]
 
 PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID, TRANSFERRED = (
@@ -113,10 +103,12 @@ class Stake(Struct, frozen=True):
 
 
 class RoundBook(Struct, frozen=True):
-    """What a round did to the pool, for a later correction. `bets`: what became of its `stakes`.
+    """What a round did to the pool, for a later correction. `at`: when it ended. `bets`: what became of its `stakes`.
 
-    `base`: the pool when its wins were decided; -1: no win. `numbered`: how many wins it has had. `reseeded`: what the
-    house gave as seed after them, in units.
+    `awards`: those that were decided last, of a pool of `base`; -1: none. `reported`: the amount that a device told
+    where the terms have none. `told`, `shown`: the amount that a device told, and the one that was sent to it.
+    `numbered`: how many wins it has had. `reseeded`: what the house gave as seed after them, in units; `refilled`: the
+    overflow and the reserve.
     """
 
     table: str
@@ -125,6 +117,17 @@ class RoundBook(Struct, frozen=True):
     base: int = -1
     numbered: int = 0
     reseeded: int = 0
+    refilled: dict[str, int] = {}
+    at: datetime | None = None
+    awards: tuple[Award, ...] = ()
+    reported: int = -1
+    told: int = 0
+    shown: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether it won the whole pool."""
+        return any(takes_all(one) for one in self.awards)
 
 
 class TableBook(Struct, frozen=True):
@@ -199,7 +202,7 @@ Step = tuple[Book, tuple[tuple[str, BookEntry], ...]]
 """The next book, and the entries with their types."""
 
 
-class _Draft:
+class Draft:
     """A book under way. `post` checks each entry: it sums to zero, and no account of the pool falls below zero."""
 
     def __init__(self, book: Book, seen: Seen | None = None) -> None:
@@ -244,9 +247,12 @@ class _Draft:
         self.update(tables={**self.book.tables, name: replace(known, **fields)})
 
     def round(self, name: str, **fields: Any) -> None:
-        known = self.book.rounds.get(name) or RoundBook(fields["table"])
-        rounds = {**self.book.rounds, name: replace(known, **fields)}
-        mine = [key for key, one in rounds.items() if one.table == rounds[name].table]
+        self.update(rounds={**self.book.rounds, name: replace(self.book.rounds[name], **fields)})
+
+    def put_round(self, name: str, round_: RoundBook) -> None:
+        """Put a round in its place, or behind all; forget the oldest of its table."""
+        rounds = {**self.book.rounds, name: round_}
+        mine = [key for key, one in rounds.items() if one.table == round_.table]
         for key in mine[:-KEPT_ROUNDS]:
             del rounds[key]
         self.update(rounds=rounds)
@@ -258,7 +264,8 @@ class _Draft:
             wins.append(win)
         closed = [one for one in wins if one.state not in OPEN]
         for old in closed[:-KEPT_WINS]:
-            wins.remove(old)
+            if old.round not in self.book.rounds:  # its result can still be corrected
+                wins.remove(old)
         self.update(wins=tuple(wins))
 
     def done(self) -> Step:
@@ -273,7 +280,14 @@ class _Draft:
         times = unit // book.unit
         self.balances = {account: value * times for account, value in self.balances.items()}
         wins = tuple(replace(one, from_house=str(int(one.from_house) * times)) for one in book.wins)
-        rounds = {name: replace(one, reseeded=one.reseeded * times) for name, one in book.rounds.items()}
+        rounds = {
+            name: replace(
+                one,
+                reseeded=one.reseeded * times,
+                refilled={account: value * times for account, value in one.refilled.items()},
+            )
+            for name, one in book.rounds.items()
+        }
         self.update(unit=unit, wins=wins, rounds=rounds)
 
     def clip(self) -> None:
@@ -345,23 +359,44 @@ class _Draft:
         if not postings[VISIBLE]:
             return
         self.post("reset", postings, amount=(shown + postings[VISIBLE]) // unit)
-        if round_ in self.book.rounds:
-            self.round(round_, reseeded=self.book.rounds[round_].reseeded + house)
-
-    def give_back_seed(self, round_: str, left: int) -> None:
-        """After a reversal the house takes back what it gave as seed for it, as far as the pool stays at its seed."""
         known = self.book.rounds.get(round_)
-        if known is None or not known.reseeded:
+        if known is not None:
+            refilled = {name: known.refilled.get(name, 0) - postings[name] for name in (HIDDEN, OVERFLOW)}
+            self.round(round_, reseeded=known.reseeded + house, refilled=refilled)
+
+    def give_back_seed(self, round_: str, left: int, drawn: int = 0) -> None:
+        """After a reversal what began the pool again for it goes back: to the house, then to reserve and overflow.
+
+        At most `left`, and as far as the pool stays at its seed, less what other wins of the round have `drawn`.
+        """
+        known = self.book.rounds.get(round_)
+        if known is None:
             return
-        back = min(known.reseeded, left, self.balance(VISIBLE) - self.book.terms.seed * self.book.unit)
-        if back > 0:
-            self.post("adjusted", {VISIBLE: -back, HOUSE: back}, text="seed of a win that was reversed")
-            self.round(round_, reseeded=known.reseeded - back)
+        room = min(left, self.balance(VISIBLE) + drawn - self.book.terms.seed * self.book.unit)
+        given = {HOUSE: known.reseeded, **known.refilled}
+        back = {}
+        for account in (HOUSE, HIDDEN, OVERFLOW):
+            back[account] = max(min(given.get(account, 0), room), 0)
+            room -= back[account]
+        if total := sum(back.values()):
+            self.post("adjusted", {VISIBLE: -total, **back}, text="seed of a win that was reversed")
+            kept = {name: given.get(name, 0) - back[name] for name in (HIDDEN, OVERFLOW)}
+            self.round(round_, reseeded=known.reseeded - back[HOUSE], refilled=kept)
+
+    def freeze(self, name: str, wins: Sequence[PoolWin], text: str = "") -> int:
+        """Set the new wins of a round aside. Returns what came from the pool."""
+        known = self.book.rounds[name]
+        self.round(name, numbered=known.numbered + len(wins))
+        drawn = 0
+        for number, one in enumerate(wins, known.numbered + 1):
+            at = known.at or EARLIEST
+            drawn += self.draw(replace(one, id=f"{name}/{number}", table=known.table, round=name, at=at), text)
+        return drawn
 
 
 def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
     """New books: the house gives the seed."""
-    draft = _Draft(Book(pool, terms, at, _unit(terms), {}))
+    draft = Draft(Book(pool, terms, at, unit_of(terms), {}))
     seed = terms.seed * draft.book.unit
     draft.post("reset", {HOUSE: -seed, VISIBLE: seed}, amount=terms.seed, text="the pool begins")
     return draft.done()
@@ -373,7 +408,7 @@ def _ratio(rate: str) -> tuple[int, int]:
     return Fraction(rate).as_integer_ratio()
 
 
-def _unit(terms: PoolTerms) -> int:
+def unit_of(terms: PoolTerms) -> int:
     return lcm(Fraction(terms.visible).denominator, Fraction(terms.hidden).denominator)
 
 
@@ -388,7 +423,7 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
     known = book.tables.get(table, TableBook())
     if _used(book, seen) or (seen.at < book.began and known.sensors != seen.stream):
         return hear(book, seen)
-    draft = _Draft(book, seen)
+    draft = Draft(book, seen)
     if known.sensors != seen.stream:
         draft.table(table, sensors=seen.stream)
     draft.facts = {"table": table, "round": known.open}
@@ -406,14 +441,14 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
 
 def hear(book: Book, seen: Seen) -> Step:
     """An input that changes nothing; it is not asked for again."""
-    return (book, ()) if _used(book, seen) else _Draft(book, seen).done()
+    return (book, ()) if _used(book, seen) else Draft(book, seen).done()
 
 
 def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
     """A round opened at a table: changes wait until it ends."""
     if _not_ours(book, seen, table):
         return hear(book, seen)
-    draft = _Draft(book, seen)
+    draft = Draft(book, seen)
     draft.table(table, open=round_, **_position(book, seen, table))
     return draft.done()
 
@@ -431,7 +466,7 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     """A round ended, or its result was corrected."""
     if _not_ours(book, seen, ended.table):
         return hear(book, seen)
-    draft = _Draft(book, seen)
+    draft = Draft(book, seen)
     draft.facts = {"table": ended.table, "round": ended.round}
     draft.table(ended.table, **_position(book, seen, ended.table))
     if book.tables.get(ended.table, TableBook()).open in (ended.round, ended.corrects):
@@ -445,35 +480,141 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
         known = RoundBook(ended.table)
     elif earlier != ended.round:
         draft.update(rounds={key: one for key, one in book.rounds.items() if key != earlier})
-    draft.round(ended.round, **{name: getattr(known, name) for name in known.__struct_fields__})
-    priced: tuple[PoolWin, ...] = ()
+    draft.put_round(ended.round, replace(known, at=known.at or seen.at))
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
-    if mine and known.base >= 0:  # what stands of the first decision
-        priced = decide(draft.book.terms, known.base, ended.awards)
-    kept, new = _matched(mine, priced)
+    near = simultaneous(draft.book, ended.round) if ended.awards != known.awards else ()
+    again = bool(near) and all(one.state == "pending" for one in mine)
+    for name in reversed(near) if again else ():
+        _roll_back(draft, name)
+    mine = [] if again else mine
+    kept, new = matched(draft.book.terms, known.base, known.awards, mine, ended.awards)
     left = sum(_drop(draft, one) for one in mine if one not in kept)
-    _settle_stakes(draft, ended, known)
-    if ended.awards and not (mine and known.base >= 0):
-        base = draft.balance(VISIBLE) // draft.book.unit
-        draft.round(ended.round, base=base)
-        new = list(decide(draft.book.terms, base, ended.awards))
+    _settle_stakes(draft, ended, known, in_order=again)
+    if ended.awards != known.awards:
+        draft.round(ended.round, awards=ended.awards)
+    if not mine:
+        _decide_in_order(draft, near if again else (ended.round,))
     for one in kept:
-        again = replace(one, state="paid") if one.state == "contested" else one
-        draft.set_win(again)
-        draft.post("upheld", {}, win=again, amount=one.amount, text="the corrected result names it, too")
-    numbered = known.numbered
-    for one in new:
-        numbered += 1
-        win = replace(one, id=f"{ended.round}/{numbered}", table=ended.table, round=ended.round, at=seen.at)
-        left -= draft.draw(win)
-    draft.round(ended.round, numbered=numbered)
-    draft.give_back_seed(ended.round, max(left, 0))
-    draft.reset_if_due(ended.round, whole=any(one.whole for one in new))
+        upheld = replace(one, state="paid") if one.state == "contested" else one
+        draft.set_win(upheld)
+        draft.post("upheld", {}, win=upheld, amount=one.amount, text="the corrected result names it, too")
+    if mine:
+        whole = any(one.whole for one in new)
+        drawn = draft.freeze(ended.round, new)
+        if whole:  # the pool had to begin again for it, too
+            draft.give_back_seed(ended.round, max(left - drawn, 0))
+        else:
+            draft.give_back_seed(ended.round, left, drawn)
+        draft.reset_if_due(ended.round, whole=whole)
+    draft.reset_if_due(ended.round, whole=False)
     draft.clip()
     return draft.done()
 
 
-def _drop(draft: _Draft, win: PoolWin) -> int:
+def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
+    """The rounds to decide again because `round_` wins: itself and later ones, in the order of their events.
+
+    Those whose wins are all pending, each at most the window of the terms after the one before. Where whole pools are
+    shared equally: from the first of them on. Empty where the order of arrival stands.
+    """
+    window = timedelta(seconds=book.terms.simultaneous_s)
+    if not window:
+        return ()
+    moved = {one.round for one in book.wins if one.state not in ("pending", "reversed")}
+    times = {
+        name: one.at
+        for name, one in book.rounds.items()
+        if one.at is not None and (name == round_ or (one.awards and name not in moved))
+    }
+    order = sorted(times, key=lambda name: (times[name], name))
+    first = last = order.index(round_)
+    while last + 1 < len(order) and times[order[last + 1]] - times[order[last]] <= window:
+        last += 1
+    if book.terms.simultaneous == "share_equally":
+        before = first
+        while before and times[order[before]] - times[order[before - 1]] <= window:
+            before -= 1
+            if book.rounds[order[before]].whole:
+                first = before
+    near = tuple(order[first : last + 1])
+    return near if len(near) > 1 else ()
+
+
+def _roll_back(draft: Draft, name: str) -> None:
+    """Take back what a round did to the pool, to do it again in the order of the events."""
+    known = draft.book.rounds[name]
+    facts = draft.facts
+    draft.facts = {"table": known.table, "round": name}
+    for win in reversed([one for one in draft.book.wins if one.round == name and one.state == "pending"]):
+        draft.undo(win, "decided again: another table won at nearly the same time")
+    given = {HOUSE: known.reseeded, **known.refilled}
+    there = draft.balance(VISIBLE)
+    back = {}
+    for account in (HOUSE, HIDDEN, OVERFLOW):
+        back[account] = min(given.get(account, 0), there)
+        there -= back[account]
+    if total := sum(back.values()):
+        draft.post("adjusted", {VISIBLE: -total, **back}, text="the pool had not begun again")
+    draft.round(name, reseeded=0, refilled={})
+    stakes = []
+    for one in known.stakes:
+        told_by_rules = not one.seq
+        if told_by_rules and one.legs:
+            draft.return_stake(one, "counted again in the order of the events")
+        stakes.append(replace(one, legs={}) if told_by_rules else one)
+    draft.round(name, stakes=tuple(stakes))
+    draft.facts = facts
+
+
+def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
+    """Decide the wins of rounds one after the other, each of the pool as it then stands.
+
+    Where the terms say so, those that win the whole pool decide of equal parts of it.
+    """
+    equal = draft.book.terms.simultaneous == "share_equally"
+    facts = draft.facts
+    waiting = [name for name in rounds if draft.book.rounds[name].whole] if equal else []
+    shared = False
+    for name in rounds:
+        known = draft.book.rounds[name]
+        draft.facts = {"table": known.table, "round": name}
+        if not all(one.legs for one in known.stakes):
+            draft.round(name, stakes=tuple(one if one.legs else draft.take_stake(one) for one in known.stakes))
+        if known.awards:
+            base = draft.balance(VISIBLE) // draft.book.unit // (len(waiting) if name in waiting else 1)
+            draft.round(name, base=base)
+            draft.freeze(name, *_as_told(known, decide(_terms_of(draft.book.terms, known), base, known.awards)))
+            shared = shared or name in waiting
+            waiting = [one for one in waiting if one != name]
+            if not (shared and waiting):
+                draft.reset_if_due(name, whole=known.whole)
+    draft.facts = facts
+
+
+def _terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
+    """With the amount that a device told, where the terms have none."""
+    if known.reported < 0:
+        return terms
+    told = {one.combination: Prize(known.reported) for one in known.awards}
+    return replace(terms, prizes={**told, **terms.prizes})
+
+
+def _as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin, ...], str]:
+    """A win that a device told: a whole pool as it was shown there; where the amounts differ two people price it."""
+    if not known.told or len(wins) != 1:
+        return wins, ""
+    (win,) = wins
+    if win.whole and known.told == known.shown <= win.amount:
+        shares = tuple((seat, known.told) for seat in win.award.among)
+        return (replace(win, amount=known.told, shares=shares),), ""
+    if known.told == win.amount:
+        return wins, ""
+    sent = known.shown or "nothing"
+    text = f"the device reports {known.told}, {sent} was sent to it, and the books have {win.amount}"
+    return (replace(win, unpriced=True),), text
+
+
+def _drop(draft: Draft, win: PoolWin) -> int:
     """A win that the corrected result does not name. What was handed out cannot come back by itself."""
     if win.state in OPEN:
         return draft.undo(win, "the corrected result does not name it")
@@ -484,31 +625,21 @@ def _drop(draft: _Draft, win: PoolWin) -> int:
     return 0
 
 
-def _matched(old: Sequence[PoolWin], new: Sequence[PoolWin]) -> tuple[list[PoolWin], list[PoolWin]]:
-    """Of the wins of before those that the new decision has, too, and the new ones besides."""
-    left, kept = list(old), []
-    added = []
-    for one in new:
-        same = next((other for other in left if (other.award, other.amount) == (one.award, one.amount)), None)
-        if same is None:
-            added.append(one)
-        else:
-            left.remove(same)
-            kept.append(same)
-    return kept, added
+def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bool) -> None:
+    """What became of the bets of the round: taken, returned, or carried to the next round of the table.
 
-
-def _settle_stakes(draft: _Draft, ended: Ended, known: RoundBook) -> None:
-    """What became of the bets of the round: taken, returned, or carried to the next round of the table."""
+    `in_order`: new ones that the rules tell are taken when the round is decided.
+    """
     if ended.stakes is not None:
         missing, kept = list(ended.stakes), []
-        for one in known.stakes:
+        for one in draft.book.rounds[ended.round].stakes:
             if (one.seat, one.amount) in missing:
                 missing.remove((one.seat, one.amount))
                 kept.append(one)
-            else:
+            elif one.legs:
                 draft.return_stake(one, "not among the bets of the corrected result")
-        kept += [draft.take_stake(Stake(seat, amount)) for seat, amount in missing]
+        new = (Stake(seat, amount) for seat, amount in missing)
+        kept += new if in_order else [draft.take_stake(one) for one in new]
         draft.round(ended.round, stakes=tuple(kept))
         return
     if ended.corrects and ended.bets == known.bets:
@@ -562,69 +693,20 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     """
     if _used(book, seen) or (seen.at < book.began and book.tables.get(table, TableBook()).sensors != seen.stream):
         return hear(book, seen)
-    draft = _Draft(book, seen)
+    draft = Draft(book, seen)
     name = f"level_{level}"
-    prize = book.terms.prizes.get(name, Prize(fixed=amount))
-    award = Award(book.pool, name, prize.pays, "", prize.share, (seat,) if seat else ())
+    prize = book.terms.prize(book.pool, name)
+    kind = prize or Prize()
+    award = Award(book.pool, name, kind.pays, "", "" if kind.share == "0" else kind.share, (seat,) if seat else ())
     draft.facts = {"table": table, "round": seen.id}
-    base = book.amount
-    terms = replace(book.terms, prizes={**book.terms.prizes, name: prize})
-    (win,) = decide(terms, base, (award,))
-    text = ""
-    if win.whole and 0 < amount == shown <= win.amount:
-        win = replace(win, amount=amount, shares=_shared(amount, award.among, terms.odd)[0])
-    elif amount not in (0, win.amount):
-        text = f"the device reports {amount}, {shown or 'nothing'} was sent to it, and the books have {win.amount}"
-        win = replace(win, unpriced=True)
-    draft.round(seen.id, table=table, base=base, numbered=1)
-    draft.draw(replace(win, id=f"{seen.id}/1", table=table, round=seen.id, at=seen.at), text)
-    draft.reset_if_due(seen.id, whole=win.whole)
+    reported = amount if prize is None else -1
+    draft.put_round(seen.id, RoundBook(table, at=seen.at, reported=reported, told=amount, shown=shown))
+    near = simultaneous(draft.book, seen.id)
+    for one in reversed(near):
+        _roll_back(draft, one)
+    draft.round(seen.id, awards=(award,))
+    _decide_in_order(draft, near or (seen.id,))
     return draft.done()
-
-
-def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWin, ...]:
-    """The amounts of the awards of one round, in their order, of a pool of `base` minor units.
-
-    A share is of the pool before the round, less the prizes of the combination in `after`; `pool` without a share is
-    what the prizes before it left. Equal shares are whole minor units: the odd coins stay in the pool, or go to the
-    first seats.
-    """
-    spent: dict[str, int] = {}
-    left = base
-    wins = []
-    for award in awards:
-        fixed = terms.prizes[award.combination].fixed if award.combination in terms.prizes else 0
-        part = Fraction(award.share or "0")
-        share = int(part * max(base - spent.get(award.after, 0), 0))
-        match award.pays:
-            case "pool":
-                amount = share if part else left
-            case "fixed":
-                amount = fixed
-            case "larger_of_fixed_and_share":
-                amount = max(fixed, share)
-            case _:  # a kind that a newer text brings must be decided here
-                assert_never(award.pays)
-        whole = part == 1 or (award.pays == "pool" and not part)
-        unpriced = award.pays != "pool" and award.combination not in terms.prizes
-        shares, odd = _shared(amount, award.among, terms.odd)
-        if award.among and terms.odd == "pool":
-            amount -= odd
-        spent[award.combination] = spent.get(award.combination, 0) + amount
-        left = max(left - amount, 0)
-        wins.append(
-            PoolWin("", "", "", EARLIEST, award, amount, shares=shares, odd=odd, unpriced=unpriced, whole=whole)
-        )
-    return tuple(wins)
-
-
-def _shared(amount: int, seats: Sequence[int], odd: str) -> tuple[tuple[tuple[int, int], ...], int]:
-    """Equal shares in whole minor units, and the odd coins; with `odd` "first" those are in the first shares."""
-    if not seats:
-        return (), 0
-    each, rest = divmod(amount, len(seats))
-    first = rest if odd == "first" else 0
-    return tuple((seat, each + (place < first)) for place, seat in enumerate(seats)), rest
 
 
 def _used(book: Book, seen: Seen) -> bool:
@@ -666,189 +748,6 @@ def _numbered(verdict: str) -> tuple[str, int, int]:
     if not (slash and seq.isascii() and seq.isdigit() and number.isascii() and number.isdigit()):
         return verdict, 0, 0
     return place, int(seq), int(number)
-
-
-# ---- orders of people
-
-
-def obey(book: Book, order: Order, name: str, at: datetime) -> Step:
-    """Carry out an order, once; `name` is its request's id. Raises Refused."""
-    if name in book.orders:
-        return book, ()
-    draft = _Draft(book)
-    draft.update(orders=(*book.orders, name)[-KEPT_ORDERS:])
-    match order:
-        case Confirm():
-            _confirm(draft, order)
-        case Pay():
-            _pay(draft, order)
-        case Propose(person=person, change=change):
-            if len(book.proposals) >= MOST_PROPOSALS:
-                raise Refused(f"{MOST_PROPOSALS} changes wait already; approve or withdraw one of them")
-            _check_change(book, change)
-            draft.update(proposals=(*book.proposals, Proposal(name, person, at, change)))
-            draft.post("proposed", {}, people=(person,), change=change, text=name)
-        case Approve(person=person, proposal=which):
-            found = _proposal(book, which)
-            if found.person == person:
-                raise Refused(f"{person} proposed it: another person must approve it")
-            _refuse_while_open(book, found.change)
-            draft.update(proposals=tuple(one for one in book.proposals if one != found))
-            draft.facts = {"people": (found.person, person), "change": found.change}
-            _change(draft, found.change)
-        case Withdraw(person=person, proposal=which):
-            found = _proposal(book, which)
-            draft.update(proposals=tuple(one for one in book.proposals if one != found))
-            draft.post("withdrawn", {}, people=(person,), change=found.change, text=which)
-    return draft.done()
-
-
-def _proposal(book: Book, which: str) -> Proposal:
-    for one in book.proposals:
-        if one.id == which:
-            return one
-    raise Refused(f"no proposal {which!r} waits for the pool {book.pool}")
-
-
-def _confirm(draft: _Draft, order: Confirm) -> None:
-    book = draft.book
-    win = book.win(order.win)
-    if win.state != "pending":
-        raise Refused(f"win {win.id} is {win.state} already")
-    if win.unpriced:
-        known = win.award.combination in book.terms.prizes
-        why = "device and books differ" if known else f"the terms have no amount for {win.award.combination}"
-        raise Refused(f"{why}: let two people set it (price)")
-    if win.award.among and order.seats and order.seats != win.award.among:
-        raise Refused(f"win {win.id} is of the seats {_list(win.award.among)}, as the rules say; name no others")
-    if not win.award.among and (not order.seats or len(set(order.seats)) < len(order.seats)):
-        raise Refused(f"the bettors of win {win.id} are not known: name the seats that share it, each once")
-    back = 0
-    if not win.award.among:
-        shares, odd = _shared(win.amount, order.seats, book.terms.odd)
-        back = odd if book.terms.odd == "pool" else 0
-        win = replace(win, shares=shares, odd=odd, amount=win.amount - back)
-    win = replace(win, state="confirmed", confirmed_by=order.person)
-    draft.set_win(win)
-    postings = {f"pending:{win.id}": -back * book.unit, VISIBLE: back * book.unit}
-    draft.post("confirmed", postings, win=win, amount=win.amount, people=(order.person,), table=win.table)
-    draft.clip()
-
-
-def _pay(draft: _Draft, order: Pay) -> None:
-    book = draft.book
-    win = book.win(order.win)
-    if win.state != "confirmed":
-        remedy = "; a person must confirm it first" if win.state == "pending" else ""
-        raise Refused(f"win {win.id} is {win.state}{remedy}")
-    if win.confirmed_by == order.person:
-        raise Refused(f"{order.person} confirmed it: another person must pay it")
-    if open_ := book.tables.get(win.table, TableBook()).open:
-        raise Refused(f"round {open_} is open at {win.table}: pay when it has ended")
-    win = replace(win, state="paid", paid_by=order.person)
-    draft.set_win(win)
-    amount = win.amount * book.unit
-    people = (win.confirmed_by, order.person)
-    facts = {"table": win.table, "round": win.round}
-    draft.post("paid", {f"pending:{win.id}": -amount, PAID: amount}, win=win, amount=win.amount, people=people, **facts)
-
-
-def _refuse_while_open(book: Book, change: object) -> None:
-    """Raises Refused while a round is open at any table of the pool; a win only concerns its own."""
-    tables = [book.win(change.win).table] if isinstance(change, Reject | Price) else list(book.tables)
-    open_ = [one for name in tables if (one := book.tables.get(name, TableBook()).open)]
-    if open_:
-        raise Refused(f"round {', '.join(sorted(open_))} is open: approve it when no round is")
-
-
-def _check_change(book: Book, change: object) -> None:
-    """Raises Refused for what could not be carried out as the books stand now."""
-    match change:
-        case Adjust(account=account, amount=amount):
-            if book.balance(account) + amount * book.unit < 0:
-                there = book.balance(account) // book.unit
-                raise Refused(f"{account} holds {there}; it cannot give {-amount}")
-            limit = book.terms.limit
-            if account == VISIBLE and limit and book.balance(VISIBLE) + amount * book.unit > limit * book.unit:
-                raise Refused(f"the pool would be above its limit, {limit}")
-        case Reject(win=win):
-            if book.win(win).state not in OPEN:
-                raise Refused(f"win {win} is {book.win(win).state}: it cannot be rejected")
-        case Price(win=win):
-            if not book.win(win).unpriced or book.win(win).state != "pending":
-                raise Refused(f"win {win} has an amount already")
-        case Transfer(to=to):
-            if to == book.pool:
-                raise Refused("a pool cannot be transferred to itself")
-            if not any(book.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)):
-                raise Refused(f"{book.pool} holds nothing that could be transferred")
-        case _:
-            pass
-
-
-def _change(draft: _Draft, change: object) -> None:
-    """Raises Refused."""
-    book = draft.book
-    _check_change(book, change)
-    unit = book.unit
-    match change:
-        case Adjust(account=account, amount=amount, reason=reason):
-            draft.post("adjusted", {HOUSE: -amount * unit, account: amount * unit}, amount=amount, text=reason)
-        case Reset(reason=reason):
-            over = max(draft.balance(VISIBLE) - book.terms.seed * unit, 0)
-            missing = max(book.terms.seed * unit - draft.balance(VISIBLE), 0)
-            postings = {VISIBLE: missing - over, OVERFLOW: over, HOUSE: -missing}
-            draft.post("reset", postings, amount=book.terms.seed, text=reason)
-        case SetTerms(terms=terms, reason=reason):
-            _set_terms(draft, terms, reason)
-        case Reject(win=name, reason=reason):
-            win = book.win(name)
-            left = draft.undo(win, reason)
-            draft.give_back_seed(win.round, left)
-            draft.clip()
-        case Price(win=name, amount=amount, reason=reason):
-            win = book.win(name)
-            shares, odd = _shared(amount, win.award.among, book.terms.odd)
-            less = odd if win.award.among and book.terms.odd == "pool" else 0
-            draft.undo(win, reason)
-            draft.draw(replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False))
-            draft.reset_if_due(win.round, whole=False)
-        case Transfer(to=to, reason=reason):
-            held = {account: -draft.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)}
-            total = -sum(held.values())
-            text = f"to {to}: {reason}"
-            draft.post("transferred", {**held, TRANSFERRED: total}, amount=total // unit, text=text)
-
-
-def _set_terms(draft: _Draft, terms: PoolTerms, reason: str) -> None:
-    """New terms; all balances are counted in a unit in which the new rates are exact, too."""
-    old = draft.book.terms
-    draft.recount(_unit(terms))
-    draft.update(terms=terms)
-    draft.post("changed", {}, old=old, text=reason)
-    draft.clip()
-
-
-def transfer(source: Book, target: Book, order: Approve, name: str, at: datetime) -> tuple[Step, Step]:
-    """Approve that all that a pool holds goes to another one. What one book gives the other has. Raises Refused."""
-    change = _proposal(source, order.proposal).change
-    assert isinstance(change, Transfer), change
-    _refuse_while_open(target, change)
-    draft = _Draft(target)
-    draft.recount(source.unit)
-    unit = draft.book.unit
-    given = obey(source, order, name, at)
-    moved = given[0].balance(TRANSFERRED) - source.balance(TRANSFERRED)
-    amount = moved * (unit // source.unit)
-    draft.facts = {"people": (_proposal(source, order.proposal).person, order.person), "change": change}
-    text = f"from {source.pool}: {change.reason}"
-    draft.post("transferred", {TRANSFERRED: -amount, VISIBLE: amount}, amount=amount // unit, text=text)
-    draft.clip()
-    return given, draft.done()
-
-
-def _list(seats: Sequence[int]) -> str:
-    return ", ".join(map(str, seats))
 
 
 # ---- what is shown and checked

@@ -39,11 +39,10 @@ from daemon.jackpots.ledger import (
     end_round,
     hear,
     level_of,
-    obey,
     open_round,
     report_win,
-    transfer,
 )
+from daemon.jackpots.orders import obey, transfer
 from daemon.jackpots.signs import Signs
 from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
 from daemon.journal.rows import Row

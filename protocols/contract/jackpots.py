@@ -18,6 +18,7 @@ from protocols.contract.topics import ROOT, Id, Time
 RATE = r"^(0|1|0\.[0-9]{1,6}|[1-9][0-9]{0,5}/[1-9][0-9]{0,5})$(?!\n)"
 Rate: TypeAlias = Annotated[str, Meta(pattern=RATE, description="an exact part of a bet: 0, 1, 0.015 or 3/200")]
 Minor: TypeAlias = Annotated[int, Meta(ge=0, le=MOST, description="minor units")]
+Seconds: TypeAlias = Annotated[int, Meta(ge=0, le=60)]
 Person: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 Said: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 Pays: TypeAlias = Literal["pool", "fixed", "larger_of_fixed_and_share"]
@@ -48,7 +49,10 @@ class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
     `visible` and `hidden`: the parts of each bet that go to the pool and to its reserve; the house keeps the rest.
     `seed`: with how much the pool begins. `limit`: what the pool shows at most, 0 for no limit; more goes to the
     overflow. `reseed`: when it begins again besides after a prize of the whole pool. `odd`: where the odd coins of
-    equal shares go. `prizes` by combination.
+    equal shares go. `prizes` by combination, or by `<jackpot>.<combination>` where two games of the pool use one name.
+    `simultaneous_s`: wins of several tables whose events are at most so far apart are ordered by the time of the events
+    while all of them are pending, 0 for the order of arrival; `simultaneous`: the first takes what it wins, or rounds
+    that win the whole pool have equal parts of it.
     """
 
     seed: Minor
@@ -58,6 +62,12 @@ class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
     reseed: Literal["empty", "below_seed"] = "empty"
     odd: Literal["pool", "first"] = "pool"
     prizes: dict[Annotated[str, Meta(max_length=64)], Prize] = {}
+    simultaneous_s: Seconds = 2
+    simultaneous: Literal["first_by_time", "share_equally"] = "first_by_time"
+
+    def prize(self, jackpot: str, combination: str) -> Prize | None:
+        """The prize of a combination, the game's own first."""
+        return self.prizes.get(f"{jackpot}.{combination}", self.prizes.get(combination))
 
     def __post_init__(self) -> None:
         """Raises ValueError for rates above the bet and a limit below the seed."""
@@ -162,7 +172,7 @@ class _Order(Struct, frozen=True, tag_field="order", forbid_unknown_fields=True)
 
 
 class Confirm(_Order, frozen=True, tag="confirm"):
-    """The win is right; `seats` share it, where the bettors were not known."""
+    """The win is right. `seats`: where the bettors were not known, those that share it, or that each have it."""
 
     win: Said
     seats: tuple[Annotated[int, Meta(ge=1, le=99)], ...] = ()

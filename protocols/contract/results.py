@@ -72,9 +72,10 @@ class Irregularity(Struct, frozen=True):
 class Award(Struct, frozen=True, omit_defaults=True):
     """A jackpot combination that was hit. The rules name it; a ledger pays it.
 
-    `pays`: the whole pool, a fixed amount, or the larger of the fixed amount and `share` (a fraction) of the pool.
-    `among`: the seats that share it in equal parts, where the bettors are known. A share is of the pool as it was
-    before the round; `after` names the combination whose prizes leave it first. Awards stand in the order of payment.
+    `pays`: what is left of the pool (or `share`, a fraction of it, where one is given), a fixed amount, or the larger
+    of the fixed amount and `share` of the pool. `among`: the seats that share it in equal parts, where the bettors are
+    known. A share is of the pool as it was before the round; `after` names the combination whose prizes leave it
+    first. Awards stand in the order of payment.
     """
 
     jackpot: str
@@ -84,6 +85,17 @@ class Award(Struct, frozen=True, omit_defaults=True):
     share: str = ""
     among: tuple[int, ...] = ()
     after: str = ""
+
+    @property
+    def each(self) -> bool:
+        """Without known bettors: whether every seat that holds it has the prize, or all share one.
+
+        Each: Macau stud poker 10(2), 10(6), Angola stud poker 9(11) and blackjack 7(13)(a). Shared: the prizes of
+        baccarat (17(6)-(12)), the whole pool, and the tenth for straight flushes of Angola (9(14)(c)).
+        """
+        if self.pays == "pool":
+            return self.jackpot == "blackjack" and self.share != ""
+        return self.jackpot in ("blackjack", "progressive") and self.share != "1"
 
 
 class Exposed(Struct, frozen=True):

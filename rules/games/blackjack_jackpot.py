@@ -8,7 +8,7 @@ lists its combinations from the highest to the lowest; the highest takes the res
 import re
 from collections.abc import Iterable
 from fractions import Fraction
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -88,12 +88,8 @@ def awards(held: Iterable[tuple[int, Combination]], offered: tuple[Combination, 
         if one.pays == "pool":
             after = found[-1].combination if found else ""
             found.append(Award(POOL, one.name, "pool", law, among=tuple(seat for seat in seats if seat), after=after))
-        elif one.pays == "fixed":
-            found += [Award(POOL, one.name, "fixed", law, among=(seat,) if seat else ()) for seat in seats]
-        else:
-            share = one.pays
-            found += [
-                Award(POOL, one.name, "larger_of_fixed_and_share", law, share, (seat,) if seat else ())
-                for seat in seats
-            ]
+            continue
+        pays: Literal["pool", "fixed"] = "fixed" if one.pays == "fixed" else "pool"
+        share = "" if pays == "fixed" else one.pays
+        found += [Award(POOL, one.name, pays, law, share, (seat,) if seat else ()) for seat in seats]
     return tuple(found)

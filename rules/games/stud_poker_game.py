@@ -322,12 +322,12 @@ def _shares(text: Text, held: list[tuple[int, str]], *, seated: bool) -> list[tu
     """
     if not seated:
         shares: list[tuple[str, tuple[int, ...]]] = [(name, ()) for name in dict.fromkeys(name for _, name in held)]
-        return sorted(shares, key=_height) if text.smallest_first else shares
-    shares = []
-    for seat, name in held:
-        among = tuple(other for other, held_ in held if held_ == name) if text.jackpot[name].shared else (seat,)
-        if (name, among) not in shares:
-            shares.append((name, among))
+    else:
+        shares = []
+        for seat, name in held:
+            among = tuple(other for other, held_ in held if held_ == name) if text.jackpot[name].shared else (seat,)
+            if (name, among) not in shares:
+                shares.append((name, among))
     if text.smallest_first:
         return sorted(shares, key=_height)
     for share in shares[:]:

@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 from daemon.cli.main import main
 from daemon.config.model import load
 from daemon.jackpots.books import Books
-from daemon.jackpots.ledger import Ended, Seen, contribute, end_round, obey
+from daemon.jackpots.ledger import Ended, Seen, contribute, end_round
+from daemon.jackpots.orders import obey
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import Adjust, Confirm, Pay, Propose
 from protocols.contract.results import Award

@@ -17,17 +17,16 @@ from daemon.jackpots.ledger import (
     Step,
     begin,
     contribute,
-    decide,
     end_of,
     end_round,
     hear,
     level_of,
-    obey,
     open_round,
     report_win,
-    transfer,
     unbalanced,
 )
+from daemon.jackpots.orders import obey, transfer
+from daemon.jackpots.prizes import decide
 from protocols.contract.jackpots import (
     Adjust,
     Approve,

@@ -994,7 +994,7 @@ def test_the_smallest_prize_is_paid_first_and_the_rest_of_the_pool_is_shared() -
     law = "Decreto Executivo 261/22 art. 7(6)"
     assert result.jackpots == (
         Award("blackjack", "AA/colour", "fixed", law, among=(3,)),
-        Award("blackjack", "777/suit", "larger_of_fixed_and_share", law, "1/10", (2,)),
+        Award("blackjack", "777/suit", "pool", law, "1/10", (2,)),
         Award("blackjack", "AAAA/suit", "pool", law, among=(1, 4), after="777/suit"),
     )
 

@@ -1,0 +1,103 @@
+"""What the combinations of one round win of a pool: amounts, equal shares, the same win in two results. Pure."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from protocols.contract.jackpots import PoolTerms, PoolWin
+from protocols.contract.results import Award
+from protocols.contract.topics import EARLIEST
+
+__all__ = ["decide", "equal_shares", "gross", "matched", "takes_all"]
+
+
+def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWin, ...]:
+    """The amounts of the awards of one round, in their order, of a pool of `base` minor units.
+
+    A share is of the pool before the round, less the prizes of the combination in `after`; `pool` without a share is
+    what the prizes before it left. Equal shares are whole minor units: the odd coins stay in the pool, or go to the
+    first seats.
+    """
+    spent: dict[str, int] = {}
+    left = base
+    wins = []
+    for award in awards:
+        prize = terms.prize(award.jackpot, award.combination)
+        fixed = prize.fixed if prize is not None else 0
+        share = int(Fraction(award.share or "0") * max(base - spent.get(award.after, 0), 0))
+        match award.pays:
+            case "pool":
+                amount = share if award.share else left
+            case "fixed":
+                amount = fixed
+            case "larger_of_fixed_and_share":
+                amount = max(fixed, share)
+            case _:  # a kind that a newer text brings must be decided here
+                assert_never(award.pays)
+        whole = takes_all(award)
+        unpriced = award.pays != "pool" and prize is None
+        shares, odd = equal_shares(amount, award.among, terms.odd)
+        if award.among and terms.odd == "pool":
+            amount -= odd
+        spent[award.combination] = spent.get(award.combination, 0) + amount
+        left = max(left - amount, 0)
+        wins.append(
+            PoolWin("", "", "", EARLIEST, award, amount, shares=shares, odd=odd, unpriced=unpriced, whole=whole)
+        )
+    return tuple(wins)
+
+
+def equal_shares(amount: int, seats: Sequence[int], odd: str) -> tuple[tuple[tuple[int, int], ...], int]:
+    """Equal shares in whole minor units, and the odd coins; with `odd` "first" those are in the first shares."""
+    if not seats:
+        return (), 0
+    each, rest = divmod(amount, len(seats))
+    first = rest if odd == "first" else 0
+    return tuple((seat, each + (place < first)) for place, seat in enumerate(seats)), rest
+
+
+def takes_all(award: Award) -> bool:
+    """Whether the prize is the whole pool, or what is left of it."""
+    return award.share == "1" or (award.pays == "pool" and not award.share)
+
+
+def matched(
+    terms: PoolTerms, base: int, before: Sequence[Award], mine: Sequence[PoolWin], awards: Sequence[Award]
+) -> tuple[list[PoolWin], list[PoolWin]]:
+    """Of the wins of before those that the corrected result names with the same amount, and the new ones besides.
+
+    Both results are decided alike, of the pool as it was: what became of a win since (new terms, its price, its odd
+    coins) makes no difference.
+    """
+    if not mine:
+        return [], []
+    was = list(decide(terms, base, before))
+    left: list[tuple[PoolWin, int]] = []
+    for win in mine:
+        decided = next((one for one in was if one.award == win.award), None)
+        if decided is not None:
+            was.remove(decided)
+        left.append((win, gross(decided or win, terms)))
+    kept, added = [], []
+    for one in decide(terms, base, awards):
+        same = next((had for had in left if had[1] == gross(one, terms) and _names(had[0], one.award)), None)
+        if same is None:
+            added.append(one)
+        else:
+            left.remove(same)
+            kept.append(same[0])
+    return kept, added
+
+
+def gross(win: PoolWin, terms: PoolTerms) -> int:
+    """The prize before odd coins stay in the pool."""
+    return win.amount + (win.odd if win.award.among and terms.odd == "pool" else 0)
+
+
+def _names(win: PoolWin, award: Award) -> bool:
+    """Whether the award is that of the win; its seats may have been named by a person first."""
+    seats = tuple(sorted(seat for seat, _ in win.shares))
+    named = replace(win.award, among=award.among)
+    return win.award == award or (not win.award.among and award == named and seats == tuple(sorted(award.among)))
