@@ -197,6 +197,7 @@ async def test_the_page_and_the_command_line_say_the_same(console: Console, hous
         "rounds": list(reversed(view.rounds.values())),
         "tables": view.tables,
         "signs": list(view.signs),
+        "machines": view.books.machines,
     }
     assert msgspec.json.decode(msgspec.json.encode(shown)) == {key: told[key] for key in shown}
     assert msgspec.convert(told["wins"], tuple[PoolWin, ...]) == view.books.wins[-25:]
@@ -407,7 +408,11 @@ async def test_places_of_another_site_have_no_page_here(console: Console, house:
     win = PoolWin("porto/e:slot-1:7/1", "porto/slot-1", "porto/e:slot-1:7", console.now, award, 100)
     books = house.keeper.books_of("red")
     books = msgspec.structs.replace(
-        books, tables=("bac-12", "porto/slot-1"), signs=("porto/slot-1/sign-1",), wins=(win,)
+        books,
+        tables=("bac-12", "porto/slot-1"),
+        signs=("porto/slot-1/sign-1",),
+        wins=(win,),
+        machines=("porto/slot-1/egm-1",),
     )
     console.say(jackpot_topic("lisboa", "red", "books"), msgspec.json.encode(books))
     async with person(console, "ana") as ana:
@@ -417,6 +422,7 @@ async def test_places_of_another_site_have_no_page_here(console: Console, house:
             assert "porto/slot-1" in page
             assert "/table/porto" not in page
             assert "in another site, not heard here" in page
+        assert "porto/slot-1/egm-1" in page
 
 
 async def test_a_double_tap_is_one_order(console: Console, house: PoolHouse) -> None:

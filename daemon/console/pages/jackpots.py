@@ -63,6 +63,7 @@ PAGE = 100
 SHOWN_ENTRIES = 25
 SHOWN_ROUNDS = 100
 CLOSED_WINS = 25
+MOST_SHOWN_MACHINES = 200
 BLANK_PRIZES = 3
 MOST_PRIZES = 40
 LONGEST_REASON = 200
@@ -461,16 +462,19 @@ def _common(context: ConsoleContext, view: PoolView) -> dict[str, Any]:
     level = view.level
     keeper = context.site.edges.get(context.config.jackpots.name)
     alive = keeper.current if keeper is not None and context.site.connected else None
-    signs = []
-    for sign in view.signs.values():
-        table, _, device = sign.place.partition("/")
+
+    def lamp(place: str) -> str:
+        table, _, device = place.partition("/")
         known = context.site.devices.get((table, device))
-        signs.append((sign, context.site.lamp(known) if known is not None else "unknown"))
+        return context.site.lamp(known) if known is not None else "unknown"
+
+    machines = view.books.machines[:MOST_SHOWN_MACHINES] if view.books is not None else ()
     return {
         "decimals": level.decimals if level is not None else 2,
         "currency": level.currency if level is not None else "",
         "alive": alive,
-        "signs": signs,
+        "signs": [(sign, lamp(sign.place)) for sign in view.signs.values()],
+        "machines": [(place, lamp(place)) for place in machines],
         "balanced": None if view.last is None else not view.fault,
     }
 
