@@ -576,6 +576,9 @@ def _sentences() -> Iterator[tuple[str, str]]:
                     yield "jackpot.refused", text_of(one)
                 case ast.Call(func=ast.Name(id="Reply"), args=[_, _, ast.Constant(value="refused"), one]):
                     yield "jackpot.refused", text_of(one)
+                case ast.Call(func=ast.Attribute(attr="_alert"), args=[_, ast.Constant(value=str(code)), one]):
+                    if code != "unpriced":  # below, with its reasons
+                        yield f"jackpot.{code}", text_of(one)
                 case ast.keyword(arg="text", value=one) if module is ledger and text_of(one):
                     yield "jackpot.entry", text_of(one)
                 case ast.Call(func=ast.Attribute(attr="return_stake" | "undo"), args=[_, one]) if text_of(one):
@@ -585,6 +588,8 @@ def _sentences() -> Iterator[tuple[str, str]]:
     for code, remedy in process.ALERTS.items():
         yield f"jackpot.{code}", remedy
     yield "jackpot.sign", signs.REMEDY
+    yield "jackpot.sign", "the sign does not show the amount of x1: no answer in 5 s"
+    yield "jackpot.gone", "messages 1 to 2 of edge/x1/x1 are gone: their bets are not in the books"
     for why in (
         "the terms have no amount for x1",
         "the device reports 5, nothing was sent to it, and the books have 7",
