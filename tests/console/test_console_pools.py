@@ -262,6 +262,11 @@ TERMS = {
     "prize-1": "level_1",
     "pays-1": "larger_of_fixed_and_share",
     "share-1": "1/4",
+    "prize-2": "straight_flush",
+    "pays-2": "pool",
+    "share-2": "1/20",
+    "prize-3": "royal_flush",
+    "pays-3": "pool",
 }
 
 
@@ -294,6 +299,8 @@ async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_en
         page = await press(ana, "set-terms", **TERMS)
         assert outcome(page) == ("done", "")
         changes = page.split('data-live="poolchanges')[1].split("</section>")[0]
+        assert ">1/20 of the pool<" in changes
+        assert ">the whole pool<" in changes
         for old, new in (
             ("MOP\u00a010,000.00", "MOP\u00a02,500.00"),
             ("3/7", "3/100"),
