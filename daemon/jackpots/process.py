@@ -219,7 +219,7 @@ class Jackpots:
     def books_of(self, pool: str) -> PoolBooks:
         """What rarely changes of a pool."""
         book, one = self.books[pool], self._pools[pool]
-        return PoolBooks(pool, book.began, book.number, one.tables, book.terms, book.wins, one.signs)
+        return PoolBooks(pool, book.began, book.number, one.tables, book.terms, book.wins, one.signs, one.machines)
 
     async def run(self) -> None:
         """Keep the books until cancelled."""

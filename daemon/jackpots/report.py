@@ -168,6 +168,7 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "decimals": pool.jackpot.decimals,
         "tables": pool.jackpot.tables,
         "signs": pool.jackpot.signs,
+        "machines": pool.jackpot.machines,
         "began": book.began.isoformat(),
         "wrong": pool.wrong,
         "entries": book.number,

@@ -61,7 +61,7 @@ def bridge(config: Config, site: str) -> str:
         tables = [table for table in pool.tables if table.startswith(f"{site}/")]
         displays = [one for one in pool.displays if one.count("/") == 2 and one.startswith(f"{site}/")]
         if tables or displays:
-            there += [jackpot_topic(own, pool.name, leaf) for leaf in ("level", "event/+")]
+            there += [jackpot_topic(own, pool.name, leaf) for leaf in ("level", "books", "event/+")]
         for table in tables:
             leaves = ["device/+/event/+", "cmd/replay/result"] if by_devices else []
             here += [topic_at(own, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *leaves)]

@@ -304,7 +304,8 @@ class PoolLevel(Struct, frozen=True):
 class PoolBooks(Struct, frozen=True):
     """The retained `books` of a pool: what rarely changes. `entry`: the number of the entry after which this stands.
 
-    `wins`: all that wait, and the last 25 that are over. `signs`: displays of the pool, as table/device.
+    `wins`: all that wait, and the last 25 that are over. `signs`: displays of the pool, as table/device, which tell
+    what they show; `machines`: slot machines that show it, which do not. Of another site as site/table/device.
     """
 
     pool: str
@@ -314,3 +315,4 @@ class PoolBooks(Struct, frozen=True):
     terms: PoolTerms
     wins: tuple[PoolWin, ...] = ()
     signs: tuple[str, ...] = ()
+    machines: tuple[str, ...] = ()

@@ -25,6 +25,7 @@ from daemon.jackpots import ledger, process, signs
 from daemon.jackpots.report import pool_json, read_pools
 from protocols.contract.events import DisplayShown
 from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
+from protocols.contract.results import Award
 from protocols.contract.topics import Wire, encode_wire
 
 BETS = ((1, 500), (3, 500))
@@ -70,10 +71,10 @@ def drawn(page: str, form: str) -> dict[str, str]:
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', found[1]))
 
 
-async def press(browser: httpx.AsyncClient, form: str, **fields: str) -> str:
+async def press(browser: httpx.AsyncClient, form: str, *, pool: str = "red", **fields: str) -> str:
     """Open the page of the pool, send a form, and read the page that follows."""
-    hidden = drawn((await browser.get("/jackpots/red")).text, form)
-    said = await browser.post(f"/jackpots/red/order/{form}", data=hidden | fields, follow_redirects=True)
+    hidden = drawn((await browser.get(f"/jackpots/{pool}")).text, form)
+    said = await browser.post(f"/jackpots/{pool}/order/{form}", data=hidden | fields, follow_redirects=True)
     return said.text
 
 
@@ -84,9 +85,9 @@ def outcome(page: str) -> tuple[str, str]:
     return found[1], re.sub(r"<[^>]*>", "", found[2]).strip()
 
 
-def entries(house: PoolHouse, *kinds: str) -> list[BookEntry]:
+def entries(house: PoolHouse, *kinds: str, pool: str = "red") -> list[BookEntry]:
     """Of these types, from the journal itself."""
-    rows = house.journal.range("red", 1, 1_000_000)
+    rows = house.journal.range(pool, 1, 1_000_000)
     return [msgspec.json.decode(row.data, type=BookEntry) for row in rows if row.type in kinds]
 
 
@@ -138,6 +139,7 @@ async def test_no_english_is_left(console: Console, house: PoolHouse, lang: word
         await press(ana, "reset", reason="x")
         await press(ana, "reject", reason="x")
         await press(ana, "set-terms", **TERMS)
+        await press(ana, "transfer", to="blue", reason="x", authority="x")
         texts = [(await ana.get(path)).text for path in ("/jackpots", "/jackpots/red", "/jackpots/red/entries")]
     ours = {key: text for key, text in words.catalog("en").items() if key.startswith(("jackpots.", "told.jackpot"))}
     other = words.catalog(lang)
@@ -195,6 +197,7 @@ async def test_the_page_and_the_command_line_say_the_same(console: Console, hous
         "rounds": list(reversed(view.rounds.values())),
         "tables": view.tables,
         "signs": list(view.signs),
+        "machines": view.books.machines,
     }
     assert msgspec.json.decode(msgspec.json.encode(shown)) == {key: told[key] for key in shown}
     assert msgspec.convert(told["wins"], tuple[PoolWin, ...]) == view.books.wins[-25:]
@@ -259,6 +262,11 @@ TERMS = {
     "prize-1": "level_1",
     "pays-1": "larger_of_fixed_and_share",
     "share-1": "1/4",
+    "prize-2": "straight_flush",
+    "pays-2": "pool",
+    "share-2": "1/20",
+    "prize-3": "royal_flush",
+    "pays-3": "pool",
 }
 
 
@@ -291,6 +299,8 @@ async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_en
         page = await press(ana, "set-terms", **TERMS)
         assert outcome(page) == ("done", "")
         changes = page.split('data-live="poolchanges')[1].split("</section>")[0]
+        assert ">1/20 of the pool<" in changes
+        assert ">the whole pool<" in changes
         for old, new in (
             ("MOP\u00a010,000.00", "MOP\u00a02,500.00"),
             ("3/7", "3/100"),
@@ -333,6 +343,93 @@ async def test_an_adjustment_shows_old_and_new_to_both(console: Console, house: 
     unit = entry.unit
     assert (entry.people, entry.text, entry.after["hidden"]) == (("ana", "rui"), "audit", str(25_050 * unit))
     assert entry.postings == {"house": str(-25_050 * unit), "hidden": str(25_050 * unit)}
+
+
+async def test_a_transfer_shows_both_pools_before_and_after(console: Console, house: PoolHouse) -> None:
+    house.round("bac-12", "bac-12:1", BETS)  # red holds parts of a minor unit
+    house.tell()
+    near = 90_000_000 - house.keeper.books["red"].amount - 50
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        await press(ana, "adjust", account="visible", amount=f"{near // 100}.{near % 100:02}", reason="x")
+        await press(rui, "approve")
+        await press(ana, "adjust", pool="blue", account="hidden", amount="3", reason="x")
+        await press(rui, "approve", pool="blue")
+        shown = house.keeper.books["red"].amount
+        page = await press(ana, "transfer", pool="blue", to="red", reason="the hall burnt", authority="OSJ 12/26")
+        assert outcome(page) == ("done", "")
+        changes = page.split('data-live="poolchanges')[1].split("</section>")[0]
+        assert "the hall burnt" in changes
+        assert "OSJ 12/26" in changes
+        expected = [
+            ("Pool, as shown blue", 200, 0),
+            ("Reserve blue", 300, 0),
+            ("Moved to other pools blue", 0, 500),
+            ("Pool, as shown red", shown, 90_000_000),
+            ("Overflow red", 0, 450),
+            ("Moved to other pools red", 0, -500),
+        ]
+        cells = re.findall(
+            r'<tr><th scope="row">(.*?)</th><td class="num">(.*?)</td><td class="num new">(.*?)</td>', changes
+        )
+        assert cells == [(name, *(money("en", one, 2, "MOP") for one in values)) for name, *values in expected]
+        assert outcome(await press(ana, "approve", pool="blue"))[0] == "refused"
+        house.opened("bac-12", "bac-12:2")  # at the pool that would take it
+        assert "round bac-12:2 is open" in outcome(await press(rui, "approve", pool="blue"))[1]
+        house.round("bac-12", "bac-12:2")
+        house.tell()
+        left = await press(rui, "approve", pool="blue")
+        assert outcome(left) == ("done", "")
+        right = (await ana.get("/jackpots/red")).text
+        assert (
+            "holds nothing that could be transferred"
+            in outcome(await press(ana, "transfer", pool="blue", to="red", reason="x", authority="x"))[1]
+        )
+    assert "to red: the hall burnt" in left.split('data-live="poolentries')[1]
+    assert "from blue: the hall burnt" in right.split('data-live="poolentries')[1]
+    held = {name: said_of(house, name.split()[-1]) for name, *_ in expected}
+    accounts = ("visible", "hidden", "transferred", "visible", "overflow", "transferred")
+    assert [int(view.exact(account)) for (_, view), account in zip(held.items(), accounts, strict=True)] == [
+        new for *_, new in expected
+    ]
+    for page in (left, right):
+        assert 'data-account="transferred"' in page
+        assert 'data-sum="0"' in page
+    [given], [taken] = (entries(house, "transferred", pool=name) for name in ("blue", "red"))
+    assert given.people == taken.people == ("ana", "rui")
+    assert said_of(house, "red").fault == said_of(house, "blue").fault == ""
+    [noted] = [row for row in console.journal.after(0, 1000) if row.type == "console.jackpot.transfer"][:1]
+    assert msgspec.json.decode(noted.data)["detail"]["old"] == {"visible": 200, "hidden": 300, "overflow": 0}
+
+
+async def test_a_pool_is_transferred_to_one_of_its_currency(console: Console, house: PoolHouse) -> None:
+    level = house.keeper.level("blue")
+    console.say(
+        jackpot_topic("lisboa", "blue", "level"), msgspec.json.encode(msgspec.structs.replace(level, currency="AOA"))
+    )
+    async with person(console, "ana") as ana:
+        assert "/order/transfer" not in (await ana.get("/jackpots/red")).text
+
+
+async def test_places_of_another_site_have_no_page_here(console: Console, house: PoolHouse) -> None:
+    award = Award("red", "level_1", "pool", "", "0", (1,))
+    win = PoolWin("porto/e:slot-1:7/1", "porto/slot-1", "porto/e:slot-1:7", console.now, award, 100)
+    books = house.keeper.books_of("red")
+    books = msgspec.structs.replace(
+        books,
+        tables=("bac-12", "porto/slot-1"),
+        signs=("porto/slot-1/sign-1",),
+        wins=(win,),
+        machines=("porto/slot-1/egm-1",),
+    )
+    console.say(jackpot_topic("lisboa", "red", "books"), msgspec.json.encode(books))
+    async with person(console, "ana") as ana:
+        for path in ("/jackpots", "/jackpots/red"):
+            page = (await ana.get(path)).text
+            assert 'href="/table/bac-12"' in page
+            assert "porto/slot-1" in page
+            assert "/table/porto" not in page
+            assert "in another site, not heard here" in page
+        assert "porto/slot-1/egm-1" in page
 
 
 async def test_a_double_tap_is_one_order(console: Console, house: PoolHouse) -> None:
@@ -391,6 +488,10 @@ MISTAKES: list[tuple[str, dict[str, str], str]] = [
     ("set-terms", {**TERMS, "share-1": "<b>"}, "cannot be so: Prizes"),
     ("set-terms", {**TERMS, "prize-1": "single_pair"}, "stands in two lines"),
     ("set-terms", {**TERMS, "seed": "-1"}, "is no amount"),
+    ("transfer", {"to": "red", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
+    ("transfer", {"to": "green", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
+    ("transfer", {"to": "blue", "reason": "", "authority": "x"}, "Say why"),
+    ("transfer", {"to": "blue", "reason": "x", "authority": " "}, "Name the approval"),
 ]
 
 
@@ -427,7 +528,18 @@ async def test_orders_that_no_page_sends_are_refused(
 async def test_no_other_site_and_no_other_role_orders_anything(console: Console, house: PoolHouse) -> None:
     win = won(house, 1)
     data = {"id": "0" * 24, "win": win}
-    for name in ("confirm", "pay", "approve", "withdraw", "adjust", "reset", "set-terms", "reject", "price"):
+    for name in (
+        "confirm",
+        "pay",
+        "approve",
+        "withdraw",
+        "adjust",
+        "reset",
+        "set-terms",
+        "reject",
+        "price",
+        "transfer",
+    ):
         path = f"/jackpots/red/order/{name}"
         async with person(console, "ana", origin="http://evil.example") as ana:
             assert (await ana.post(path, data=data)).status_code == 403
@@ -455,14 +567,25 @@ def _sentences() -> Iterator[tuple[str, str]]:
             case _:
                 return ""
 
+    unpriced = ": let two people set it (price)"
     for module in (ledger, process):
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         for node in ast.walk(tree):
             match node:
-                case ast.Raise(exc=ast.Call(func=ast.Name(id="Refused"), args=[one])):
+                case ast.Assign(targets=[ast.Name(id="text")], value=ast.JoinedStr() as one) if module is ledger:
+                    yield "jackpot.entry", text_of(one)
+                case ast.Assign(targets=[ast.Name(id="why")], value=ast.IfExp(body=one, orelse=other)):
+                    yield "jackpot.refused", f"{text_of(one)}{unpriced}"
+                    yield "jackpot.refused", f"{text_of(other)}{unpriced}"
+                case ast.Raise(exc=ast.Call(func=ast.Name(id="Refused"), args=[one])) if (
+                    text_of(one) != f"x1{unpriced}"
+                ):
                     yield "jackpot.refused", text_of(one)
                 case ast.Call(func=ast.Name(id="Reply"), args=[_, _, ast.Constant(value="refused"), one]):
                     yield "jackpot.refused", text_of(one)
+                case ast.Call(func=ast.Attribute(attr="_alert"), args=[_, ast.Constant(value=str(code)), one]):
+                    if code != "unpriced":  # below, with its reasons
+                        yield f"jackpot.{code}", text_of(one)
                 case ast.keyword(arg="text", value=one) if module is ledger and text_of(one):
                     yield "jackpot.entry", text_of(one)
                 case ast.Call(func=ast.Attribute(attr="return_stake" | "undo"), args=[_, one]) if text_of(one):
@@ -472,6 +595,13 @@ def _sentences() -> Iterator[tuple[str, str]]:
     for code, remedy in process.ALERTS.items():
         yield f"jackpot.{code}", remedy
     yield "jackpot.sign", signs.REMEDY
+    yield "jackpot.sign", "the sign does not show the amount of x1: no answer in 5 s"
+    yield "jackpot.gone", "messages 1 to 2 of edge/x1/x1 are gone: their bets are not in the books"
+    for why in (
+        "the terms have no amount for x1",
+        "the device reports 5, nothing was sent to it, and the books have 7",
+    ):
+        yield "jackpot.unpriced", f"win x1: {why}"
 
 
 @pytest.mark.parametrize("lang", OTHERS)

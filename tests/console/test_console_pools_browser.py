@@ -140,6 +140,31 @@ def test_a_change_is_proposed_by_one_and_approved_by_another(floor: JackpotFloor
     assert (adjusted.people, adjusted.text) == (("sam", "sue"), "audit of November")
 
 
+def test_a_pool_is_transferred_to_another_by_two_people(floor: JackpotFloor, page: Browser) -> None:
+    page.come_in("sam")
+    page.go("/jackpots/phoenix")
+    page.find("#f-transfer summary").click()
+    assert page.text("#f-transfer select") == "dragon"
+    page.find("#f-transfer input[name=reason]").send_keys("the hall burnt")
+    page.find("#f-transfer input[name=authority]").send_keys("OSJ 12/26")
+    before = floor.books("dragon").book.amount
+    given = floor.books("phoenix").book.amount
+    send(page, "transfer")
+    cells = "[data-live='poolchanges/phoenix'] td"
+    for amount in (given, 0, before, before + given):
+        page.until(cells, money("en", amount, 2, "MOP"))
+
+    page.come_in("sue")
+    page.go("/jackpots/phoenix")
+    send(page, "approve", sure=True)
+    page.until("[data-live='poolhead/phoenix'] .amount", money("en", 0, 2, "MOP"))
+    page.until("[data-live='poolentries/phoenix']", "to dragon: the hall burnt")
+    page.go(PAGE)
+    page.until("[data-live='poolhead/dragon'] .amount", money("en", before + given, 2, "MOP"))
+    page.until("[data-live='poolentries/dragon']", "from phoenix: the hall burnt")
+    assert page.find("[data-sum]").get_attribute("data-sum") == "0"
+
+
 def test_a_double_tap_on_a_slow_broker_is_one_proposal(floor: JackpotFloor, page: Browser) -> None:
     page.come_in("sam")
     page.go(PAGE)

@@ -93,6 +93,7 @@ def test_the_bridge_carries_what_the_pool_needs_and_nothing_else(tmp_path: Path)
         "topic felt/1/porto/edge/+/availability in 1",
         "topic felt/1/lisboa/edge/jackpots/availability out 1",
         "topic felt/1/lisboa/jackpot/super/level out 1",
+        "topic felt/1/lisboa/jackpot/super/books out 1",
         "topic felt/1/lisboa/jackpot/super/event/+ out 1",
         "topic felt/1/porto/table/slot-1/round/cmd/replay out 1",
         "topic felt/1/porto/table/slot-1/cmd/replay out 1",

@@ -9,8 +9,9 @@ import hashlib
 import re
 import secrets
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
+from fractions import Fraction
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
@@ -48,6 +49,7 @@ from protocols.contract.jackpots import (
     Reject,
     Reset,
     SetTerms,
+    Transfer,
     Withdraw,
     jackpot_topic,
 )
@@ -61,13 +63,13 @@ PAGE = 100
 SHOWN_ENTRIES = 25
 SHOWN_ROUNDS = 100
 CLOSED_WINS = 25
+MOST_SHOWN_MACHINES = 200
 BLANK_PRIZES = 3
 MOST_PRIZES = 40
 LONGEST_REASON = 200
 MOST_ACTIONS = 10_000
 """The last changes of users among which a password is looked for."""
 ACCOUNTS: tuple[str, ...] = get_args(Account)
-CHANGES = ("adjust", "reset", "set-terms", "reject", "price")
 Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
 
 
@@ -174,11 +176,11 @@ def _read(given: Mapping[str, str], field: str, decimals: int, *, least: int = 0
     return amount
 
 
-def _reason(given: Mapping[str, str]) -> str:
-    reason = given.get("reason", "").strip()
-    if not 1 <= len(reason) <= LONGEST_REASON:
-        raise BadForm("jackpots.bad_reason")
-    return reason
+def _reason(given: Mapping[str, str], field: str = "reason") -> str:
+    text = given.get(field, "").strip()
+    if not 1 <= len(text) <= LONGEST_REASON:
+        raise BadForm(f"jackpots.bad_{field}")
+    return text
 
 
 def _seats(text: str) -> tuple[int, ...]:
@@ -222,8 +224,8 @@ def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
         raise BadForm(key, **({"field": field} if key == "jackpots.bad_field" else {})) from error
 
 
-def _order(name: str, given: Mapping[str, str], person: str, decimals: int) -> Order:
-    """The order that a form means. Raises BadForm."""
+def _order(name: str, given: Mapping[str, str], person: str, decimals: int, others: Collection[str]) -> Order:
+    """The order that a form means; `others`: pools that can take what this one holds. Raises BadForm."""
     which = given.get("win", "")[:200] or "-"
     match name:
         case "confirm":
@@ -250,6 +252,10 @@ def _order(name: str, given: Mapping[str, str], person: str, decimals: int) -> O
             return Propose(person, Reject(which, _reason(given)))
         case "price":
             return Propose(person, Price(which, _read(given, "amount", decimals), _reason(given)))
+        case "transfer":
+            if given.get("to") not in others:
+                raise BadForm("jackpots.bad_field", field="to")
+            return Propose(person, Transfer(given["to"], _reason(given), _reason(given, "authority")))
         case _:
             raise HTTPException(404)
 
@@ -314,7 +320,24 @@ def _terms_rows(old: PoolTerms | None, new: PoolTerms) -> list[Difference]:
     return rows + [Difference("prize", was.prizes.get(one), new.prizes.get(one), "prize", one) for one in names]
 
 
-def _differences(view: PoolView, change: Change) -> list[Difference]:
+def _transfer_rows(view: PoolView, other: PoolView | None, to: str) -> list[Difference]:
+    """The accounts of both pools before and after all that `view` holds went to `other`."""
+    moved = sum((view.exact(account) for account in ACCOUNTS), Fraction())
+    given: dict[str, Fraction] = {one: -view.exact(one) for one in ACCOUNTS} | {"transferred": moved}
+    taken = {"visible": moved, "overflow": Fraction(), "transferred": -moved}
+    limit = other.books.terms.limit if other is not None and other.books is not None else 0
+    if other is not None and limit and (over := other.exact("visible") + moved - limit) > 0:
+        taken |= {"visible": moved - over, "overflow": over}
+    rows = []
+    for name, pool, moves in ((view.name, view, given), (to, other, taken)):
+        for account, amount in moves.items():
+            if amount and pool is not None:
+                held = pool.exact(account)
+                rows.append(Difference(f"account_{account}", int(held), int(held + amount), "money", name))
+    return rows
+
+
+def _differences(view: PoolView, change: Change, pools: Pools) -> list[Difference]:
     """What a change would do to the pool as it stands."""
     books, shown = view.books, view.held("visible")
     wins = {one.id: one for one in books.wins} if books is not None else {}
@@ -338,6 +361,8 @@ def _differences(view: PoolView, change: Change) -> list[Difference]:
         case Price(win=name, amount=amount):
             win = wins.get(name)
             return [Difference("win_amount", win.amount if win else None, amount, "money", name)]
+        case Transfer(to=to):
+            return _transfer_rows(view, pools.get(to), to)
 
 
 def _of_entry(entry: BookEntry, kind: str) -> list[Difference]:
@@ -345,13 +370,14 @@ def _of_entry(entry: BookEntry, kind: str) -> list[Difference]:
     change = entry.change
     if kind == "changed" and entry.old is not None and isinstance(change, SetTerms):
         return [one for one in _terms_rows(entry.old, change.terms) if one.changed]
-    if kind not in ("adjusted", "reset") or not entry.people:
+    if kind not in ("adjusted", "reset", "transferred") or not entry.people:
         return []
     rows = []
-    for account in ACCOUNTS:
+    for account in (*ACCOUNTS, "transferred"):
         after, moved = int(entry.after.get(account, "0")), int(entry.postings.get(account, "0"))
         if moved:
-            rows.append(Difference(f"account_{account}", (after - moved) // entry.unit, after // entry.unit, "money"))
+            old, new = (int(Fraction(one, entry.unit)) for one in (after - moved, after))
+            rows.append(Difference(f"account_{account}", old, new, "money"))
     return rows
 
 
@@ -406,7 +432,7 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
     def changes(view: PoolView, viewer: Viewer) -> dict[str, Any]:
         waiting: list[tuple[Proposal, list[Difference]]] = []
         if view.level is not None:
-            waiting = [(one, _differences(view, one.change)) for one in view.level.proposals]
+            waiting = [(one, _differences(view, one.change, pools)) for one in view.level.proposals]
         drawn = secrets.token_hex(12)
         return {"waiting": waiting, "may_settle": may(viewer.role, "settle"), "drawn": drawn}
 
@@ -436,16 +462,19 @@ def _common(context: ConsoleContext, view: PoolView) -> dict[str, Any]:
     level = view.level
     keeper = context.site.edges.get(context.config.jackpots.name)
     alive = keeper.current if keeper is not None and context.site.connected else None
-    signs = []
-    for sign in view.signs.values():
-        table, _, device = sign.place.partition("/")
+
+    def lamp(place: str) -> str:
+        table, _, device = place.partition("/")
         known = context.site.devices.get((table, device))
-        signs.append((sign, context.site.lamp(known) if known is not None else "unknown"))
+        return context.site.lamp(known) if known is not None else "unknown"
+
+    machines = view.books.machines[:MOST_SHOWN_MACHINES] if view.books is not None else ()
     return {
         "decimals": level.decimals if level is not None else 2,
         "currency": level.currency if level is not None else "",
         "alive": alive,
-        "signs": signs,
+        "signs": [(sign, lamp(sign.place)) for sign in view.signs.values()],
+        "machines": [(place, lamp(place)) for place in machines],
         "balanced": None if view.last is None else not view.fault,
     }
 
@@ -499,6 +528,7 @@ class _Pages:
             terms=books.terms if books is not None else None,
             prizes=_prize_fields(books.terms) if books is not None else [],
             accounts=ACCOUNTS,
+            others=self._others(view),
             plain=lambda minor: _plain(minor, view.level.decimals if view.level is not None else 2),
             drawn=secrets.token_hex(12),
             outcome=self.orders.shown(view.name, request.query_params.get("order", "")[:64]),
@@ -506,6 +536,14 @@ class _Pages:
             kept=kept or {},
             **_common(self.context, view),
         )
+
+    def _others(self, view: PoolView) -> list[str]:
+        """The pools of the same currency that can take what this one holds."""
+        if (level := view.level) is None:
+            return []
+        of = level.currency, level.decimals
+        levels = [(one.name, one.level) for one in self.pools if one.name != view.name]
+        return [name for name, one in levels if one is not None and (one.currency, one.decimals) == of]
 
     async def entries(self, request: Request) -> Response:
         view, _ = self._pool(request)
@@ -533,7 +571,7 @@ class _Pages:
         if view.level is None or not re.fullmatch(r"[0-9a-f]{16,64}", drawn):
             raise HTTPException(400)
         try:
-            order = _order(name, given, user.name, view.level.decimals)
+            order = _order(name, given, user.name, view.level.decimals, self._others(view))
         except BadForm as error:
             lang = self.context.lang(request)
             values = dict(error.values)
@@ -587,6 +625,8 @@ def _before(view: PoolView, order: Order) -> dict[str, Any]:
             return {"old": view.held(account)}
         case Propose(change=Reset()):
             return {"old": view.held("visible")}
+        case Propose(change=Transfer()):
+            return {"old": {account: view.held(account) for account in ACCOUNTS}}
         case _:
             return {}
 

@@ -10,6 +10,7 @@ import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from fractions import Fraction
 from typing import TypeVar
 
 import msgspec
@@ -117,6 +118,10 @@ class PoolView:
     def held(self, account: str) -> int:
         """Whole minor units of an account after the last entry."""
         return self.balances.get(account, 0) // self.unit
+
+    def exact(self, account: str) -> Fraction:
+        """Minor units of an account after the last entry, with the part below one."""
+        return Fraction(self.balances.get(account, 0), self.unit)
 
 
 class _Recall:
