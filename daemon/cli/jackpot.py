@@ -46,7 +46,6 @@ def jackpots(config_path: Path) -> None:
 @CONFIG
 @click.argument("pool", default="")
 @click.option("--wins", is_flag=True, help="also the last 25 wins that are over")
-@click.option()
 @click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")

@@ -38,6 +38,7 @@ BUST = 21
 DEVICE_ICONS: Final[Mapping[str, str]] = {
     "alpha_sign": "sign",
     "bee_tek_shoe": "shoe",
+    "bet_terminals": "bets",
     "billy_iii": "shaker",
     "cammegh_ss2": "wheel",
     "fdl_bets": "bets",

@@ -21,7 +21,7 @@ from daemon.console.pages import jackpots as pages
 from daemon.console.site import pools as pools_module
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units, money
-from daemon.jackpots import ledger, process, signs
+from daemon.jackpots import ledger, orders, process, signs
 from daemon.jackpots.report import pool_json, read_pools
 from protocols.contract.events import DisplayShown
 from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
@@ -568,11 +568,11 @@ def _sentences() -> Iterator[tuple[str, str]]:
                 return ""
 
     unpriced = ": let two people set it (price)"
-    for module in (ledger, process):
+    for module in (ledger, orders, process):
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         for node in ast.walk(tree):
             match node:
-                case ast.Assign(targets=[ast.Name(id="text")], value=ast.JoinedStr() as one) if module is ledger:
+                case ast.Assign(targets=[ast.Name(id="text")], value=ast.JoinedStr() as one) if module is not process:
                     yield "jackpot.entry", text_of(one)
                 case ast.Assign(targets=[ast.Name(id="why")], value=ast.IfExp(body=one, orelse=other)):
                     yield "jackpot.refused", f"{text_of(one)}{unpriced}"
@@ -586,7 +586,7 @@ def _sentences() -> Iterator[tuple[str, str]]:
                 case ast.Call(func=ast.Attribute(attr="_alert"), args=[_, ast.Constant(value=str(code)), one]):
                     if code != "unpriced":  # below, with its reasons
                         yield f"jackpot.{code}", text_of(one)
-                case ast.keyword(arg="text", value=one) if module is ledger and text_of(one):
+                case ast.keyword(arg="text", value=one) if module is not process and text_of(one):
                     yield "jackpot.entry", text_of(one)
                 case ast.Call(func=ast.Attribute(attr="return_stake" | "undo"), args=[_, one]) if text_of(one):
                     yield "jackpot.entry", text_of(one)
