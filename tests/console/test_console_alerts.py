@@ -8,7 +8,9 @@ import tomllib
 from collections.abc import Iterator
 from datetime import UTC, timedelta
 from pathlib import Path
+from time import tzset
 
+import httpx
 import msgspec
 import pytest
 from console_floor import T0, Console, opened
@@ -34,6 +36,16 @@ def console(tmp_path: Path) -> Iterator[Console]:
         one.device("bac-12", "shoe-1", "bee_tek_shoe")
         one.wait(0)
         yield one
+
+
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The computer's zone, in which shifts begin."""
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "UTC")
+        tzset()
+        yield
+    tzset()
 
 
 def jam(console: Console, table: str = "bac-12", **more: str) -> None:
@@ -215,12 +227,12 @@ async def test_a_technician_acknowledges_and_it_is_written_down(console: Console
         answer = await browser.post("/alerts/1/acknowledge", data={"note": "on my <way>", "seen": seen(console)})
         assert (answer.status_code, answer.headers["location"]) == (303, "/alerts")
         page = (await browser.get("/alerts")).text
-        assert "Acknowledged by technician@lisboa" in page
+        assert "taken by technician@lisboa" in page
         assert "on my &lt;way&gt;" in page
         assert 'action="/alerts/1/acknowledge"' not in page
         late = await browser.post("/alerts/1/acknowledge", data={"note": "me too", "seen": seen(console)})
         assert late.status_code == 409
-        assert "technician@lisboa has already acknowledged it." in late.text
+        assert "technician@lisboa has already taken it." in late.text
         assert (await browser.post("/alerts/99/acknowledge", data={})).status_code == 404
     [row] = console.journal.range("bac-12", 1, 9)
     assert (row.type, row.device) == ("console.acknowledge", "technician@lisboa")
@@ -273,7 +285,7 @@ async def test_incident_is_acknowledged_when_the_store_is_full(console: Console)
         console.store.db.execute("PRAGMA query_only=ON")
         form = {"note": "on my way", "seen": seen(console)}
         assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
-        assert "Acknowledged by technician@lisboa" in (await browser.get("/alerts")).text
+        assert "taken by technician@lisboa" in (await browser.get("/alerts")).text
         console.store.db.execute("PRAGMA query_only=OFF")
         console.wait(1)
     [(by,)] = console.store.db.execute("SELECT by FROM incident").fetchall()
@@ -324,6 +336,87 @@ async def test_a_silence_that_is_none_is_refused_and_not_written_down(
     assert console.journal.range("bac-12", 1, 9) == []
 
 
+# ---- handled
+
+
+async def test_an_incident_is_handled_step_by_step(console: Console) -> None:
+    """Each step is one press from the line, is kept in the store and in the journal, and belongs to its owner."""
+    jam(console)
+
+    def step() -> str:
+        one = console.house.incidents.get(1)
+        assert one is not None
+        return f"{one.by} {one.stage} {one.note}".strip()
+
+    async with console.browser("technician") as browser, console.browser("supervisor") as other:
+
+        async def press(who: httpx.AsyncClient, kind: str, **more: str) -> int:
+            one = console.house.incidents.get(1)
+            assert one is not None
+            form = {"after": console.house.incidents.handled(one), "to": "/", **more}
+            console.now += timedelta(seconds=60)
+            return (await who.post(f"/alerts/1/step/{kind}", data=form)).status_code
+
+        assert await press(browser, "on_way") == 409  # take it first
+        form = {"seen": seen(console)}
+        assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
+        assert await press(other, "at_table") == 409  # somebody else has it
+        assert await press(browser, "on_way", after="yesterday") == 409
+        assert await press(browser, "nonsense") == 404
+        for name in ("on_way", "at_table", "done"):
+            pit = (await browser.get("/")).text
+            assert f'id="step-1" method="post" action="/alerts/1/step/{name}"' in pit
+            assert 'id="step-1"' not in (await other.get("/")).text  # not theirs
+            assert await press(browser, name, note=f"note {name}") == 303
+        assert step() == "technician@lisboa done note done"
+        assert await press(browser, "handed", whom="viewer@lisboa") == 409
+        assert await press(browser, "handed", whom="supervisor@lisboa") == 303
+        assert step() == "supervisor@lisboa handed"
+        assert 'class="line1 error taken mine"' in (await other.get("/")).text
+        assert await press(browser, "released") == 409
+        assert await press(other, "released") == 303
+        assert step() == "supervisor@lisboa"
+    console.alert("bac-12", "shoe-1-card-jam")
+    [over] = console.house.incidents.history(Filter(), 9)  # from the store
+    kinds = ["taken", "on_way", "at_table", "done", "handed", "released"]
+    assert (over.state, [one.kind for one in over.steps]) == ("resolved", kinds)
+    written = [row.type for row in console.journal.range("bac-12", 1, 99)]
+    assert written == ["console.acknowledge", *(f"console.alert.{kind}" for kind in kinds[1:])]
+
+
+@pytest.mark.parametrize(
+    ("role", "taken", "form", "minutes"),
+    [
+        ("technician", False, {"end": "15"}, None),
+        ("technician", True, {"end": "60"}, 60),
+        ("technician", True, {"end": "at", "at": "x"}, None),
+        ("technician", True, {"end": "120"}, None),
+        ("technician", True, {"end": "15", "why": " "}, None),
+        ("supervisor", False, {"end": "120"}, 120),
+        ("supervisor", False, {"end": "shift"}, 180),
+        ("supervisor", False, {"end": "at", "at": "21:30"}, 90),
+    ],
+)
+@pytest.mark.usefixtures("in_utc")
+async def test_an_alert_is_silenced_from_its_line(
+    console: Console, role: Role, taken: bool, form: dict[str, str], minutes: int | None
+) -> None:
+    jam(console)
+    async with console.browser(role) as browser:
+        assert ("/alerts/1/silence" in (await browser.get("/")).text) == (role == "supervisor")
+        if taken:
+            console.house.incidents.acknowledge(1, f"{role}@lisboa", "", console.now)
+            console.house.watch.look()
+            assert "/alerts/1/silence" in (await browser.get("/")).text
+        answer = await browser.post("/alerts/1/silence", data={"why": "a new shoe comes", **form})
+        assert answer.status_code == (303 if minutes else 409)
+        found = [(one.table, one.device, one.code, one.until) for one in console.house.incidents.silences(console.now)]
+        until = T0 + timedelta(minutes=minutes or 0)
+        assert found == ([("bac-12", "shoe-1", "card.jam", until)] if minutes else [])
+        if minutes:
+            assert (await browser.post("/alerts/silence/1/end", data={})).status_code == 303  # their own
+
+
 async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
     jam(console, "gone-1")
     async with console.browser("supervisor") as browser:
@@ -343,6 +436,8 @@ async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
 
 WHAT = [
     ("/alerts/1/acknowledge", {"technician", "supervisor"}),
+    ("/alerts/1/step/on_way", {"technician", "supervisor"}),
+    ("/alerts/1/silence", {"technician", "supervisor"}),
     ("/alerts/1/close", {"supervisor"}),
     ("/alerts/silence", {"supervisor"}),
     ("/alerts/silence/1/end", {"supervisor"}),

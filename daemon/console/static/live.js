@@ -92,8 +92,8 @@
         const same = next.querySelector(`#${CSS.escape(open.id)}`);
         if (same) same.open = true;
       }
-      for (const field of old.querySelectorAll("input[id], textarea[id]")) { // what was written and not sent
-        const written = field.value !== field.defaultValue || field.dataset.kept !== undefined;
+      for (const field of old.querySelectorAll("input[id], textarea[id], select[id]")) { // what was written and not sent
+        const written = field.value !== field.defaultValue || field.dataset.kept !== undefined; // of a choice: always
         const same = written ? next.querySelector(`#${CSS.escape(field.id)}`) : null;
         if (same) same.value = field.value;
       }
