@@ -6,7 +6,7 @@ import io
 import re
 import tomllib
 from collections.abc import Iterator
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from time import tzset
 
@@ -16,6 +16,7 @@ import pytest
 from console_floor import T0, Console, opened
 from starlette.routing import Route
 
+from daemon.console.alerts.handling import StepKind
 from daemon.console.alerts.records import Filter
 from daemon.console.auth.users import Role
 from daemon.console.live import Viewer
@@ -589,3 +590,66 @@ async def test_a_silence_of_one_fault_hides_no_other(console: Console) -> None:
     console.house.incidents.silence("", "", "device.offline", console.now + timedelta(hours=1), "ana", "x", console.now)
     console.wait(1)
     assert 'class="card tile silenced"' in console.house.live.html("tile/bac-12", Viewer("en", "viewer"))
+
+
+# ---- the report of a shift
+
+
+def handled(console: Console, table: str, began: float, *steps: tuple[float, StepKind]) -> int:
+    """An incident, and when somebody took which step; minutes after the beginning of the shift."""
+    house = console.house
+
+    def at(minutes: float) -> datetime:
+        return T0 - timedelta(hours=5) + timedelta(minutes=minutes)
+
+    alert = Alert(code="card.jam", text="a card is stuck", remedy="open", severity="error", device="shoe-1")
+    house.incidents.begin((table, f"jam-{began}"), alert, at(began))
+    one = house.incidents.of((table, f"jam-{began}"))
+    assert one is not None
+    for minutes, kind in steps:
+        if kind == "taken":
+            house.incidents.acknowledge(one.n, "tess", "", at(minutes))
+        else:
+            house.incidents.step(one.n, kind, "tess", at(minutes), whom="sam" if kind == "handed" else "")
+    return one.n
+
+
+@pytest.mark.usefixtures("in_utc")
+async def test_the_report_of_a_shift(console: Console) -> None:
+    """The shift begins at 15:00 and ends at 23:00; it is 20:00."""
+    handled(console, "bac-12", -30, (10, "taken"))
+    handled(console, "bac-12", 60, (61, "taken"), (64, "at_table"), (70, "done"))
+    handled(console, "bac-12", 120, (123, "taken"), (128, "at_table"), (140, "done"))
+    handled(console, "gone-1", 200, (205, "taken"), (206, "handed"))
+    console.house.incidents.end(("bac-12", "jam-60"), T0 - timedelta(hours=3))
+    async with console.browser("supervisor") as browser:
+        report = (await browser.get("/alerts/report.json")).json()
+        assert [datetime.fromisoformat(report[name]).hour for name in ("since", "until")] == [15, 23]
+        assert [[one["n"] for one in report[name]] for name in ("began", "earlier", "open", "handed")] == [
+            [2, 3, 4],
+            [1],
+            [1, 3, 4],
+            [4],
+        ]
+        assert report["all"] == {"incidents": 3, "taken": 180.0, "at_table": 360.0, "done": 900.0}
+        assert [(name, of["incidents"]) for name, of in report["kinds"]] == [("", 1), ("bee_tek_shoe", 2)]
+        rows = list(csv.DictReader(io.StringIO((await browser.get("/alerts/report.csv")).text.removeprefix("\ufeff"))))
+        assert [(row["number"], row["taken_s"], row["done_s"], row["open_at_end"]) for row in rows] == [
+            ("1", "2400", "", "1"),
+            ("2", "60", "600", "0"),
+            ("3", "180", "1200", "1"),
+            ("4", "300", "", "1"),
+        ]
+        page = (await browser.get("/alerts/report")).text
+        assert "Response times" in page
+        assert "15 min" in page
+        assert 'href="/alerts/report?from=2026-11-20T07%3A00&amp;to=2026-11-20T15%3A00"' in page  # the shift before
+        before = (await browser.get("/alerts/report.json?from=2026-11-20T07:00&to=2026-11-20T15:00")).json()
+        assert [[one["n"] for one in before[name]] for name in ("began", "open")] == [[1], [1]]
+        for odd in (
+            "from=x&to=y",
+            "from=9999-12-31T23:59&to=0001-01-01T00:00",
+            "to=0001-01-01T00:00",
+            "from=0001-01-01",
+        ):
+            assert (await browser.get(f"/alerts/report?{odd}")).status_code == 200, odd

@@ -27,7 +27,7 @@ from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 
-__all__ = ["Watch", "fragment", "fragments", "routes", "said"]
+__all__ = ["Watch", "csv_text", "fragment", "fragments", "harmless", "routes", "said"]
 
 SHOWN = 100
 WORST = 4
@@ -406,11 +406,11 @@ class _Pages:
         which = replace(_filter(_asked(request)), among=user.tables)
 
         async def lines() -> AsyncIterator[str]:
-            yield "\ufeff" + _csv([_COLUMNS])  # by which spreadsheets know UTF-8
+            yield "\ufeff" + csv_text([_COLUMNS])  # by which spreadsheets know UTF-8
             before: int | None = None
             while True:
                 found = self.context.incidents.history(which, CSV_PAGE, before)
-                yield _csv([_cells(one) for one in found])
+                yield csv_text([_cells(one) for one in found])
                 if len(found) < CSV_PAGE:
                     return
                 before = found[-1].n
@@ -475,15 +475,15 @@ def _cells(one: Incident) -> tuple[str, ...]:
     acknowledged = one.acknowledged.isoformat() if one.acknowledged is not None else ""
     head = (str(one.n), one.table, one.device, one.severity, one.code, one.text, one.remedy, one.state)
     tail = (one.began.isoformat(), ended, seconds, str(one.times), acknowledged, one.by, one.note)
-    return tuple(_harmless(cell) for cell in head + tail)
+    return tuple(harmless(cell) for cell in head + tail)
 
 
-def _harmless(cell: str) -> str:
+def harmless(cell: str) -> str:
     """Escape text so that spreadsheets do not execute it as a formula."""
     return "'" + cell if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
-def _csv(rows: list[tuple[str, ...]]) -> str:
+def csv_text(rows: list[tuple[str, ...]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue()
