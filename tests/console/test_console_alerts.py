@@ -362,7 +362,8 @@ async def test_an_incident_is_handled_step_by_step(console: Console) -> None:
         form = {"seen": seen(console)}
         assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
         assert await press(other, "at_table") == 409  # somebody else has it
-        assert await press(browser, "on_way", after="yesterday") == 409
+        assert await press(browser, "on_way", after="yesterday") == 409  # another page was faster
+        assert "bringing a key" in (await browser.post("/alerts/1/step/done", data={"note": "bringing a key"})).text
         assert await press(browser, "nonsense") == 404
         for name in ("on_way", "at_table", "done"):
             pit = (await browser.get("/")).text

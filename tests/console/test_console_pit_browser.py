@@ -154,6 +154,8 @@ def test_a_fault_is_handled_from_its_line_and_handed_over(pit: FullPit, page: Br
             page.press(f"{line} > form button")
             page.until(f"{line}.mine .when", f"you · {stage}")
         page.press(f"{line} summary")
+        assert Axe().run(page.driver)["violations"] == []
+        assert run(page, SMALL) == []
         page.find(f"{line} select[name=whom]").send_keys("sam")
         page.press(f"{line} form[action$='/handed'] button")
         page.until(f"{line}:not(.mine) .when", "sam · handed over")

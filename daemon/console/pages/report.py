@@ -8,7 +8,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from daemon.console.alerts.handling import first
 from daemon.console.alerts.records import Incident
 from daemon.console.alerts.report import Report, made, shift_of, times
 from daemon.console.auth.access import User
@@ -71,8 +70,6 @@ class _Pages:
             report=report,
             words=lambda one: said(one, lang)[0],
             times=times,
-            kind=self._kind,
-            done=lambda one: first(one.steps, "done") is not None,
             asked={"from": _typed(report.since), "to": _typed(report.until)},
             query=_query(report.since, report.until),
             shifts={name: _query(*shift) for name, shift in shifts.items()},
