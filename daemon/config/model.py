@@ -22,6 +22,7 @@ from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate, Seconds
 from protocols.contract.topics import Id, is_id
 
 Path_ = Annotated[str, Meta(min_length=1)]
+TimeOfDay = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$(?!\\n)", description="like 07:30")]
 
 
 LONGEST = 1024 * 1024
@@ -152,7 +153,7 @@ class Console(Struct, frozen=True, kw_only=True):
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
     `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the addresses of the
     dealer pages, one per table, to which the edge connects as `tcp://` consoles. `styleguide` serves /styleguide, the
-    components of the pages, to developers.
+    components of the pages, to developers. `shifts` are times of day of the computer's zone.
     """
 
     listen: str = "127.0.0.1"
@@ -176,6 +177,7 @@ class Console(Struct, frozen=True, kw_only=True):
     webhook: tuple[Webhook, ...] = ()
     dealer: dict[Id, str] = {}
     styleguide: bool = False
+    shifts: Annotated[tuple[TimeOfDay, ...], Meta(min_length=1, max_length=12)] = ("07:00", "15:00", "23:00")
 
 
 class Device(Struct, frozen=True, kw_only=True):

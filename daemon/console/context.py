@@ -106,7 +106,7 @@ class ConsoleContext:
         user = self.user(request)
         lang = self.lang(request)
         theme = request.cookies.get("theme", "")
-        viewer = Viewer(lang, user.role, user.tables) if user else None
+        viewer = Viewer(lang, user.role, user.tables, user.name) if user else None
         text = self.render(
             template,
             lang,
@@ -144,7 +144,7 @@ class ConsoleContext:
     def viewer(self, request: Request) -> Viewer:
         """The viewer for fragments."""
         user = self.needs(request, "look")
-        return Viewer(self.lang(request), user.role, user.tables)
+        return Viewer(self.lang(request), user.role, user.tables, user.name)
 
     async def form(self, request: Request) -> dict[str, str]:
         """The fields of a form of our own pages. Raises 400, 403, 408, 413.

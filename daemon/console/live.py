@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.console.words import words
 
@@ -37,6 +38,8 @@ class Viewer(Struct, frozen=True):
     role: str
     tables: tuple[str, ...] = ()
     """The tables that this viewer may see; empty: all."""
+    name: str = ""
+    """The user, for fragments that show what is theirs."""
 
     def may_see(self, table: str) -> bool:
         """Whether the viewer may see a table."""
@@ -50,7 +53,8 @@ class Gone(KeyError):
 class Fragment(Struct, frozen=True):
     """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are the keys of the site it depends on.
 
-    `within`: fragments nested in it that change more often. Pages that follow it follow them too.
+    `within`: fragments nested in it that change more often. Pages that follow it follow them too. `personal`: it is
+    another one for each user; the others are rendered once for all users of a role.
     """
 
     kind: str
@@ -58,6 +62,7 @@ class Fragment(Struct, frozen=True):
     render: Callable[[str, Viewer], str]
     table: Callable[[str], str] = lambda _argument: ""
     within: Callable[[str], tuple[str, ...]] = lambda _argument: ()
+    personal: bool = False
 
 
 class _Stream:
@@ -118,6 +123,8 @@ class Live:
         table = fragment.table(argument)
         if table and not viewer.may_see(table):
             raise KeyError(name)
+        if viewer.name and not fragment.personal:
+            viewer = replace(viewer, name="")
         version = sum(self._versions.get(key, 0) for key in fragment.keys(argument))
         known = self._rendered.get((name, viewer))
         if known is not None and known[0] == version:

@@ -6,14 +6,17 @@ import io
 import re
 import tomllib
 from collections.abc import Iterator
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from time import tzset
 
+import httpx
 import msgspec
 import pytest
 from console_floor import T0, Console, opened
 from starlette.routing import Route
 
+from daemon.console.alerts.handling import StepKind
 from daemon.console.alerts.records import Filter
 from daemon.console.auth.users import Role
 from daemon.console.live import Viewer
@@ -34,6 +37,16 @@ def console(tmp_path: Path) -> Iterator[Console]:
         one.device("bac-12", "shoe-1", "bee_tek_shoe")
         one.wait(0)
         yield one
+
+
+@pytest.fixture
+def in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The computer's zone, in which shifts begin."""
+    with monkeypatch.context() as zone:
+        zone.setenv("TZ", "UTC")
+        tzset()
+        yield
+    tzset()
 
 
 def jam(console: Console, table: str = "bac-12", **more: str) -> None:
@@ -215,12 +228,12 @@ async def test_a_technician_acknowledges_and_it_is_written_down(console: Console
         answer = await browser.post("/alerts/1/acknowledge", data={"note": "on my <way>", "seen": seen(console)})
         assert (answer.status_code, answer.headers["location"]) == (303, "/alerts")
         page = (await browser.get("/alerts")).text
-        assert "Acknowledged by technician@lisboa" in page
+        assert "taken by technician@lisboa" in page
         assert "on my &lt;way&gt;" in page
         assert 'action="/alerts/1/acknowledge"' not in page
         late = await browser.post("/alerts/1/acknowledge", data={"note": "me too", "seen": seen(console)})
         assert late.status_code == 409
-        assert "technician@lisboa has already acknowledged it." in late.text
+        assert "technician@lisboa has already taken it." in late.text
         assert (await browser.post("/alerts/99/acknowledge", data={})).status_code == 404
     [row] = console.journal.range("bac-12", 1, 9)
     assert (row.type, row.device) == ("console.acknowledge", "technician@lisboa")
@@ -273,7 +286,7 @@ async def test_incident_is_acknowledged_when_the_store_is_full(console: Console)
         console.store.db.execute("PRAGMA query_only=ON")
         form = {"note": "on my way", "seen": seen(console)}
         assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
-        assert "Acknowledged by technician@lisboa" in (await browser.get("/alerts")).text
+        assert "taken by technician@lisboa" in (await browser.get("/alerts")).text
         console.store.db.execute("PRAGMA query_only=OFF")
         console.wait(1)
     [(by,)] = console.store.db.execute("SELECT by FROM incident").fetchall()
@@ -324,6 +337,88 @@ async def test_a_silence_that_is_none_is_refused_and_not_written_down(
     assert console.journal.range("bac-12", 1, 9) == []
 
 
+# ---- handled
+
+
+async def test_an_incident_is_handled_step_by_step(console: Console) -> None:
+    """Each step is one press from the line, is kept in the store and in the journal, and belongs to its owner."""
+    jam(console)
+
+    def step() -> str:
+        one = console.house.incidents.get(1)
+        assert one is not None
+        return f"{one.by} {one.stage} {one.note}".strip()
+
+    async with console.browser("technician") as browser, console.browser("supervisor") as other:
+
+        async def press(who: httpx.AsyncClient, kind: str, **more: str) -> int:
+            one = console.house.incidents.get(1)
+            assert one is not None
+            form = {"after": console.house.incidents.handled(one), "to": "/", **more}
+            console.now += timedelta(seconds=60)
+            return (await who.post(f"/alerts/1/step/{kind}", data=form)).status_code
+
+        assert await press(browser, "on_way") == 409  # take it first
+        form = {"seen": seen(console)}
+        assert (await browser.post("/alerts/1/acknowledge", data=form)).status_code == 303
+        assert await press(other, "at_table") == 409  # somebody else has it
+        assert await press(browser, "on_way", after="yesterday") == 409  # another page was faster
+        assert "bringing a key" in (await browser.post("/alerts/1/step/done", data={"note": "bringing a key"})).text
+        assert await press(browser, "nonsense") == 404
+        for name in ("on_way", "at_table", "done"):
+            pit = (await browser.get("/")).text
+            assert f'id="step-1" method="post" action="/alerts/1/step/{name}"' in pit
+            assert 'id="step-1"' not in (await other.get("/")).text  # not theirs
+            assert await press(browser, name, note=f"note {name}") == 303
+        assert step() == "technician@lisboa done note done"
+        assert await press(browser, "handed", whom="viewer@lisboa") == 409
+        assert await press(browser, "handed", whom="supervisor@lisboa") == 303
+        assert step() == "supervisor@lisboa handed"
+        assert 'class="line1 error taken mine"' in (await other.get("/")).text
+        assert await press(browser, "released") == 409
+        assert await press(other, "released") == 303
+        assert step() == "supervisor@lisboa"
+    console.alert("bac-12", "shoe-1-card-jam")
+    [over] = console.house.incidents.history(Filter(), 9)  # from the store
+    kinds = ["taken", "on_way", "at_table", "done", "handed", "released"]
+    assert (over.state, [one.kind for one in over.steps]) == ("resolved", kinds)
+    written = [row.type for row in console.journal.range("bac-12", 1, 99)]
+    assert written == ["console.acknowledge", *(f"console.alert.{kind}" for kind in kinds[1:])]
+
+
+@pytest.mark.parametrize(
+    ("role", "taken", "form", "minutes"),
+    [
+        ("technician", False, {"end": "15"}, None),
+        ("technician", True, {"end": "60"}, 60),
+        ("technician", True, {"end": "at", "at": "x"}, None),
+        ("technician", True, {"end": "120"}, None),
+        ("technician", True, {"end": "15", "why": " "}, None),
+        ("supervisor", False, {"end": "120"}, 120),
+        ("supervisor", False, {"end": "shift"}, 180),
+        ("supervisor", False, {"end": "at", "at": "21:30"}, 90),
+    ],
+)
+@pytest.mark.usefixtures("in_utc")
+async def test_an_alert_is_silenced_from_its_line(
+    console: Console, role: Role, taken: bool, form: dict[str, str], minutes: int | None
+) -> None:
+    jam(console)
+    async with console.browser(role) as browser:
+        assert ("/alerts/1/silence" in (await browser.get("/")).text) == (role == "supervisor")
+        if taken:
+            console.house.incidents.acknowledge(1, f"{role}@lisboa", "", console.now)
+            console.house.watch.look()
+            assert "/alerts/1/silence" in (await browser.get("/")).text
+        answer = await browser.post("/alerts/1/silence", data={"why": "a new shoe comes", **form})
+        assert answer.status_code == (303 if minutes else 409)
+        found = [(one.table, one.device, one.code, one.until) for one in console.house.incidents.silences(console.now)]
+        until = T0 + timedelta(minutes=minutes or 0)
+        assert found == ([("bac-12", "shoe-1", "card.jam", until)] if minutes else [])
+        if minutes:
+            assert (await browser.post("/alerts/silence/1/end", data={})).status_code == 303  # their own
+
+
 async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
     jam(console, "gone-1")
     async with console.browser("supervisor") as browser:
@@ -343,6 +438,8 @@ async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
 
 WHAT = [
     ("/alerts/1/acknowledge", {"technician", "supervisor"}),
+    ("/alerts/1/step/on_way", {"technician", "supervisor"}),
+    ("/alerts/1/silence", {"technician", "supervisor"}),
     ("/alerts/1/close", {"supervisor"}),
     ("/alerts/silence", {"supervisor"}),
     ("/alerts/silence/1/end", {"supervisor"}),
@@ -494,3 +591,66 @@ async def test_a_silence_of_one_fault_hides_no_other(console: Console) -> None:
     console.house.incidents.silence("", "", "device.offline", console.now + timedelta(hours=1), "ana", "x", console.now)
     console.wait(1)
     assert 'class="card tile silenced"' in console.house.live.html("tile/bac-12", Viewer("en", "viewer"))
+
+
+# ---- the report of a shift
+
+
+def handled(console: Console, table: str, began: float, *steps: tuple[float, StepKind]) -> int:
+    """An incident, and when somebody took which step; minutes after the beginning of the shift."""
+    house = console.house
+
+    def at(minutes: float) -> datetime:
+        return T0 - timedelta(hours=5) + timedelta(minutes=minutes)
+
+    alert = Alert(code="card.jam", text="a card is stuck", remedy="open", severity="error", device="shoe-1")
+    house.incidents.begin((table, f"jam-{began}"), alert, at(began))
+    one = house.incidents.of((table, f"jam-{began}"))
+    assert one is not None
+    for minutes, kind in steps:
+        if kind == "taken":
+            house.incidents.acknowledge(one.n, "tess", "", at(minutes))
+        else:
+            house.incidents.step(one.n, kind, "tess", at(minutes), whom="sam" if kind == "handed" else "")
+    return one.n
+
+
+@pytest.mark.usefixtures("in_utc")
+async def test_the_report_of_a_shift(console: Console) -> None:
+    """The shift begins at 15:00 and ends at 23:00; it is 20:00."""
+    handled(console, "bac-12", -30, (10, "taken"))
+    handled(console, "bac-12", 60, (61, "taken"), (64, "at_table"), (70, "done"))
+    handled(console, "bac-12", 120, (123, "taken"), (128, "at_table"), (140, "done"))
+    handled(console, "gone-1", 200, (205, "taken"), (206, "handed"))
+    console.house.incidents.end(("bac-12", "jam-60"), T0 - timedelta(hours=3))
+    async with console.browser("supervisor") as browser:
+        report = (await browser.get("/alerts/report.json")).json()
+        assert [datetime.fromisoformat(report[name]).hour for name in ("since", "until")] == [15, 23]
+        assert [[one["n"] for one in report[name]] for name in ("began", "earlier", "open", "handed")] == [
+            [2, 3, 4],
+            [1],
+            [1, 3, 4],
+            [4],
+        ]
+        assert report["all"] == {"incidents": 3, "taken": 180.0, "at_table": 360.0, "done": 900.0}
+        assert [(name, of["incidents"]) for name, of in report["kinds"]] == [("", 1), ("bee_tek_shoe", 2)]
+        rows = list(csv.DictReader(io.StringIO((await browser.get("/alerts/report.csv")).text.removeprefix("\ufeff"))))
+        assert [(row["number"], row["taken_s"], row["done_s"], row["open_at_end"]) for row in rows] == [
+            ("1", "2400", "", "1"),
+            ("2", "60", "600", "0"),
+            ("3", "180", "1200", "1"),
+            ("4", "300", "", "1"),
+        ]
+        page = (await browser.get("/alerts/report")).text
+        assert "Response times" in page
+        assert "15 min" in page
+        assert 'href="/alerts/report?from=2026-11-20T07%3A00&amp;to=2026-11-20T15%3A00"' in page  # the shift before
+        before = (await browser.get("/alerts/report.json?from=2026-11-20T07:00&to=2026-11-20T15:00")).json()
+        assert [[one["n"] for one in before[name]] for name in ("began", "open")] == [[1], [1]]
+        for odd in (
+            "from=x&to=y",
+            "from=9999-12-31T23:59&to=0001-01-01T00:00",
+            "to=0001-01-01T00:00",
+            "from=0001-01-01",
+        ):
+            assert (await browser.get(f"/alerts/report?{odd}")).status_code == 200, odd

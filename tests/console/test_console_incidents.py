@@ -320,6 +320,37 @@ def test_another_trouble_that_began_while_nobody_listened_is_open(store: Store, 
         assert only(again, later(seconds)).state == state
 
 
+def test_steps_are_bounded_kept_and_forgotten_with_their_incident(store: Store) -> None:
+    incidents = Incidents(store)
+    incidents.on_alert(KEY, JAM, T0)
+    incidents.acknowledge(1, "ana", "", later(1))
+    for second in range(2, 100):
+        incidents.step(1, "handed", "ana", later(second), whom="rui" if second % 2 else "ana")
+    again = only(Incidents(store), later(100))  # as after a restart
+    assert again == only(incidents, later(100))
+    assert len(again.steps) == 40
+    assert [step.time for step in (again.steps[0], again.steps[-1])] == [later(1), later(99)]
+    assert (again.by, again.stage) == ("rui", "handed")
+    incidents.end(KEY, later(100))
+    incidents.look(Floor(), later(100) + KEPT + timedelta(hours=2))
+    assert store.db.execute("SELECT count(*) FROM incident_steps").fetchone() == (0,)
+
+
+def test_incident_that_comes_back_belongs_to_nobody_and_keeps_its_steps(store: Store) -> None:
+    incidents = Incidents(store)
+    incidents.on_alert(KEY, JAM, T0)
+    incidents.acknowledge(1, "ana", "", later(1))
+    incidents.step(1, "on_way", "ana", later(2))
+    incidents.on_alert(KEY, None, later(3))
+    incidents.on_alert(KEY, JAM, later(4))
+    one = only(incidents, later(5))
+    assert (one.stage, [step.kind for step in one.steps]) == ("", ["taken", "on_way"])
+    with pytest.raises(NotOpen, match="take it first"):
+        incidents.may_step(1, "at_table", "ana", "", None)
+    incidents.acknowledge(1, "rui", "", later(6))
+    assert only(incidents, later(7)).stage == "taken"
+
+
 def test_incident_reported_again_after_a_start_is_the_same(store: Store) -> None:
     """That the broker is lost it says since its own start."""
     floor = Floor()

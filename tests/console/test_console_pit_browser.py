@@ -134,12 +134,61 @@ def test_a_fault_is_acknowledged_with_one_press_and_the_pit_stays(pit: FullPit, 
         page.until("[data-live='counts']", "1 fault")
         assert page.driver.title.startswith("(1) ")
         page.press("[data-live='alerts/worst'] .line1 button")
-        page.until("[data-live='alerts/worst'] .taken", "tess")
+        page.until("[data-live='alerts/worst'] .taken", "you")
         assert page.driver.current_url == f"{pit.url}/?area=Salon"
         page.until("[data-live='tile/fan-03'].error .phase", "tess")
         page.when(lambda: not page.driver.title.startswith("("))
     finally:
         pit.do(lambda: pit.mend("fan-03", "lamps-1"))
+
+
+def test_a_fault_is_handled_from_its_line_and_handed_over(pit: FullPit, page: Browser) -> None:
+    """The button of the line is the next step; whom it is handed to sees it as theirs, live."""
+    line = "[data-live='alerts/worst'] .line1"
+    look(page, pit, "tess", "/", DESK)
+    pit.do(lambda: pit.fault("rou-04", "lamps-1"))
+    try:
+        page.until(line, "a card is stuck")
+        for button, stage in (("Take it", "taken"), ("On the way", "on the way"), ("At the table", "at the table")):
+            page.until(f"{line} > form button", button)
+            page.press(f"{line} > form button")
+            page.until(f"{line}.mine .when", f"you · {stage}")
+        page.press(f"{line} summary")
+        assert Axe().run(page.driver)["violations"] == []
+        assert run(page, SMALL) == []
+        page.find(f"{line} select[name=whom]").send_keys("sam")
+        page.press(f"{line} form[action$='/handed'] button")
+        page.until(f"{line}:not(.mine) .when", "sam · handed over")
+        assert not page.there(f"{line} > form")
+        look(page, pit, "sam", "/", DESK)
+        page.until(f"{line}.mine .when", "you · handed over")
+        pit.do(lambda: pit.fault("rou-05", "lamps-1"))  # a hint that the page follows
+        page.until("[data-live='counts']", "2 faults")
+    finally:
+        pit.do(lambda: pit.mend("rou-04", "lamps-1"))
+        pit.do(lambda: pit.mend("rou-05", "lamps-1"))
+
+
+def test_a_new_fault_sounds_where_somebody_switched_it_on(pit: FullPit, page: Browser) -> None:
+    """Off by default; the press that switches it on is the one that browsers ask for."""
+    look(page, pit, "tess", "/", DESK)
+    beeps = "return Number(document.documentElement.dataset.beeps ?? 0)"
+    try:
+        pit.do(lambda: pit.fault("rou-06", "lamps-1"))
+        page.until("[data-live='counts']", "1 fault")
+        assert run(page, beeps) == 0
+        page.find(".me summary").click()
+        page.find("[data-sound]").click()
+        page.until("[data-sound][aria-pressed=true]", ": on")
+        page.when(lambda: run(page, beeps) == 1)  # so that one knows it
+        pit.do(lambda: pit.fault("rou-07", "lamps-1", severity="warning"))
+        page.until("[data-live='counts']", "1 warning")
+        pit.do(lambda: pit.fault("rou-08", "lamps-1"))
+        page.when(lambda: run(page, beeps) == 2)
+    finally:
+        run(page, "localStorage.removeItem('sound')")
+        for name in ("rou-06", "rou-07", "rou-08"):
+            pit.do(lambda name=name: pit.mend(name, "lamps-1"))  # type: ignore[misc]
 
 
 def test_a_line_unfolds_with_what_to_do_and_a_note(troubled: FullPit, page: Browser) -> None:
@@ -209,7 +258,18 @@ def test_a_restart_is_shown_beside_the_computers(pit: FullPit, page: Browser) ->
 # ---- all pages, for fingers and for everybody
 
 PAGES = {
-    "sam": ("/", "/wall", "/alerts", "/users", "/tokens", "/actions", "/support", "/account", "/styleguide"),
+    "sam": (
+        "/",
+        "/wall",
+        "/alerts",
+        "/alerts/report",
+        "/users",
+        "/tokens",
+        "/actions",
+        "/support",
+        "/account",
+        "/styleguide",
+    ),
     "tess": (
         "/table/bj-01",
         "/table/bj-01/device/shuffler-1",

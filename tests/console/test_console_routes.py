@@ -59,9 +59,14 @@ DECIDED: dict[str, str] = {
     "GET /favicon.ico": "200 200 200 200 200 200 200 200 200 200 200 200",
     "GET /alerts": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /alerts.csv": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /alerts/report": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /alerts/report.csv": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /alerts/report.json": "login 200 403 200 200 200 200 200 200 200 403 403",
     "POST /alerts/silence": "login 403 403 403 409 403 403 403 403 403 403 403",
     "POST /alerts/silence/{n}/end": "login 403 403 403 303 403 403 403 403 403 403 403",
     "POST /alerts/{n}/acknowledge": "login 403 403 409 409 403 403 403 409 403 403 403",
+    "POST /alerts/{n}/step/{step}": "login 403 403 409 409 403 403 403 409 403 403 403",
+    "POST /alerts/{n}/silence": "login 403 403 409 409 403 403 403 409 403 403 403",
     "POST /alerts/{n}/close": "login 403 403 403 409 403 403 403 403 403 403 403",
     "GET /table/{table}/fairness": "login 200 403 200 200 200 200 403 200 403 403 403",
     "POST /table/{table}/fairness": "login 403 403 400 400 403 403 403 400 403 403 403",
@@ -104,13 +109,14 @@ class Floor:
             self.numbers[table] = shown.incident.n, silence.n
 
     def path(self, route: str, table: str, device: str) -> str:
-        number = self.numbers[table]["silence/" in route]
+        number = self.numbers[table]["silence/{" in route]
         named = route.replace("{n}", str(number)).replace("{table}", table).replace("{device}", device)
         given = {
             "{pool}": {"bac-12": "red", "rou-3": "blue"}[table],
             "{order}": "nothing",
             "{command}": "nothing",
             "{key}": "bell",
+            "{step}": "on_way",
             "{round:path}": "no/such/round",
         }
         for name, value in given.items():

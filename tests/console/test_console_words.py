@@ -17,7 +17,7 @@ from rules import RULESETS
 HERE = Path(words.__file__).parents[1]
 # What a template or a program asks for whole, and what it completes with a value.
 ASKED = re.compile(r"""\bt\(\s*["']([a-z_][a-z_0-9.]*)["']\s*[,)]""")
-SAID = re.compile(r'''"((?:access|alerts|fair|trace|dealer|site|menu)\.[a-z_0-9]+)"''')
+SAID = re.compile(r'''"((?:access|alerts|report|fair|trace|dealer|site|menu)\.[a-z_0-9]+)"''')
 
 
 def values(text: str) -> set[str]:

@@ -22,10 +22,12 @@ import structlog
 from msgspec.structs import replace
 
 from daemon import logs
+from daemon.console.alerts.handling import Step, StepKind, added, encode_steps
 from daemon.console.alerts.records import (
     COLUMNS,
     ROUND,
     SCHEMA,
+    STEPS,
     UPSERT,
     AlertKey,
     Filter,
@@ -42,7 +44,7 @@ from daemon.journal.retention import ANNOUNCED, URGENT
 from daemon.journal.rows import micros_of
 from protocols.contract.documents import Alert
 
-__all__ = ["AGAIN", "KEPT", "LONGEST_SILENCE", "Incidents", "Teller"]
+__all__ = ["AGAIN", "KEPT", "LONGEST_OWN_SILENCE", "LONGEST_SILENCE", "Incidents", "Teller"]
 
 
 AGAIN = timedelta(minutes=10)
@@ -50,6 +52,8 @@ AGAIN = timedelta(minutes=10)
 FLAPPING = 3
 """An incident that began more often has ended only when it stays away for AGAIN: its end is told no sooner."""
 LONGEST_SILENCE = timedelta(hours=12)
+LONGEST_OWN_SILENCE = timedelta(hours=1)
+"""Of a fault, by the technician who has taken it."""
 KEPT = timedelta(days=400)
 MOST_KEPT = 100_000
 MOST_OPEN = 5_000
@@ -354,12 +358,58 @@ class Incidents:
 
         Raises NotOpen; BadStore where it is so, but not yet durable.
         """
-        one = self.may_acknowledge(n)
-        new = replace(one, state="acknowledged", by=by, acknowledged=now, note=note[:LONGEST_TEXT], changed=now)
+        return self._stepped(self.may_acknowledge(n), Step(now, "taken", by, note=note[:LONGEST_TEXT]))
+
+    def handled(self, one: Incident) -> str:
+        """What tells the last step that a page shows from a later one. It goes with the form."""
+        return one.steps[-1].time.isoformat() if one.steps else ""
+
+    def may_step(
+        self, n: int, kind: StepKind, by: str, whom: str, after: str | None, *, others: bool = False
+    ) -> Incident:
+        """The incident, if `by` may take this step. Raises NotOpen.
+
+        `after`: the last step that was shown. `others`: may also hand over, finish or release what somebody else has.
+        """
+        one = self._open_by_number(n)
+        if one.state != "acknowledged":
+            raise NotOpen("alerts.not_taken", "take it first")
+        if after is not None and after != self.handled(one):
+            raise NotOpen("alerts.moved", "it has moved on since it was shown")
+        if kind == "taken":
+            if one.by == by:
+                raise NotOpen("alerts.faster", f"{by} has it already", by=by)
+        elif one.by != by and (not others or kind in ("on_way", "at_table")):
+            raise NotOpen("alerts.not_yours", f"{one.by} has it", by=one.by)
+        if kind == "handed" and whom in ("", one.by):
+            raise NotOpen("alerts.hand_to_whom", "it is handed over to another person")
+        return one
+
+    def step(self, n: int, kind: StepKind, by: str, now: datetime, *, whom: str = "", note: str = "") -> Incident:
+        """A step of an incident that somebody has, after `may_step`. Durable when it returns.
+
+        Raises NotOpen; BadStore where it is so, but not yet durable.
+        """
+        one = self._open_by_number(n)
+        return self._stepped(one, Step(now, kind, by, whom, note[:LONGEST_TEXT]))
+
+    def _stepped(self, one: Incident, step: Step) -> Incident:
+        new = replace(one, steps=added(one.steps, step), changed=step.time)
+        match step.kind:
+            case "taken":
+                new = replace(new, state="acknowledged", by=step.by, acknowledged=step.time, note=step.note)
+            case "handed":
+                new = replace(new, by=step.whom, note=step.note)
+            case "released":
+                new = replace(new, state="open", note=step.note)
+            case _ if step.note:
+                new = replace(new, note=step.note)
+            case _:
+                pass
         self._open[new.key] = new
         self.version += 1
-        self._follow(new, now)
-        self._dirty[n] = new
+        self._follow(new, step.time)
+        self._dirty[new.n] = new
         self._write()
         return new
 
@@ -393,6 +443,16 @@ class Incidents:
         self.end(one.key, now)
         self._write()
         return self._ended[one.key]
+
+    def may_silence_own(self, n: int, by: str, until: datetime, now: datetime) -> Incident:
+        """Of a fault, who has taken it may silence it for a while. Raises NotOpen."""
+        one = self._open_by_number(n)
+        if one.state != "acknowledged" or one.by != by:
+            raise NotOpen("alerts.silence_own", "take the fault before you silence it")
+        if until > now + LONGEST_OWN_SILENCE:
+            minutes = LONGEST_OWN_SILENCE // timedelta(minutes=1)
+            raise NotOpen("alerts.silence_own_long", f"at most {minutes} minutes", minutes=minutes)
+        return one
 
     def may_silence(self, table: str, device: str, code: str, until: datetime, why: str, now: datetime) -> None:
         """Raises NotOpen where that is no silence."""
@@ -517,6 +577,18 @@ class Incidents:
             self._dirty.get(one.n, one)
             for one in self._rows(" AND ".join(terms) + " ORDER BY n DESC LIMIT ?", *values, limit)
         ]
+
+    def during(self, since: datetime, until: datetime, limit: int, among: tuple[str, ...] = ()) -> list[Incident]:
+        """At most `limit` that were open at any time from `since` to before `until`, the oldest first."""
+        places = f"AND place IN ('', {', '.join('?' * len(among))}) " if among else ""
+        where = f"began < ? AND (ended IS NULL OR ended >= ?) {places}ORDER BY n LIMIT ?"
+        found = self._rows(where, micros_of(until), micros_of(since), *among, limit)
+        return [self._dirty.get(one.n, one) for one in found]
+
+    def silenced_during(self, since: datetime, until: datetime, limit: int) -> list[Silence]:
+        """At most `limit` silences that were in force at any time from `since` to before `until`."""
+        query = "SELECT * FROM silence WHERE began < ? AND until > ? ORDER BY n LIMIT ?"
+        return list(map(silence_of_row, self._store.db.execute(query, (micros_of(until), micros_of(since), limit))))
 
     # ---- what the console itself sees
 
@@ -779,6 +851,8 @@ class Incidents:
             db.executemany(UPSERT, [incident_values(one) for one in self._dirty.values()])
             rounds = [(one.n, one.round) for one in self._dirty.values() if one.round]
             db.executemany("INSERT OR REPLACE INTO incident_round VALUES (?,?)", rounds)
+            steps = [(one.n, encode_steps(one.steps)) for one in self._dirty.values() if one.steps]
+            db.executemany("INSERT OR REPLACE INTO incident_steps VALUES (?,?)", steps)
             if teller is not None:
                 teller.write(db)
         self._dirty.clear()
@@ -800,13 +874,14 @@ class Incidents:
                     (MOST_KEPT,),
                 )
                 db.execute("DELETE FROM incident_round WHERE n NOT IN (SELECT n FROM incident)")
+                db.execute("DELETE FROM incident_steps WHERE n NOT IN (SELECT n FROM incident)")
                 db.execute("DELETE FROM silence WHERE until < ?", (old,))
         except BadStore as error:
             self._log.error("incidents.unpruned", reason=str(error))
         self._silences = {n: one for n, one in self._silences.items() if one.until > now}
 
     def _rows(self, where: str, *values: str | int) -> Iterator[Incident]:
-        query = f"SELECT {COLUMNS}, {ROUND} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
+        query = f"SELECT {COLUMNS}, {ROUND}, {STEPS} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
         return map(incident_of, self._store.db.execute(query, values).fetchall())
 
 

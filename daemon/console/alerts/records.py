@@ -5,6 +5,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from daemon.console.alerts.handling import Stage, Step, decode_steps
 from daemon.journal.rows import EPOCH, micros_of
 
 __all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "time_of"]
@@ -21,6 +22,7 @@ CREATE TABLE IF NOT EXISTS incident (
     by TEXT NOT NULL, acknowledged INTEGER, note TEXT NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS incident_round (n INTEGER PRIMARY KEY, round TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS incident_steps (n INTEGER PRIMARY KEY, steps TEXT NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
 CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
 CREATE TABLE IF NOT EXISTS silence (
@@ -38,6 +40,7 @@ COLUMNS = (
 
 # What stands in a table of its own: files in the field have the one above without it.
 ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.n), '')"
+STEPS = "coalesce((SELECT steps FROM incident_steps AS of WHERE of.n = incident.n), '')"
 
 
 UPSERT = f"INSERT OR REPLACE INTO incident ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
@@ -60,7 +63,7 @@ class Incident(Struct, frozen=True):
 
     `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
     often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
-    `round`: which one waits, where the alert says so.
+    `round`: which one waits, where the alert says so. `steps`: what people did, the oldest first.
     """
 
     n: int
@@ -81,11 +84,20 @@ class Incident(Struct, frozen=True):
     acknowledged: datetime | None = None
     note: str = ""
     round: str = ""
+    steps: tuple[Step, ...] = ()
 
     @property
     def key(self) -> AlertKey:
         """Of its alert."""
         return self.table, self.name
+
+    @property
+    def stage(self) -> Stage:
+        """How far the person who has it (`by`) is."""
+        if self.state != "acknowledged":
+            return ""
+        last = self.steps[-1].kind if self.steps else "taken"  # versions before the steps kept none
+        return "taken" if last == "released" else last
 
 
 class Silence(Struct, frozen=True):
@@ -133,7 +145,7 @@ def time_of(micros: int) -> datetime:
 
 
 def incident_values(one: Incident) -> tuple[str | int | None, ...]:
-    """A row, in the order of COLUMNS, which is that of the fields but for the last."""
+    """A row, in the order of COLUMNS, which is that of the fields but for the last two."""
     ended = None if one.ended is None else micros_of(one.ended)
     acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
     return (
@@ -159,7 +171,7 @@ def incident_values(one: Incident) -> tuple[str | int | None, ...]:
 
 def incident_of(row: tuple[Any, ...]) -> Incident:
     n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
-    by, acknowledged, note, round_ = row[14:]
+    by, acknowledged, note, round_, steps = row[14:]
     return Incident(
         n,
         place,
@@ -179,6 +191,7 @@ def incident_of(row: tuple[Any, ...]) -> Incident:
         None if acknowledged is None else time_of(acknowledged),
         note,
         round_,
+        decode_steps(steps),
     )
 
 

@@ -18,14 +18,16 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from daemon.console.alerts.handling import STEPS, StepKind, following
 from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown
-from daemon.console.auth.access import User, inside, may
+from daemon.console.alerts.report import shift_of
+from daemon.console.auth.access import Right, User, inside, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
 
-__all__ = ["Watch", "fragment", "fragments", "routes", "said"]
+__all__ = ["Watch", "csv_text", "fragment", "fragments", "harmless", "routes", "said"]
 
 SHOWN = 100
 WORST = 4
@@ -35,6 +37,9 @@ CSV_PAGE = 1_000
 EVERY = 1.0
 MINUTES = (15, 30, 60, 120, 240, 480, 720)
 LONGEST_NOTE = 500
+OWN_ENDS = ("15", "60")
+"""Ends of a silence from the line of an alert: in minutes, at the end of the shift, at a time."""
+ENDS = (*OWN_ENDS, "shift", "at")
 
 
 class Watch:
@@ -92,6 +97,14 @@ class Line(Struct, frozen=True):
     closable: bool = False
     seen: str = ""
     """The version that was shown, sent with the form."""
+    after: str = ""
+    """The last step that was shown, sent with the forms of the next."""
+    mine: bool = False
+    step: StepKind | None = None
+    """What the reader, who has it, does next."""
+    may_silence: bool = False
+    people: tuple[str, ...] = ()
+    """To whom it can be handed over."""
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
@@ -115,20 +128,39 @@ def fragment(
     most: int = SHOWN,
     kept: tuple[int, str] = (0, ""),
     *,
+    name: str = "",
     acts: bool = True,
 ) -> dict[str, Any]:
     """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
-    `kept`: a note typed for one of them, by its number. `acts`: with buttons, where the role has the right.
+    `kept`: a note typed for one of them, by its number. `name`: the reader. `acts`: with buttons, where the role has
+    the right.
     """
     known = context.incidents
     shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
     most += len(shown) == most + 1  # one more takes no more room than to say so
     loud = [one.incident.severity for one in shown if one.silence is None]
-    lines = [
-        replace(_line(one, lang), closable=known.closable(one.incident), seen=known.seen(one.incident))
-        for one in shown[:most]
-    ]
+    handles, longer = acts and may(role, "acknowledge"), may(role, "silence")
+    people = _people(context) if handles else []
+
+    def line(of: Shown) -> Line:
+        one = of.incident
+        mine = handles and one.stage != "" and one.by == name
+        hands = handles and one.stage != "" and (mine or longer)
+        return replace(
+            _line(of, lang),
+            closable=known.closable(one),
+            seen=known.seen(one),
+            after=known.handled(one),
+            mine=mine,
+            step=following(one.stage) if mine else None,
+            may_silence=handles and of.silence is None and (longer or mine),
+            people=tuple(
+                who for who, theirs in people if hands and who != one.by and (not theirs or one.table in ("", *theirs))
+            ),
+        )
+
+    lines = [line(one) for one in shown[:most]]
     return {
         "lines": lines,
         "kept": kept,
@@ -137,9 +169,20 @@ def fragment(
         "acts": acts,
         "more": max(len(shown) - most, 0),
         "may_acknowledge": may(role, "acknowledge"),
-        "may_close": may(role, "silence"),
+        "may_close": longer,
+        "ends": ENDS if longer else OWN_ENDS,
         "sure": context.site.connected,
     }
+
+
+def _people(context: ConsoleContext) -> list[tuple[str, tuple[str, ...]]]:
+    """Who may handle incidents, and of which tables: users of the console, and those of a provider who are here."""
+    users = context.access.users
+    found = {one.name: one.tables for one in users.all() if may(one.role, "acknowledge")}
+    for session in users.sessions():
+        if may(session.role, "acknowledge"):
+            found.setdefault(session.user, session.tables)
+    return sorted(found.items())
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
@@ -149,10 +192,12 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
         if argument not in ("", "worst", "wall"):
             raise KeyError(argument)
         most, name = (WORST, f"alerts/{argument}") if argument else (SHOWN, "alerts")
-        values = fragment(context, viewer.lang, viewer.role, viewer.tables, most, acts=argument != "wall")
+        values = fragment(
+            context, viewer.lang, viewer.role, viewer.tables, most, name=viewer.name, acts=argument != "wall"
+        )
         return context.render("_alerts.html", viewer.lang, live_name=name, **values)
 
-    return (Fragment("alerts", lambda _: ("alerts", "broker"), render),)
+    return (Fragment("alerts", lambda _: ("alerts", "broker"), render, personal=True),)
 
 
 # ---- the page
@@ -167,6 +212,8 @@ def routes(context: ConsoleContext, watch: Watch) -> list[Route]:
         Route("/alerts/silence", pages.silence, methods=["POST"]),
         Route("/alerts/silence/{n}/end", pages.unsilence, methods=["POST"]),
         Route("/alerts/{n}/acknowledge", pages.acknowledge, methods=["POST"]),
+        Route("/alerts/{n}/step/{step}", pages.step, methods=["POST"]),
+        Route("/alerts/{n}/silence", pages.silence_one, methods=["POST"]),
         Route("/alerts/{n}/close", pages.close, methods=["POST"]),
     ]
 
@@ -217,7 +264,7 @@ class _Pages:
 
     def _with_note(self, lang: words.Lang, user: User, kept: tuple[int, str]) -> str:
         """The open incidents with the note this user typed; the shared fragment has no notes."""
-        values = fragment(self.context, lang, user.role, user.tables, SHOWN, kept)
+        values = fragment(self.context, lang, user.role, user.tables, SHOWN, kept, name=user.name)
         return self.context.render("_alerts.html", lang, live_name="alerts", **values)
 
     async def acknowledge(self, request: Request) -> Response:
@@ -235,6 +282,69 @@ class _Pages:
         except NotOpen as error:
             return self._page(request, user, error, (one.n, note))
         return self._done(given.get("to", ""))
+
+    async def step(self, request: Request) -> Response:
+        one = self._one(request)
+        user = self.context.needs(request, "acknowledge", one.table)
+        kind = next((step for step in STEPS if step == request.path_params["step"]), None)
+        if kind is None:
+            raise HTTPException(404)
+        given = await self.context.form(request)
+        note = given.get("note", "").strip()[:LONGEST_NOTE]
+        whom = given.get("whom", "") if kind == "handed" else ""
+        known, now = self.context.incidents, self.context.now()
+        try:
+            others = may(user.role, "silence")
+            one = known.may_step(one.n, kind, user.name, whom, given.get("after", ""), others=others)
+            if kind == "handed":
+                self._may_have(whom, one.table)
+            detail = {"whom": whom} if whom else {}
+            self._note(user, f"alert.{kind}", one, {"note": note, **detail})
+            with contextlib.suppress(BadStore):  # as above
+                known.step(one.n, kind, user.name, now, whom=whom, note=note)
+        except NotOpen as error:
+            return self._page(request, user, error, (one.n, note))
+        return self._done(given.get("to", ""))
+
+    def _may_have(self, whom: str, table: str) -> None:
+        """Raises NotOpen for somebody who cannot handle incidents of the table."""
+        people = _people(self.context)
+        if not any(name == whom and (not tables or table in ("", *tables)) for name, tables in people):
+            raise NotOpen("alerts.hand_to_whom", "it is handed over to a person who may handle it")
+
+    async def silence_one(self, request: Request) -> Response:
+        """What an alert says is silenced: that code of that device. By the technician who has it, for an hour."""
+        one = self._one(request)
+        user = self.context.needs(request, "acknowledge", one.table)
+        given = await self.context.form(request)
+        now, known = self.context.now(), self.context.incidents
+        why = given.get("why", "").strip()[:LONGEST_NOTE]
+        until = self._end(given, now)
+        try:
+            if not may(user.role, "silence"):
+                known.may_silence_own(one.n, user.name, until, now)
+            known.may_silence(one.table, one.device, one.code, until, why, now)
+            self._note(user, "silence", one, {"until": until, "why": why})
+            known.silence(one.table, one.device, one.code, until, user.name, why, now)
+        except NotOpen as error:
+            return self._page(request, user, error, (one.n, ""))
+        return self._done(given.get("to", ""))
+
+    def _end(self, given: Mapping[str, str], now: datetime) -> datetime:
+        """When a silence ends. `now` where nothing fits, which is refused."""
+        match given.get("end", ""):
+            case "shift":
+                return shift_of(self.context.config.console.shifts, now)[1]
+            case "at":
+                try:
+                    at = time.fromisoformat(given.get("at", ""))
+                except ValueError:
+                    return now
+                today = now.astimezone().date()
+                days = (datetime.combine(today + timedelta(days=n), at.replace(tzinfo=None)) for n in (0, 1))
+                return next((day for one in days if (day := one.astimezone()) > now), now)
+            case minutes:
+                return now + timedelta(minutes=min(_number(minutes) or 0, 10_000))
 
     async def close(self, request: Request) -> Response:
         one = self._one(request)
@@ -276,7 +386,11 @@ class _Pages:
         n = _number(request.path_params["n"]) or 0
         now = self.context.now()
         found = next((one for one in self.context.incidents.silences(now) if one.n == n), None)
-        user = self.context.needs(request, "silence", found.table if found is not None else "")
+        right: Right = "silence"
+        who = self.context.user(request)
+        if found is not None and who is not None and found.by == who.name:
+            right = "acknowledge"  # a technician ends what they began
+        user = self.context.needs(request, right, found.table if found is not None else "")
         await self.context.form(request)
         try:
             if found is not None:
@@ -292,11 +406,11 @@ class _Pages:
         which = replace(_filter(_asked(request)), among=user.tables)
 
         async def lines() -> AsyncIterator[str]:
-            yield "\ufeff" + _csv([_COLUMNS])  # by which spreadsheets know UTF-8
+            yield "\ufeff" + csv_text([_COLUMNS])  # by which spreadsheets know UTF-8
             before: int | None = None
             while True:
                 found = self.context.incidents.history(which, CSV_PAGE, before)
-                yield _csv([_cells(one) for one in found])
+                yield csv_text([_cells(one) for one in found])
                 if len(found) < CSV_PAGE:
                     return
                 before = found[-1].n
@@ -361,15 +475,15 @@ def _cells(one: Incident) -> tuple[str, ...]:
     acknowledged = one.acknowledged.isoformat() if one.acknowledged is not None else ""
     head = (str(one.n), one.table, one.device, one.severity, one.code, one.text, one.remedy, one.state)
     tail = (one.began.isoformat(), ended, seconds, str(one.times), acknowledged, one.by, one.note)
-    return tuple(_harmless(cell) for cell in head + tail)
+    return tuple(harmless(cell) for cell in head + tail)
 
 
-def _harmless(cell: str) -> str:
+def harmless(cell: str) -> str:
     """Escape text so that spreadsheets do not execute it as a formula."""
     return "'" + cell if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
-def _csv(rows: list[tuple[str, ...]]) -> str:
+def csv_text(rows: list[tuple[str, ...]]) -> str:
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue()

@@ -65,6 +65,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
             warning=sum(one.severity == "warning" for one in loud),
             silenced=len(open_) - len(loud),
             to_do=sum(one.state == "open" for one in loud),
+            faults=" ".join(str(one.n) for one in loud if one.state == "open" and one.severity == "error"),
         )
 
     return (

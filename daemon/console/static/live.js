@@ -92,8 +92,8 @@
         const same = next.querySelector(`#${CSS.escape(open.id)}`);
         if (same) same.open = true;
       }
-      for (const field of old.querySelectorAll("input[id], textarea[id]")) { // what was written and not sent
-        const written = field.value !== field.defaultValue || field.dataset.kept !== undefined;
+      for (const field of old.querySelectorAll("input[id], textarea[id], select[id]")) { // what was written and not sent
+        const written = field.value !== field.defaultValue || field.dataset.kept !== undefined; // of a choice: always
         const same = written ? next.querySelector(`#${CSS.escape(field.id)}`) : null;
         if (same) same.value = field.value;
       }
@@ -115,7 +115,47 @@
   const count = () => {
     const n = Number(document.querySelector("[data-count]")?.dataset.count ?? 0);
     document.title = n ? `(${n}) ${title}` : title;
+    ring();
   };
+
+  // A short sound for a fault that is new since the last look; off until somebody switches it on in this browser.
+  const button = document.querySelector("[data-sound]");
+  let audio = null, faults = null; // browsers allow sound only after a press on the page
+  const wanted = () => { try { return localStorage.getItem("sound") === "on"; } catch { return false; } };
+  const beep = () => {
+    if (audio?.state !== "running") return;
+    const tone = audio.createOscillator(), volume = audio.createGain(), at = audio.currentTime;
+    tone.frequency.value = 880;
+    volume.gain.setValueAtTime(.2, at);
+    volume.gain.exponentialRampToValueAtTime(.001, at + .35);
+    tone.connect(volume).connect(audio.destination);
+    tone.start(at);
+    tone.stop(at + .35);
+    root.dataset.beeps = Number(root.dataset.beeps ?? 0) + 1;
+  };
+  const ring = () => {
+    const here = new Set((document.querySelector("[data-faults]")?.dataset.faults ?? "").split(" ").filter(Boolean));
+    if (faults && wanted() && [...here].some((one) => !faults.has(one))) beep();
+    faults = here;
+  };
+  const sound = () => {
+    if (!button) return;
+    const on = wanted();
+    button.setAttribute("aria-pressed", on);
+    button.textContent = !on ? button.dataset.off : audio?.state === "running" ? button.dataset.on : button.dataset.wait;
+  };
+  const unlock = () => {
+    if (!wanted()) return;
+    audio ??= new AudioContext();
+    audio.resume().then(sound, () => {});
+  };
+  for (const name of ["pointerdown", "keydown"]) document.addEventListener(name, unlock);
+  button?.addEventListener("click", () => {
+    try { localStorage.setItem("sound", wanted() ? "off" : "on"); } catch { return; } // storage is forbidden here
+    unlock();
+    sound();
+    if (wanted()) audio.resume().then(beep, () => {});
+  });
 
   const follow = () => {
     const names = new Set();
@@ -152,6 +192,7 @@
     if (event.target.matches("[data-submit]")) event.target.form.requestSubmit();
   });
   document.addEventListener("click", (event) => { // on a screen without a pointer there is no title to read
+    if (event.target.closest("[data-print]")) window.print();
     const one = event.target.closest("time[data-at]");
     if (one) { one.toggleAttribute("data-exact"); ages(); }
     for (const open of document.querySelectorAll("details.me[open], .edges > details[open]"))
@@ -163,6 +204,7 @@
 
   clocks(document);
   count();
+  sound();
   follow();
   ages();
   setInterval(ages, 1000);

@@ -1,0 +1,118 @@
+"""The report of a shift: what was open in it, what people did, and how quickly. Pure: `pages/report.py` serves it."""
+
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, time, timedelta
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from daemon.console.alerts.handling import StepKind, first
+from daemon.console.alerts.records import Incident, Silence
+
+__all__ = ["Medians", "Report", "Times", "made", "shift_of", "times"]
+
+
+class Times(Struct, frozen=True):
+    """Seconds from the beginning of an incident to the first of each step; None: not taken."""
+
+    taken: float | None
+    at_table: float | None
+    done: float | None
+
+
+class Medians(Struct, frozen=True):
+    """Of some incidents: how many, and the median seconds of each step among those that had it."""
+
+    incidents: int
+    taken: float | None
+    at_table: float | None
+    done: float | None
+
+
+Group: TypeAlias = tuple[str, Medians]
+
+
+class Report(Struct, frozen=True):
+    """One shift, or any time. `began` are the incidents of it; `open` still stood at its end."""
+
+    since: datetime
+    until: datetime
+    began: tuple[Incident, ...]
+    earlier: tuple[Incident, ...]
+    open: tuple[Incident, ...]
+    handed: tuple[Incident, ...]
+    silences: tuple[Silence, ...]
+    all: Medians
+    days: tuple[Group, ...]
+    kinds: tuple[Group, ...]
+    cut: bool
+    """Whether there were more incidents than a report has room for."""
+
+
+def shift_of(begins: Sequence[str], now: datetime) -> tuple[datetime, datetime]:
+    """Beginning and end of the shift of `now`; `begins` are times of day of this computer's zone."""
+    today = now.astimezone().date()
+    edges = sorted(
+        datetime.combine(today + timedelta(days=day), time.fromisoformat(one)).astimezone()
+        for day in (-2, -1, 0, 1, 2)
+        for one in begins
+    )
+    return max(one for one in edges if one <= now), min(one for one in edges if one > now)
+
+
+def times(one: Incident) -> Times:
+    """How quickly people came."""
+
+    def to(kind: StepKind) -> float | None:
+        at = first(one.steps, kind)
+        if at is None and kind == "taken":
+            at = one.acknowledged  # by a version that kept no steps
+        return None if at is None else max((at - one.began).total_seconds(), 0.0)
+
+    return Times(to("taken"), to("at_table"), to("done"))
+
+
+def made(
+    since: datetime,
+    until: datetime,
+    incidents: Sequence[Incident],
+    silences: Iterable[Silence],
+    kind: Callable[[Incident], str],
+    *,
+    cut: bool,
+) -> Report:
+    """From the incidents that were open between the two. `kind` of an incident's device; "" for none."""
+    began = tuple(one for one in incidents if one.began >= since)
+    days: dict[str, list[Incident]] = {}
+    kinds: dict[str, list[Incident]] = {}
+    for one in began:
+        days.setdefault(one.began.astimezone().date().isoformat(), []).append(one)
+        kinds.setdefault(kind(one), []).append(one)
+    return Report(
+        since,
+        until,
+        began,
+        earlier=tuple(one for one in incidents if one.began < since),
+        open=tuple(one for one in incidents if one.ended is None or one.ended >= until),
+        handed=tuple(
+            one for one in incidents if any(step.kind == "handed" and since <= step.time < until for step in one.steps)
+        ),
+        silences=tuple(silences),
+        all=_medians(began),
+        days=tuple((name, _medians(some)) for name, some in sorted(days.items())),
+        kinds=tuple((name, _medians(some)) for name, some in sorted(kinds.items())),
+        cut=cut,
+    )
+
+
+def _medians(some: Sequence[Incident]) -> Medians:
+    found = [times(one) for one in some]
+
+    def middle(of: Callable[[Times], float | None]) -> float | None:
+        known = [seconds for one in found if (seconds := of(one)) is not None]
+        return statistics.median(known) if known else None
+
+    return Medians(
+        len(some), middle(lambda one: one.taken), middle(lambda one: one.at_table), middle(lambda one: one.done)
+    )

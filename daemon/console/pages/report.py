@@ -1,0 +1,139 @@
+"""The report of a shift: its incidents, what is open at its end, response times; to print, as CSV and as JSON."""
+
+from datetime import datetime, timedelta
+from urllib.parse import urlencode
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from daemon.console.alerts.records import Incident
+from daemon.console.alerts.report import Report, made, shift_of, times
+from daemon.console.auth.access import User
+from daemon.console.context import ConsoleContext
+from daemon.console.pages.alerts import csv_text, harmless, said
+
+__all__ = ["routes"]
+
+LONGEST = timedelta(days=31)
+MOST = 2_000
+MOST_SILENCES = 500
+YEARS = range(2000, 9000)
+COLUMNS = (
+    "number",
+    "table",
+    "device",
+    "kind",
+    "severity",
+    "code",
+    "text",
+    "state",
+    "began",
+    "ended",
+    "times",
+    "owner",
+    "taken_s",
+    "at_table_s",
+    "done_s",
+    "open_at_end",
+    "handed_over",
+    "steps",
+)
+
+
+def routes(context: ConsoleContext) -> list[Route]:
+    """The report as a page, as CSV and as JSON."""
+    pages = _Pages(context)
+    return [
+        Route("/alerts/report", pages.page),
+        Route("/alerts/report.csv", pages.table),
+        Route("/alerts/report.json", pages.document),
+    ]
+
+
+class _Pages:
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+
+    async def page(self, request: Request) -> Response:
+        context = self._context
+        report = self._report(request, context.needs(request, "look"))
+        lang = context.lang(request)
+        begins, now = context.config.console.shifts, context.now()
+        shifts = {"previous": shift_of(begins, report.since - timedelta(seconds=1))}
+        if report.until <= now:
+            shifts["following"] = shift_of(begins, report.until)
+        return context.page(
+            request,
+            "alerts_report.html",
+            report=report,
+            words=lambda one: said(one, lang)[0],
+            times=times,
+            asked={"from": _typed(report.since), "to": _typed(report.until)},
+            query=_query(report.since, report.until),
+            shifts={name: _query(*shift) for name, shift in shifts.items()},
+        )
+
+    async def table(self, request: Request) -> Response:
+        report = self._report(request, self._context.needs(request, "look"))
+        rows = [COLUMNS, *(self._cells(one, report) for one in (*report.earlier, *report.began))]
+        return self._file(report, "csv", "text/csv; charset=utf-8", ("\ufeff" + csv_text(rows)).encode())
+
+    async def document(self, request: Request) -> Response:
+        report = self._report(request, self._context.needs(request, "look"))
+        return self._file(report, "json", "application/json", msgspec.json.format(msgspec.json.encode(report)))
+
+    def _report(self, request: Request, user: User) -> Report:
+        """Of the times that the address names; else of this shift."""
+        context = self._context
+        since, until = shift_of(context.config.console.shifts, context.now())
+        since = _time(request.query_params.get("from", "")) or since
+        until = _time(request.query_params.get("to", "")) or max(until, since)
+        until = min(max(until, since), since + LONGEST)
+        found = context.incidents.during(since, until, MOST + 1, user.tables)
+        silences = [
+            one
+            for one in context.incidents.silenced_during(since, until, MOST_SILENCES)
+            if not user.tables or one.table in user.tables
+        ]
+        return made(since, until, found[:MOST], silences, self._kind, cut=len(found) > MOST)
+
+    def _kind(self, one: Incident) -> str:
+        device = self._context.site.devices.get((one.table, one.device))
+        return device.meta.driver if device is not None else ""
+
+    def _cells(self, one: Incident, report: Report) -> tuple[str, ...]:
+        took = times(one)
+        ended = one.ended.isoformat() if one.ended is not None else ""
+        steps = "; ".join(
+            " ".join(filter(None, (step.time.isoformat(), step.kind, step.by, step.whom, step.note)))
+            for step in one.steps
+        )
+        head = (str(one.n), one.table, one.device, self._kind(one), one.severity, one.code, one.text, one.state)
+        seconds = ("" if value is None else f"{value:.0f}" for value in (took.taken, took.at_table, took.done))
+        flags = (str(int(one in some)) for some in (report.open, report.handed))
+        tail = (one.began.isoformat(), ended, str(one.times), one.by, *seconds, *flags, steps)
+        return tuple(harmless(cell) for cell in head + tail)
+
+    def _file(self, report: Report, kind: str, media: str, content: bytes) -> Response:
+        name = f"shift-{self._context.site.site}-{report.since:%Y%m%dT%H%MZ}.{kind}"
+        return Response(content, 200, {"content-disposition": f'attachment; filename="{name}"'}, media)
+
+
+def _typed(at: datetime) -> str:
+    """As a field of a form has it, in the zone of this computer."""
+    return f"{at.astimezone():%Y-%m-%dT%H:%M}"
+
+
+def _time(text: str) -> datetime | None:
+    """None for what is no time, or no year in which there were shifts."""
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return at.astimezone() if at.year in YEARS else None
+
+
+def _query(since: datetime, until: datetime) -> str:
+    return urlencode({"from": _typed(since), "to": _typed(until)})
