@@ -622,7 +622,7 @@ class Edge:
     async def _watch(self) -> None:
         """Every second: how late this loop is, and whether the clock went back."""
         loop = asyncio.get_running_loop()
-        clock = ClockWatch(self.journal.newest_time, loop.time())
+        clock = ClockWatch(self.journal.newest_time if self.journal.head else self.now(), loop.time())
         was: datetime | None = None
         self._show_clock(was)  # the alert of an earlier life ends
         while True:
