@@ -151,6 +151,17 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
             "answers to betting terminals: `accepted` and `refused` are final; QoS 1, not retained",
             ["wager.answer"],
         ),
+        **_jackpot_channels(),
+        "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
+        "edgeInfo": (f"{edge}/info", "retained", ["info"]),
+        "edgeHealth": (f"{edge}/health", "retained", ["health"]),
+        "edgeHead": (f"{edge}/head", "retained, the last signed checkpoint of its journal", ["head"]),
+        "edgeAlive": (f"{edge}/alive", "the heartbeat of a process, every 1.5 s; QoS 0, not retained", ["alive"]),
+    }
+
+
+def _jackpot_channels() -> dict[str, tuple[str, str, list[str]]]:
+    return {
         "jackpotLevel": (
             "jackpot/{pool}/level",
             "retained, what a display may show, and the wins that wait",
@@ -175,11 +186,6 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "jackpotReply": ("jackpot/{pool}/cmd/{order}/result", "how an order ended", ["reply"]),
         "jackpotReplay": ("jackpot/{pool}/cmd/replay", f"entries again, from the books; {QUOTA}", ["replay"]),
         "jackpotReplayAnswer": ("jackpot/{pool}/cmd/replay/result", "what was published again", ["answer"]),
-        "edgeAvailability": (f"{edge}/availability", "retained, last will", ["availability"]),
-        "edgeInfo": (f"{edge}/info", "retained", ["info"]),
-        "edgeHealth": (f"{edge}/health", "retained", ["health"]),
-        "edgeHead": (f"{edge}/head", "retained, the last signed checkpoint of its journal", ["head"]),
-        "edgeAlive": (f"{edge}/alive", "the heartbeat of a process, every 1.5 s; QoS 0, not retained", ["alive"]),
     }
 
 

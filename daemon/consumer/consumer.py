@@ -536,7 +536,8 @@ class Consumer:
         if entries or self.answers.waits:
             self._commit(entries)
         self._in_sync = True
-        self.answers.release()
+        if self.answers.told:
+            self.answers.release()
         for table_name, verdict in verdicts:
             self._tell(self._tables[table_name], verdict)
         for table_name in changed:

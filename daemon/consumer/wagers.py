@@ -193,7 +193,8 @@ class AnswerDesk:
         self._site = site
         self._tables = {name: WagerAnswers(name, journal.memories(f"{KEY}{name}/")) for name in tables}
         self._decided: list[tuple[str, WagerAnswer]] = []
-        self._told: list[tuple[str, WagerAnswer]] = []
+        self.told: list[tuple[str, WagerAnswer]] = []
+        """Answers that are sent as soon as what was decided with them is durable."""
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
 
@@ -212,7 +213,7 @@ class AnswerDesk:
         named = replace(event, request=PLACEHOLDER, terminal=envelope.device)
         answer = answer_to(replace(envelope, event=named), before, after, verdicts)
         if answer is not None and answer.status == "refused":
-            self._told.append((table, replace(answer, id=envelope.id)))
+            self.told.append((table, replace(answer, id=envelope.id)))
 
     @property
     def waits(self) -> bool:
@@ -227,13 +228,14 @@ class AnswerDesk:
         if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn):
             return {}
         self._decided.append((table, answer))
+        self.told.append((table, answer))
         key, value = self._tables[table].put(event, answer)
         return {key: value}
 
     def release(self) -> None:
         """All decided answers are durable: let them be sent."""
-        decided, self._decided, self._told = [*self._decided, *self._told], [], []
-        for table, answer in decided:
+        told, self._decided, self.told = self.told, [], []
+        for table, answer in told:
             self._offer(table, answer)
 
     def heard(self, table: str, message: Message) -> None:

@@ -720,7 +720,7 @@ async def test_books_that_do_not_balance_are_an_alert(
         assert words.told(lang, "jackpot.books", said_of(house).fault) != said_of(house).fault
 
 
-def test_the_alert_of_a_pool_that_is_removed_ends(console: Console, house: PoolHouse) -> None:
+async def test_the_alert_of_a_pool_that_is_removed_ends(console: Console, house: PoolHouse) -> None:
     won(house, 1)
     forged(house, number=99)
     assert "jackpot.unbalanced" in codes(console)
@@ -728,7 +728,7 @@ def test_the_alert_of_a_pool_that_is_removed_ends(console: Console, house: PoolH
     assert "jackpot.unbalanced" not in codes(console)
 
 
-def test_a_level_that_the_books_do_not_have_is_an_alert(console: Console, house: PoolHouse) -> None:
+async def test_a_level_that_the_books_do_not_have_is_an_alert(console: Console, house: PoolHouse) -> None:
     won(house, 1)
     level = house.keeper.level("red")
     for wrong in (
@@ -789,7 +789,7 @@ def test_a_sign_that_the_process_already_reports_is_one_alert(console: Console, 
     assert codes(console) == set()
 
 
-def test_an_alert_of_before_the_start_ends_when_the_pool_is_known(tmp_path: Path) -> None:
+async def test_an_alert_of_before_the_start_ends_when_the_pool_is_known(tmp_path: Path) -> None:
     with opened(tmp_path) as first, pool_house(first, tmp_path) as house:
         won(house, 1)
         forged(house, number=99)
@@ -841,7 +841,7 @@ def test_garbage_is_counted_and_fills_nothing(
     assert console.house.pools.get("p-1") is None
 
 
-def test_books_begun_anew_are_not_compared_with_the_old_ones(console: Console, house: PoolHouse) -> None:
+async def test_books_begun_anew_are_not_compared_with_the_old_ones(console: Console, house: PoolHouse) -> None:
     won(house, 1)
     view = said_of(house)
     entry = BookEntry(1, 7, {})

@@ -20,7 +20,7 @@ import hashlib
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -711,7 +711,7 @@ class Fairness:
             days[day] = [a + b for a, b in zip(days.get(day, [0.0] * 104), bets, strict=True)]
         if not days:
             return None
-        weeks = _weekly(days)
+        weeks = statistics.weekly(days)
         return sum(self.counts(chart, "service").values()), statistics.log_e_bets(weeks)
 
     def _open_bets(self, where: tuple[str, str, int]) -> list[tuple[str, list[float]]]:
@@ -749,7 +749,7 @@ class Fairness:
         for day, key, n in rows:
             if key in place:
                 days.setdefault(day, [0] * len(keys))[place[key]] += n
-        return _weekly(days)
+        return statistics.weekly(days)
 
     # ---- alarms
 
@@ -782,7 +782,7 @@ class Fairness:
                 bad = counts.get("misread" if name == "reads" else "failed", 0)
                 code, key, values = f"fairness.{name}", f"fair.alarm_{name}", {"bad": bad, "n": total}
             case _:
-                face, count = _farthest(counts, [str(one) for one in range(1, 7)])
+                face, count = statistics.farthest(counts, [str(one) for one in range(1, 7)])
                 code, key = "fairness.dice", "fair.alarm_dice"
                 values = {"face": face, "count": count, "due": round(total / 6), "n": total}
         return Alarm(table, device, code, key, values)
@@ -794,7 +794,7 @@ class Fairness:
         ordered = [counts.get(pocket, 0) for pocket in ring]
         total = sum(ordered)
         sector = statistics.fullest_sector(ordered, SECTOR)
-        pocket, count = _farthest(counts, WHEEL)
+        pocket, count = statistics.farthest(counts, WHEEL)
         if sector.p <= 37 * statistics.binomial_tail(count, total, 1 / 37) or count * 37 < total:
             first, last = ring[sector.first], ring[(sector.first + SECTOR - 1) % 37]
             values = {"first": first, "last": last, "count": sector.count, "due": round(sector.expected), "n": total}
@@ -881,24 +881,6 @@ def _bets(shoe: Shoe) -> list[float] | None:
 
 def _total(weeks: Sequence[Sequence[int]]) -> int:
     return sum(map(sum, weeks))
-
-
-def _weekly(days: Mapping[str, list[Any]]) -> list[list[Any]]:
-    """What was counted by days, by weeks from the first of them; weeks without anything are none."""
-    weeks: dict[int, list[Any]] = {}
-    first = min(map(date.fromisoformat, days), default=date.min)
-    for day in sorted(days):
-        week = (date.fromisoformat(day) - first).days // 7
-        before = weeks.get(week)
-        weeks[week] = days[day] if before is None else [a + b for a, b in zip(before, days[day], strict=True)]
-    return list(weeks.values())
-
-
-def _farthest(counts: Mapping[str, int], keys: Sequence[str]) -> tuple[str, int]:
-    """The key whose count is the farthest from the mean, and its count."""
-    mean = sum(counts.values()) / len(keys)
-    key = max(keys, key=lambda one: abs(counts.get(one, 0) - mean))
-    return key, counts.get(key, 0)
 
 
 def _options(result: Result) -> _Options:

@@ -10,7 +10,8 @@ several kinds of trouble at once.
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from datetime import date
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -334,3 +335,21 @@ def percentiles(histogram: Mapping[int, int], wanted: Sequence[float]) -> list[f
                 found.append(duration(number))
                 break
     return found
+
+
+def weekly(days: Mapping[str, list[Any]]) -> list[list[Any]]:
+    """What was counted by days, by weeks from the first of them; weeks without anything are none."""
+    weeks: dict[int, list[Any]] = {}
+    first = min(map(date.fromisoformat, days), default=date.min)
+    for day in sorted(days):
+        week = (date.fromisoformat(day) - first).days // 7
+        before = weeks.get(week)
+        weeks[week] = days[day] if before is None else [a + b for a, b in zip(before, days[day], strict=True)]
+    return list(weeks.values())
+
+
+def farthest(counts: Mapping[str, int], keys: Sequence[str]) -> tuple[str, int]:
+    """The key whose count is the farthest from the mean, and its count."""
+    mean = sum(counts.values()) / len(keys)
+    key = max(keys, key=lambda one: abs(counts.get(one, 0) - mean))
+    return key, counts.get(key, 0)
