@@ -37,12 +37,17 @@ class Pools:
         site: str,
         edge: str,
         tables: Collection[str],
+        ruled: Collection[str],
         stored: Mapping[str, bytes],
         store: Callable[[dict[str, bytes]], object],
         retained: Retained,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        """`stored` is what `store` kept under KEY: the pools are known before the broker is reached."""
+        """`ruled`: the tables whose rules can refuse a bet; a slot machine takes its bets whatever is known elsewhere.
+
+        `stored` is what `store` kept under KEY: the pools are known before the broker is reached.
+        """
+        self._ruled = frozenset(ruled)
         self._site, self._edge, self._tables = site, edge, frozenset(tables)
         self._store, self._retained, self._log = store, retained, log
         self._owners: dict[str, PoolOwner] = {}
@@ -135,7 +140,7 @@ class Pools:
 
     def mark(self, table: str, event: Event, happened: float) -> Event:
         """The event as it is written: a bet that `happened` while its pool was closed says so."""
-        if not isinstance(event, WagerPlaced | JackpotContributed):
+        if not isinstance(event, WagerPlaced | JackpotContributed) or table not in self._ruled:
             return event
         for pool, since in self.closed.items():
             owner = self._owners[pool]
