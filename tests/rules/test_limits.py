@@ -215,6 +215,21 @@ def test_a_refused_bet_of_a_terminal_leaves_no_chips() -> None:
     assert table.lies(1, "player") == 690
 
 
+@pytest.mark.parametrize("name", REFUSING)
+def test_a_terminal_that_takes_all_of_its_bet_back_leaves_the_refused_chips_beside_it(name: str) -> None:
+    options, bet, good, more = REFUSING[name]
+    table = Table(name, **options)
+    assert table.refused(WagerPlaced(1, bet, good, "r", "seat-1")) is None
+    assert table.refused(WagerPlaced(1, bet, more)) is not None
+    assert table.refused(WagerWithdrawn(1, bet, 0, "r", "seat-1")) is None
+    again = table.refused(WagerWithdrawn(1, bet, 0, "r", "seat-1"))
+    assert again is not None
+    assert again.code == "bet_not_placed"
+    assert table.refused(WagerPlaced(1, bet, good, "r", "seat-1")) is None
+    assert table.refused(WagerWithdrawn(1, bet, more)) is None, "the chips go back"
+    assert table.lies(1, bet) == good
+
+
 @pytest.mark.parametrize(
     ("name", "options", "bet", "amount", "code"),
     [
