@@ -22,8 +22,9 @@ from protocols.contract.results import Irregularity, Noted, Verdict
 from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.limits import Limits
-from rules.engine.rounds import Round, terms
+from rules.engine.rounds import Round, lying, terms
 from rules.engine.ruleset import BadOption, Ruleset, Wager, judge, options_from
+from rules.engine.standing_bets import wager_beside
 from rules.macau.fantan import FantanOptions
 
 START = datetime(2026, 11, 23, 20, 0, tzinfo=UTC)
@@ -248,6 +249,21 @@ def test_a_terminal_is_answered_at_once_what_chips_are_judged_by_at_the_bell(
     assert (note.code, table.lies(1, bet)) == (code, 0)
     assert table.refused(WagerPlaced(2, bet, amount)) is None
     assert table.lies(2, bet) == amount
+
+
+@pytest.mark.parametrize(("amount", "left"), [(0, 0), (120, 0), (100, 20)])
+def test_a_terminal_takes_its_bet_back_where_a_loss_left_the_cloth_in_doubt(amount: int, left: int) -> None:
+    chips = (Wager(1, "small", 30),)
+    doubtful, laid = (
+        Round("", wagers=(Wager(1, "small", 50),), refused=chips),
+        Round("", wagers=(Wager(1, "small", 70),)),
+    )
+    event = WagerWithdrawn(1, "small", amount, "r-1", "seat-1")
+    seen = Envelope("e1", "felt/s/table/t-1/device/d", START, event)
+    doubtful, laid = wager_beside(doubtful, laid, event, frozenset(["small"]), "art. 5", seen)
+    assert lying(doubtful, 1, "small") + lying(laid, 1, "small") == left
+    assert doubtful.refused == chips
+    assert doubtful.irregularities == ()
 
 
 # ---- the option
