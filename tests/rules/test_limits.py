@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -22,8 +23,9 @@ from protocols.contract.results import Irregularity, Noted, Verdict
 from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.limits import Limits
+from rules.engine.money import settle
 from rules.engine.rounds import Round, lying, terms
-from rules.engine.ruleset import BadOption, Ruleset, Wager, judge, options_from
+from rules.engine.ruleset import BadOption, Ruleset, Wager, Win, judge, options_from
 from rules.engine.standing_bets import wager_beside
 from rules.macau.fantan import FantanOptions
 
@@ -168,6 +170,16 @@ def test_a_bet_may_win_up_to_the_largest_number_and_no_more(name: str) -> None:
         fresh = Table(name)
         over = fresh.refused(WagerPlaced(1, bet, min(most + 1, MOST)))
         assert (over is None) == (most + 1 > MOST)
+
+
+@pytest.mark.parametrize("chip", [1, 2, 10])
+def test_prizes_that_are_rounded_up_stay_below_the_largest_number_together(chip: int) -> None:
+    limits = Limits(best=lambda: {"x": Fraction(1, 2), "y": Fraction(0)}, chip=chip, rounds_up=True)
+    wagers = tuple(Wager(seat, "x", 1) for seat in range(1, 100))
+    rest = MOST - int(limits.most_returned((*wagers, Wager(100, "y", 1)))) + 1
+    taken = max(n for n in range(rest - 3, rest + 3) if not limits.too_large(wagers, WagerPlaced(1, "y", n)))
+    settled = settle((*wagers, Wager(1, "y", taken)), [Win("x", "1/2"), Win("y", "0")], (), chip=chip, rounding="up")
+    assert sum(one.returned for one in settled) <= MOST
 
 
 # ---- refused chips
