@@ -12,7 +12,7 @@ counts can be missed: the device is always online as continuous.
 import asyncio
 import struct
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Annotated, ClassVar, Final
 
@@ -186,7 +186,7 @@ class BetTerminals:
     def _refusal(self, request: WagerRequest, now: datetime) -> WagerAnswer | None:
         options = self._options
         if request.expires <= now:
-            at = request.expires.astimezone(UTC).isoformat()
+            at = request.expires.isoformat()  # as the terminal wrote it: UTC has no year 0 or 10000
             return _refusal(request, say("request_expired", at=at), f"the request expired at {at}, before it came")
         if request.expires > now + timedelta(seconds=options.longest):
             seconds = int(options.longest)

@@ -661,12 +661,14 @@ def _port_of(url: str) -> tuple[str, ...]:
         parts = urlsplit(url)
         query = {key: value[-1] for key, value in parse_qs(parts.query).items()}
         ids = {key: query[key].lower() for key in ("vid", "pid") if key in query}
+        host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
+        with contextlib.suppress(ValueError):
+            host = str(ipaddress.ip_address(host))
         match parts.scheme:
             case "tcp" | "socket" | "rfc2217":  # with or without RFC 2217 it is the same port of the server
-                host = "127.0.0.1" if parts.hostname == "localhost" else parts.hostname or ""
-                with contextlib.suppress(ValueError):
-                    host = str(ipaddress.ip_address(host))
                 return "tcp", host, str(parts.port)
+            case "mqtt" if "hear" in query:  # a second link would count each message again
+                return "mqtt", host, str(parts.port or 1883), *sorted(parse_qs(parts.query)["hear"])
             case "serial" | "sas" if parts.path:  # speed and parity are settings of one and the same port
                 return "tty", os.path.normpath(parts.path)
             case "serial" | "sas" if ids:

@@ -49,7 +49,8 @@ def answer_to(
     if not isinstance(event, WagerPlaced | WagerWithdrawn) or not event.request:
         return None
     note = _note(envelope.id, after, verdicts)
-    if _is_taken(event, before, after) or (note is None and _is_evidence(envelope.id, after, verdicts)):
+    in_order = note is None and not event.overtaken  # the rules only note that a late event came
+    if _is_taken(event, before, after) or (in_order and _is_evidence(envelope.id, after, verdicts)):
         return WagerAnswer(event.request, event.terminal, "accepted", *_reason(note), envelope.id, round_)
     note = note or Irregularity("bet_not_counted", say("bet_not_counted"), "-", envelope.id)
     return WagerAnswer(event.request, event.terminal, "refused", *_reason(note), envelope.id)

@@ -75,7 +75,7 @@ class Limits:
         self._ranges = dict(articles or {})
         self._caps: dict[str, int] = {}
         self._best = best
-        self._slack = PARTS * (chip - 1) if rounds_up else 0
+        self._slack = PARTS * chip if rounds_up else 0
         known = frozenset(families)
         named = set[str]()
         for text in given:

@@ -117,7 +117,7 @@ def wager(
                 return irregular(round_, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
             left = held + event.amount
         case WagerWithdrawn(amount=amount):
-            chips = 0 if from_terminal(event) and amount else chips_refused(round_, seat, bet)
+            chips = 0 if from_terminal(event) else chips_refused(round_, seat, bet)
             left = held - max(amount - chips, 0) if amount else 0
             if not (held or chips) or left < 0:
                 return irregular(round_, "bet_not_placed", say("bet_not_placed", seat=seat, bet=bet), law, seen)

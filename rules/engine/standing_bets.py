@@ -176,7 +176,7 @@ def wager_beside(
                 return doubtful, laid
             laid = wager(laid, WagerWithdrawn(seat, bet, min(rest, known)), offered, law, seen)
             if rest > known:
-                doubtful = wager(doubtful, WagerWithdrawn(seat, bet, rest - known), offered, law, seen)
+                doubtful = wager(doubtful, replace(event, amount=rest - known), offered, law, seen)
     return doubtful, laid
 
 

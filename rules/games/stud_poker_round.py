@@ -748,6 +748,8 @@ class StudPokerRounds(StudPokerEnds):
         if double and left > double:
             text = say("raise_too_much", seat=seat, amount=double)
             note = self._irregular(deal.round, "raise_not_double", text, seen)
+            if from_terminal(one):  # it lays no chips: a refused raise is none
+                return self._with(state, deal, note), ()
             deal, left = replace(deal, round=note), double
         if seat in deal.folded:
             return self._contradicted(state, replace(deal, chips={**deal.chips, seat: left}), seen, seat)

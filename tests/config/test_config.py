@@ -560,6 +560,8 @@ def test_a_good_file_with_lines_lost_or_doubled(data: st.DataObject) -> None:
         ("serial:///dev/ttyS1?baud=9600", "sas:///dev/ttyS1"),
         ("serial:?vid=0403&pid=6001&serial=A5", "serial:?pid=6001&vid=0403&serial=A5&baud=9600"),
         ("usb:?vid=05e0&pid=1200", "usb:?pid=1200&vid=05E0"),
+        ("mqtt://localhost/?hear=a/b&say=c", "mqtt://127.0.0.1:1883/?say=d&hear=a/b&username=u"),
+        ("mqtt://Broker/?hear=a&hear=b&say=c", "mqtt://broker/?hear=b&hear=a&say=c"),
     ],
 )
 def test_one_port_is_one_port_however_it_is_spelled(one: str, other: str) -> None:

@@ -23,6 +23,8 @@ from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
     ButtonsSeparated,
+    DiceAgitated,
+    DiceCovered,
     Event,
     WagerPlaced,
     WagerWithdrawn,
@@ -119,6 +121,22 @@ def test_every_game_refuses_a_bet_after_no_more_bets(name: str) -> None:
     assert answers[0].round.startswith("t-1:2026-11-20:")
     assert answers[1].reason == say("late_bet", seat=2, bet=bet)
     assert answers[1].round == ""
+
+
+SHAKEN_BEFORE: list[Event] = [DiceCovered(), DiceAgitated("lever", 3)]
+
+
+@pytest.mark.parametrize("name", ["macau.fantan", "macau.roulette", "angola.french-roulette", *sorted(VOID_AT_BELL)])
+def test_late_bets_that_are_not_used_are_refused_also_while_the_round_waits(name: str) -> None:
+    bet = BETS[name]
+    late = [msgspec.structs.replace(placed(f"late-{n}", bet, seat=n), overtaken=50) for n in (2, 3)]
+    shaken = SHAKEN_BEFORE if name in VOID_AT_BELL else []
+    said = answers_of(name, [*shaken, BetsOpened(), placed("in-time", bet), BetsClosed(), *late])
+    assert [(answer.id, answer.status, answer.code) for answer, _ in said] == [
+        ("in-time", "accepted", ""),
+        ("late-2", "refused", "bet_not_counted"),
+        ("late-3", "refused", "bet_not_counted"),
+    ]
 
 
 @pytest.mark.parametrize("name", RULESETS)

@@ -213,6 +213,23 @@ async def test_refused_request_is_answered_and_never_kept(code: str) -> None:
     await session.end()
 
 
+@pytest.mark.parametrize(
+    ("expires", "code"),
+    [
+        (b"0001-01-01T00:00:00+14:00", "request_expired"),
+        (b"9999-12-31T23:59:59-14:00", "request_expires_too_late"),
+    ],
+)
+@virtual_time
+async def test_an_expiry_at_the_end_of_the_calendar_is_refused(expires: bytes, code: str) -> None:
+    session = Session()
+    [answer] = await session.says(EXACT[0][0].replace(b"2026-11-20T20:01:00Z", expires))
+    assert (answer.status, answer.code) == ("refused", code)
+    assert await session.says(msgspec.structs.replace(PLACE, id="a-2")) == []
+    assert len(session.wagers) == 1
+    await session.end()
+
+
 @virtual_time
 async def test_seat_beyond_the_table_is_refused_even_for_its_terminal() -> None:
     session = Session(TerminalOptions(terminals={"t-1": (99,)}))

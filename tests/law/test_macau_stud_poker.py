@@ -591,6 +591,18 @@ def test_a_raise_is_twice_the_ante() -> None:
         assert results(play(game(), [*events, *chips])) == []
 
 
+@pytest.mark.article("6(6)")
+def test_a_refused_raise_of_a_terminal_is_no_raise() -> None:
+    events = showdown({1: PAIR}, OPENS)[:-1]
+    refused = WagerPlaced(1, "raise", 250, "r-1", "t-1")
+    assert results(play(game(), [*events, refused])) == []
+    result = only(play(game(), [*events, refused, WagerPlaced(1, "raise", 200, "r-2", "t-1")]))
+    assert codes(result) == ["raise_not_double"]
+    assert returned(result)[1, "raise"] == 400
+    folded = only(play(game(), [*events, refused, SeatActed(1, "fold")]))
+    assert (1, "raise") not in returned(folded)
+
+
 def test_the_console_and_the_chips_tell_the_same_raise() -> None:
     events = showdown({1: PAIR, 2: LOW}, OPENS)[:-2]
     orders: list[list[Event]] = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -22,8 +23,10 @@ from protocols.contract.results import Irregularity, Noted, Verdict
 from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.limits import Limits
-from rules.engine.rounds import Round, terms
-from rules.engine.ruleset import BadOption, Ruleset, Wager, judge, options_from
+from rules.engine.money import settle
+from rules.engine.rounds import Round, lying, terms
+from rules.engine.ruleset import BadOption, Ruleset, Wager, Win, judge, options_from
+from rules.engine.standing_bets import wager_beside
 from rules.macau.fantan import FantanOptions
 
 START = datetime(2026, 11, 23, 20, 0, tzinfo=UTC)
@@ -169,6 +172,16 @@ def test_a_bet_may_win_up_to_the_largest_number_and_no_more(name: str) -> None:
         assert (over is None) == (most + 1 > MOST)
 
 
+@pytest.mark.parametrize("chip", [1, 2, 10])
+def test_prizes_that_are_rounded_up_stay_below_the_largest_number_together(chip: int) -> None:
+    limits = Limits(best=lambda: {"x": Fraction(1, 2), "y": Fraction(0)}, chip=chip, rounds_up=True)
+    wagers = tuple(Wager(seat, "x", 1) for seat in range(1, 100))
+    rest = MOST - int(limits.most_returned((*wagers, Wager(100, "y", 1)))) + 1
+    taken = max(n for n in range(rest - 3, rest + 3) if not limits.too_large(wagers, WagerPlaced(1, "y", n)))
+    settled = settle((*wagers, Wager(1, "y", taken)), [Win("x", "1/2"), Win("y", "0")], (), chip=chip, rounding="up")
+    assert sum(one.returned for one in settled) <= MOST
+
+
 # ---- refused chips
 
 
@@ -215,6 +228,21 @@ def test_a_refused_bet_of_a_terminal_leaves_no_chips() -> None:
     assert table.lies(1, "player") == 690
 
 
+@pytest.mark.parametrize("name", REFUSING)
+def test_a_terminal_that_takes_all_of_its_bet_back_leaves_the_refused_chips_beside_it(name: str) -> None:
+    options, bet, good, more = REFUSING[name]
+    table = Table(name, **options)
+    assert table.refused(WagerPlaced(1, bet, good, "r", "seat-1")) is None
+    assert table.refused(WagerPlaced(1, bet, more)) is not None
+    assert table.refused(WagerWithdrawn(1, bet, 0, "r", "seat-1")) is None
+    again = table.refused(WagerWithdrawn(1, bet, 0, "r", "seat-1"))
+    assert again is not None
+    assert again.code == "bet_not_placed"
+    assert table.refused(WagerPlaced(1, bet, good, "r", "seat-1")) is None
+    assert table.refused(WagerWithdrawn(1, bet, more)) is None, "the chips go back"
+    assert table.lies(1, bet) == good
+
+
 @pytest.mark.parametrize(
     ("name", "options", "bet", "amount", "code"),
     [
@@ -233,6 +261,21 @@ def test_a_terminal_is_answered_at_once_what_chips_are_judged_by_at_the_bell(
     assert (note.code, table.lies(1, bet)) == (code, 0)
     assert table.refused(WagerPlaced(2, bet, amount)) is None
     assert table.lies(2, bet) == amount
+
+
+@pytest.mark.parametrize(("amount", "left"), [(0, 0), (120, 0), (100, 20)])
+def test_a_terminal_takes_its_bet_back_where_a_loss_left_the_cloth_in_doubt(amount: int, left: int) -> None:
+    chips = (Wager(1, "small", 30),)
+    doubtful, laid = (
+        Round("", wagers=(Wager(1, "small", 50),), refused=chips),
+        Round("", wagers=(Wager(1, "small", 70),)),
+    )
+    event = WagerWithdrawn(1, "small", amount, "r-1", "seat-1")
+    seen = Envelope("e1", "felt/s/table/t-1/device/d", START, event)
+    doubtful, laid = wager_beside(doubtful, laid, event, frozenset(["small"]), "art. 5", seen)
+    assert lying(doubtful, 1, "small") + lying(laid, 1, "small") == left
+    assert doubtful.refused == chips
+    assert doubtful.irregularities == ()
 
 
 # ---- the option
