@@ -372,7 +372,8 @@ class Draft:
         known = self.book.rounds.get(round_)
         if known is None:
             return
-        room = min(left, self.balance(VISIBLE) + drawn - self.book.terms.seed * self.book.unit)
+        there = self.balance(VISIBLE)
+        room = min(left, there, there + drawn - self.book.terms.seed * self.book.unit)
         given = {HOUSE: known.reseeded, **known.refilled}
         back = {}
         for account in (HOUSE, HIDDEN, OVERFLOW):

@@ -140,6 +140,17 @@ def test_a_win_that_a_person_confirmed_stays(paid: bool) -> None:
     assert "reversed" not in bank.kinds
 
 
+def test_a_corrected_win_that_takes_all_but_a_coin_gives_back_no_more_seed_than_is_there() -> None:
+    """The flush took the seed of 500, so the pool began again; the straight takes 900 of both."""
+    bank = Linked(msgspec.structs.replace(TERMS, seed=500))
+    bank.win("t-1", 10_000, FLUSH)
+    bank.win("t-1", 60_000, TENTH, corrects=True)
+    assert bank.open_wins() == {"t-1": [900]}
+    assert bank.money() == {"house": -1_400, "visible": 500, "pending": 900}
+    bank.win("t-1", 90_000, corrects=True)
+    assert bank.money() == {"house": -500, "visible": 500, "pending": 0}
+
+
 @pytest.mark.parametrize("rule", ["first_by_time", "share_equally"])
 def test_a_corrected_result_without_the_win_leaves_the_pool_to_the_other_table(rule: Any) -> None:
     bank = Linked(msgspec.structs.replace(TERMS, simultaneous=rule), bets=20_000)
