@@ -158,7 +158,8 @@ def _check_change(book: Book, change: object) -> None:
             known = book.win(win)
             if not known.unpriced or known.state != "pending":
                 raise Refused(f"win {win} has an amount already")
-            if amount < (share := gross(known, book.terms)):
+            by_device = not known.award.law  # its record may say less
+            if not by_device and amount < (share := gross(known, book.terms)):
                 raise Refused(f"the share of the pool is {share}, and the larger of both is paid: price it so at least")
         case Transfer(to=to):
             if to == book.pool:
