@@ -108,7 +108,7 @@ class RoundBook(Struct, frozen=True):
     `awards`: those that were decided last, of a pool of `base`; -1: none. `reported`: the amount that a device told
     where the terms have none. `told`, `shown`: the amount that a device told, and the one that was sent to it.
     `numbered`: how many wins it has had. `reseeded`: what the house gave as seed after them, in units; `refilled`: the
-    overflow and the reserve.
+    overflow and the reserve. `settled`: two people rejected or priced a win of it, and their decision stands.
     """
 
     table: str
@@ -123,6 +123,7 @@ class RoundBook(Struct, frozen=True):
     reported: int = -1
     told: int = 0
     shown: int = 0
+    settled: bool = False
 
     @property
     def whole(self) -> bool:
@@ -256,6 +257,11 @@ class Draft:
         for key in mine[:-KEPT_ROUNDS]:
             del rounds[key]
         self.update(rounds=rounds)
+
+    def settle(self, round_: str) -> None:
+        """People decided of a win of this round: it is not decided again in the order of the events."""
+        if round_ in self.book.rounds:
+            self.round(round_, settled=True)
 
     def set_win(self, win: PoolWin) -> None:
         """Put it in the place of the one with its id, or behind all; forget closed wins beyond KEPT_WINS."""
@@ -515,13 +521,15 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
 def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
     """The rounds to decide again because `round_` wins: itself and later ones, in the order of their events.
 
-    Those whose wins are all pending, each at most the window of the terms after the one before. Where whole pools are
-    shared equally: from the first of them on. Empty where the order of arrival stands.
+    Those whose wins are all pending and were neither rejected nor priced, each at most the window of the terms after
+    the one before. Where whole pools are shared equally: from the first of them on. Empty where the order of arrival
+    stands.
     """
     window = timedelta(seconds=book.terms.simultaneous_s)
-    if not window:
+    if not window or book.rounds[round_].settled:
         return ()
     moved = {one.round for one in book.wins if one.state not in ("pending", "reversed")}
+    moved |= {name for name, one in book.rounds.items() if one.settled}
     times = {
         name: one.at
         for name, one in book.rounds.items()

@@ -189,6 +189,7 @@ def _change(draft: Draft, change: object) -> None:
             win = book.win(name)
             left = draft.undo(win, reason)
             draft.give_back_seed(win.round, left)
+            draft.settle(win.round)
             draft.clip()
         case Price(win=name, amount=amount, reason=reason):
             win = book.win(name)
@@ -197,6 +198,7 @@ def _change(draft: Draft, change: object) -> None:
             draft.give_back_seed(win.round, draft.undo(win, reason))
             draft.draw(replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False))
             draft.reset_if_due(win.round, whole=win.whole)
+            draft.settle(win.round)
         case Transfer(to=to, reason=reason):
             held = {account: -draft.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)}
             total = -sum(held.values())

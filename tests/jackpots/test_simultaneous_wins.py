@@ -25,7 +25,17 @@ from daemon.jackpots.ledger import (
     unbalanced,
 )
 from daemon.jackpots.orders import obey
-from protocols.contract.jackpots import Confirm, Pay, PoolTerms, Prize
+from protocols.contract.jackpots import (
+    Approve,
+    Change,
+    Confirm,
+    Pay,
+    PoolTerms,
+    Price,
+    Prize,
+    Propose,
+    Reject,
+)
 from protocols.contract.results import Award
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -149,6 +159,29 @@ def test_a_corrected_win_that_takes_all_but_a_coin_gives_back_no_more_seed_than_
     assert bank.money() == {"house": -1_400, "visible": 500, "pending": 900}
     bank.win("t-1", 90_000, corrects=True)
     assert bank.money() == {"house": -500, "visible": 500, "pending": 0}
+
+
+def decided_by_two(bank: Linked, change: Change) -> None:
+    bank.take(obey(bank.book, Propose("ana", change), "p-1", NOON))
+    bank.take(obey(bank.book, Approve("rui", "p-1"), "a-1", NOON))
+
+
+def test_a_win_that_two_people_rejected_does_not_come_again_with_an_earlier_event() -> None:
+    bank = Linked(bets=20_000)
+    bank.win("t-2", 11_000, POOL)
+    decided_by_two(bank, Reject("t-2:1/1", "the deck was wrong"))
+    bank.win("t-1", 10_000, POOL)
+    assert bank.open_wins() == {"t-1": [20_000]}
+    assert bank.book.amount == 10_000
+
+
+def test_a_price_that_two_people_set_stays_when_an_earlier_event_arrives() -> None:
+    bank = Linked(bets=20_000)
+    bank.win("t-2", 11_000, Award("p", "four", "fixed", "law", "", (3,)))
+    decided_by_two(bank, Price("t-2:1/1", 123, "as printed on the felt"))
+    bank.win("t-1", 10_000, FLUSH)
+    assert bank.open_wins() == {"t-2": [123], "t-1": [700]}
+    assert not any(one.unpriced for one in bank.book.wins)
 
 
 @pytest.mark.parametrize("rule", ["first_by_time", "share_equally"])
