@@ -708,7 +708,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     kind = prize or Prize()
     award = Award(book.pool, name, kind.pays, "", "" if kind.share == "0" else kind.share, (seat,) if seat else ())
     draft.facts = {"table": table, "round": seen.id}
-    reported = amount if prize is None else -1
+    reported = amount if prize is None and amount else -1
     draft.put_round(seen.id, RoundBook(table, at=seen.at, reported=reported, told=amount, shown=shown))
     near = simultaneous(draft.book, seen.id)
     for one in reversed(near):

@@ -460,6 +460,17 @@ def test_a_machine_that_reports_another_amount_is_priced_by_two_people(
     assert bank.shown("paid") == (amount,)
 
 
+def test_a_device_that_tells_no_amount_where_the_terms_have_none_leaves_the_price_to_two_people() -> None:
+    bank = machines()
+    bank.take(report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", 3, 1, 0))
+    (win,) = bank.book.wins
+    assert win.unpriced
+    with pytest.raises(Refused, match="two people"):
+        bank.obey(Confirm("ana", win.id))
+    bank.decide(Price(win.id, 120, "as the machine's record says"), "ana", "rui")
+    assert bank.book.wins[0].amount == 120
+
+
 # ---- two people
 
 
