@@ -554,17 +554,18 @@ def _roll_back(draft: Draft, name: str) -> None:
     known = draft.book.rounds[name]
     facts = draft.facts
     draft.facts = {"table": known.table, "round": name}
+    there = draft.balance(VISIBLE)  # a seed that is gone since, to another pool, is not taken from what was won
     for win in reversed([one for one in draft.book.wins if one.round == name and one.state == "pending"]):
         draft.undo(win, "decided again: another table won at nearly the same time")
     given = {HOUSE: known.reseeded, **known.refilled}
-    there = draft.balance(VISIBLE)
     back = {}
     for account in (HOUSE, HIDDEN, OVERFLOW):
         back[account] = min(given.get(account, 0), there)
         there -= back[account]
     if total := sum(back.values()):
         draft.post("adjusted", {VISIBLE: -total, **back}, text="the pool had not begun again")
-    draft.round(name, reseeded=0, refilled={})
+    kept = {account: given.get(account, 0) - back[account] for account in (HIDDEN, OVERFLOW)}
+    draft.round(name, reseeded=known.reseeded - back[HOUSE], refilled=kept)
     stakes = []
     for one in known.stakes:
         told_by_rules = not one.seq

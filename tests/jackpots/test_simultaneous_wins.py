@@ -24,7 +24,7 @@ from daemon.jackpots.ledger import (
     simultaneous,
     unbalanced,
 )
-from daemon.jackpots.orders import obey
+from daemon.jackpots.orders import obey, transfer
 from protocols.contract.jackpots import (
     Approve,
     Change,
@@ -35,6 +35,7 @@ from protocols.contract.jackpots import (
     Prize,
     Propose,
     Reject,
+    Transfer,
 )
 from protocols.contract.results import Award
 
@@ -182,6 +183,22 @@ def test_a_price_that_two_people_set_stays_when_an_earlier_event_arrives() -> No
     bank.win("t-1", 10_000, FLUSH)
     assert bank.open_wins() == {"t-2": [123], "t-1": [700]}
     assert not any(one.unpriced for one in bank.book.wins)
+
+
+def test_an_earlier_event_takes_the_pool_as_it_was_also_after_a_transfer() -> None:
+    """The seed behind the first win went to another pool; the earlier event still wins 20 000."""
+    bank, other = Linked(bets=20_000), Linked()
+    bank.win("t-2", 11_000, POOL)
+    bank.take(obey(bank.book, Propose("ana", Transfer("q", "fire", "OSJ 3")), "p-1", NOON))
+    given, taken = transfer(bank.book, other.book, Approve("rui", "p-1"), "a-1", NOON)
+    bank.take(given)
+    other.take(taken)
+    bank.win("t-1", 10_000, POOL)
+    assert bank.open_wins() == {"t-1": [20_000], "t-2": [10_000]}
+    assert bank.book.amount == 10_000
+    bank.win("t-1", 60_000, corrects=True)
+    bank.win("t-2", 60_000, corrects=True)
+    assert bank.money()["pending"] == 0
 
 
 @pytest.mark.parametrize("rule", ["first_by_time", "share_equally"])
