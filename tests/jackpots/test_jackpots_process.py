@@ -434,6 +434,27 @@ def test_a_sign_that_does_not_answer_is_an_alert_and_the_pool_stays_right(tmp_pa
     run(body())
 
 
+def test_the_alert_of_a_sign_ends_also_in_the_next_life_of_the_process(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            socket = one.world.pit.sockets["slot-1"]["sign-1"]
+            socket.port.unplug()
+            await asyncio.sleep(60)
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(30)
+            alert = f"felt/1/{SITE}/table/slot-1/alert/jackpots-sign-sign-1"
+            assert alert in one.world.broker.retained
+            one.world.kill()
+            socket.port.plug()
+            socket.stir()
+            await asyncio.sleep(60)
+            one.world.start()
+            await asyncio.sleep(60)
+            assert alert not in one.world.broker.retained
+
+    run(body())
+
+
 def test_what_does_not_belong_to_its_topic_changes_nothing(tmp_path: Path) -> None:
     """Garbage, another table's event, a number that cannot be, and an event that this version cannot read."""
 
