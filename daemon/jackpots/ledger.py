@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.jackpots.prizes import decide, matched, takes_all
+from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
     ENTRIES,
     BookEntry,
@@ -46,6 +47,7 @@ __all__ = [
     "end_round",
     "hear",
     "level_of",
+    "most_of",
     "open_round",
     "report_win",
     "simultaneous",
@@ -298,9 +300,8 @@ class Draft:
 
     def clip(self) -> None:
         """What the pool holds above its limit goes to the overflow."""
-        limit = self.book.terms.limit * self.book.unit
-        over = self.balance(VISIBLE) - limit
-        if limit and over > 0:
+        over = self.balance(VISIBLE) - most_of(self.book.terms) * self.book.unit
+        if over > 0:
             self.post("adjusted", {VISIBLE: -over, OVERFLOW: over}, text="above the limit")
 
     def take_stake(self, stake: Stake) -> Stake:
@@ -309,7 +310,7 @@ class Draft:
         whole = stake.amount * unit
         (shown, by), (kept, per) = _ratio(terms.visible), _ratio(terms.hidden)
         shown, kept = whole * shown // by, whole * kept // per
-        room = max(terms.limit * unit - self.balance(VISIBLE), 0) if terms.limit else shown
+        room = max(most_of(terms) * unit - self.balance(VISIBLE), 0)
         legs = {VISIBLE: min(shown, room), OVERFLOW: max(shown - room, 0), HIDDEN: kept, MARGIN: whole - shown - kept}
         legs = {account: value for account, value in legs.items() if value}
         self.post("contributed", {PLAYERS: -whole, **legs}, seat=stake.seat, amount=stake.amount)
@@ -357,7 +358,7 @@ class Draft:
         due = whole or shown < unit or (terms.reseed == "below_seed" and shown < seed)
         if not due or shown >= max(seed, unit):
             return
-        most = terms.limit * unit or shown + self.balance(OVERFLOW) + self.balance(HIDDEN)
+        most = most_of(terms) * unit
         over = min(self.balance(OVERFLOW), max(most - shown, 0))
         kept = min(self.balance(HIDDEN), max(most - shown - over, 0))
         house = max(seed - shown - over - kept, 0)
@@ -413,6 +414,11 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
 def _ratio(rate: str) -> tuple[int, int]:
     """Numerator and denominator. A fraction made of text costs more than all else of a bet."""
     return Fraction(rate).as_integer_ratio()
+
+
+def most_of(terms: PoolTerms) -> int:
+    """What the pool shows at most: its limit, or what every reader of its documents can read."""
+    return terms.limit or MOST
 
 
 def unit_of(terms: PoolTerms) -> int:

@@ -20,6 +20,7 @@ from daemon.jackpots.ledger import (
     Refused,
     Step,
     TableBook,
+    most_of,
     unit_of,
 )
 from daemon.jackpots.prizes import equal_shares, gross
@@ -148,8 +149,8 @@ def _check_change(book: Book, change: object) -> None:
             if book.balance(account) + amount * book.unit < 0:
                 there = book.balance(account) // book.unit
                 raise Refused(f"{account} holds {there}; it cannot give {-amount}")
-            limit = book.terms.limit
-            if account == VISIBLE and limit and book.balance(VISIBLE) + amount * book.unit > limit * book.unit:
+            limit = most_of(book.terms)
+            if account == VISIBLE and book.balance(VISIBLE) + amount * book.unit > limit * book.unit:
                 raise Refused(f"the pool would be above its limit, {limit}")
         case Reject(win=win):
             if book.win(win).state not in OPEN:
