@@ -53,6 +53,7 @@ __all__ = [
     "simultaneous",
     "unbalanced",
     "unit_of",
+    "why_unpriced",
 ]
 
 PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID, TRANSFERRED = (
@@ -628,6 +629,13 @@ def _as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin
     sent = known.shown or "nothing"
     text = f"the device reports {known.told}, {sent} was sent to it, and the books have {win.amount}"
     return (replace(win, unpriced=True),), text
+
+
+def why_unpriced(book: Book, win: PoolWin) -> str:
+    """Why a win has no amount yet."""
+    known = book.rounds.get(win.round)
+    differ = "" if known is None else _as_told(known, (win,))[1]
+    return differ or f"the terms have no amount for {win.award.combination}"
 
 
 def _drop(draft: Draft, win: PoolWin) -> int:
