@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.jackpots.prizes import decide, matched, takes_all
+from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
     ENTRIES,
     BookEntry,
@@ -46,11 +47,13 @@ __all__ = [
     "end_round",
     "hear",
     "level_of",
+    "most_of",
     "open_round",
     "report_win",
     "simultaneous",
     "unbalanced",
     "unit_of",
+    "why_unpriced",
 ]
 
 PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID, TRANSFERRED = (
@@ -108,7 +111,7 @@ class RoundBook(Struct, frozen=True):
     `awards`: those that were decided last, of a pool of `base`; -1: none. `reported`: the amount that a device told
     where the terms have none. `told`, `shown`: the amount that a device told, and the one that was sent to it.
     `numbered`: how many wins it has had. `reseeded`: what the house gave as seed after them, in units; `refilled`: the
-    overflow and the reserve.
+    overflow and the reserve. `settled`: two people rejected or priced a win of it, and their decision stands.
     """
 
     table: str
@@ -123,6 +126,7 @@ class RoundBook(Struct, frozen=True):
     reported: int = -1
     told: int = 0
     shown: int = 0
+    settled: bool = False
 
     @property
     def whole(self) -> bool:
@@ -257,6 +261,11 @@ class Draft:
             del rounds[key]
         self.update(rounds=rounds)
 
+    def settle(self, round_: str) -> None:
+        """People decided of a win of this round: it is not decided again in the order of the events."""
+        if round_ in self.book.rounds:
+            self.round(round_, settled=True)
+
     def set_win(self, win: PoolWin) -> None:
         """Put it in the place of the one with its id, or behind all; forget closed wins beyond KEPT_WINS."""
         wins = [win if one.id == win.id else one for one in self.book.wins]
@@ -292,9 +301,8 @@ class Draft:
 
     def clip(self) -> None:
         """What the pool holds above its limit goes to the overflow."""
-        limit = self.book.terms.limit * self.book.unit
-        over = self.balance(VISIBLE) - limit
-        if limit and over > 0:
+        over = self.balance(VISIBLE) - most_of(self.book.terms) * self.book.unit
+        if over > 0:
             self.post("adjusted", {VISIBLE: -over, OVERFLOW: over}, text="above the limit")
 
     def take_stake(self, stake: Stake) -> Stake:
@@ -303,7 +311,7 @@ class Draft:
         whole = stake.amount * unit
         (shown, by), (kept, per) = _ratio(terms.visible), _ratio(terms.hidden)
         shown, kept = whole * shown // by, whole * kept // per
-        room = max(terms.limit * unit - self.balance(VISIBLE), 0) if terms.limit else shown
+        room = max(most_of(terms) * unit - self.balance(VISIBLE), 0)
         legs = {VISIBLE: min(shown, room), OVERFLOW: max(shown - room, 0), HIDDEN: kept, MARGIN: whole - shown - kept}
         legs = {account: value for account, value in legs.items() if value}
         self.post("contributed", {PLAYERS: -whole, **legs}, seat=stake.seat, amount=stake.amount)
@@ -351,7 +359,7 @@ class Draft:
         due = whole or shown < unit or (terms.reseed == "below_seed" and shown < seed)
         if not due or shown >= max(seed, unit):
             return
-        most = terms.limit * unit or shown + self.balance(OVERFLOW) + self.balance(HIDDEN)
+        most = most_of(terms) * unit
         over = min(self.balance(OVERFLOW), max(most - shown, 0))
         kept = min(self.balance(HIDDEN), max(most - shown - over, 0))
         house = max(seed - shown - over - kept, 0)
@@ -372,7 +380,8 @@ class Draft:
         known = self.book.rounds.get(round_)
         if known is None:
             return
-        room = min(left, self.balance(VISIBLE) + drawn - self.book.terms.seed * self.book.unit)
+        there = self.balance(VISIBLE)
+        room = min(left, there, there + drawn - self.book.terms.seed * self.book.unit)
         given = {HOUSE: known.reseeded, **known.refilled}
         back = {}
         for account in (HOUSE, HIDDEN, OVERFLOW):
@@ -406,6 +415,11 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
 def _ratio(rate: str) -> tuple[int, int]:
     """Numerator and denominator. A fraction made of text costs more than all else of a bet."""
     return Fraction(rate).as_integer_ratio()
+
+
+def most_of(terms: PoolTerms) -> int:
+    """What the pool shows at most: its limit, or what every reader of its documents can read."""
+    return terms.limit or MOST
 
 
 def unit_of(terms: PoolTerms) -> int:
@@ -514,13 +528,15 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
 def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
     """The rounds to decide again because `round_` wins: itself and later ones, in the order of their events.
 
-    Those whose wins are all pending, each at most the window of the terms after the one before. Where whole pools are
-    shared equally: from the first of them on. Empty where the order of arrival stands.
+    Those whose wins are all pending and were neither rejected nor priced, each at most the window of the terms after
+    the one before. Where whole pools are shared equally: from the first of them on. Empty where the order of arrival
+    stands.
     """
     window = timedelta(seconds=book.terms.simultaneous_s)
-    if not window:
+    if not window or book.rounds[round_].settled:
         return ()
     moved = {one.round for one in book.wins if one.state not in ("pending", "reversed")}
+    moved |= {name for name, one in book.rounds.items() if one.settled}
     times = {
         name: one.at
         for name, one in book.rounds.items()
@@ -545,17 +561,18 @@ def _roll_back(draft: Draft, name: str) -> None:
     known = draft.book.rounds[name]
     facts = draft.facts
     draft.facts = {"table": known.table, "round": name}
+    there = draft.balance(VISIBLE)  # a seed that is gone since, to another pool, is not taken from what was won
     for win in reversed([one for one in draft.book.wins if one.round == name and one.state == "pending"]):
         draft.undo(win, "decided again: another table won at nearly the same time")
     given = {HOUSE: known.reseeded, **known.refilled}
-    there = draft.balance(VISIBLE)
     back = {}
     for account in (HOUSE, HIDDEN, OVERFLOW):
         back[account] = min(given.get(account, 0), there)
         there -= back[account]
     if total := sum(back.values()):
         draft.post("adjusted", {VISIBLE: -total, **back}, text="the pool had not begun again")
-    draft.round(name, reseeded=0, refilled={})
+    kept = {account: given.get(account, 0) - back[account] for account in (HIDDEN, OVERFLOW)}
+    draft.round(name, reseeded=known.reseeded - back[HOUSE], refilled=kept)
     stakes = []
     for one in known.stakes:
         told_by_rules = not one.seq
@@ -612,6 +629,13 @@ def _as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin
     sent = known.shown or "nothing"
     text = f"the device reports {known.told}, {sent} was sent to it, and the books have {win.amount}"
     return (replace(win, unpriced=True),), text
+
+
+def why_unpriced(book: Book, win: PoolWin) -> str:
+    """Why a win has no amount yet."""
+    known = book.rounds.get(win.round)
+    differ = "" if known is None else _as_told(known, (win,))[1]
+    return differ or f"the terms have no amount for {win.award.combination}"
 
 
 def _drop(draft: Draft, win: PoolWin) -> int:
@@ -699,7 +723,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     kind = prize or Prize()
     award = Award(book.pool, name, kind.pays, "", "" if kind.share == "0" else kind.share, (seat,) if seat else ())
     draft.facts = {"table": table, "round": seen.id}
-    reported = amount if prize is None else -1
+    reported = amount if prize is None and amount else -1
     draft.put_round(seen.id, RoundBook(table, at=seen.at, reported=reported, told=amount, shown=shown))
     near = simultaneous(draft.book, seen.id)
     for one in reversed(near):

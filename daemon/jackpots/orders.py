@@ -20,6 +20,7 @@ from daemon.jackpots.ledger import (
     Refused,
     Step,
     TableBook,
+    most_of,
     unit_of,
 )
 from daemon.jackpots.prizes import equal_shares, gross
@@ -148,8 +149,8 @@ def _check_change(book: Book, change: object) -> None:
             if book.balance(account) + amount * book.unit < 0:
                 there = book.balance(account) // book.unit
                 raise Refused(f"{account} holds {there}; it cannot give {-amount}")
-            limit = book.terms.limit
-            if account == VISIBLE and limit and book.balance(VISIBLE) + amount * book.unit > limit * book.unit:
+            limit = most_of(book.terms)
+            if account == VISIBLE and book.balance(VISIBLE) + amount * book.unit > limit * book.unit:
                 raise Refused(f"the pool would be above its limit, {limit}")
         case Reject(win=win):
             if book.win(win).state not in OPEN:
@@ -158,8 +159,8 @@ def _check_change(book: Book, change: object) -> None:
             known = book.win(win)
             if not known.unpriced or known.state != "pending":
                 raise Refused(f"win {win} has an amount already")
-            larger = known.award.pays == "larger_of_fixed_and_share"
-            if larger and amount < (share := gross(known, book.terms)):
+            by_device = not known.award.law  # its record may say less
+            if not by_device and amount < (share := gross(known, book.terms)):
                 raise Refused(f"the share of the pool is {share}, and the larger of both is paid: price it so at least")
         case Transfer(to=to):
             if to == book.pool:
@@ -189,6 +190,7 @@ def _change(draft: Draft, change: object) -> None:
             win = book.win(name)
             left = draft.undo(win, reason)
             draft.give_back_seed(win.round, left)
+            draft.settle(win.round)
             draft.clip()
         case Price(win=name, amount=amount, reason=reason):
             win = book.win(name)
@@ -197,6 +199,7 @@ def _change(draft: Draft, change: object) -> None:
             draft.give_back_seed(win.round, draft.undo(win, reason))
             draft.draw(replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False))
             draft.reset_if_due(win.round, whole=win.whole)
+            draft.settle(win.round)
         case Transfer(to=to, reason=reason):
             held = {account: -draft.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)}
             total = -sum(held.values())

@@ -41,6 +41,7 @@ from daemon.jackpots.ledger import (
     level_of,
     open_round,
     report_win,
+    why_unpriced,
 )
 from daemon.jackpots.orders import obey, transfer
 from daemon.jackpots.signs import Signs
@@ -58,6 +59,7 @@ from protocols.contract.jackpots import (
     PoolBooks,
     PoolLevel,
     PoolOwner,
+    PoolWin,
     Propose,
     Transfer,
     decode_order,
@@ -210,6 +212,9 @@ class Jackpots:
             self.retained.put(jackpot_topic(self.site, pool, "level"), partial(self.level, pool))
             self.retained.put(jackpot_topic(self.site, pool, "books"), partial(self.books_of, pool))
             self.signs.show(pool, self.books[pool].amount)
+            for win in self._unpriced(pool):
+                if win.table in self._tables:
+                    self._alert(win.table, "unpriced", f"win {win.id}: {why_unpriced(self.books[pool], win)}")
 
     def level(self, pool: str) -> PoolLevel:
         """The level of a pool as it stands."""
@@ -379,6 +384,7 @@ class Jackpots:
             self._tell(row)
         for pool in dict.fromkeys(row.place for row in rows if row.type not in BETS):
             self.retained.touch(jackpot_topic(self.site, pool, "books"))
+            self._end_unpriced(pool)
         for pool in dict.fromkeys(row.place for row in rows):
             self._at[pool] = self._now()
             self.retained.touch(jackpot_topic(self.site, pool, "level"))
@@ -395,7 +401,7 @@ class Jackpots:
             case "won":
                 self.signs.announce(pool.name, entry.amount)
                 if entry.win is not None and entry.win.unpriced:
-                    text = entry.text or f"the terms have no amount for {entry.win.award.combination}"
+                    text = why_unpriced(self.books[pool.name], entry.win)
                     self._alert(table, "unpriced", f"win {entry.win.id}: {text}")
             case "contested":
                 name = entry.win.id if entry.win else ""
@@ -405,8 +411,20 @@ class Jackpots:
             case _:
                 pass
 
+    def _unpriced(self, pool: str) -> list[PoolWin]:
+        """The wins that wait for a price."""
+        return [one for one in self.books[pool].wins if one.unpriced and one.state == "pending"]
+
+    def _end_unpriced(self, pool: str) -> None:
+        """End the alerts of the pool's tables at which no win waits for a price any more."""
+        waiting = {win.table for name in self._pools for win in self._unpriced(name)}
+        for table in self._pools[pool].tables:
+            if table not in waiting and (topic := self._alert_topic(table, "unpriced")) in self._alerts:
+                self._alerts.remove(topic)
+                self.retained.put(topic, b"")
+
     def _alert(self, table: str, code: str, text: str) -> None:
-        """An alert at a table that a person must look at; the process's next life clears it."""
+        """An alert at a table that a person must look at; the process's next life clears it, unless it still holds."""
         self._log.error(f"jackpot.{code}", table=table, text=text)
         alert = Alert(code=f"jackpot.{code}", text=text, remedy=ALERTS[code])
         topic = self._alert_topic(table, code)

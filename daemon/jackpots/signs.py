@@ -59,7 +59,8 @@ class _Sign:
         """When it must have counted up to what is wanted."""
         self.wins: deque[tuple[float, str]] = deque(maxlen=MOST_WAITING)
         self.changed = asyncio.Event()
-        self.alerted: Literal["", "silent", "late"] = ""
+        self.alerted: Literal["", "silent", "late"] | None = None
+        """None: an alert of the last life of the process may stand."""
 
     def want(self, amount: int) -> None:
         """The amount of the pool is another one from now on."""
@@ -223,11 +224,12 @@ class Signs:
     def _alert(self, sign: _Sign, kind: Literal["", "silent", "late"], text: str) -> None:
         if kind == sign.alerted:
             return
-        sign.alerted = kind
+        was, sign.alerted = sign.alerted, kind
         topic = topic_at(self._site, sign.table, f"alert/{self._name}-sign-{sign.device}")
         if not kind:
             self._retained.put(topic, b"")
-            self._log.info("jackpot.sign_shows", sign=sign.place)
+            if was is not None:
+                self._log.info("jackpot.sign_shows", sign=sign.place)
             return
         said = f"the sign does not show the amount of {sign.pool.name}: {text}"
         self._log.warning(f"jackpot.sign_{kind}", sign=sign.place, text=said, remedy=REMEDY)

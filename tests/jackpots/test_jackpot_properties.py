@@ -264,7 +264,7 @@ class Model:
 
     def return_seed(self, known: dict[str, Any], most: Fraction, drawn: Fraction = Fraction(0)) -> None:
         """Who began the pool again takes it back: the house first, then the reserve, then the overflow."""
-        room = min(most, self.of("visible") + drawn - self.terms.seed)
+        room = min(most, self.of("visible"), self.of("visible") + drawn - self.terms.seed)
         for giver in ("house", "hidden", "overflow"):
             amount = min(known["fresh"].get(giver, Fraction(0)), room)
             if amount > 0:

@@ -34,6 +34,7 @@ from protocols.contract.jackpots import (
     Pay,
     PoolBooks,
     PoolLevel,
+    Price,
     Propose,
     jackpot_topic,
 )
@@ -430,6 +431,47 @@ def test_a_sign_that_does_not_answer_is_an_alert_and_the_pool_stays_right(tmp_pa
             await asyncio.sleep(120)
             assert alert not in one.world.broker.retained
             assert b"102.50" in one.shown[-1][2]
+
+    run(body())
+
+
+def test_the_alert_of_a_sign_ends_also_in_the_next_life_of_the_process(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            socket = one.world.pit.sockets["slot-1"]["sign-1"]
+            socket.port.unplug()
+            await asyncio.sleep(60)
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(30)
+            alert = f"felt/1/{SITE}/table/slot-1/alert/jackpots-sign-sign-1"
+            assert alert in one.world.broker.retained
+            one.world.kill()
+            socket.port.plug()
+            socket.stir()
+            await asyncio.sleep(60)
+            one.world.start()
+            await asyncio.sleep(60)
+            assert alert not in one.world.broker.retained
+
+    run(body())
+
+
+def test_the_alert_of_a_win_without_a_price_stands_until_it_has_one(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.event(JackpotWon("hall", 3, 1))
+            await asyncio.sleep(2)
+            alert = f"felt/1/{SITE}/table/x-1/alert/jackpots-unpriced"
+            assert b"no amount for level_3" in one.world.broker.retained[alert]
+            one.world.kill()
+            one.world.start()
+            await asyncio.sleep(20)
+            assert b"no amount for level_3" in one.world.broker.retained[alert]
+            (win,) = one.world.book("hall").wins
+            await one.order(Propose("ana", Price(win.id, 120, "as the machine's record says")), "p-1")
+            assert alert in one.world.broker.retained
+            assert (await one.order(Approve("rui", "p-1"), "a-1")).status == "done"
+            assert alert not in one.world.broker.retained
 
     run(body())
 

@@ -27,6 +27,7 @@ from daemon.jackpots.ledger import (
 )
 from daemon.jackpots.orders import obey, transfer
 from daemon.jackpots.prizes import decide
+from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
     Adjust,
     Approve,
@@ -35,7 +36,9 @@ from protocols.contract.jackpots import (
     Confirm,
     Order,
     Pay,
+    PoolLevel,
     PoolTerms,
+    PoolWin,
     Price,
     Prize,
     Propose,
@@ -120,6 +123,21 @@ def test_a_bet_delivered_twice_counts_once() -> None:
         bank.take(contribute(bank.book, seen, "t-1", 1, 1000))
     bank.take(contribute(bank.book, Seen("edge/B/t-1", 1, "e:1", NOON), "t-1", 1, 1000))  # another journal
     assert bank.shown("players") == (-2000,)
+
+
+def test_a_pool_without_a_limit_shows_no_more_than_its_readers_can_read() -> None:
+    """Bets as large as a device can tell, and an adjustment: the books are still read after the whole pool was won."""
+    bank = Bank(msgspec.structs.replace(TERMS, visible="1/2", hidden="0"))
+    for _ in range(3):
+        bank.take(contribute(bank.book, bank.seen("edge/A/m-1"), "m-1", 1, MOST, rounds=False))
+    assert bank.book.amount == MOST
+    with pytest.raises(Refused, match="limit"):
+        bank.decide(Adjust("visible", 1, "too much"), "ana", "rui")
+    bank.end("t-1:1", Award("p", "royal", "pool", "law", "", (1,)))
+    (win,) = msgspec.convert(msgspec.to_builtins(bank.book.wins), tuple[PoolWin, ...])
+    assert win.amount == MOST
+    level = level_of(bank.book, "MOP", 2, None)
+    assert msgspec.json.decode(msgspec.json.encode(level), type=PoolLevel) == level
 
 
 def test_what_is_above_the_limit_goes_to_the_overflow_and_returns_with_the_next_seed() -> None:
@@ -458,6 +476,17 @@ def test_a_machine_that_reports_another_amount_is_priced_by_two_people(
     bank.obey(Confirm("ana", win.id))
     bank.obey(Pay("rui", win.id))
     assert bank.shown("paid") == (amount,)
+
+
+def test_a_device_that_tells_no_amount_where_the_terms_have_none_leaves_the_price_to_two_people() -> None:
+    bank = machines()
+    bank.take(report_win(bank.book, bank.seen("edge/A/m-1"), "m-1", 3, 1, 0))
+    (win,) = bank.book.wins
+    assert win.unpriced
+    with pytest.raises(Refused, match="two people"):
+        bank.obey(Confirm("ana", win.id))
+    bank.decide(Price(win.id, 120, "as the machine's record says"), "ana", "rui")
+    assert bank.book.wins[0].amount == 120
 
 
 # ---- two people

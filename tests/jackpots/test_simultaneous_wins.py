@@ -24,8 +24,19 @@ from daemon.jackpots.ledger import (
     simultaneous,
     unbalanced,
 )
-from daemon.jackpots.orders import obey
-from protocols.contract.jackpots import Confirm, Pay, PoolTerms, Prize
+from daemon.jackpots.orders import obey, transfer
+from protocols.contract.jackpots import (
+    Approve,
+    Change,
+    Confirm,
+    Pay,
+    PoolTerms,
+    Price,
+    Prize,
+    Propose,
+    Reject,
+    Transfer,
+)
 from protocols.contract.results import Award
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -138,6 +149,56 @@ def test_a_win_that_a_person_confirmed_stays(paid: bool) -> None:
     bank.win("t-1", 10_000, POOL)
     assert bank.open_wins() == {"t-2": [20_000], "t-1": [10_000]}
     assert "reversed" not in bank.kinds
+
+
+def test_a_corrected_win_that_takes_all_but_a_coin_gives_back_no_more_seed_than_is_there() -> None:
+    """The flush took the seed of 500, so the pool began again; the straight takes 900 of both."""
+    bank = Linked(msgspec.structs.replace(TERMS, seed=500))
+    bank.win("t-1", 10_000, FLUSH)
+    bank.win("t-1", 60_000, TENTH, corrects=True)
+    assert bank.open_wins() == {"t-1": [900]}
+    assert bank.money() == {"house": -1_400, "visible": 500, "pending": 900}
+    bank.win("t-1", 90_000, corrects=True)
+    assert bank.money() == {"house": -500, "visible": 500, "pending": 0}
+
+
+def decided_by_two(bank: Linked, change: Change) -> None:
+    bank.take(obey(bank.book, Propose("ana", change), "p-1", NOON))
+    bank.take(obey(bank.book, Approve("rui", "p-1"), "a-1", NOON))
+
+
+def test_a_win_that_two_people_rejected_does_not_come_again_with_an_earlier_event() -> None:
+    bank = Linked(bets=20_000)
+    bank.win("t-2", 11_000, POOL)
+    decided_by_two(bank, Reject("t-2:1/1", "the deck was wrong"))
+    bank.win("t-1", 10_000, POOL)
+    assert bank.open_wins() == {"t-1": [20_000]}
+    assert bank.book.amount == 10_000
+
+
+def test_a_price_that_two_people_set_stays_when_an_earlier_event_arrives() -> None:
+    bank = Linked(bets=20_000)
+    bank.win("t-2", 11_000, Award("p", "four", "fixed", "law", "", (3,)))
+    decided_by_two(bank, Price("t-2:1/1", 123, "as printed on the felt"))
+    bank.win("t-1", 10_000, FLUSH)
+    assert bank.open_wins() == {"t-2": [123], "t-1": [700]}
+    assert not any(one.unpriced for one in bank.book.wins)
+
+
+def test_an_earlier_event_takes_the_pool_as_it_was_also_after_a_transfer() -> None:
+    """The seed behind the first win went to another pool; the earlier event still wins 20 000."""
+    bank, other = Linked(bets=20_000), Linked()
+    bank.win("t-2", 11_000, POOL)
+    bank.take(obey(bank.book, Propose("ana", Transfer("q", "fire", "OSJ 3")), "p-1", NOON))
+    given, taken = transfer(bank.book, other.book, Approve("rui", "p-1"), "a-1", NOON)
+    bank.take(given)
+    other.take(taken)
+    bank.win("t-1", 10_000, POOL)
+    assert bank.open_wins() == {"t-1": [20_000], "t-2": [10_000]}
+    assert bank.book.amount == 10_000
+    bank.win("t-1", 60_000, corrects=True)
+    bank.win("t-2", 60_000, corrects=True)
+    assert bank.money()["pending"] == 0
 
 
 @pytest.mark.parametrize("rule", ["first_by_time", "share_equally"])
