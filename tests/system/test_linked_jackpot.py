@@ -60,6 +60,7 @@ wins = "devices"
 seed = 5000
 visible = "1/7"
 hidden = "1/9"
+simultaneous_s = 0
 [jackpot.prizes]
 level_1 = {{ pays = "larger_of_fixed_and_share", share = "1/10" }}
 """
