@@ -134,8 +134,13 @@ class Pools:
         return [table_topic(self._site, table, f"alert/{self._edge}-pool-{pool}") for table in sorted(tables)]
 
     def mark(self, table: str, event: Event, happened: float) -> Event:
-        """The event as it is written: a bet that `happened` while its pool was closed says so."""
-        if not isinstance(event, WagerPlaced | JackpotContributed):
+        """The event as it is written: a bet that `happened` while its pool was closed says so.
+
+        A slot machine's coin in has no seat: it was played and cannot be given back, so it counts.
+        """
+        if not isinstance(event, WagerPlaced | JackpotContributed) or (
+            isinstance(event, JackpotContributed) and not event.seat
+        ):
             return event
         for pool, since in self.closed.items():
             owner = self._owners[pool]
