@@ -139,8 +139,14 @@ class Pools:
         return [table_topic(self._site, table, f"alert/{self._edge}-pool-{pool}") for table in sorted(tables)]
 
     def mark(self, table: str, event: Event, happened: float) -> Event:
-        """The event as it is written: a bet that `happened` while its pool was closed says so."""
+        """The event as it is written: a bet that `happened` while its pool was closed says so.
+
+        A table without rules cannot refuse a bet, and the coin in of a slot machine has no seat: such bets were played
+        and cannot be given back, so they count.
+        """
         if not isinstance(event, WagerPlaced | JackpotContributed) or table not in self._ruled:
+            return event
+        if isinstance(event, JackpotContributed) and not event.seat:
             return event
         for pool, since in self.closed.items():
             owner = self._owners[pool]
