@@ -408,8 +408,7 @@ class Edge:
         tables = [table.name for table in self.config.table]
         stored = self.journal.memories(pools.KEY)
         store = partial(self.append, [])
-        ruled = [table.name for table in self.config.table if table.ruleset]
-        return pools.Pools(self.site, self.name, tables, ruled, stored, store, self.retained, self.log)
+        return pools.Pools(self.site, self.name, tables, stored, store, self.retained, self.log)
 
     def _home_assistant(self) -> home_assistant.Discovery:
         return home_assistant.Discovery(

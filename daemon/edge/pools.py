@@ -37,17 +37,12 @@ class Pools:
         site: str,
         edge: str,
         tables: Collection[str],
-        ruled: Collection[str],
         stored: Mapping[str, bytes],
         store: Callable[[dict[str, bytes]], object],
         retained: Retained,
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        """`ruled`: the tables whose rules can refuse a bet; a slot machine takes its bets whatever is known elsewhere.
-
-        `stored` is what `store` kept under KEY: the pools are known before the broker is reached.
-        """
-        self._ruled = frozenset(ruled)
+        """`stored` is what `store` kept under KEY: the pools are known before the broker is reached."""
         self._site, self._edge, self._tables = site, edge, frozenset(tables)
         self._store, self._retained, self._log = store, retained, log
         self._owners: dict[str, PoolOwner] = {}
@@ -141,10 +136,9 @@ class Pools:
     def mark(self, table: str, event: Event, happened: float) -> Event:
         """The event as it is written: a bet that `happened` while its pool was closed says so.
 
-        A table without rules cannot refuse a bet, and the coin in of a slot machine has no seat: such bets were played
-        and cannot be given back, so they count.
+        A slot machine's coin in has no seat: it was played and cannot be given back, so it counts.
         """
-        if not isinstance(event, WagerPlaced | JackpotContributed) or table not in self._ruled:
+        if not isinstance(event, WagerPlaced | JackpotContributed):
             return event
         if isinstance(event, JackpotContributed) and not event.seat:
             return event

@@ -405,6 +405,7 @@ def _with_certificates(floor: Floor) -> None:
     assert "edge-8-bridge" in floor.type("feltd pki list", *folder)
     for name in ("edge-7", "edge-8"):
         text = CONFIG.format(folder=f"/var/lib/feltd/{name}", port=1883, shaker=5001).replace("edge-1", name)
+        text = re.sub(r"(?s)\[jackpots\].*?(?=\[\[table\]\])", "", text)
         text = text.replace("[rules]", '[rules]\nusername = "rules"')
         text = text.replace("[journal]", f'username = "{name}"\n[journal]', 1)
         (floor.folder / f"{name}.toml").write_text(text, encoding="utf-8")

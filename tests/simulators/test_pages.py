@@ -20,6 +20,7 @@ PAGES = ROOT / "docs/reference/devices"
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 _NOT_MADE = "no simulated device does this: the driver's own tests write the bytes"
+_OF_AN_OPTION = "only where an option asks for it: tests/drivers/test_sas_machine_bets.py"
 _DOUBT = "what the driver finds out by itself when the device contradicts its document or its configuration"
 _ASKED = "told by a self-test, which somebody must ask for: the driver's own tests do"
 _OF_A_COMMAND = "comes of a command that cannot be shown: the driver's own tests give it"
@@ -35,7 +36,20 @@ UNPROVOKED: dict[str, dict[str, str]] = {
     "fdl_continuous": {"continuous.deck": "only where the option `masked` hides the cards"},
     "alpha_sign": {"sign.digits": _OF_A_COMMAND, "sign.text": _OF_A_COMMAND},
     "tcs_saturn": {"saturn.map_doubtful": _DOUBT},
-    "sas_machine": {"sas.doubtful": _DOUBT, "sas.denomination": _DOUBT},
+    "sas_machine": {
+        "sas.doubtful": _DOUBT,
+        "sas.denomination": _DOUBT,
+        **dict.fromkeys(
+            (
+                "sas.amount_stale",
+                "sas.bets_unknown",
+                "sas.win_differs",
+                "machine.plan_return",
+                "machine.observed_return",
+            ),
+            _OF_AN_OPTION,
+        ),
+    },
     "billy_iii": {"billy.unwatched": _DOUBT},
 }
 UNTOLD = {"fdl.untold_fault": "needs a fault from before the first meeting: tests of the session"}

@@ -678,7 +678,7 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
             [nowhere, another] = (channel["address"].format(**place, type=type_) for place in ELSEWHERE)
             topics[nowhere] = (frozenset(), frozenset())
             readers_there = frozenset({"console", "reader", "display", FORGETTER}) & topics[topic][1]
-            if name in ("edgeAvailability", "deviceMeta"):
+            if name in ("edgeAvailability", "deviceMeta", "jackpotOwner"):
                 readers_there |= {"edge"}
             if name == "edgeAvailability":
                 readers_there |= {"jackpots"}
