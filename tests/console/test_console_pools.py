@@ -254,6 +254,8 @@ TERMS = {
     "hidden": "1/100",
     "reseed": "below_seed",
     "odd": "first",
+    "simultaneous_s": "5",
+    "simultaneous": "share_equally",
     "reason": "approved by letter 7",
     "prize-0": "single_pair",
     "fixed-0": "75,00",
@@ -320,6 +322,7 @@ async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_en
     assert (terms.seed, terms.limit, terms.visible, terms.hidden, terms.reseed, terms.odd) == (
         *(250_000, 90_000_000, "3/100", "1/100", "below_seed", "first"),
     )
+    assert (terms.simultaneous_s, terms.simultaneous) == (5, "share_equally")
     assert terms.prizes["single_pair"].fixed == 7500
     assert (terms.prizes["level_1"].pays, terms.prizes["level_1"].share) == ("larger_of_fixed_and_share", "1/4")
     [first] = [row for row in console.journal.after(0, 1000) if row.type == "console.jackpot.set-terms"]
@@ -484,6 +487,7 @@ MISTAKES: list[tuple[str, dict[str, str], str]] = [
     ("set-terms", {**TERMS, "visible": "1/0"}, "cannot be so: Of each bet, to the pool"),
     ("set-terms", {**TERMS, "visible": "1", "hidden": "1/2"}, "more than the bet"),
     ("set-terms", {**TERMS, "limit": "5"}, "below the seed"),
+    ("set-terms", {**TERMS, "simultaneous_s": "99"}, "cannot be so: Wins count as simultaneous within (seconds)"),
     ("set-terms", {**TERMS, "odd": "me"}, "cannot be so: Odd coins"),
     ("set-terms", {**TERMS, "share-1": "<b>"}, "cannot be so: Prizes"),
     ("set-terms", {**TERMS, "prize-1": "single_pair"}, "stands in two lines"),

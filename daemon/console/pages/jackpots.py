@@ -205,6 +205,7 @@ def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
             "pays": given.get(f"pays-{n}", "fixed"),
             "share": given.get(f"share-{n}") or "0",
         }
+    window = given.get("simultaneous_s", "").strip()
     said = {
         "seed": _read(given, "seed", decimals),
         "visible": given.get("visible", "").strip(),
@@ -212,6 +213,8 @@ def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
         "limit": _read(given, "limit", decimals),
         "reseed": given.get("reseed", ""),
         "odd": given.get("odd", ""),
+        "simultaneous_s": int(window) if re.fullmatch("[0-9]{1,2}", window) else window,
+        "simultaneous": given.get("simultaneous", ""),
         "prizes": prizes,
     }
     try:
@@ -315,6 +318,8 @@ def _terms_rows(old: PoolTerms | None, new: PoolTerms) -> list[Difference]:
         Difference("limit", was.limit or None, new.limit or None, "money"),
         Difference("reseed", was.reseed, new.reseed, "word"),
         Difference("odd", was.odd, new.odd, "word"),
+        Difference("simultaneous_s", str(was.simultaneous_s), str(new.simultaneous_s)),
+        Difference("simultaneous", was.simultaneous, new.simultaneous, "word"),
     ]
     names = [*was.prizes, *(name for name in new.prizes if name not in was.prizes)]
     return rows + [Difference("prize", was.prizes.get(one), new.prizes.get(one), "prize", one) for one in names]
