@@ -538,7 +538,7 @@ class Pool(RuleBasedStateMachine):
             return
         known, model = self.model.wins[win.id], self.model
         assert not known["undone"]
-        assert amount >= known["amount"]
+        assert amount >= known["amount"] or not win.award.law  # a device may have won less
         account = f"pending:{win.id}"
         back = model.of(account) - known["house"]
         model.move(account, "house", known["house"])
@@ -546,12 +546,12 @@ class Pool(RuleBasedStateMachine):
         round_ = model.rounds[win.round]
         if win.round in self.book.rounds:
             model.return_seed(round_, back)
-        amount -= amount % len(win.award.among) if model.terms.odd == "pool" else 0
+        amount -= amount % len(win.award.among) if win.award.among and model.terms.odd == "pool" else 0
         there = Fraction(min(amount, model.of("visible") // 1))
         model.move("visible", account, there)
         model.move("house", account, amount - there)
         known.update(amount=amount, house=amount - there)
-        model.start_again(round_, whole=False)
+        model.start_again(round_, whole=win.whole)
 
     @precondition(lambda self: self.started and self.book.proposals)
     @rule(data=st.data(), person=st.sampled_from(["ana", "rui"]))
