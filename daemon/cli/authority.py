@@ -5,7 +5,6 @@ client is its user on the broker, which mosquitto takes as the user name (`use_i
 """
 
 import ipaddress
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +19,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from msgspec import Struct
 from msgspec.structs import replace
 
+from daemon import whole_files
 from protocols.contract.topics import is_id
 
 __all__ = ["Authority", "BadAuthority", "Issued"]
@@ -225,19 +225,8 @@ def _read(path: Path) -> bytes:
 
 
 def _write(path: Path, raw: bytes, mode: int) -> None:
-    """Replace the file at once: after a power cut it is the old one or the new one. Raises BadAuthority."""
-    beside = path.with_name(f".{path.name}.new")
+    """Raises BadAuthority."""
     try:
-        beside.unlink(missing_ok=True)
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-            file.write(raw)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        whole_files.write(path, raw, mode)
     except OSError as error:
         raise BadAuthority(f"{path}: {error.strerror}; nothing was changed") from error

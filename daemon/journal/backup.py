@@ -1,13 +1,13 @@
 """Copies of SQLite files in use: a journal with its closed files and a note that fits, or the console's store."""
 
 import contextlib
-import os
 import shutil
 import sqlite3
 from pathlib import Path
 
 from daemon.journal.hash_chain import Noted, encode_noted, fingerprint
 from daemon.journal.reader import note_of, open_live
+from daemon.whole_files import begin, finish, write
 
 __all__ = ["BadBackup", "back_up_file", "back_up_journal"]
 
@@ -35,7 +35,7 @@ def back_up_journal(path: Path, folder: Path) -> int:
                 last = db.execute("SELECT number, n, statement FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
             noted = Noted(name, last[0], last[1], fingerprint(last[2])) if last else Noted(name, 0, 0, "")
             _finish(copy)
-            _write(note_of(copy), encode_noted(noted))
+            write(note_of(copy), encode_noted(noted), 0o600)
     except (sqlite3.Error, OSError) as error:
         raise BadBackup(f"{path}: {error}; check disk, owner and rights of both folders") from error
     return count + 1
@@ -56,22 +56,13 @@ def _copy_closed(one: Path, folder: Path) -> int:
     there = folder / one.name
     if there.exists() and there.stat().st_size == one.stat().st_size:
         return 0
-    beside = _beside(there)
-    shutil.copyfile(one, beside)
-    _finish(there)
+    shutil.copyfile(one, begin(there))
+    finish(there)
     return 1
 
 
-def _beside(copy: Path) -> Path:
-    """The file that becomes `copy` when it is whole, made for its owner alone."""
-    beside = copy.with_name(f".{copy.name}.new")
-    beside.unlink(missing_ok=True)
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    return beside
-
-
 def _copied(db: sqlite3.Connection, copy: Path) -> sqlite3.Connection:
-    to = sqlite3.connect(_beside(copy), isolation_level=None)
+    to = sqlite3.connect(begin(copy), isolation_level=None)
     try:
         db.backup(to, pages=_PAGES)
     except BaseException:
@@ -81,22 +72,8 @@ def _copied(db: sqlite3.Connection, copy: Path) -> sqlite3.Connection:
 
 
 def _finish(copy: Path) -> None:
-    """Make the new copy durable and put it in the place of an earlier one."""
-    beside = copy.with_name(f".{copy.name}.new")
-    for rest in ("-wal", "-shm"):
-        beside.with_name(beside.name + rest).unlink(missing_ok=True)
-        copy.with_name(copy.name + rest).unlink(missing_ok=True)
-    with beside.open("rb") as file:
-        os.fsync(file.fileno())
-    beside.replace(copy)
-    parent = os.open(copy.parent, os.O_RDONLY)
-    try:
-        os.fsync(parent)
-    finally:
-        os.close(parent)
-
-
-def _write(path: Path, raw: bytes) -> None:
-    beside = _beside(path)
-    beside.write_bytes(raw)
-    _finish(path)
+    """Put the new copy in the place of an earlier one, whose log would not fit it."""
+    for path in (copy.with_name(f".{copy.name}.new"), copy):
+        for rest in ("-wal", "-shm"):
+            path.with_name(path.name + rest).unlink(missing_ok=True)
+    finish(copy)

@@ -43,6 +43,7 @@ from daemon.journal.reader import FileLock, closed_files, heads_at, note_of, ope
 from daemon.journal.rows import BEYOND, COLUMNS, FIRST, Entry, Row, instant, micros_of, row_of, time_of
 from daemon.journal.schema import SCHEMA, TAMPERED, WrongSchema, connected, differences
 from daemon.journal.wal import anything_in_log, changed_log, log_of
+from daemon.whole_files import sync_folder
 from protocols.contract.documents import JournalHead
 from protocols.contract.topics import EARLIEST, LATEST
 
@@ -476,7 +477,7 @@ class Journal:
             finally:
                 os.close(file)
             if new:
-                _sync_folder(self._file)
+                sync_folder(self._file)
         except OSError as error:
             return f"{path}: {error.strerror}; check disk, owner and rights"
         self._noted = self._checkpoint
@@ -796,7 +797,7 @@ class Journal:
             os.link(self._file, closed)
             new.replace(self._file)
             closed.chmod(0o440)
-            _sync_folder(self._file)
+            sync_folder(self._file)
         except (sqlite3.Error, OSError) as error:
             self._db.close()
             self._looked = 0
@@ -823,15 +824,6 @@ class Journal:
         self._stop_reading()
         self._db.close()
         self._lock.release()
-
-
-def _sync_folder(file: Path) -> None:
-    """Make the names in the folder of `file` durable. Raises OSError."""
-    folder = os.open(file.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 @contextlib.contextmanager

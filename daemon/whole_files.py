@@ -1,0 +1,42 @@
+"""Files that are whole after a power cut: written beside their place, made durable, then moved there."""
+
+import os
+from pathlib import Path
+
+__all__ = ["begin", "finish", "sync_folder", "write"]
+
+
+def begin(path: Path, mode: int = 0o600) -> Path:
+    """Make the empty file beside `path` that `finish` puts in its place. Raises OSError."""
+    beside = _beside(path)
+    beside.unlink(missing_ok=True)
+    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    return beside
+
+
+def finish(path: Path) -> None:
+    """Make the file beside `path` durable and put it there, in one step. Raises OSError."""
+    beside = _beside(path)
+    with beside.open("rb") as file:
+        os.fsync(file.fileno())
+    beside.replace(path)
+    sync_folder(path)
+
+
+def write(path: Path, raw: bytes, mode: int) -> None:
+    """Replace the file: after a power cut it is the old one or the new one. Raises OSError."""
+    begin(path, mode).write_bytes(raw)
+    finish(path)
+
+
+def sync_folder(file: Path) -> None:
+    """Make the names in the folder of `file` durable. Raises OSError."""
+    folder = os.open(file.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.new")
