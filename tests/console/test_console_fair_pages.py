@@ -107,8 +107,9 @@ def test_a_wheel_in_words_of_a_technician(fair: Fairness) -> None:
     assert "100 spins since the last service: too few to say anything, 185 are needed." in page(fair, "rou-1")
     spins(fair, rng.choices(WHEEL, k=1240), table="rou-2")
     text = page(fair, "rou-2")
-    assert "Nothing unusual after 1\u202f240 spins since the last service." in text
     (wheel,) = fair_pages.view(fair, "rou-2", "service").wheels
+    after = fair_pages.group(wheel.verdict.values["after"])
+    assert f"it would have to land {after} times like this to be doubted. It has landed 1\u202f240 times" in text
     assert f"p {fair_pages.chance(wheel.sector.p)}" in text
     assert wheel.n == sum(wedge.count for wedge in wheel.ring.wedges) == sum(bar.count for bar in wheel.order.bars)
 
@@ -141,6 +142,36 @@ def test_something_that_may_be_beginning_is_no_alarm(fair: Fairness) -> None:
             assert wheel.test is not None
             assert not wheel.test.alarmed
     assert kinds == {"few", "fine", "watch", "alarm"}
+
+
+@pytest.mark.parametrize("seed", [1, 5, 6])
+def test_a_wheel_that_lands_as_often_as_foretold_in_the_same_way_alarms(fair: Fairness, seed: int) -> None:
+    """What the sentence promises, by the real test: not long before, and then at the latest."""
+    pockets = random.Random(seed).choices(WHEEL, k=400)
+    spins(fair, pockets)
+    (wheel,) = fair_pages.view(fair, "rou-1", "service").wheels
+    foretold = wheel.verdict.values["after"]
+    before, after = math.floor(foretold / 400 * 0.9), math.ceil(foretold / 400)
+    (fair_chart,) = [chart for chart in fair.charts("rou-1") if chart.name == "wheel"]
+    for times, alarmed in ((before, False), (after, True)):
+        spins(fair, pockets * times)  # those that were counted count once
+        test = fair.test(fair_chart)
+        assert test is not None
+        assert (test.n, test.alarmed) == (400 * times, alarmed)
+
+
+def test_what_never_leaves_even_is_not_foretold(fair: Fairness) -> None:
+    spins(fair, list(WHEEL) * 10)
+    assert "however long it lands like this, it is not doubted" in page(fair, "rou-1")
+    (wheel,) = fair_pages.view(fair, "rou-1", "service").wheels
+    assert (wheel.verdict.kind, wheel.verdict.part) == ("fine", 0.0)
+
+
+def test_the_hand_of_the_gauge_stands_where_the_bet_is(fair: Fairness) -> None:
+    spins(fair, random.Random(2).choices(WHEEL, [1.0] * 37, k=100))
+    assert "gauge" not in page(fair, "rou-1")  # too few to say anything
+    spins(fair, random.Random(2).choices(WHEEL, [8.0] + [1.0] * 36, k=800))
+    assert 'transform="rotate(180.0 60 60)"' in page(fair, "rou-1")
 
 
 def everything(fair: Fairness) -> dict[str, str]:
@@ -178,7 +209,7 @@ def test_every_table_has_a_page_in_every_language_and_span(fair: Fairness, lang:
             assert "style=" not in text  # the policy forbids it
             # Each picture says what it shows, and a table beside it has the numbers.
             assert text.count("<svg") == text.count('role="img" aria-label="')
-            assert text.count("<svg") <= 2 * text.count("<table")
+            assert text.count('<svg class="fair') <= 2 * text.count("<table")
 
 
 def test_a_shuffler_and_a_reader_in_numbers(fair: Fairness) -> None:
@@ -235,6 +266,7 @@ def test_each_chart_shows_its_own_threshold(fair: Fairness) -> None:
 
 
 def test_numbers_as_people_read_them() -> None:
+    assert [fair_pages.roughly(number) for number in (3.2, 87, 8_911, 123_456)] == [4, 87, 9_000, 130_000]
     assert [fair_pages.group(number) for number in (0, 999.6, 1240, 1_234_567)] == [
         "0",
         "1\u202f000",

@@ -17,6 +17,7 @@ ALPHA. The parts of all that may ever begin add up to ALPHA; nothing that happen
 import asyncio
 import contextlib
 import hashlib
+import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -69,6 +70,9 @@ ALPHA: Final = 0.01
 # Of 200 cards one may be misread (two in a shoe of eight decks), of 50 shuffles one may fail.
 MISREAD: Final = 1 / 200
 FAILED: Final = 1 / 50
+_RATES: Final = {"reads": ("misread", "read", MISREAD), "shuffles": ("failed", "finished", FAILED)}
+# Beyond so many spins, faces or cards nobody asks when the bet would alarm.
+MOST_FORETOLD: Final = 10_000_000
 # A week's median shuffle that takes a quarter longer than the life's, of so many shuffles.
 SLOWER: Final = 1.25
 SLOW_WEEK: Final = 20
@@ -665,6 +669,42 @@ class Fairness:
                 )
         return Test(n, log_e, max(log_e, before), threshold)
 
+    def doubted_after(self, chart: Chart, test: Test) -> float | None:
+        """How many must have come altogether until the bet alarms, if all goes on in the proportions of this life.
+
+        It reckons with the bet that trouble was there from the beginning, which is half of the whole one. None: never,
+        or so late that no device lasts as long.
+        """
+        bet = self._bet_if_repeated(chart)
+        if bet is None or not test.n:
+            return None
+        from_the_first = test.threshold + math.log(2)
+        times = statistics.repeats(bet, from_the_first, MOST_FORETOLD / test.n)
+        return None if times is None else times * test.n
+
+    def _bet_if_repeated(self, chart: Chart) -> Callable[[float], float] | None:
+        """The logarithm of the bet on so many times the counts of this life."""
+        match chart.name:
+            case "wheel" | "dice":
+                keys = self.ring(chart.table) if chart.name == "wheel" else tuple("123456")
+                counts = [sum(column) for column in zip(*self._weeks(chart, keys), strict=True)]
+                width = SECTOR if chart.name == "wheel" else 0
+
+                def bet(times: float) -> float:
+                    return statistics.log_e_even([times * count for count in counts], width)
+
+                return bet
+            case "cards":
+                bets = [sum(column) for column in zip(*self._deck_bets(chart).values(), strict=True)]
+            case "reads" | "shuffles":
+                bad, good, accepted = _RATES[chart.name]
+                weeks = self._weeks(chart, (bad, good), rated=chart.name == "reads")
+                hits, others = (sum(column) for column in zip(*weeks, strict=True)) if weeks else (0, 0)
+                bets = statistics.log_rate(hits, hits + others, accepted)
+            case _:
+                return None
+        return (lambda times: statistics.log_mean([times * one for one in bets])) if bets else None
+
     def ring(self, table: str) -> tuple[str, ...]:
         """The pockets of the table's wheel in their order, as its last result said it."""
         if table not in self._rings:
@@ -684,18 +724,15 @@ class Fairness:
                 return _total(weeks), statistics.log_e_starts(weeks, [1 / 37] * 37, SECTOR)
             case "cards":
                 return self._bet_on_decks(chart)
-            case "reads":
-                return self._bet_on_rate(chart, "misread", MISREAD)
-            case "shuffles":
-                return self._bet_on_rate(chart, "failed", FAILED)
+            case "reads" | "shuffles":
+                return self._bet_on_rate(chart, *_RATES[chart.name])
             case "dice":
                 weeks = self._weeks(chart, tuple("123456"))
                 return _total(weeks), statistics.log_e_starts(weeks, [1 / 6] * 6)
             case _:
                 return None
 
-    def _bet_on_rate(self, chart: Chart, bad: str, accepted: float) -> tuple[int, float] | None:
-        good = "read" if bad == "misread" else "finished"
+    def _bet_on_rate(self, chart: Chart, bad: str, good: str, accepted: float) -> tuple[int, float] | None:
         weeks = self._weeks(chart, (bad, good), rated=bad == "misread")
         if bad == "misread" and not weeks:
             return None  # card events are withheld from us
@@ -703,16 +740,20 @@ class Fairness:
         return _total(weeks), statistics.log_e_bets(bets)
 
     def _bet_on_decks(self, chart: Chart) -> tuple[int, float] | None:
-        life = self._life(chart.table, chart.device)
-        where = (chart.table, chart.device, life)
-        rows = self._db.execute("SELECT day, bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
-        days = {day: msgspec.json.decode(text, type=list[float]) for day, text in rows}
-        for day, bets in self._open_bets(where):
-            days[day] = [a + b for a, b in zip(days.get(day, [0.0] * 104), bets, strict=True)]
+        days = self._deck_bets(chart)
         if not days:
             return None
         weeks = statistics.weekly(days)
         return sum(self.counts(chart, "service").values()), statistics.log_e_bets(weeks)
+
+    def _deck_bets(self, chart: Chart) -> dict[str, list[float]]:
+        """By day, the bets on the decks of this life, those of shoes in play too."""
+        where = (chart.table, chart.device, self._life(chart.table, chart.device))
+        rows = self._db.execute("SELECT day, bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
+        days: dict[str, list[float]] = {day: msgspec.json.decode(text, type=list[float]) for day, text in rows}
+        for day, bets in self._open_bets(where):
+            days[day] = [a + b for a, b in zip(days.get(day, [0.0] * 104), bets, strict=True)]
+        return days
 
     def _open_bets(self, where: tuple[str, str, int]) -> list[tuple[str, list[float]]]:
         rows = self._db.execute(

@@ -9,15 +9,19 @@ several kinds of trouble at once.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from msgspec import Struct
+
+Count = TypeVar("Count", int, float)
 
 _TINY: Final = 1e-300
 _TERMS: Final = 10_000
 _FLOOR: Final = -600.0  # logarithm of an e-value that lost everything; exp of it is still a number
+
+PRECISION: Final = 0.005  # of an extrapolation, in its own size
 
 # How strongly the alternatives of `log_e` lean on the null, as imagined observations per category. The first finds a
 # gross fault within few rounds, the last a wheel that is a few per cent off.
@@ -159,12 +163,12 @@ def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
 # ---- e-values
 
 
-def log_e(counts: Sequence[int], null: Sequence[float]) -> float:
+def log_e(counts: Sequence[float], null: Sequence[float]) -> float:
     """Against categorical draws with the probabilities `null`: mixtures of Dirichlet alternatives around it."""
     return log_mean([log_dirichlet(counts, null, weight) for weight in WEIGHTS])
 
 
-def log_dirichlet(counts: Sequence[int], null: Sequence[float], weight: float) -> float:
+def log_dirichlet(counts: Sequence[float], null: Sequence[float], weight: float) -> float:
     """The likelihood under a Dirichlet mixture in that under `null`.
 
     Its parameters are `null` times `weight` times the number of categories.
@@ -177,7 +181,7 @@ def log_dirichlet(counts: Sequence[int], null: Sequence[float], weight: float) -
     return total
 
 
-def log_e_sector(counts: Sequence[int], width: int) -> float:
+def log_e_sector(counts: Sequence[float], width: int) -> float:
     """Against an even circle: some `width` neighbours share more than their part, by one of TILTS."""
     size, total = len(counts), sum(counts)
     share = width / size
@@ -222,9 +226,18 @@ def log_e_starts(periods: Sequence[Sequence[int]], null: Sequence[float], width:
     found = []
     for period in reversed(periods):
         running = [a + b for a, b in zip(running, period, strict=True)]
-        one = log_e(running, null)
-        found.append(log_mean([one, log_e_sector(running, width)]) if width else one)
+        found.append(_log_e_with_sectors(running, null, width))
     return _any_start(found[::-1])
+
+
+def log_e_even(counts: Sequence[float], width: int = 0) -> float:
+    """Against equally likely categories, the trouble there from the beginning; `width` as of `log_e_starts`."""
+    return _log_e_with_sectors(counts, [1 / len(counts)] * len(counts), width)
+
+
+def _log_e_with_sectors(counts: Sequence[float], null: Sequence[float], width: int) -> float:
+    one = log_e(counts, null)
+    return log_mean([one, log_e_sector(counts, width)]) if width else one
 
 
 def log_e_bets(periods: Sequence[Sequence[float]]) -> float:
@@ -254,6 +267,22 @@ def log_threshold(alpha: float, number: int) -> float:
     somebody begin them, together they cry wolf with a chance of at most `alpha`.
     """
     return math.log(number * (number + 1) / alpha)
+
+
+def repeats(log_e: Callable[[float], float], threshold: float, most: float) -> float | None:
+    """How many times all counts must come, in the same proportions, until the bet on them reaches `threshold`.
+
+    `log_e` gives the bet on that many times the counts. 1 if it is there; None if it is not there after `most` times.
+    """
+    low, high = 1.0, 1.0
+    while log_e(high) < threshold:
+        low, high = high, high * 2
+        if low >= most:
+            return None
+    while high - low > high * PRECISION:
+        middle = (low + high) / 2
+        low, high = (low, middle) if log_e(middle) >= threshold else (middle, high)
+    return high
 
 
 def log_sum(logs: Iterable[float]) -> float:
@@ -294,10 +323,10 @@ def fullest_sector(counts: Sequence[int], width: int) -> Sector:
     return Sector(first, width, windows[first], total * share, p)
 
 
-def _windows(counts: Sequence[int], width: int) -> list[int]:
+def _windows(counts: Sequence[Count], width: int) -> list[Count]:
     """What fell into `width` neighbours from each place on."""
     size = len(counts)
-    found = [sum(counts[place % size] for place in range(width))]
+    found = [sum(counts[1:width], counts[0])]
     for place in range(1, size):
         found.append(found[-1] - counts[place - 1] + counts[(place + width - 1) % size])
     return found

@@ -1,6 +1,7 @@
 """The page of fairness and wear of a table."""
 
 import contextlib
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 from urllib.parse import quote
@@ -33,11 +34,16 @@ LONGEST_WHY: Final = 200
 
 
 class Verdict(Struct, frozen=True):
-    """What a technician should make of a chart: `kind` few, fine, watch or alarm, and its words with their values."""
+    """What a technician should make of a chart: `kind` few, fine, watch or alarm, and its words with their values.
+
+    `part` is how far the bet is on its way to the alarm, 0 to 1 by its logarithm, `watched` where `watch` begins.
+    """
 
     kind: str
     key: str
     values: dict[str, Any]
+    part: float = 0.0
+    watched: float = 1.0
 
 
 class WheelView(Struct, frozen=True):
@@ -129,6 +135,12 @@ def group(number: float) -> str:
     return f"{round(number):,}".replace(",", "\u202f")
 
 
+def roughly(number: float) -> int:
+    """A number that was extrapolated, in two digits, never too few: 9 000."""
+    size = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    return math.ceil(number / size) * size
+
+
 def odds(value: float) -> str:
     """What a bet has made of 1, in digits that mean something."""
     if value >= 1_000_000:
@@ -154,12 +166,15 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
         alarm = alarms.get((chart.device, f"fairness.{chart.name}"))
         values: dict[str, Any] = {"n": n, "unit": f"fair.unit_{chart.name}"}
         if alarm is not None:
-            return Verdict("alarm", alarm.key, alarm.values)
-        if n < LEAST[chart.name]:
+            return Verdict("alarm", alarm.key, alarm.values, 1.0, _watched(test))
+        if test is None or n < LEAST[chart.name]:
             return Verdict("few", "fair.verdict_few", values | {"least": LEAST[chart.name]})
-        if test is not None and test.odds >= WATCH:
-            return Verdict("watch", "fair.verdict_watch", values)
-        return Verdict("fine", "fair.verdict_fine", values)
+        part, watched = min(max(test.log_e / test.threshold, 0.0), 1.0), _watched(test)
+        if test.odds >= WATCH:
+            return Verdict("watch", "fair.verdict_watch", values, part, watched)
+        after = fair.doubted_after(chart, test)
+        key = f"fair.even_{chart.name}{'_never' if after is None else ''}"
+        return Verdict("fine", key, values | ({} if after is None else {"after": roughly(after)}), part, watched)
 
     def faces(chart: Chart) -> FacesView:
         counts = _ordered(fair, chart, span, FACES)
@@ -196,6 +211,11 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
         tuple(_times(chart, times) for chart in measured if (times := fair.times(chart, span))),
         tuple((device, fair.service(table, device)) for device in _serviced(charts)),
     )
+
+
+def _watched(test: Test | None) -> float:
+    """The part of the way to the alarm at which a page says "keep an eye on it"."""
+    return min(math.log(WATCH) / test.threshold, 1.0) if test else 1.0
 
 
 def _serviced(charts: Sequence[Chart]) -> list[str]:
