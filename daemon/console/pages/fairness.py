@@ -137,7 +137,7 @@ def group(number: float) -> str:
 
 def roughly(number: float) -> int:
     """A number that was extrapolated, in two digits, never too few: 9 000."""
-    size = 10 ** max(math.floor(math.log10(number)) - 1, 0)
+    size = int(10 ** max(math.floor(math.log10(number)) - 1, 0))
     return math.ceil(number / size) * size
 
 
