@@ -42,6 +42,7 @@ from daemon.console.fairness.charts import (
     Test,
     shown,
 )
+from daemon.console.fairness.schema import RATED, TABLES
 from daemon.console.games import GAMES
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
@@ -108,42 +109,6 @@ _DAYS: Final = {"today": 1, "week": 7, "month": 30}
 Begin: TypeAlias = Callable[[tuple[str, str], Alert, datetime], None]
 End: TypeAlias = Callable[[tuple[str, str], datetime], None]
 
-_TABLES: Final = """
-CREATE TABLE IF NOT EXISTS fair_count (
-  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, day TEXT NOT NULL,
-  key TEXT NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tbl, chart, device, life, day, key)) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_chart (
-  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, peak REAL NOT NULL,
-  PRIMARY KEY (tbl, chart, device, life)) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_limit (
-  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, threshold REAL NOT NULL,
-  PRIMARY KEY (tbl, chart, device, life)) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_round (
-  tbl TEXT NOT NULL, round TEXT NOT NULL, day TEXT NOT NULL, kind TEXT NOT NULL, said TEXT NOT NULL,
-  facts TEXT NOT NULL, PRIMARY KEY (tbl, round)) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS fair_round_day ON fair_round (day);
-CREATE TABLE IF NOT EXISTS fair_life (
-  tbl TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, began TEXT NOT NULL, serial TEXT NOT NULL,
-  why TEXT NOT NULL, PRIMARY KEY (tbl, device, life)) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_told (
-  tbl TEXT NOT NULL, chart TEXT NOT NULL, device TEXT NOT NULL, PRIMARY KEY (tbl, chart)) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_shoe (
-  number INTEGER PRIMARY KEY, tbl TEXT NOT NULL, shoe TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL,
-  day TEXT NOT NULL, decks INTEGER NOT NULL, counts TEXT NOT NULL, open INTEGER NOT NULL,
-  UNIQUE (tbl, shoe)) STRICT;
-CREATE TABLE IF NOT EXISTS fair_standing (
-  tbl TEXT PRIMARY KEY, shoe TEXT NOT NULL, edge TEXT NOT NULL, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_deck (
-  tbl TEXT NOT NULL, device TEXT NOT NULL, life INTEGER NOT NULL, day TEXT NOT NULL, bets TEXT NOT NULL,
-  PRIMARY KEY (tbl, device, life, day)) STRICT, WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS fair_alarm (tbl TEXT NOT NULL, name TEXT NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS fair_position (
-  source TEXT PRIMARY KEY, ranges TEXT NOT NULL) STRICT, WITHOUT ROWID;
-"""
-_RATED: Final = (
-    "AND (life, day) IN "
-    "(SELECT life, day FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND key = 'read')"
-)
 
 # Their rounds live over many throws. The one that decided is no fair sample of the dice, all of them (`shown`) are.
 _DECIDING: Final = frozenset(("craps", "french_bank"))
@@ -189,7 +154,7 @@ class Fairness:
         self._db = store.db
         self._now = now
         self._log = logs.get(console="fairness")
-        store.has(_TABLES)
+        store.has(TABLES)
         self._waiting: deque[_Item] = deque()
         self._positions: dict[str, Ranges] = {}
         self._moved: set[str] = set()
@@ -627,7 +592,7 @@ class Fairness:
         life = self._life(chart.table, chart.device) if of_life or span == "service" else 0
         rows = self._db.execute(
             "SELECT key, SUM(n) FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life >= ?4 "  # noqa: S608
-            f"AND day >= ?5 {_RATED if rated else ''} GROUP BY key HAVING SUM(n) > 0",
+            f"AND day >= ?5 {RATED if rated else ''} GROUP BY key HAVING SUM(n) > 0",
             (chart.table, chart.name, chart.device, life, first),
         )
         return dict(rows.fetchall())
@@ -782,7 +747,7 @@ class Fairness:
         life = self._life(chart.table, chart.device)
         rows = self._db.execute(
             "SELECT day, key, n FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life = ?4 "  # noqa: S608
-            f"{_RATED if rated else ''}",
+            f"{RATED if rated else ''}",
             (chart.table, chart.name, chart.device, life),
         )
         place = {key: number for number, key in enumerate(keys)}
