@@ -40,7 +40,7 @@ docs: .venv/.lab games
 site: .venv/.site
 	$(BIN)/mkdocs build -q --strict
 
-# docs/reference/games, from the rulesets, the checklists in tests/law and the tests that prove them.
+# docs/reference/games, from the rulesets, the checklists in rules/law and the tests that prove them.
 games: .venv/.runtime .venv/.lab
 	$(BIN)/python -m tests.support.game_pages
 

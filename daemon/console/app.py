@@ -36,7 +36,7 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, bundle, jackpots, pit, report, trace, web
+from daemon.console.pages import alerts, bundle, jackpots, law, pit, report, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
@@ -264,6 +264,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             *alerts.routes(context, console.watch),
             *report.routes(context),
+            *law.routes(context),
             *fair_pages.routes(context, console.fairness),
             *metrics.routes(console.access, console.metrics, console.ready),
             Mount("/static", StaticFiles(directory=HERE / "static")),

@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from daemon.config.model import Config
 from daemon.console import shapes
 from daemon.console.alerts.incidents import Incidents
+from daemon.console.articles import cited
 from daemon.console.auth.access import Access, Right, User, may, of_the_same_origin
 from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
@@ -68,7 +69,7 @@ class ConsoleContext:
         self.live = Live(lambda: utc(now()))
         # One template environment per language: macros are imported once instead of for each rendering.
         icons = {"device_icon": shapes.device_icon, "game_icon": shapes.game_icon}
-        shared = {"may": may, "pips": shapes.pips, "site": site, "config": config, **icons}
+        shared = {"may": may, "pips": shapes.pips, "site": site, "config": config, "cited": cited, **icons}
         self._templates = {
             lang: _templates(
                 t=partial(words.say, lang),

@@ -88,7 +88,7 @@ async def test_a_result_lists_the_payments_in_the_order_of_the_payer(console: Co
     assert "4 payments in the payer&#39;s order" in page
     places = [page.index(f"Seat 1: {bet}<") for bet in ("black", "column:2", "red", "straight:2")]
     assert places == sorted(places)
-    assert '<span class="badge">Despacho 60/2004 art. 5(1)</span>' in page
+    assert '<a class="badge" href="/law/macau.roulette#art-5-1">Despacho 60/2004 art. 5(1)</a>' in page
 
 
 async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: Console) -> None:

@@ -62,6 +62,8 @@ DECIDED: dict[str, str] = {
     "GET /alerts/report": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /alerts/report.csv": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /alerts/report.json": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /law": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /law/{ruleset}": "login 404 403 404 404 404 404 404 404 404 403 403",
     "POST /alerts/silence": "login 403 403 403 409 403 403 403 403 403 403 403",
     "POST /alerts/silence/{n}/end": "login 403 403 403 303 403 403 403 403 403 403 403",
     "POST /alerts/{n}/acknowledge": "login 403 403 409 409 403 403 403 409 403 403 403",

@@ -3,7 +3,20 @@
 from pathlib import Path
 
 import pytest
-from game_pages import FIGURES, LAWS, PAGES, all_proofs, checklist, family, figures, pages, printed_bets, proofs_of
+from game_pages import (
+    FIGURES,
+    LAWS,
+    PAGES,
+    PROOFS,
+    all_proofs,
+    checklist,
+    family,
+    figures,
+    pages,
+    printed_bets,
+    proofs_of,
+    proven,
+)
 from game_pages import read_tests as read
 
 from rules import RULESETS
@@ -20,7 +33,7 @@ every_game = pytest.mark.parametrize("name", sorted(RULESETS))
 @every_game
 def test_every_game_has_its_checklist_of_the_law(name: str) -> None:
     law = checklist(name)
-    assert law is not None, f"write tests/law/{name}.toml"
+    assert law is not None, f"write rules/law/{name}.toml"
     assert law.articles
     assert not set(law.articles) & set(law.not_ours), "a paragraph is kept, or it is not"
     for key, words in {**law.articles, **law.not_ours}.items():
@@ -78,6 +91,10 @@ def test_the_pages_in_docs_are_what_the_code_says() -> None:
     assert set(kept) == set(made), "run `make games`, strike out what is gone"
     for name, text in made.items():
         assert kept[name] == text, f"docs/reference/games/{name} is old: run `make games`"
+
+
+def test_the_proofs_that_the_console_shows_are_those_of_the_tests() -> None:
+    assert PROOFS.read_bytes() == proven(), "run `make games`"
 
 
 @pytest.mark.parametrize("name", ["README.md", *(f"{name}.md" for name in sorted(RULESETS))])

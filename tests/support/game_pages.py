@@ -1,6 +1,6 @@
 """`docs/reference/games/`: one page per ruleset, from its code, its checklist of the law and the tests that prove it.
 
-`make games` writes them; `test_game_pages.py` fails when they differ. `tests/law/<ruleset>.toml` says in `[articles]`
+`make games` writes them; `test_game_pages.py` fails when they differ. `rules/law/<ruleset>.toml` says in `[articles]`
 what each paragraph of the text demands, in `[not_ours]` what no program can keep, and why. A paragraph of an edition
 that is not the ruleset's default has it before a colon: "2003:3(3)". `variants`, where given, are options that show
 bets which no single option shows. A test proves a paragraph by `@pytest.mark.article("5(1)")`, in a file whose constant
@@ -20,12 +20,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.inspect import BoolType, IntType, LiteralType, Metadata, StructType, type_info
 
+from daemon.console.articles import Proofs as Proven
+from daemon.console.articles import Text, text_of
 from rules import RULESETS
 from rules.engine.ruleset import Bet, options_of
 
 ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = ROOT / "tests"
-LAWS: Final = TESTS / "law"
+LAWS: Final = ROOT / "rules/law"
+PROOFS: Final = LAWS / "proofs.json"
 PAGES: Final = ROOT / "docs/reference/games"
 FIGURES: Final = PAGES / "figures"
 
@@ -34,14 +37,6 @@ UNPROVEN: Final = frozenset({"skip", "skipif", "xfail"})
 
 
 # ---- the checklist of a text
-
-
-class Checklist(Struct, frozen=True, forbid_unknown_fields=True):
-    """`tests/law/<ruleset>.toml`."""
-
-    articles: dict[str, str]
-    not_ours: dict[str, str] = {}
-    variants: tuple[dict[str, Any], ...] = ()
 
 
 class Figure(Struct, frozen=True, forbid_unknown_fields=True):
@@ -63,10 +58,9 @@ class Figures(Struct, frozen=True, forbid_unknown_fields=True):
     figure: tuple[Figure, ...]
 
 
-def checklist(name: str) -> Checklist | None:
+def checklist(name: str) -> Text | None:
     """What the ruleset's text demands; None where nobody has written it down."""
-    path = LAWS / f"{name}.toml"
-    return msgspec.toml.decode(path.read_bytes(), type=Checklist) if path.exists() else None
+    return text_of(name)
 
 
 def figures(name: str) -> tuple[Figure, ...]:
@@ -308,7 +302,7 @@ def _articles(name: str) -> list[str]:
     law, files = checklist(name), proofs_of(name)
     parts = ["## Article by article"]
     if law is None:
-        return [*parts, f"**Nobody has written `tests/law/{name}.toml` yet.**"]
+        return [*parts, f"**Nobody has written `rules/law/{name}.toml` yet.**"]
     where = ", ".join(_link(one.name) for one in files) or "none"
     parts += [f"What the text demands, in our words, and the tests that fail where it is not kept: {where}."]
     parts += _by_edition(
@@ -378,7 +372,7 @@ def index_page() -> str:
     """The list of all games."""
     rows = []
     for name, ruleset in RULESETS.items():
-        law = checklist(name) or Checklist({})
+        law = checklist(name) or Text((), {})
         proofs = {(one.name, test) for one in proofs_of(name) for tests in one.tests.values() for test in tests}
         kept, others = str(len(law.articles)), str(len(law.not_ours))
         rows += [(f"[{ruleset.title}]({name}.md)", f"`{name}`", ruleset.law, kept, str(len(proofs)), others)]
@@ -395,8 +389,18 @@ def pages() -> dict[str, str]:
     return {"README.md": index_page(), **{f"{name}.md": game_page(name) for name in RULESETS}}
 
 
+def proven() -> bytes:
+    """`rules/law/proofs.json`: by ruleset and paragraph, the tests that prove it."""
+    found: dict[str, Proven] = {name: {} for name in sorted(RULESETS)}
+    for one in all_proofs():
+        for article, tests in one.tests.items():
+            found[one.law].setdefault(article, []).extend(f"{one.name.removesuffix('.py')}::{test}" for test in tests)
+    return msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n"
+
+
 def main() -> None:
-    """Write the pages."""
+    """Write the pages and the list of proofs."""
+    PROOFS.write_bytes(proven())
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():
         (PAGES / name).write_text(text, encoding="utf-8")
