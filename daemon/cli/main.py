@@ -105,6 +105,7 @@ for _command in (
     operations.doctor,
     operations.backup,
     reference.devices,
+    reference.cards,
     reference.detect,
     reference.rulesets,
     reference.schema,

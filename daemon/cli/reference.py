@@ -1,11 +1,12 @@
 """The commands that list what feltd knows: devices, games, figures, the topic tree."""
 
 from pathlib import Path
+from typing import Any
 
 import click
 import msgspec
 
-from daemon.cli.common import BadInputError, option_pairs, ruleset_named, write_files
+from daemon.cli.common import BadInputError, load_config, option_pairs, ruleset_named, write_files
 
 
 @click.command()
@@ -40,6 +41,30 @@ def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
         click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
     else:
         click.echo(device_page(device) if device else device_table())
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option("-c", "--config", "config_path", type=click.Path(path_type=Path), help="only the devices of this site")
+@click.option(
+    "--language", type=click.Choice(["en", "pt", "zh-Hant"]), default="en", show_default=True, help="of the cards"
+)
+def cards(folder: Path, config_path: Path | None, language: Any) -> None:
+    """Write a technician's card of each kind of device, a page to print: faults, what to try, commands.
+
+    With a configuration: the kinds that the site has, with the tables where they stand.
+    """
+    from daemon.console.cards import card_page, index_page
+    from drivers import DRIVERS
+
+    places: dict[str, list[tuple[str, str]]] = {name: [] for name in DRIVERS}
+    if config_path is not None:
+        for table in load_config(config_path).table:
+            for device in table.device:
+                places[device.driver].append((f"{table.name}/{device.name}", device.url))
+        places = {name: found for name, found in places.items() if found}
+    pages = {f"{name}.html": card_page(name, found, language) for name, found in places.items()}
+    write_files(folder, {**pages, "index.html": index_page(list(places), language)})
 
 
 @click.command()
