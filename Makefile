@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb deb-check demo test nightly lint docs site games corpus pictures pins clean
+.PHONY: install wheels deb deb-check release audit demo test nightly lint docs site games corpus pictures pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
@@ -99,9 +99,24 @@ deb-check: .venv/.runtime .venv/.lab deb
 	debian/try dist/feltd_*.deb
 	debian/try-systemd dist/feltd_*.deb
 
+# dist/: sources, package, wheels and bill of materials of the last commit, with a signed list of their checksums. KEY names
+# a key of GnuPG.
+release:
+	@[ -n "$(KEY)" ] || { echo "name the key of GnuPG that signs: make release KEY=release@example.org"; exit 2; }
+	@[ -z "$$(git status --porcelain)" ] || { echo "commit or remove what is not committed: git status"; exit 2; }
+	$(MAKE) -s wheels
+	$(MAKE) -s deb
+	cp $(DEB_BUILD)/feltd/debian/sbom.json dist/feltd-sbom.json
+	git archive --format=tar --prefix=feltd/ HEAD | gzip -n > dist/feltd-$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml).tar.gz
+	debian/sign dist "$(KEY)"
+
+# The pinned libraries against the known vulnerabilities of the package index.
+audit: .venv/.audit
+	@$(BIN)/python tests/support/audit.py $(BIN)/pip-audit requirements/runtime.txt requirements/openid.txt
+
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid dev package site; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid dev package site audit; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:
