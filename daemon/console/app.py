@@ -38,6 +38,7 @@ from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
 from daemon.console.pages import alerts, bundle, jackpots, law, pit, report, trace, web
 from daemon.console.pages import fairness as fair_pages
+from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
 from daemon.console.site.past import Past
@@ -156,10 +157,15 @@ class ConsoleProcess:
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, self.pools, figures, now)
         self.dealers = Dealers(self.context)
+        self.decisions = table_pages.Decisions(self.context, self.dealers)
         self.context.share(menu=MENU, dealers=self.dealers)
+        self._add_fragments()
+
+    def _add_fragments(self) -> None:
         for fragment in (
             *web.fragments(self.context),
             *pit.fragments(self.context),
+            *self.decisions.fragments(),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
         ):
@@ -256,6 +262,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
         routes=[
             *web.routes(context, console.answers),
             *pit.routes(context),
+            *console.decisions.routes(),
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *bundle.routes(context),

@@ -85,6 +85,7 @@ def test_the_table_of_rights() -> None:
             "trace",
             "bundle",
             "deal",
+            "decide",
             "silence",
             "users",
             "tokens",

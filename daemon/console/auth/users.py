@@ -46,6 +46,7 @@ TokenRole: TypeAlias = Literal["viewer", "metrics"]
 Right: TypeAlias = Literal[
     "look",  # pit, table, device, fairness, alerts
     "deal",  # the dealer's page of a table
+    "decide",  # void and correct rounds
     "command",  # tell a device to do something
     "acknowledge",  # an incident
     "trace",  # the wire of a device
@@ -66,7 +67,7 @@ _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
         "viewer": frozenset({"look"}),
         "dealer": frozenset({"deal"}),
         "technician": _TECHNICIAN,
-        "supervisor": _TECHNICIAN | {"deal", "silence", "users", "tokens", "actions", "books", "settle"},
+        "supervisor": _TECHNICIAN | {"deal", "decide", "silence", "users", "tokens", "actions", "books", "settle"},
         "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books"}),
     }
 )

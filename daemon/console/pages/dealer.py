@@ -75,14 +75,14 @@ from protocols.fdl.console import (
     TableClosed,
 )
 
-__all__ = ["GAMES", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of"]
+__all__ = ["GAMES", "ID", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of", "refused"]
 
 SHOWN = 12
 HEARTBEAT = 2.0
 PAUSE = 0.05
 MOST_VIEWERS = 20
 SEATS = 9
-_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
+ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
@@ -225,7 +225,7 @@ def _number(form: Mapping[str, str], name: str, least: int, most: int, default: 
 
 def _id(form: Mapping[str, str]) -> str:
     text = form.get("id", "")
-    if not _ID.fullmatch(text):
+    if not ID.fullmatch(text):
         raise BadPress("dealer.bad_id")
     return text
 
@@ -520,7 +520,7 @@ class Dealers:
             press = Press(_id(form), name, happenings, _detail(name, form))
             pressed = unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
         except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
-            bad, status = _refused(error)
+            bad, status = refused(error)
             if scripted:
                 return JSONResponse({"wrong": words.say(lang, bad)}, status)
             return RedirectResponse(f"/dealer/{unit.table}?wrong={bad}", 303)
@@ -553,7 +553,7 @@ class Dealers:
             self._changed[unit.table].discard(changed)
 
 
-def _refused(error: Exception) -> tuple[str, int]:
+def refused(error: Exception) -> tuple[str, int]:
     """The words for it, and the status: 400 is for what cannot be pressed so, 503 for what can be tried again."""
     match error:
         case BadPress():

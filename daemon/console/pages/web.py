@@ -337,7 +337,8 @@ class _Pages:
 
     async def table(self, request: Request) -> Response:
         table = self._table(request)
-        return self.context.page(request, "table.html", table=table, ruleset=self.context.site.ruleset(table))
+        ruleset = self.context.site.ruleset(table)
+        return self.context.page(request, "table.html", table=table, ruleset=ruleset, decide="")
 
     async def device(self, request: Request) -> Response:
         device = self._device(request)

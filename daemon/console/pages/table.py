@@ -1,0 +1,234 @@
+"""A supervisor's decisions on the page of a table: a round is declared void, or its cards are corrected.
+
+They take the way of the dealer's page: the console is a device of the table (docs/decisions/0035), and a decision is a
+press of its keys with the supervisor's key turned. So a table without a dealer's page cannot be decided here.
+"""
+
+import asyncio
+import hashlib
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Literal, TypeAlias, get_args
+
+from markupsafe import Markup
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from daemon.console.auth.access import may
+from daemon.console.context import ConsoleContext
+from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit
+from daemon.console.live import Fragment
+from daemon.console.pages.dealer import ID, BadPress, Dealers, happenings_of, refused
+from daemon.console.site.store import BadStore
+from daemon.console.words import words
+from daemon.read_model import TableView
+from protocols.contract.results import Result, RoundFacts, facts_of
+from protocols.fdl.console import SUPERVISORS_DECISION, VOID_REASONS
+
+__all__ = ["Decisions"]
+
+Decision: TypeAlias = Literal["void", "correct"]
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+ENDED = 2
+"""So many rounds that ended are offered beside the open one."""
+SHOWN = 3
+LONGEST_WHY = 200
+# What the rules note when they do not take a decision.
+UNTAKEN = frozenset({"void_without_round", "correction_without_round", "round_unknown", "round_not_reopened"})
+
+
+class Choice(Struct, frozen=True):
+    """A round that can be decided. `hands` are written as a correction writes them; `ids` are those of its forms."""
+
+    round: str
+    suspended: bool
+    text: str
+    hands: str
+    ids: Mapping[Decision, str]
+
+
+class Decided(Struct, frozen=True):
+    """A decision that somebody made here. `before`: how many results the round had."""
+
+    id: str
+    key: Decision
+    round: str
+    by: str
+    why: str
+    before: int
+
+
+class Outcome(Struct, frozen=True):
+    """A decision and what came of it; `text` is the new result, or why it was not taken."""
+
+    one: Decided
+    pressed: Pressed
+    state: Literal["here", "edge", "lost", "waits", "taken", "refused"]
+    text: str = ""
+
+
+class Decisions:
+    """The decisions at all tables: what can be decided, the form's answer, and what came of it."""
+
+    def __init__(self, context: ConsoleContext, dealers: Dealers) -> None:
+        self._context = context
+        self._dealers = dealers
+        self._made: dict[str, deque[Decided]] = {}
+        for table, unit in dealers.units.items():
+            unit.on_change = self._tell(table, unit.on_change)
+
+    def _tell(self, table: str, tell_dealers: Callable[[], None]) -> Callable[[], None]:
+        def tell() -> None:
+            tell_dealers()
+            self._context.site.notify(f"decide/{table}")
+
+        return tell
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """`decide`: the forms, for a supervisor; and the last decisions."""
+
+        def keys(table: str) -> tuple[str, ...]:
+            return tuple(f"{key}/{table}" for key in ("table", "results", "noted", "decide"))
+
+        return (
+            Fragment("decide", keys, lambda table, viewer: self._drawn(table, viewer.lang, viewer.role), _same, _none),
+        )
+
+    def routes(self) -> list[Route]:
+        """The answer to the forms."""
+        return [Route("/table/{table}/decide/{key}", self.decide, methods=["POST"])]
+
+    def _drawn(self, table: str, lang: words.Lang, role: str, typed: Mapping[str, str] | None = None) -> str:
+        """`typed`: what somebody typed that was not taken."""
+        view = self._context.site.tables[table]
+        unit = self._dealers.units.get(table)
+        decides = may(role, "decide")
+        return self._context.render(
+            "_decide.html",
+            lang,
+            table=table,
+            decides=decides,
+            here=unit is not None,
+            waits=self._context.site.rules() is True and view.phase == "suspended",
+            keys=self._keys(table),
+            choices=_choices(view, unit, lang) if decides and unit is not None else [],
+            reasons=[
+                (number, words.say(lang, f"reason.{code}" if code else "dealer.void_0"))
+                for number, code in sorted(VOID_REASONS.items(), key=lambda one: one[0] != SUPERVISORS_DECISION)
+            ],
+            outcomes=self._outcomes(view, unit, lang) if unit is not None else [],
+            typed=dict.fromkeys(("round", "key", "wrong", "reason", "hands", "why"), "") | dict(typed or {}),
+            longest_why=LONGEST_WHY,
+        )
+
+    def _keys(self, table: str) -> list[Decision]:
+        """What can be decided in the table's game."""
+        known = {key.name for key in self._dealers.keys(table)}
+        return [key for key in DECISIONS if key in known]
+
+    async def decide(self, request: Request) -> Response:
+        """Press the supervisor's key. Answered once it is durable here; the page follows what comes of it."""
+        context, table = self._context, request.path_params["table"]
+        user = context.needs(request, "decide", table)
+        unit = self._dealers.units.get(table)
+        key = next((one for one in DECISIONS if one == request.path_params["key"]), None)
+        if unit is None or key not in self._keys(table):
+            raise HTTPException(404)
+        given = await context.form(request)
+        lang, round_ = context.lang(request), given.get("round", "")
+        try:
+            press = self._press(unit, key, given)
+            before = sum(one.round == round_ for one in context.site.tables[table].results)
+            unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
+        except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
+            bad, status = refused(error)
+            typed = {**given, "key": key, "wrong": words.say(lang, bad)}
+            page = Markup(self._drawn(table, lang, user.role, typed))  # noqa: S704 - rendered by us
+            ruleset = context.site.ruleset(table)
+            return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page)
+        made = self._made.setdefault(table, deque(maxlen=SHOWN))
+        if all(one.id != press.id for one in made):
+            made.append(Decided(press.id, key, round_, user.name, _why(given), before))
+        context.actions.collect()
+        context.site.notify(f"decide/{table}")
+        return RedirectResponse(f"/table/{table}#decide", 303)
+
+    def _press(self, unit: Unit, key: Decision, given: Mapping[str, str]) -> Press:
+        """What the form says. Raises BadPress."""
+        view = self._context.site.tables[unit.table]
+        round_, why, id_ = given.get("round", ""), _why(given), given.get("id", "")
+        if round_ not in {one.round for one in _choices(view, unit, "en")}:
+            raise BadPress("decide.no_round")
+        if not why:
+            raise BadPress("decide.no_why")
+        if not ID.fullmatch(id_):
+            raise BadPress("dealer.bad_id")
+        return Press(id_, key, happenings_of(key, given, supervisor=True), f"{round_}: {why}")
+
+    def _outcomes(self, view: TableView, unit: Unit, lang: words.Lang) -> list[Outcome]:
+        """The last decisions, the newest first."""
+        found = [(one, unit.find(one.id)) for one in reversed(self._made.get(unit.table, ()))]
+        return [_outcome(view, one, pressed, lang) for one, pressed in found if pressed is not None]
+
+
+def _why(given: Mapping[str, str]) -> str:
+    return given.get("why", "").strip()[:LONGEST_WHY]
+
+
+def _same(table: str) -> str:
+    return table
+
+
+def _none(_table: str) -> tuple[str, ...]:
+    return ()
+
+
+def _outcome(view: TableView, one: Decided, pressed: Pressed, lang: words.Lang) -> Outcome:
+    results = [result for result in view.results if result.round == one.round]
+    if len(results) > one.before and (results[-1].void is not None or one.key == "correct"):
+        return Outcome(one, pressed, "taken", _said(results[-1], lang))
+    noted = [note for at, note in view.noted if at >= pressed.at and note.code in UNTAKEN]
+    if noted:
+        return Outcome(one, pressed, "refused", words.noted(lang, noted[-1]))
+    match pressed.state:
+        case "edge" if view.round == one.round and view.phase == "suspended":
+            return Outcome(one, pressed, "waits", words.reason(lang, facts_of(view.detail).reason))
+        case "edge" | "lost":
+            return Outcome(one, pressed, pressed.state)
+        case _:
+            return Outcome(one, pressed, "here")
+
+
+def _said(result: Result, lang: words.Lang) -> str:
+    if result.void is not None:
+        return words.reason(lang, result.void.reason)
+    return result.announcements.get(lang) or result.announcements.get("en", "")
+
+
+def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
+    """The open round and the last that ended, each once."""
+    last = next((one.id for one in unit.last(1)), "")
+
+    def choice(round_: str, text: str, facts: RoundFacts, *, suspended: bool = False) -> Choice:
+        """The ids are the same on all pages that show the same: a decision that two people press at once is one."""
+        named = ((key, f"{unit.table} {round_} {key} {last}") for key in DECISIONS)
+        ids = {key: hashlib.sha256(name.encode()).hexdigest()[:32] for key, name in named}
+        hands = "\n".join(f"{name} {' '.join(cards)}" for name, cards in facts.hands.items() if cards)
+        return Choice(round_, suspended, text, hands, ids)
+
+    found: dict[str, Choice] = {}
+    if view.round and view.phase not in ("-", "idle"):
+        facts, suspended = facts_of(view.detail), view.phase == "suspended"
+        text = words.reason(lang, facts.reason) if suspended else words.say(lang, f"phase.{view.phase}")
+        found[view.round] = choice(view.round, text, facts, suspended=suspended)
+    for one in reversed(view.results):
+        if len(found) > ENDED:
+            break
+        if one.round not in found:
+            void = f"{words.say(lang, 'round.void')}: " if one.void is not None else ""
+            found[one.round] = choice(one.round, void + _said(one, lang), facts_of(one.outcome))
+    return list(found.values())

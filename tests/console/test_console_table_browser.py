@@ -1,0 +1,113 @@
+"""The page of a table in a real browser, in a pit in which everything is real but the devices: decisions by clicks."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_core_python.selenium import Axe
+from floor import Browser, Floor, browser
+
+from simulators.lab.broker import find_mosquitto
+from simulators.tables.baccarat import BaccaratTable
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed"),
+    pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
+]
+TABLE = "bac-1"
+
+
+@pytest.fixture(scope="module")
+def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
+    """Its dealer corrects nothing: a suspended coup waits for somebody at the console."""
+
+    async def waits(_table: BaccaratTable, floor: Any, _hands: Any) -> bool:
+        await floor.ready()
+        if floor.look().phase != "suspended":
+            return True  # the display was late
+        while floor.look().phase == "suspended":  # noqa: ASYNC110 - the pit's own time
+            await asyncio.sleep(0.05)
+        return False
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaccaratTable, "_correct", waits)
+        one = Floor(tmp_path_factory.mktemp("floor"), kinds=("bac", "slot"), dealer=TABLE)
+        one.open()
+        try:
+            yield one
+        finally:
+            one.close()
+
+
+@pytest.fixture(scope="module")
+def window(floor: Floor) -> Iterator[Browser]:
+    with browser(floor) as one:
+        yield one
+
+
+@pytest.fixture
+def page(window: Browser) -> Iterator[Browser]:
+    window.complaints()
+    yield window
+    assert not window.complaints()
+
+
+def serious(page: Browser) -> list[str]:
+    """What axe finds."""
+    found = Axe().run(page.driver)["violations"]
+    return [f"{one['id']}: {node['html'][:120]}" for one in found for node in one["nodes"][:3]]
+
+
+def suspend(floor: Floor) -> str:
+    """A card that cannot be read suspends a coup; its round."""
+    floor.until(lambda: floor.picture.tables[TABLE].phase == "betting")
+    floor.do(lambda: floor.pit.sockets[TABLE]["shoe-1"].inject("unreadable"))
+    floor.until(lambda: floor.picture.tables[TABLE].phase == "suspended")
+    return floor.picture.tables[TABLE].round
+
+
+def test_a_supervisor_voids_a_suspended_round_from_the_page_of_the_table(floor: Floor, page: Browser) -> None:
+    page.come_in("sam")
+    page.go(f"/table/{TABLE}")
+    round_ = suspend(floor)
+    page.until("#decide details[open] summary", round_)
+    assert serious(page) == []
+    page.find("#decide details[open] form[action$='/void'] [name=why]").send_keys("a card fell on the floor")
+    page.find("#decide details[open] form[action$='/void'] button").click()
+    question = page.driver.switch_to.alert
+    assert round_ in question.text
+    assert TABLE in question.text
+    question.accept()
+    page.until("#decide .done", "done.")
+    assert round_ in page.text("#decide .done")
+    floor.until(lambda: any(one.round == round_ and one.void for one in floor.picture.tables[TABLE].results))
+    page.until(f"[data-live='history/{TABLE}'] td", round_)
+
+
+def test_a_supervisor_corrects_the_cards_of_a_suspended_round(floor: Floor, page: Browser) -> None:
+    page.come_in("sam")
+    page.go(f"/table/{TABLE}")
+    round_ = suspend(floor)
+    page.until("#decide details[open] summary", round_)
+    form = "#decide details[open] form[action$='/correct']"
+    hands = page.find(f"{form} [name=hands]")
+    hands.clear()
+    hands.send_keys("player 9D KC\nbanker 2S 4H")
+    page.find(f"{form} [name=why]").send_keys("counted on the table")
+    page.find(f"{form} button").click()
+    page.driver.switch_to.alert.accept()
+    page.until("#decide .done", "done.")
+    floor.until(lambda: any(one.round == round_ and not one.void for one in floor.picture.tables[TABLE].results))
+    result = next(one for one in floor.picture.tables[TABLE].results if one.round == round_)
+    assert result.outcome["hands"] == {"player": ["9D", "KC"], "banker": ["2S", "4H"]}
+
+
+def test_a_technician_reads_that_a_supervisor_decides(floor: Floor, page: Browser) -> None:
+    page.come_in("tess")
+    page.go(f"/table/{TABLE}")
+    suspend(floor)
+    page.until("#decide", "A supervisor can void or correct this round here.")
+    assert not page.there("#decide form")
