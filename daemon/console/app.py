@@ -36,7 +36,7 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, bundle, jackpots, law, pit, report, trace, web
+from daemon.console.pages import alerts, jackpots, law, pit, report, support, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
@@ -158,6 +158,7 @@ class ConsoleProcess:
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, self.pools, figures, now)
         self.dealers = Dealers(self.context)
         self.decisions = table_pages.Decisions(self.context, self.dealers)
+        self.bundles = support.Bundles(self.context)
         self.context.share(menu=MENU, dealers=self.dealers)
         self._add_fragments()
 
@@ -168,12 +169,14 @@ class ConsoleProcess:
             *self.decisions.fragments(),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
+            *support.fragments(self.context, self.bundles),
         ):
             self.live.add(fragment)
 
     def close(self) -> None:
         """End all pages and threads."""
         self.live.close()
+        self.bundles.close()
         self.access.close()
 
     async def run(self) -> None:
@@ -265,7 +268,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *console.decisions.routes(),
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
-            *bundle.routes(context),
+            *support.routes(context, console.bundles),
             *jackpots.routes(context, console.pools, console.orders),
             *console.dealers.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),

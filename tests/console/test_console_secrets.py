@@ -12,7 +12,7 @@ import httpx
 import pytest
 import structlog
 from console_floor import Console, opened
-from console_tour import pages
+from console_tour import bundle_made, pages
 
 from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
 from simulators.lab.broker import free_port
@@ -142,7 +142,9 @@ async def tour(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
         given = {"do": "add", "name": "maria", "role": "viewer", "password": PLANTED["new"], "again": PLANTED["new"]}
         watched.keep("new user", await sam.post("/users", data=given))
         assert (await sam.post("/users", data={**given, "password": "short"})).status_code == 400
-        watched.keep("bundle", await sam.post("/bundle"))
+        await sam.post("/bundle")
+        await bundle_made(console.house)
+        watched.keep("bundle", await sam.get("/bundle"))
     async with watched.browser() as screen:
         watched.keep("wall", await screen.get("/wall", params={"token": watched.secrets["of a token"]}))
         watched.keep("screen", await screen.get("/"))

@@ -1,8 +1,13 @@
 """The pages of trace, support bundle, commands: who may open them, what they ask of the edge, what is written down."""
 
+import asyncio
 import contextlib
+import errno
 import io
 import json
+import os
+import re
+import threading
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,12 +17,13 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from console_tour import bundle_made
 from helpers import result_of
 
-from daemon.config.model import parse
+from daemon.config.model import Config, parse
 from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.users import ROLES, By, Hashed, _scrypt
-from daemon.console.pages import bundle, web
+from daemon.console.pages import bundle, support, web
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
@@ -173,12 +179,12 @@ async def test_published_trace_can_be_downloaded(inn: Inn) -> None:
     assert "drawn: card KH" in text.text
 
 
-@pytest.mark.parametrize(("name", "status"), [("vie", 403), ("dea", 403), ("ins", 403), ("few", 403), ("tec", 200)])
+@pytest.mark.parametrize(("name", "status"), [("vie", 403), ("dea", 403), ("ins", 403), ("few", 403), ("tec", 303)])
 async def test_bundle_rights(inn: Inn, name: str, status: int) -> None:
     """Not who may see some tables only: it holds all."""
     async with inn.browser(name) as browser:
         assert (await browser.post("/bundle", headers=ORIGIN)).status_code == status
-    assert [one.action for one in read_actions(inn.journal.path, 5, action="bundle")] == ["bundle"] * (status == 200)
+    assert [one.action for one in read_actions(inn.journal.path, 5, action="bundle")] == ["bundle"] * (status == 303)
 
 
 @pytest.mark.parametrize(("name", "offered"), [("few", False), ("tec", True), ("sup", True)])
@@ -199,7 +205,12 @@ async def test_a_bundle_is_one_file_and_leaves_none_behind(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
     async with inn.browser("sup") as browser:
         assert (await browser.get("/support")).status_code == 200
-        answer = await browser.post("/bundle", headers=ORIGIN)
+        await browser.post("/bundle", headers=ORIGIN)
+        await bundle_made(inn.house)
+        assert "download" in (await browser.get("/support")).text
+        answer = await browser.get("/bundle")
+        assert (await browser.post("/bundle/cancel", headers=ORIGIN)).status_code == 303
+        assert (await browser.get("/bundle")).status_code == 404
     assert answer.headers["content-type"] == "application/zip"
     with zipfile.ZipFile(io.BytesIO(answer.content)) as file:
         devices = json.loads(file.read("devices.json"))
@@ -207,6 +218,97 @@ async def test_a_bundle_is_one_file_and_leaves_none_behind(
         [incident] = json.loads(file.read("incidents.json"))
     assert (incident["code"], incident["text"]) == ("wheel.jam", "the ball sticks, password=(withheld)")
     assert [(one["table"], one["device"]) for one in devices] == [("bac-1", "shoe-1"), ("bac-1", "shaker-1")]
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+class Slow:
+    """A bundle that stops at each step until it is let on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.steps = threading.Semaphore(0)
+        true = bundle.make
+
+        def made(path: Path, config: Config, given: bundle.Given, progress: bundle.Progress) -> None:
+            def at(step: str, part: float) -> None:
+                progress(step, part)
+                assert self.steps.acquire(timeout=30)
+                progress(step, part)  # raises if it was cancelled meanwhile
+
+            true(path, config, given, at)
+
+        monkeypatch.setattr(support, "make", made)
+
+
+async def seen(inn: Inn, browser: httpx.AsyncClient, words: str) -> str:
+    """The page, when `words` stand there."""
+    async with asyncio.timeout(30):
+        while words not in (text := (await browser.get("/support")).text):  # noqa: ASYNC110 - it is made in a thread
+            await asyncio.sleep(0.01)
+    return text
+
+
+async def test_a_bundle_shows_how_far_it_is_and_is_made_one_at_a_time(
+    inn: Inn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(monkeypatch)
+    async with inn.browser("sup") as browser, inn.browser("tec") as other:
+        assert (await browser.post("/bundle", headers=ORIGIN)).headers["location"] == "/support"
+        first = await seen(inn, browser, 'aria-current="step"')
+        assert re.search(r'<progress max="100" value="0"', first)
+        assert re.search(r'aria-current="step">.*Configuration and versions</li>', first)
+        assert (await other.post("/bundle", headers=ORIGIN)).status_code == 503
+        assert (await other.get("/bundle")).status_code == 404
+        slow.steps.release()
+        second = await seen(inn, other, '<span class="icon" aria-hidden="true">▸</span>States and incidents')
+        assert "sup has the bundle made" in second
+        slow.steps.release(10_000)
+        await bundle_made(inn.house)
+        assert "download" in (await other.get("/support")).text
+
+
+async def test_a_bundle_that_is_cancelled_leaves_no_file(
+    inn: Inn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Slow(monkeypatch)
+    (tmp_path / "spool").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
+    async with inn.browser("sup") as browser:
+        await browser.post("/bundle", headers=ORIGIN)
+        await browser.post("/bundle/cancel", headers=ORIGIN)
+        slow.steps.release()
+        await bundle_made(inn.house)
+        assert "Cancelled. No file was left." in (await browser.get("/support")).text
+    assert list((tmp_path / "spool").iterdir()) == []
+
+
+async def test_a_bundle_that_fails_says_why_and_another_can_be_made(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(support, "make", full)
+        async with inn.browser("sup") as browser:
+            await browser.post("/bundle", headers=ORIGIN)
+            await bundle_made(inn.house)
+            page = await browser.get("/support")
+    assert "No space left on device" in page.text
+    assert 'action="/bundle"' in page.text
+
+
+async def test_a_made_bundle_is_thrown_away_with_the_next_and_when_its_time_is_over(
+    inn: Inn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spool").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "spool"))
+    async with inn.browser("sup") as browser:
+        for _ in range(2):
+            await browser.post("/bundle", headers=ORIGIN)
+            await bundle_made(inn.house)
+        assert len(list((tmp_path / "spool").iterdir())) == 1
+        monkeypatch.setattr(support, "KEPT_S", 0.0)
+        await browser.post("/bundle", headers=ORIGIN)
+        await bundle_made(inn.house)
+        await seen(inn, browser, '<button class="main">Make the bundle')
     assert list((tmp_path / "spool").iterdir()) == []
 
 

@@ -18,7 +18,7 @@ def fragments(house: ConsoleProcess) -> list[str]:
     of_devices = [f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog")]
     parts = ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries")
     of_pools = [f"pool{part}/{pool.name}" for pool in house.pools for part in parts]
-    ours = ["top", "edges", "counts", "alerts", "alerts/worst", "alerts/wall"]
+    ours = ["top", "edges", "counts", "alerts", "alerts/worst", "alerts/wall", "bundle"]
     return [*ours, *of_tables, *of_devices, *of_pools]
 
 
@@ -32,7 +32,7 @@ def streams(house: ConsoleProcess) -> list[str]:
 def pages(house: ConsoleProcess, rounds: Iterable[tuple[str, str]] = ()) -> list[str]:
     """The path of every page that is looked at by GET; `rounds` by table and name."""
     site = house.site
-    found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/favicon.ico"]
+    found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/bundle", "/favicon.ico"]
     found += ["/alerts", "/alerts.csv", "/actions", "/actions.csv", "/metrics", "/healthz", "/readyz", "/nowhere"]
     found += ["/jackpots", *(f"/jackpots/{quote(pool.name)}" for pool in house.pools)]
     found += [f"/jackpots/{quote(pool.name)}/entries" for pool in house.pools]
@@ -43,6 +43,13 @@ def pages(house: ConsoleProcess, rounds: Iterable[tuple[str, str]] = ()) -> list
         place = f"/table/{quote(table)}/device/{quote(name)}"
         found += [place, f"{place}/trace", f"{place}/trace/text"]
     return [*found, *(f"/table/{quote(table)}/round/{quote(name)}" for table, name in rounds)]
+
+
+async def bundle_made(house: ConsoleProcess) -> None:
+    """Wait for the support bundle that is being made."""
+    async with asyncio.timeout(60):
+        while house.bundles.busy:  # noqa: ASYNC110 - it is made in a thread
+            await asyncio.sleep(0.01)
 
 
 class Said:

@@ -1,5 +1,7 @@
 """The support bundle: one file with what a maintainer needs of a site, without secrets and hidden cards.
 
+`make` writes it, for the console's page (support.py) and for the command.
+
 The console's page makes it with what the console knows; it cannot read the journals of edge and rules. The command
 `feltd bundle`, run by root, makes it with the ends of the journals and without what only the console knows.
 
@@ -8,7 +10,6 @@ and taken out wherever it appears, and what looks like a secret is taken out as 
 are left out of journals and logs; so are the journals' hashes, from which a card could be guessed back.
 """
 
-import asyncio
 import contextlib
 import hashlib
 import importlib.metadata
@@ -20,27 +21,18 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
+import time
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
-from starlette.background import BackgroundTask
-from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import FileResponse, Response
-from starlette.routing import Route
 
 from daemon.config.model import Config, files_of
-from daemon.console.alerts.records import Filter
-from daemon.console.context import ConsoleContext
-from daemon.console.words import words
 from daemon.journal.findings import report_text
 from daemon.journal.reader import Files
 from daemon.journal.rows import instant, no_time
@@ -49,14 +41,20 @@ from daemon.read_model import utc
 from drivers import DRIVERS
 from protocols.contract.topics import EARLIEST, LATEST
 
-__all__ = ["Given", "Scrubber", "make", "routes"]
+__all__ = ["STEPS", "Cancelled", "Given", "Progress", "Scrubber", "known_logs", "make"]
 
 ROWS = 1000
 LOG_LINES = 5000
 LOG_BYTES = 4 * 1024 * 1024
 CAPTURES = 200
-INCIDENTS = 500
 COMMAND_TIMEOUT_S = 20.0
+POLL_S = 0.2
+EVERY = 50  # lines between two tellings of how far it is
+ASKING = 0.5  # of the step of journald: until it has answered
+# The steps in their order, and what part of the time each takes where there is much of it.
+STEPS: Mapping[str, float] = {"configuration": 1, "states": 4, "journals": 40, "journald": 45, "files": 45}
+ORDER: Mapping[str, int] = {name: n for n, name in enumerate(STEPS)}
+Progress: TypeAlias = Callable[[str, float], None]
 UNITS = "feltd-*"
 FIELDS = "MESSAGE,UNIT,_SYSTEMD_UNIT"
 LONGEST_STAMP = 17  # digits: microseconds up to the year 5138
@@ -64,6 +62,7 @@ LOGS = Path("/var/log/feltd")
 WITHHELD = "(withheld)"
 CARD = "(card)"
 SHORTEST = 4
+T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _NAMED = re.compile(
@@ -80,6 +79,10 @@ _PEM = re.compile(r"-----BEGIN ([A-Z ]*PRIVATE KEY)-----.*?(?:-----END \1-----|\
 _CARD = re.compile(r"\b(?:10|[2-9TJQKA])[SHDC]\b")
 # A log line of a table whose round may be open keeps these words and no other.
 _PLAIN = ("event", "level", "timestamp", "table", "device", "edge", "rules")
+
+
+class Cancelled(Exception):
+    """Somebody ended the making of a bundle."""
 
 
 class Scrubber:
@@ -184,8 +187,10 @@ class _Open(Struct, frozen=True):
 
 
 class _Bundle:
-    def __init__(self, out: zipfile.ZipFile, config: Config, given: Given) -> None:
+    def __init__(self, out: zipfile.ZipFile, config: Config, given: Given, progress: Progress) -> None:
         self._out = out
+        self._progress = progress
+        self._steps = {name: parts for name, parts in STEPS.items() if given.journals or name != "journals"}
         self._config = config
         self._given = given
         self._scrub = Scrubber(config)
@@ -221,14 +226,30 @@ class _Bundle:
             name, msgspec.json.format(msgspec.json.encode(self._scrub.value(msgspec.to_builtins(value))), indent=1)
         )
 
+    def _at(self, step: str, part: float = 0.0) -> None:
+        """Tell how far it is: `part` of a step, 0 to 1. Raises Cancelled."""
+        before = sum(parts for name, parts in self._steps.items() if ORDER[name] < ORDER[step])
+        self._progress(step, (before + part * self._steps[step]) / sum(self._steps.values()))
+
+    def _each(self, step: str, found: Sequence[T], begin: float = 0.0, end: float = 1.0) -> Iterator[T]:
+        """Each of `found`, which take the step from `begin` to `end`. Raises Cancelled."""
+        for n, one in enumerate(found):
+            if not n % EVERY:
+                self._at(step, begin + (end - begin) * n / len(found))
+            yield one
+
     def write(self) -> None:
-        """Everything."""
+        """Everything. Raises Cancelled."""
+        self._at("configuration")
         self._json("configuration.json", _plain(self._config))
         self._json("versions.json", _versions())
+        self._at("states")
         for name in ("devices", "edges", "incidents"):
             self._json(f"{name}.json", _without_cards(msgspec.to_builtins(getattr(self._given, name))))
         if self._given.journals:
-            for name, path in (("edge", self._config.edge.journal), ("rules", self._config.rules.journal)):
+            journals = (("edge", self._config.edge.journal), ("rules", self._config.rules.journal))
+            for n, (name, path) in enumerate(journals):
+                self._at("journals", n / len(journals))
                 self._journal(name, Path(path))
             self._json("captures.json", self._captures())
         else:
@@ -326,13 +347,15 @@ class _Bundle:
     # ---- logs
 
     def _logs(self) -> None:
+        self._at("journald")
         if self._given.journald and (lines := self._units(self._journald())):
             self._add("log-journald.ndjson", lines)
-        for path in self._given.logs:
+        for n, path in enumerate(self._given.logs):
             try:
+                begin, end = n / len(self._given.logs), (n + 1) / len(self._given.logs)
                 with path.open("rb") as file:
                     file.seek(max(path.stat().st_size - LOG_BYTES - 1, 0))
-                    self._add(f"log-{path.name}.txt", self._log(_end(file.read(LOG_BYTES + 1))))
+                    self._add(f"log-{path.name}.txt", self._log(_end(file.read(LOG_BYTES + 1)), begin, end))
             except OSError as error:
                 self._note(f"{path}: {error.strerror}")
 
@@ -344,34 +367,55 @@ class _Bundle:
             return b""
         words = [program, "--no-pager", "-o", "json", f"--output-fields={FIELDS}", "-n", str(LOG_LINES), "-u", UNITS]
         try:
-            done = subprocess.run(words, capture_output=True, timeout=COMMAND_TIMEOUT_S, check=False)  # noqa: S603 - our own words
+            out, err = self._asked(words)
         except (OSError, subprocess.TimeoutExpired) as error:
             self._note(f"journalctl: {error}")
             return b""
-        if said := done.stderr.decode(errors="replace").strip():  # also that it shows some lines only
+        if said := err.decode(errors="replace").strip():  # also that it shows some lines only
             self._note(f"journalctl: {said}")
-        if b'"MESSAGE"' not in done.stdout:
+        if b'"MESSAGE"' not in out:
             self._note(
                 f"journald shows no line of {UNITS}: it may have none, or this service may not read it"
                 " (SupplementaryGroups=systemd-journal in its unit)"
             )
-        return _end(done.stdout)
+        return _end(out)
+
+    def _asked(self, words: list[str]) -> tuple[bytes, bytes]:
+        """What a program says, and on its error channel. Raises OSError, TimeoutExpired, Cancelled."""
+        began = time.monotonic()
+        with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:  # noqa: S603 - our own words
+            try:
+                while True:
+                    try:
+                        return asked.communicate(timeout=POLL_S)
+                    except subprocess.TimeoutExpired:
+                        taken = (time.monotonic() - began) / COMMAND_TIMEOUT_S
+                        if taken >= 1:
+                            raise
+                        self._at("journald", ASKING * taken)
+            finally:
+                asked.kill()
 
     def _units(self, text: bytes) -> bytes:
         """The lines of journald by time."""
-        lines = (_object(line.decode(errors="replace")) for line in text.splitlines())
+        lines = (
+            _object(line.decode(errors="replace")) for line in self._each("journald", text.splitlines(), ASKING, 0.6)
+        )
         own = [one for one in lines if one is not None and "MESSAGE" in one]
         told = [(_instant(one), str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _message(one)) for one in own]
-        out = [{"at": at, "unit": unit, "message": said} for at, unit, said in self._grouped(told)]
+        out = [
+            {"at": at, "unit": unit, "message": said}
+            for at, unit, said in self._grouped(self._each("journald", told, 0.6))
+        ]
         out.sort(key=lambda one: str(one["at"]))
         return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in out).encode(errors="replace")
 
-    def _log(self, text: bytes) -> bytes:
-        """The last lines of a file."""
+    def _log(self, text: bytes, begin: float, end: float) -> bytes:
+        """The last lines of a file, which takes the step of the files from `begin` to `end`."""
         told = [("", "", line) for line in text.decode(errors="replace").splitlines()[-LOG_LINES:]]
         out = (
             said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-            for _, _, said in self._grouped(told)
+            for _, _, said in self._grouped(self._each("files", told, begin, end))
         )
         return "".join(f"{one}\n" for one in out).encode(errors="replace")
 
@@ -530,17 +574,22 @@ def _mosquitto() -> str:
     return done.stdout.decode(errors="replace").partition("\n")[0]
 
 
-def make(path: Path, config: Config, given: Given) -> None:
-    """Write the bundle to `path`, for its owner alone, or nothing. Raises OSError.
+def _silent(_step: str, _part: float) -> None:
+    pass
 
-    Made for a thread: it reads files and asks programs.
+
+def make(path: Path, config: Config, given: Given, progress: Progress = _silent) -> None:
+    """Write the bundle to `path`, for its owner alone, or nothing. Raises OSError, and whatever `progress` raises.
+
+    Made for a thread: it reads files and asks programs. `progress` hears at each step which one it is, and which part
+    of the whole is done.
     """
     try:
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:
             os.fchmod(file.fileno(), 0o600)
             file.truncate()
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as out:
-                _Bundle(out, config, given).write()
+                _Bundle(out, config, given, progress).write()
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -550,64 +599,3 @@ def known_logs(*journals: str, folder: Path = LOGS) -> tuple[Path, ...]:
     """Log files where ours may be: in the folder for them, and beside these journals."""
     folders = {folder, *(Path(one).parent for one in journals)}
     return tuple(path for one in sorted(folders) for path in sorted(one.glob("*.log")) if path.is_file())
-
-
-# ---- pages
-
-
-def routes(context: ConsoleContext) -> list[Route]:
-    """The page with the button, and what it makes."""
-    pages = _Pages(context)
-    return [Route("/support", pages.page), Route("/bundle", pages.make, methods=["POST"])]
-
-
-class _Pages:
-    def __init__(self, context: ConsoleContext) -> None:
-        self._context = context
-        self._busy = asyncio.Lock()
-
-    async def page(self, request: Request) -> Response:
-        self._context.needs(request, "bundle")
-        return self._context.page(request, "trace_bundle.html")
-
-    def _given(self) -> Given:
-        context = self._context
-        devices = (
-            {"table": one.table, "device": one.name, "online": one.online, "meta": one.meta, "state": one.state}
-            for one in context.site.devices.values()
-        )
-        edges = (
-            {"name": one.name, "online": one.online, "info": one.info, "health": one.health}
-            for one in context.site.edges.values()
-        )
-        return Given(context.now(), _builtins(devices), _builtins(edges), self._incidents())
-
-    def _incidents(self) -> tuple[dict[str, Any], ...]:
-        found = self._context.incidents.history(Filter(), INCIDENTS)
-        return _builtins(map(msgspec.structs.asdict, found))
-
-    async def make(self, request: Request) -> Response:
-        """One at a time."""
-        user = self._context.needs(request, "bundle")
-        await self._context.form(request)
-        if user.tables:
-            raise HTTPException(403)  # it holds all tables
-        if self._busy.locked():
-            raise HTTPException(503, words.say(self._context.lang(request), "trace.bundle_busy"))
-        async with self._busy:
-            logs = await asyncio.to_thread(known_logs, self._context.config.console.journal)
-            given = replace(self._given(), logs=logs, journals=False)
-            self._context.actions.note(user.name, user.role, "bundle", "", {})
-            with tempfile.NamedTemporaryFile(prefix="feltd-bundle-", suffix=".zip", delete=False) as file:
-                path = Path(file.name)
-            await asyncio.to_thread(make, path, self._context.config, given)
-        name = f"feltd-{self._context.config.site.name}-{given.made:%Y%m%dT%H%M%SZ}.zip"
-        return FileResponse(path, media_type="application/zip", filename=name, background=BackgroundTask(_remove(path)))
-
-
-def _builtins(found: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    return tuple(msgspec.to_builtins(one) for one in found)
-
-
-def _remove(path: Path) -> Callable[[], None]:
-    return lambda: path.unlink(missing_ok=True)
