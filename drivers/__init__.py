@@ -1,5 +1,8 @@
 """The drivers: one file each, registered here."""
 
+from collections.abc import Mapping
+
+from drivers import cammegh_ss2, sas_machine, tcs_saturn
 from drivers.alpha_sign import AlphaSign
 from drivers.bee_tek_shoe import BeeTekShoe
 from drivers.bet_terminals import BetTerminals
@@ -48,3 +51,10 @@ FAULTS: dict[str, tuple[str, ...]] = {
     name: tuple(fault.code for fault in kind.faults) for name, kind in DRIVERS.items()
 }
 """By driver, the codes of the faults it may tell of."""
+
+CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = {
+    "cammegh_ss2": {("ask", "what"): cammegh_ss2.ASKS, ("set-parameter", "name"): cammegh_ss2.SETTABLE},
+    "tcs_saturn": {("ask", "what"): tcs_saturn.ASKS},
+    "sas_machine": {("ask", "what"): ("meters", *sas_machine.ASKABLE)},
+}
+"""By driver, the words that it takes in a field of a command, where the field is a text: by command and field."""

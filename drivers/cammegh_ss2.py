@@ -73,6 +73,8 @@ _NUMBER = r"[0-9]{1,5}(?:\.[0-9]{1,5})?"
 _VALUE = re.compile(rf"{_NUMBER}(?: {_NUMBER}){{0,3}}")
 _ANSWERED = {"firmware": "S", "description": "V", "manufacturer": "K"}
 _TABLES = {"chi_squared": "w", "winning_numbers": "W", "misfires": "M"}
+ASKS = ("mode", "overview", *_ANSWERED, *_TABLES, *PARAMETERS)
+SETTABLE = ("mode", *PARAMETERS)
 
 
 class Requests:
@@ -484,8 +486,7 @@ class CammeghSS2(SpinReader):
             case _ if what in PARAMETERS:
                 return {what: await self._parameter(requests, what)}
             case _:
-                known = ", ".join(("mode", "overview", *_ANSWERED, *_TABLES, *PARAMETERS))
-                raise CommandRefused(f"the wheel cannot tell {what!r}; it tells {known}")
+                raise CommandRefused(f"the wheel cannot tell {what!r}; it tells {', '.join(ASKS)}")
 
     async def _parameter(self, requests: Requests, name: str) -> str:
         letter = PARAMETERS[name]
@@ -494,8 +495,8 @@ class CammeghSS2(SpinReader):
     async def _set(self, requests: Requests, command: SetParameter) -> dict[str, Any]:
         """Set, read back, and store if requested."""
         name, value = command.name, command.value
-        if name != "mode" and name not in PARAMETERS:
-            raise CommandRefused(f"the wheel has no parameter {name!r}; it has mode, {', '.join(PARAMETERS)}")
+        if name not in SETTABLE:
+            raise CommandRefused(f"the wheel has no parameter {name!r}; it has {', '.join(SETTABLE)}")
         if not _VALUE.fullmatch(value) or (name == "mode" and not value.isdecimal()):
             raise CommandRefused(f"{value!r} is no value: write numbers of up to five digits, a space between two")
         self._no_spin()

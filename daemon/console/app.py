@@ -169,6 +169,7 @@ class ConsoleProcess:
             *self.decisions.fragments(),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
+            *trace.fragments(self.context),
             *support.fragments(self.context, self.bundles),
         ):
             self.live.add(fragment)

@@ -15,7 +15,9 @@ def fragments(house: ConsoleProcess) -> list[str]:
     site = house.site
     kinds = ("tile", "round", "result", "history", "board", "devices")
     of_tables = [f"{kind}/{table}" for table in site.tables for kind in kinds]
-    of_devices = [f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog")]
+    of_devices = [
+        f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog", "tracing")
+    ]
     parts = ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries")
     of_pools = [f"pool{part}/{pool.name}" for pool in house.pools for part in parts]
     ours = ["top", "edges", "counts", "alerts", "alerts/worst", "alerts/wall", "bundle"]

@@ -23,7 +23,9 @@ from starlette.routing import Route
 from daemon.broker.session import UNREADABLE
 from daemon.cli.captures import CAPTURE_HEAD, capture_line
 from daemon.cli.captures import Frame as Captured
+from daemon.console.auth.access import may
 from daemon.console.context import ConsoleContext
+from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.web import Answers
 from drivers import DRIVERS
 from protocols import (
@@ -75,7 +77,7 @@ from protocols.sas.messages import Garbage
 if TYPE_CHECKING:
     from daemon.read_model import DeviceView
 
-__all__ = ["Line", "Reader", "Traces", "routes"]
+__all__ = ["Line", "Reader", "Traces", "fragments", "routes"]
 
 KEPT = 5000
 # Lines for a page that comes, and that wait for a slow one.
@@ -342,6 +344,36 @@ class Traces:
 # ---- pages
 
 
+def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
+    """`tracing/<table>/<device>`: whether a trace runs and until when, with its beginning and end."""
+
+    def render(argument: str, viewer: Viewer) -> str:
+        table, _, name = argument.partition("/")
+        device = context.site.devices[table, name]
+        if not may(viewer.role, "trace"):
+            raise KeyError(argument)
+        until = device.state.traced_until
+        running = until is not None and until > context.now()
+        return context.render(
+            "_tracing.html",
+            viewer.lang,
+            table=table,
+            device=device,
+            until=until if running else None,
+            known=context.site.connected and device.online,
+            choices=MINUTES,
+        )
+
+    return (
+        Fragment(
+            "tracing",
+            lambda argument: (f"device/{argument}", "broker", "present"),
+            render,
+            lambda argument: argument.partition("/")[0],
+        ),
+    )
+
+
 def routes(context: ConsoleContext, answers: Answers) -> list[Route]:
     """The page of a trace, its beginning and end, its stream and its text."""
     pages = _Pages(context, answers)
@@ -388,7 +420,6 @@ class _Pages:
             "trace_page.html",
             table=device.table,
             device=device,
-            choices=MINUTES,
             cards=kind is None or kind.tells_cards,
             answer=answer,
         )

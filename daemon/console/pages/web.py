@@ -23,7 +23,7 @@ from daemon.console.fairness import scoreboards
 from daemon.console.live import Fragment, Viewer
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
-from drivers import DRIVERS
+from drivers import CHOICES, DRIVERS
 from protocols.contract.commands import BadCommand, Command, Reply, decode_command, name_of, typed
 from protocols.contract.commands import Request as Asking
 from protocols.contract.results import LONGEST_ROUND, facts_of
@@ -225,11 +225,14 @@ def _field(name: str, hint: Any, default: Any) -> Field:
     return Field(name, "text", default if isinstance(default, str) else None)
 
 
-def form_of(command: type[Command]) -> Form:
-    """The form of a command, from its fields and their bounds."""
+def form_of(command: type[Command], driver: str) -> Form:
+    """The form of a command, from its fields, their bounds and the words that the driver takes in them."""
+    choices = CHOICES.get(driver, {})
     hints = get_type_hints(command, include_extras=True)
     fields = tuple(
-        _field(field.name, hints[field.name], None if field.required else field.default)
+        Field(field.name, "choice", None, choices[name_of(command), field.name])
+        if (name_of(command), field.name) in choices
+        else _field(field.name, hints[field.name], None if field.required else field.default)
         for field in msgspec.structs.fields(command)
     )
     return Form(name_of(command), command.between_rounds, fields)
@@ -348,7 +351,7 @@ class _Pages:
             "device.html",
             table=device.table,
             device=device,
-            commands=[form_of(command) for command in kind.commands] if kind else [],
+            commands=[form_of(command, kind.name) for command in kind.commands] if kind else [],
             dangerous=DANGEROUS,
             answer=self.answers.shown(request.query_params.get("answer", "")),
         )
@@ -358,7 +361,7 @@ class _Pages:
         user = self.context.needs(request, "command", device.table)
         name: str = request.path_params["command"]
         kind = DRIVERS.get(device.meta.driver)
-        known = {name_of(one): form_of(one) for one in kind.commands} if kind else {}
+        known = {name_of(one): form_of(one, kind.name) for one in kind.commands} if kind else {}
         if name not in known:
             raise HTTPException(404)
         given = await self.context.form(request)

@@ -47,6 +47,10 @@
       if (one.textContent !== shown) one.textContent = shown;
       if (one.dataset.stale) one.classList.toggle("old", seconds > Number(one.dataset.stale));
     }
+    for (const one of document.querySelectorAll("[data-left]")) { // a countdown
+      const seconds = Math.max(0, Math.ceil((Date.parse(one.dataset.left) - now) / 1000));
+      one.textContent = `${Math.floor(seconds / 60)}:${two(seconds % 60)}`;
+    }
     for (const one of document.querySelectorAll("[data-due]")) {
       const left = Date.parse(one.dataset.due) - now;
       one.classList.toggle("soon", left <= SOON * 1000);

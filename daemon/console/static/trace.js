@@ -10,6 +10,14 @@
   const filter = place.querySelector("[data-filter]"), way = place.querySelector("[data-way]");
   let paused = false, held = [], heldOut = 0, leftOut = 0, heard = performance.now(), source = null;
 
+  const local = (text) => {
+    const at = new Date(text);
+    return `${at.toTimeString().slice(0, 8)}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+  };
+  const letters = (hex) => (hex.match(/../g) ?? []).map((two) => {
+    const code = parseInt(two, 16);
+    return code > 31 && code < 127 ? String.fromCharCode(code) : "·";
+  }).join("");
   const cell = (row, text) => { const made = document.createElement("td"); made.textContent = text; row.append(made); };
   const shows = (row) => (!way.value || row.dataset.way === way.value || row.dataset.way === "")
     && (!filter.value || row.dataset.text.includes(filter.value.toLowerCase()));
@@ -26,12 +34,12 @@
     const made = document.createDocumentFragment();
     for (const one of lines) {
       if (one.missing) {
-        const gap = row("", ["", "", words.missing.replace("{n}", one.missing), ""]);
+        const gap = row("", ["", "", words.missing.replace("{n}", one.missing), "", ""]);
         gap.className = "gap";
         made.append(gap);
       }
       const spaced = one.hex.replace(/(..)(?=.)/g, "$1 ");
-      made.append(row(one.way, [one.at.slice(11, 23), one.way === "in" ? words.in : words.out, spaced, one.said.join("\n")]));
+      made.append(row(one.way, [local(one.at), one.way === "in" ? words.in : words.out, spaced, letters(one.hex), one.said.join("\n")]));
     }
     body.append(made);
     while (body.childElementCount > MOST) body.firstElementChild.remove();
