@@ -73,7 +73,7 @@ def bench(
             applied = bench_rules(say, replayed=rounds or REPLAYED)
             click.echo(msgspec.json.encode(applied) if as_json else rules_markdown(applied))
         case "console":
-            _bench_console(rates or "20,200,1000", seconds or 10.0, as_json, say)
+            _bench_console(rates or "60,240,1200", seconds or 10.0, as_json, say)
         case "recovery":
             from simulators.lab.bench.recovery import EVENTS, bench_recovery, recovery_markdown
 
