@@ -198,7 +198,8 @@ class SiteState:
     """Kept up to date by `run` from MQTT only. Listeners are called with the key of each change.
 
     Keys: `broker`; `present`, which edges and rules are there; `edges`, also what they say of themselves; `alerts`;
-    `table/<table>`, the round, the lamps, the alerts; `results/<table>`; `last/<table>`, there was an event;
+    `table/<table>`, the round, the lamps, the alerts; `tile/<table>`, the phase, the lamps, the results;
+    `results/<table>`; `last/<table>`, there was an event;
     `noted/<table>`; `devices/<table>` and `device/<table>/<device>`, what devices say of themselves;
     `events/<table>/<device>`.
     """
@@ -573,6 +574,7 @@ class SiteState:
         self.notify(f"devices/{device.table}")
         if lamp:
             self.notify(f"table/{device.table}")
+            self.notify(f"tile/{device.table}")
 
     def _alert(self, table: str, name: str, payload: bytes) -> None:
         alert = None
@@ -707,6 +709,8 @@ class SiteState:
             view.phase, view.round, view.detail = state.phase, state.round, state.detail
         if stood != (view.phase, view.round, view.detail):
             self._notify_of(table, "table")
+        if stood[0] != view.phase:
+            self._notify_of(table, "tile")
 
     def _table(self, name: str) -> TableView:
         view = self.tables.get(name)
@@ -791,7 +795,7 @@ class SiteState:
         view.voided += wire.type == "voided"
         for hear in self.on_result:
             hear(table, wire.type, result)
-        self._notify_of(table, "results", "table")
+        self._notify_of(table, "results", "table", "tile")
 
     def _notify_of(self, table: str, *kinds: str) -> None:
         """Ignore tables beyond the limit; they have no page."""

@@ -5,6 +5,7 @@ browser has at most one message waiting; the fragments it missed are rendered ag
 """
 
 import asyncio
+import math
 import sys
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
@@ -19,6 +20,8 @@ __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
 PAUSE = 0.1
 HEARTBEAT = 2.0
+# Seconds between two looks whether the session of a page goes on.
+SESSION_CHECK = 1.0
 MOST_VIEWERS = 200
 # Pages of one user, or of all screens with one token, so that one user cannot take all places.
 MOST_OF_ONE = 40
@@ -54,7 +57,8 @@ class Fragment(Struct, frozen=True):
     """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are the keys of the site it depends on.
 
     `within`: fragments nested in it that change more often. Pages that follow it follow them too. `personal`: it is
-    another one for each user; the others are rendered once for all users of a role.
+    another one for each user. `plain`: it is the same for all users with a language. The others are rendered once for
+    all users with a language, a role and tables.
     """
 
     kind: str
@@ -63,6 +67,7 @@ class Fragment(Struct, frozen=True):
     table: Callable[[str], str] = lambda _argument: ""
     within: Callable[[str], tuple[str, ...]] = lambda _argument: ()
     personal: bool = False
+    plain: bool = False
 
 
 class _Stream:
@@ -79,6 +84,11 @@ class _Stream:
             for key in keys:
                 self.of.setdefault(key, []).append(name)
 
+    def stale(self, key: str) -> None:
+        """A key of its fragments changed."""
+        self.dirty.update(dict.fromkeys(self.of[key]))
+        self.changed.set()
+
 
 class Live:
     """All open pages."""
@@ -88,6 +98,8 @@ class Live:
         self._time = time
         self._kinds: dict[str, Fragment] = {}
         self._streams: set[_Stream] = set()
+        self._followers: dict[str, set[_Stream]] = {}
+        """By key, the pages with fragments that depend on it: most changes are on no open page."""
         self._versions: dict[str, int] = {}
         self._rendered: OrderedDict[tuple[str, Viewer], tuple[int, str]] = OrderedDict()
         self._bytes = 0
@@ -110,11 +122,8 @@ class Live:
     def changed(self, key: str) -> None:
         """Mark the fragments that depend on a changed key as stale."""
         self._versions[key] = self._versions.get(key, 0) + 1
-        for stream in self._streams:
-            names = stream.of.get(key)
-            if names:
-                stream.dirty.update(dict.fromkeys(names))
-                stream.changed.set()
+        for stream in self._followers.get(key, ()):
+            stream.stale(key)
 
     def html(self, name: str, viewer: Viewer) -> str:
         """The current HTML of a fragment. Raises KeyError for one that is unknown or forbidden to the viewer."""
@@ -123,7 +132,9 @@ class Live:
         table = fragment.table(argument)
         if table and not viewer.may_see(table):
             raise KeyError(name)
-        if viewer.name and not fragment.personal:
+        if fragment.plain:
+            viewer = Viewer(viewer.lang, "")
+        elif viewer.name and not fragment.personal:
             viewer = replace(viewer, name="")
         version = sum(self._versions.get(key, 0) for key in fragment.keys(argument))
         known = self._rendered.get((name, viewer))
@@ -160,14 +171,23 @@ class Live:
     ) -> AsyncIterator[bytes]:
         """The messages for one page: first all its fragments, then the changed ones, and heartbeats in between.
 
-        Ends when `still` returns false, e.g. because the session ended. `whom`: the user of the page.
+        Ends when `still` returns false, e.g. because the session ended; it is called once in SESSION_CHECK. `whom`: the
+        user of the page.
         """
+        now = asyncio.get_running_loop().time
+        valid_until = -math.inf
         stream = _Stream(wanted, whom)
         stream.dirty = dict.fromkeys(wanted)
         names: deque[str] = deque()
         self._streams.add(stream)
+        for key in stream.of:
+            self._followers.setdefault(key, set()).add(stream)
         try:
-            while not self._closing and still():
+            while not self._closing:
+                if now() >= valid_until:
+                    if not still():
+                        return
+                    valid_until = now() + SESSION_CHECK
                 if not names:
                     stream.changed.clear()
                     names.extend(stream.dirty)
@@ -183,6 +203,10 @@ class Live:
                     continue
         finally:
             self._streams.discard(stream)
+            for key in stream.of:
+                self._followers[key].discard(stream)
+                if not self._followers[key]:
+                    del self._followers[key]
 
     def _piece(self, stream: _Stream, names: deque[str], viewer: Viewer) -> bytes:
         """The current HTML of the first of `names`, up to PIECE bytes. They are no longer stale."""

@@ -1,7 +1,7 @@
 """What pages say of what is silenced, stale, restarted or refused; read as HTML."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -184,5 +184,46 @@ async def test_a_fragment_that_is_drawn_as_before_is_not_sent_again(console: Con
     state("betting", 1)
     assert set(msgspec.json.decode((await anext(following))[6:])["put"]) == {"tile/rou-3"}
     state("betting", 2)
+    live.changed("tile/rou-3")
     assert msgspec.json.decode((await anext(following))[6:])["put"] == {}
     await following.aclose()  # type: ignore[attr-defined]
+
+
+def told_tiles(console: Console, do: Callable[[], object]) -> set[str]:
+    """The tiles that are drawn anew for what happens."""
+    told: list[str] = []
+    console.house.site.on_change.append(told.append)
+    do()
+    console.wait(1)
+    return {key.removeprefix("tile/") for key in told if key.startswith("tile/")}
+
+
+def test_an_incident_and_a_silence_draw_the_tiles_of_their_tables_alone(console: Console) -> None:
+    def silence(table: str, code: str = "") -> None:
+        until = console.now + timedelta(hours=1)
+        console.house.incidents.silence(table, "", code, until, "sam", "cleaning", console.now)
+
+    console.wait(1)
+    assert told_tiles(console, lambda: console.alert("bac-12", "x", code="card.jam", device="shoe-1")) == {"bac-12"}
+    assert told_tiles(console, lambda: None) == set()
+    assert told_tiles(console, lambda: console.house.incidents.acknowledge(1, "tess", "", console.now)) == {"bac-12"}
+    assert "tess" in tile(console)
+    assert told_tiles(console, lambda: silence("rou-3")) == {"rou-3"}
+    assert told_tiles(console, lambda: silence("", "device.offline")) == {"bac-12", "rou-3"}
+    assert told_tiles(console, lambda: console.wait(3600)) == {"bac-12", "rou-3"}  # the silences are over
+
+
+def test_a_tile_is_drawn_once_for_all_users_with_a_language(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    render = console.house.context.render
+    monkeypatch.setattr(
+        console.house.context,
+        "render",
+        lambda template, lang, **values: (drawn.append(f"{template} {lang}"), render(template, lang, **values))[1],
+    )
+    for viewer in (VIEWER, Viewer("en", "technician", name="tess"), Viewer("en", "viewer", ("bac-12",))):
+        console.house.live.html("tile/bac-12", viewer)
+    console.house.live.html("tile/bac-12", Viewer("pt", "viewer"))
+    assert drawn == ["_tile.html en", "_tile.html pt"]
+    with pytest.raises(KeyError):
+        console.house.live.html("tile/bac-12", Viewer("en", "viewer", ("rou-3",)))

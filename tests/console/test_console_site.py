@@ -111,7 +111,7 @@ def test_a_fault_turns_the_lamp_and_its_end_turns_it_back(severity: str, lamp: L
     heard.all_well()
     heard.says(f"{SHOE}/state", {"online": True, "faults": [fault(severity)]})
     assert heard.lamp() == lamp
-    assert heard.changed[-3:] == ["device/bac-12/shoe-1", "devices/bac-12", "table/bac-12"]
+    assert heard.changed[-4:] == ["device/bac-12/shoe-1", "devices/bac-12", "table/bac-12", "tile/bac-12"]
     heard.says(f"{SHOE}/state", {"online": True, "faults": []})
     assert heard.lamp() == "good"
 
@@ -128,22 +128,24 @@ def test_listeners_receive_only_changes() -> None:
         return heard.changed
 
     device = ["device/bac-12/shoe-1", "devices/bac-12"]
+    lamp = [*device, "table/bac-12", "tile/bac-12"]
     assert told(f"{SHOE}/state", {"online": True, "counters": {"events": 7}}) == device
-    assert told(f"{SHOE}/state", {"online": True, "faults": [fault("warning")]}) == [*device, "table/bac-12"]
+    assert told(f"{SHOE}/state", {"online": True, "faults": [fault("warning")]}) == lamp
     assert told(f"{SHOE}/state", {"online": True, "faults": [fault("warning")], "counters": {"events": 8}}) == device
-    assert told(f"{SHOE}/availability", b"offline") == [*device, "table/bac-12"]
-    assert told(f"{SHOE}/meta", {"driver": "hid_shoe", "edge": "edge-7"}) == [*device, "table/bac-12"]
+    assert told(f"{SHOE}/availability", b"offline") == lamp
+    assert told(f"{SHOE}/meta", {"driver": "hid_shoe", "edge": "edge-7"}) == lamp
     assert told("edge/edge-7/health", {"time": NOW}) == ["edges"]
-    assert told("edge/edge-7/availability", b"offline") == [*device, "table/bac-12", "present", "edges"]
+    assert told("edge/edge-7/availability", b"offline") == [*lamp, "present", "edges"]
     standing = {"phase": "open", "round": "bac-12:1", "detail": {}, "heard": {"j": 8}}
     assert told("table/bac-12/round/state", standing) == []
     assert told("table/bac-12/round/state", standing | {"detail": {"hands": {}}}) == ["table/bac-12"]
+    assert told("table/bac-12/round/state", standing | {"phase": "closed"}) == ["table/bac-12", "tile/bac-12"]
     heard.changed.clear()
     heard.event("shoe.started", {})
     assert heard.changed == ["events/bac-12/shoe-1", "last/bac-12"]
     heard.changed.clear()
     heard.ended(1, heard.result(1))
-    assert heard.changed == ["results/bac-12", "table/bac-12"]
+    assert heard.changed == ["results/bac-12", "table/bac-12", "tile/bac-12"]
 
 
 def test_the_worst_of_several_faults_counts() -> None:
@@ -268,7 +270,7 @@ def test_a_table_that_was_taken_away_is_there_no_more() -> None:
     assert heard.site.there("rou-9")
     heard.changed.clear()
     heard.says("table/rou-9/round/state", b"")
-    assert heard.changed == ["table/rou-9"]
+    assert heard.changed == ["table/rou-9", "tile/rou-9"]
     assert not heard.site.there("rou-9")
     assert heard.site.there("bac-12")
     assert heard.site.refused == 0

@@ -19,7 +19,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon.console.alerts.handling import STEPS, StepKind, following
-from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown
+from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown, Silence
 from daemon.console.alerts.report import shift_of
 from daemon.console.auth.access import Right, User, inside, may
 from daemon.console.context import ConsoleContext
@@ -49,6 +49,8 @@ class Watch:
         self._context = context
         self._seen = -1
         self._hiding: tuple[int, ...] = ()
+        self._shown: dict[str, list[Shown | Silence]] = {}
+        """By table, what its tile shows of incidents and silences."""
         self.lag = 0.0
         """Seconds by which the loop was late, at the last look."""
         context.site.on_change.append(self._heard)
@@ -76,12 +78,30 @@ class Watch:
             context.site.notify("alerts")
         if context.incidents.hiding != self._hiding:
             self._hiding = context.incidents.hiding
+            self._tell_tiles()
             for table in context.site.tables:  # whose lamps may show otherwise
                 context.site.notify(f"table/{table}")
 
     def _heard(self, key: str) -> None:
-        if key == "broker":
-            self.look()
+        match key:
+            case "broker":
+                self.look()
+            case "alerts":
+                self._tell_tiles()
+
+    def _tell_tiles(self) -> None:
+        """Notify the tiles of the tables whose incidents or silences changed: sixty are costly to draw."""
+        context, shown = self._context, dict[str, list[Shown | Silence]]()
+        now = context.now()
+        for one in context.incidents.open(now):
+            shown.setdefault(one.incident.table, []).append(one)
+        for silence in context.incidents.silences(now):
+            shown.setdefault(silence.table, []).append(silence)
+        before, self._shown = self._shown, shown
+        for table in before.keys() | shown.keys():
+            if before.get(table) != shown.get(table):
+                for name in (table,) if table else tuple(context.site.tables):  # a silence may fit all tables
+                    context.site.notify(f"tile/{name}")
 
 
 # ---- open incidents

@@ -69,7 +69,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
         )
 
     return (
-        Fragment("tile", lambda table: ("alerts", f"table/{table}", "broker", "present"), tile, lambda table: table),
+        Fragment("tile", lambda table: (f"tile/{table}", "broker", "present"), tile, lambda table: table, plain=True),
         Fragment("counts", lambda _: ("alerts", "broker"), counts),
     )
 
