@@ -18,7 +18,7 @@ from daemon.console.words import words
 
 __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
-PAUSE = 0.1
+PAUSE = 0.05
 HEARTBEAT = 2.0
 # Seconds between two looks whether the session of a page goes on.
 SESSION_CHECK = 1.0
