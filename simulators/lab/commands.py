@@ -8,6 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import msgspec
@@ -27,14 +28,30 @@ BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery", "jackp
 @click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console, jackpots: of each turn  [default: 10]")
 @click.option("--rounds", type=click.IntRange(1), help="rules: of the replay  [default: 1000000]")
 @click.option("--events", type=click.IntRange(20_000), help="recovery: in the journal  [default: 10000000]")
+@click.option("--quick", is_flag=True, help="spine: a short run that fails where feltd is many times too slow")
+@click.option("--sides", help="spine: what is measured, with commas  [default: all]")
+@click.option(
+    "--beside",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="spine: another checkout of feltd, measured in the same turns",
+)
 @click.option("--json", "as_json", is_flag=True, help="for programs")
 def bench(
-    what: str, rates: str | None, seconds: float | None, rounds: int | None, events: int | None, as_json: bool
+    what: str,
+    rates: str | None,
+    seconds: float | None,
+    rounds: int | None,
+    events: int | None,
+    quick: bool,
+    sides: str | None,
+    beside: Path | None,
+    as_json: bool,
 ) -> None:
     """How fast it is, measured beside yardsticks in the same run. Takes minutes.
 
     \b
-    spine     latency, throughput, memory and idle CPU, beside a bare loop; needs mosquitto
+    spine     latency, throughput, CPU, memory and start, measured from outside beside bridges in C, Python and
+              Node.js; needs mosquitto, gcc and libmosquitto-dev
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
     tables    each kind of table, simulated: how many times real time; needs mosquitto, or the built-in broker
     rules     each ruleset on one core, and a replay of very many rounds, twice
@@ -42,14 +59,7 @@ def bench(
     recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
     jackpots  bets a second into the books, and how late a pool's level is; needs mosquitto
     """
-    if what not in ("spine", "console") and rates is not None:
-        raise BadInputError(f"--rates belong to `feltd bench spine` and `console`, not to {what}")
-    if what not in ("spine", "console", "jackpots") and seconds is not None:
-        raise BadInputError(f"--seconds belong to `feltd bench spine`, `console` and `jackpots`, not to {what}")
-    if what != "rules" and rounds is not None:
-        raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
-    if what != "recovery" and events is not None:
-        raise BadInputError(f"--events belongs to `feltd bench recovery`, not to {what}")
+    _check_bench(what, rates, seconds, rounds, events, quick or sides is not None or beside is not None)
 
     def say(line: str) -> None:
         click.echo(line, err=True)
@@ -83,7 +93,23 @@ def bench(
         case "jackpots":
             _bench_jackpots(seconds or 10.0, as_json, say)
         case _:
-            _bench_spine(rates or "2,100,1000", seconds or 10.0, as_json, say)
+            _bench_spine(rates, seconds, quick, sides, beside, as_json, say)
+
+
+def _check_bench(
+    what: str, rates: str | None, seconds: float | None, rounds: int | None, events: int | None, of_spine: bool
+) -> None:
+    """Refuse an option of another benchmark. Raises BadInputError."""
+    if what not in ("spine", "console") and rates is not None:
+        raise BadInputError(f"--rates belong to `feltd bench spine` and `console`, not to {what}")
+    if what not in ("spine", "console", "jackpots") and seconds is not None:
+        raise BadInputError(f"--seconds belong to `feltd bench spine`, `console` and `jackpots`, not to {what}")
+    if what != "spine" and of_spine:
+        raise BadInputError(f"--quick, --sides and --beside belong to `feltd bench spine`, not to {what}")
+    if what != "rules" and rounds is not None:
+        raise BadInputError(f"--rounds belongs to `feltd bench rules`, not to {what}")
+    if what != "recovery" and events is not None:
+        raise BadInputError(f"--events belongs to `feltd bench recovery`, not to {what}")
 
 
 def _need_broker(*, embedded: bool = False) -> None:
@@ -133,16 +159,32 @@ def _bench_jackpots(seconds: float, as_json: bool, say: Callable[[str], None]) -
     click.echo(msgspec.json.encode(report) if as_json else jackpots_markdown(report))
 
 
-def _bench_spine(rates: str, seconds: float, as_json: bool, say: Callable[[str], None]) -> None:
-    wanted = _rates(rates)
-    from simulators.lab.bench.spine import NothingCameError, markdown
+def _bench_spine(
+    rates: str | None,
+    seconds: float | None,
+    quick: bool,
+    sides: str | None,
+    beside: Path | None,
+    as_json: bool,
+    say: Callable[[str], None],
+) -> None:
+    wanted = _rates(rates or ("100" if quick else "2,100,1000"))
+    from simulators.lab.bench.spine import SIDES, CannotMeasureError, NothingCameError, markdown, quick_bench, too_slow
     from simulators.lab.bench.spine import bench as benched
 
+    chosen = sides.split(",") if sides else list(SIDES)
+    if unknown := [one for one in chosen if one not in SIDES]:
+        raise BadInputError(f"--sides {sides}: {unknown[0]!r} is not one of {', '.join(SIDES)}")
     try:
-        report = asyncio.run(benched(wanted, seconds, say))
-    except NothingCameError as error:
+        if quick:
+            report = quick_bench(wanted, seconds or 1.5, say)
+        else:
+            report = benched(wanted, seconds or 10.0, say, sides=chosen, beside=beside)
+    except (NothingCameError, CannotMeasureError) as error:
         raise click.ClickException(str(error)) from error
     click.echo(msgspec.json.encode(report) if as_json else markdown(report))
+    if quick and (slow := too_slow(report)):
+        raise click.ClickException("; ".join(slow))
 
 
 LISTEN = (

@@ -1,212 +1,144 @@
-"""`feltd bench`: how fast the spine is, beside yardsticks in the same run.
+"""`feltd bench`: how fast feltd is, beside programs that do less, in one run.
 
-The yardstick is the loop everybody writes first: a tty's lines published one by one with the same client, nothing kept,
-nothing understood. Beside it stands the same loop with the one thing that durability cannot do without, an fdatasync
-before each publish. All get the same bytes at the same pace through a real tty and the same mosquitto, in turns, so
-that the machine's noise meets all. Figures are milliseconds from the write of a line to the arrival of what came of it,
-by one clock; what is compared are ratios.
+All get the same lines at the same pace through a real tty and the same mosquitto, in turns, so that the noise of the
+machine meets all. A subscriber in C notes what arrives (`outside.py`); before anything is measured it must find the
+delay of a bridge whose delay is known. Times are milliseconds from the write of a line to the arrival of its event or
+result, by one clock. CPU time an event is that of the process, which a busy machine changes less than latency.
 """
 
 import asyncio
 import contextlib
 import os
-import random
-import select
 import signal
 import statistics
 import sys
 import tempfile
-import termios
-import threading
 import time
-import tty
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from msgspec import Struct
 
-from daemon.broker.connection import connect
-from daemon.broker.session import Message, Session
-from daemon.config.model import Mqtt
-from protocols.bee_tek_shoe import Drawn, encode
-from protocols.contract.results import decode_end
-from protocols.contract.topics import decode_wire
 from simulators.clock import Pace
-from simulators.devices.fdl_console import Console
 from simulators.lab.bench.machine import cpu_seconds, machine, resident
-from simulators.lab.broker import Broker
+from simulators.lab.bench.outside import (
+    FLAT_OUT,
+    CannotMeasureError,
+    Feeder,
+    Heard,
+    NothingCameError,
+    Program,
+    Tap,
+    build,
+    last_evidence,
+    mosquitto,
+    node_command,
+    python,
+    wait,
+)
+from simulators.lab.broker import Broker, find_mosquitto
 from simulators.lab.pit import Pit
-from simulators.ports.port import Socket, Tcp
 
-__all__ = ["NothingCameError", "Report", "bench", "markdown"]
+__all__ = [
+    "SIDES",
+    "CannotMeasureError",
+    "NothingCameError",
+    "Report",
+    "bench",
+    "markdown",
+    "program",
+    "quick_bench",
+    "too_slow",
+    "until",
+]
 
-TABLE, DEVICE = "bench-1", "shoe-1"
-EVENTS = f"felt/1/bench/table/{TABLE}/device/{DEVICE}/event/card.drawn"
-RESULTS = f"felt/1/bench/table/{TABLE}/round/event/resolved"
-OPENINGS = f"felt/1/bench/table/{TABLE}/round/event/opened"
-YARDS = ("bare", "synced")
+SIDES = {
+    "edge": "feltd's edge",
+    "rules": "feltd's edge and rules",
+    "before": "edge and rules of another checkout",
+    "durable": "C bridge, durable",
+    "synced": "aiomqtt, one fdatasync a line",
+    "bare": "aiomqtt, nothing kept",
+    "node": "Node.js, nothing kept",
+    "c": "C bridge, nothing kept",
+    "broker": "the broker alone",
+}
+FELTD = ("edge", "rules", "before")
 TURNS = 3
-# After QUIET_S without an event none is under way. An event that does not arrive within EVENT_TIMEOUT_S is lost.
+KNOWN_MS, TOLERANCE_MS = 5.0, 0.75
 QUIET_S, EVENT_TIMEOUT_S = 0.3, 30.0
-NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
+BURST = 20_000
+GROWTH = ((1, 1), (5, 5), (20, 20), (50, 50), (50, 200))
+"""Tables and devices: each table has two events a second, from its devices in turn."""
+EVENTS, RESULTS = "card.drawn", "resolved"
 
 
-class Pair(Struct, frozen=True):
-    """feltd beside the yardsticks at one rate (lines a second).
+class Figure(Struct, frozen=True):
+    """One side at one rate (lines a second; 0: a burst). Times in ms, CPU in us an event.
 
-    p50 and p99 in milliseconds, medians over the turns; `ratios` are feltd to each yardstick, medians of the turns'.
+    `p50`, `p99`, `per_s` and `cpu_us` are medians of the turns, `p999` is of all turns together, `spread` the lowest
+    and the highest p50 of a turn. `repeated`: messages that came more than once.
     """
 
+    side: str
     what: str
     rate: int
     lines: int
-    feltd: tuple[float, float]
-    yards: dict[str, tuple[float, float]]
-    ratios: dict[str, tuple[float, float]]
+    p50: float
+    p99: float
+    p999: float
+    spread: tuple[float, float]
+    per_s: float
+    cpu_us: dict[str, float]
+    repeated: int
+
+
+class Begun(Struct, frozen=True):
+    """From the start of a program to its first message (the rules': the first event), and its memory after that."""
+
+    side: str
+    first_ms: float
+    resident_mib: dict[str, float]
+
+
+class Grown(Struct, frozen=True):
+    """An edge with many devices; two events a second at each table."""
+
+    tables: int
+    devices: int
+    p50: float
+    p99: float
+    cpu_us: float
+    resident_mib: float
 
 
 class Report(Struct, frozen=True):
-    """One run. Throughput in events a second on one core; memory in bytes; idle CPU as a share of one core."""
+    """One run. `load`: the load average at its beginning and its end. `disk`: fdatasync, p50 and p99 in ms by rate."""
 
     machine: str
     date: str
-    pairs: tuple[Pair, ...]
-    sustained: float
-    sustained_bare: float
-    resident: int
+    load: tuple[float, float]
+    known_ms: float
+    found_ms: float
+    figures: tuple[Figure, ...]
+    begun: tuple[Begun, ...]
+    disk: dict[int, tuple[float, float]]
+    grown: tuple[Grown, ...]
+    resident_mib: float
     idle_cpu: float
+    left_out: tuple[str, ...]
 
 
-def cards(count: int) -> list[bytes]:
-    """Lines of a shoe, no two alike in a row."""
-    rng = random.Random(1)
-    deck = [rank + suit for rank in "A23456789TJQK" for suit in "SHDC"]
-    drawn = [rng.choice(deck)]
-    while len(drawn) < count:
-        drawn.append(rng.choice([card for card in deck if card != drawn[-1]]))
-    return [encode(Drawn(card)) for card in drawn]
+class _Turn(Struct, frozen=True):
+    event_ms: list[float]
+    result_ms: list[float]
+    per_s: float
+    cpu_us: dict[str, float]
+    repeated: int
 
 
-# ---- the yardstick, run as `python -m daemon.bench NAME TTY PORT LOG` and `python -m daemon.bench NAME relay PORT LOG`
-
-
-class Log:
-    """An append-only file: the least that makes a line survive a power cut. Nothing where no `path` is given."""
-
-    def __init__(self, path: str) -> None:
-        """Opened for appending."""
-        self._fd = os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600) if path else None
-
-    def write(self, line: bytes) -> None:
-        """Return when it is durable."""
-        if self._fd is not None:
-            os.write(self._fd, line)
-            os.fdatasync(self._fd)
-
-
-async def bare(name: str, path: str, port: int, log: Log) -> None:
-    """Lines of a tty, one by one, to the broker."""
-    import aiomqtt
-    import serial_asyncio_fast
-
-    reader, _ = await serial_asyncio_fast.open_serial_connection(url=path, baudrate=9600)
-    version = aiomqtt.ProtocolVersion.V5
-    async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:
-        while True:
-            line = await reader.readuntil(b"\n")
-            log.write(line)
-            await client.publish(f"{name}/event", line, qos=1)
-
-
-async def relay(name: str, port: int, log: Log) -> None:
-    """What was published is published again: the bare way of a consumer."""
-    import aiomqtt
-
-    version = aiomqtt.ProtocolVersion.V5
-    async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:
-        await client.subscribe(f"{name}/event", qos=1)
-        async for message in client.messages:
-            assert isinstance(message.payload, bytes)
-            log.write(message.payload)
-            await client.publish(f"{name}/result", message.payload, qos=1)
-
-
-# ---- one side of a comparison
-
-
-class Side:
-    """A tty with a program at its other end, and what the broker says came of it."""
-
-    def __init__(self, path: Path) -> None:
-        """The program opens `path`."""
-        self.master, self._slave = os.openpty()
-        tty.setraw(self._slave, termios.TCSANOW)
-        os.set_blocking(self.master, False)
-        path.symlink_to(os.ttyname(self._slave))
-        self._lines = cards(1000)
-        self._at = 0
-        self.written: list[int] = []
-        self.heard: list[int] = []
-        self.resolved: list[tuple[int, int]] = []
-        self.opened = 0
-        self._which: dict[str, int] = {}
-
-    def hear(self, message: Message) -> None:
-        """A message arrived. A round belongs to the last line it rests on."""
-        now = time.monotonic_ns()
-        if message.topic == OPENINGS:
-            self.opened += 1
-        elif message.topic == RESULTS:
-            evidence = decode_end(decode_wire(message.payload).data).evidence
-            if evidence[-1] in self._which:
-                self.resolved.append((self._which[evidence[-1]], now))
-        elif message.topic.endswith("/result"):
-            self.resolved.append((len(self.resolved), now))
-        elif message.topic.startswith(YARDS):
-            self.heard.append(now)
-        else:
-            id_ = decode_wire(message.payload).id
-            if id_ not in self._which:
-                self._which[id_] = len(self.heard)
-                self.heard.append(now)
-
-    def forget(self) -> None:
-        """Begin a measurement."""
-        self.written, self.heard, self.resolved = [], [], []
-        self._which = {}
-
-    def write(self, count: int, rate: float) -> None:
-        """Write lines at `rate` a second (infinity: as fast as they are taken), in a thread: the pace is its own."""
-        due = time.monotonic()
-        jitter = random.Random(count)
-        for _ in range(count):
-            if rate != float("inf"):
-                due += jitter.uniform(0.5, 1.5) / rate
-                time.sleep(max(due - time.monotonic(), 0.0))
-            line = self._lines[self._at % len(self._lines)]
-            self._at += 1
-            self.written.append(time.monotonic_ns())
-            while line:
-                try:
-                    line = line[os.write(self.master, line) :]
-                except BlockingIOError:
-                    select.select([], [self.master], [], 1.0)
-
-    def drain(self) -> None:
-        """What the program says to the device is read and thrown away."""
-        with contextlib.suppress(BlockingIOError):
-            os.read(self.master, 4096)
-
-    def close(self) -> None:
-        """Give the tty back."""
-        asyncio.get_running_loop().remove_reader(self.master)
-        os.close(self._slave)
-        os.close(self.master)
-
-
-class NothingCameError(Exception):
-    """The measured part does not answer. The message names it."""
+# ---- helpers of other benchmarks, too
 
 
 async def until(reached: Callable[[], bool], came: Callable[[], int], what: str) -> None:
@@ -219,68 +151,6 @@ async def until(reached: Callable[[], bool], came: Callable[[], int], what: str)
             last, since = now, loop.time()
         elif loop.time() - since > EVENT_TIMEOUT_S:
             raise NothingCameError(f"{what}; nothing more came for {EVENT_TIMEOUT_S:.0f} s")
-
-
-async def until_quiet(side: Side) -> None:
-    """Until nothing more comes of what was written."""
-    last = -1
-    while last != (last := len(side.heard) + len(side.resolved)):
-        await asyncio.sleep(QUIET_S)
-
-
-async def until_it_answers(side: Side, name: str, *, rounds: bool) -> None:
-    """Until the program reads its tty and what comes of its lines arrives. Raises NothingCameError."""
-    loop = asyncio.get_running_loop()
-    loop.add_reader(side.master, side.drain)
-
-    async def ask() -> None:
-        for _ in range(int(EVENT_TIMEOUT_S * 5)):  # fewer than fill an unread tty
-            side.write(1, float("inf"))
-            await asyncio.sleep(0.2)
-
-    asking = loop.create_task(ask())
-    what = f"no {'result' if rounds else 'event'} of {name!r} came over the broker"
-    try:
-        await until(lambda: bool(side.resolved if rounds else side.heard), lambda: len(side.heard), what)
-    finally:
-        asking.cancel()
-    await until_quiet(side)
-
-
-async def run_side(side: Side, count: int, rate: float) -> None:
-    """Write and wait for all that comes of it. Raises NothingCameError."""
-    side.forget()
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[None] = loop.create_future()
-
-    def write() -> None:
-        side.write(count, rate)
-        loop.call_soon_threadsafe(done.set_result, None)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    await done
-    thread.join()
-    await until(lambda: len(side.heard) >= count, lambda: len(side.heard), f"not all of {count} lines came out")
-    await until_quiet(side)  # the last round
-    if not side.resolved:
-        raise NothingCameError(f"{count} lines came out, and no round ended")
-
-
-def percentiles(values: list[float]) -> tuple[float, float]:
-    """Median and 99th."""
-    ordered = sorted(values)
-    return statistics.median(ordered), ordered[min(int(len(ordered) * 0.99), len(ordered) - 1)]
-
-
-def latencies(side: Side, what: str) -> list[float]:
-    """Milliseconds of each event, or of each round by the line that ended it."""
-    if what == "event":
-        return [(there - here) / 1e6 for here, there in zip(side.written, side.heard, strict=True)]
-    return [(there - side.written[which]) / 1e6 for which, there in side.resolved]
-
-
-# ---- the processes
 
 
 @contextlib.asynccontextmanager
@@ -296,157 +166,252 @@ async def program(*words: str, core: int | None = None) -> AsyncIterator[int]:
         await process.wait()
 
 
-def configuration(directory: Path, port: int, console: int) -> Path:
-    """A table with a shoe and a console, journal durable as always."""
-    path = directory / "feltd.toml"
-    path.write_text(
-        f"""
-[site]
-name = "bench"
-[edge]
-name = "edge-1"
-journal = "{directory}/edge.db"
-[rules]
-journal = "{directory}/rules.db"
-[mqtt]
-port = {port}
-[[table]]
-name = "{TABLE}"
-ruleset = "macau.baccarat"
-[[table.device]]
-name = "{DEVICE}"
-driver = "bee_tek_shoe"
-url = "serial://{directory}/felt"
-options = {{ repeat = 0.0 }}
-[[table.device]]
-name = "console-1"
-driver = "fdl_console"
-url = "tcp://127.0.0.1:{console}"
-""",
-        encoding="utf-8",
-    )
+# ---- the programs
+
+
+def configuration(folder: Path, port: int, links: Sequence[Sequence[Path]]) -> Path:
+    """Tables of baccarat, each with its shoes; journals durable as always."""
+    lines = [f'[site]\nname = "bench"\n[edge]\nname = "edge-1"\njournal = "{folder}/edge.db"']
+    lines += [f'[rules]\njournal = "{folder}/rules.db"\n[mqtt]\nport = {port}']
+    for table, shoes in enumerate(links, 1):
+        lines.append(f'[[table]]\nname = "bench-{table}"\nruleset = "macau.baccarat"')
+        for shoe, link in enumerate(shoes, 1):
+            lines.append(f'[[table.device]]\nname = "shoe-{shoe}"\ndriver = "bee_tek_shoe"\nurl = "serial://{link}"')
+            lines.append("options = { repeat = 0.0 }")
+    path = folder / "feltd.toml"
+    path.write_text("\n".join(lines), encoding="utf-8")
     return path
 
 
-async def compare(directory: Path, rates: list[int], seconds: float, say: Callable[[str], None]) -> tuple[Pair, ...]:
-    """All sides, in turns, at each rate."""
-    broker = Broker(directory)
-    await broker.start()
-    sides = {name: Side(directory / name) for name in (*YARDS, "felt")}
-    loop = asyncio.get_running_loop()
-    pairs: list[Pair] = []
-    console, socket, pace = make_console()
-    living = loop.create_task(socket.live())
-    try:
-        config = configuration(directory, broker.port, console_port(socket))
-        async with contextlib.AsyncExitStack() as stack:
-            for words in (("edge", "-c", str(config)), ("rules", "-c", str(config))):
-                await stack.enter_async_context(program("daemon.cli", *words))
-            for name in YARDS:
-                for what in (str(directory / name), "relay"):
-                    log = str(directory / f"{name}-{what[-5:]}.log") if name == "synced" else ""
-                    await stack.enter_async_context(
-                        program("simulators.lab.bench.spine", name, what, str(broker.port), log)
-                    )
-            session = await stack.enter_async_context(connect(Mqtt(port=broker.port), "bench"))
-            await session.subscribe(EVENTS, RESULTS, OPENINGS, *(f"{name}/+" for name in YARDS))
-            listener = loop.create_task(listen(session, sides))
-            for name, side in sides.items():
-                await until_it_answers(side, name, rounds=True)
-                await run_side(side, 200, 100)
-            opened = (felt := sides["felt"]).opened
-            # Whatever was doubtful before is over. Pressed now: a key of long ago would put the round in doubt.
-            console.press("bets_opened", pace.now())
-            socket.stir()
-            await until(lambda: felt.opened > opened, lambda: felt.opened, "the console's key opened no round")
-            for rate in rates:
-                pairs += await compare_at(sides, rate, max(int(rate * seconds), 40))
-                say(f"{rate} lines a second: done")
-            listener.cancel()
-    finally:
-        living.cancel()
-        await broker.stop()
-        for side in sides.values():
-            side.close()
-    return tuple(pairs)
+class _Side:
+    """One side in one turn: its programs, its tty and the subscriber."""
 
+    def __init__(self, name: str, tool: Path, folder: Path, port: int, beside: Path | None) -> None:
+        """`beside`: the checkout of the side `before`."""
+        self.name = name
+        self._folder, self._port, self._tool = folder, port, tool
+        self.link = folder / "tty"
+        self._feeder = Feeder([self.link])
+        topics = ["felt/1/bench/table/+/device/+/event/card.drawn", "felt/1/bench/table/+/round/event/resolved"]
+        self.tap = Tap(tool, folder / "tap.bin", port, *(topics if name in FELTD else ["bench/event"]))
+        self.programs: dict[str, Program] = {}
+        self._beside = beside
 
-async def listen(session: Session, sides: dict[str, Side]) -> None:
-    """Give each side what is its own."""
-    while True:
-        for message in await session.messages():
-            sides[message.topic.partition("/")[0]].hear(message)
+    def start(self, *, delay_us: int = 0) -> float:
+        """Start the programs; milliseconds until the first message. Raises NothingCameError, CannotMeasureError."""
+        began = time.monotonic_ns()
+        for name, (command, env) in self._commands(delay_us).items():
+            self.programs[name] = Program(command, self._folder / f"{name}.log", env)
 
+        def ask() -> bool:
+            for one in self.programs.values():
+                one.check()
+            self._feeder.write(1, FLAT_OUT)
+            return self.tap.look() > 0
 
-def make_console() -> tuple[Console, Socket, Pace]:
-    """A console, plugged in, and its clock."""
-    console, pace = Console(random.Random(1)), Pace()
-    socket = Socket(console, Tcp("127.0.0.1", 0), pace)
-    socket.port.plug()
-    return console, socket, pace
+        wait(ask, lambda: 0, f"nothing of {SIDES[self.name]!r} came over the broker")
+        return (self.tap.heard[0].at - began) / 1e6
 
+    def _commands(self, delay_us: int) -> dict[str, tuple[list[str], dict[str, str] | None]]:
+        link, port, file = str(self.link), str(self._port), str(self._folder / "lines")
+        match self.name:
+            case "edge" | "rules" | "before":
+                config = str(configuration(self._folder, self._port, [[self.link]]))
+                names = ("edge",) if self.name == "edge" else ("edge", "rules")
+                beside = self._beside if self.name == "before" else None
+                return {one: python("daemon.cli", one, "-c", config, beside=beside) for one in names}
+            case "bare" | "synced":
+                kept = file if self.name == "synced" else "-"
+                return {"bridge": python("simulators.lab.bench.bare", link, port, "bench/event", kept)}
+            case "node":
+                return {"bridge": ([*node_command(), link, port, "bench/event"], None)}
+            case _:
+                kept = file if self.name == "durable" else "-"
+                words = [str(self._tool), "bridge", port, link, "bench/event", kept, str(delay_us)]
+                return {"bridge": (words, None)}
 
-def console_port(socket: Socket) -> int:
-    """Where it listens."""
-    assert isinstance(socket.port, Tcp)
-    return socket.port.port
+    def quiet(self) -> None:
+        """Return when nothing more comes and the programs rest. Raises NothingCameError if one of them ended."""
+        last = (-1, 0.0)
+        while True:
+            time.sleep(QUIET_S)
+            for one in self.programs.values():
+                one.check()
+            now = (self.tap.look(), sum(one.cpu_us() for one in self.programs.values()))
+            if now[0] == last[0] and now[1] - last[1] < 20_000:
+                return
+            last = now
 
+    def run(self, count: int, rate: float) -> _Turn:
+        """Write lines and wait for all that comes of them. Raises NothingCameError."""
+        if self.name == "broker":
+            return self._paced(count, rate)
+        self.quiet()
+        first = self.tap.look()
+        before = {name: one.cpu_us() for name, one in self.programs.items()}
+        [written] = self._feeder.write(count, rate)
+        look = self.tap.look
 
-async def compare_at(sides: dict[str, Side], rate: int, count: int) -> list[Pair]:
-    """Turns at one rate."""
-    figures: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for _ in range(TURNS):
-        for name, side in sides.items():
-            await run_side(side, count, rate)
-            for what in ("event", "result"):
-                figures.setdefault((what, name), []).append(percentiles(latencies(side, what)))
-    pairs = []
-    for what in ("event", "result"):
-        mine = figures[what, "felt"]
-        ratios = {
-            name: medians([(a[0] / b[0], a[1] / b[1]) for a, b in zip(mine, figures[what, name], strict=True)])
-            for name in YARDS
-        }
-        yards = {name: medians(figures[what, name]) for name in YARDS}
-        pairs.append(Pair(f"wire to {what}", rate, count * TURNS, medians(mine), yards, ratios))
-    return pairs
+        def all_came() -> bool:
+            if look() - first < count:
+                return False
+            return self.name not in FELTD or len(_distinct(self.tap.heard[first:])) >= count
 
+        wait(all_came, look, f"{SIDES[self.name]}: not all of {count} lines came out")
+        self.quiet()
+        cpu = {name: round((one.cpu_us() - before[name]) / count, 1) for name, one in self.programs.items()}
+        heard = self.tap.heard[first:]
+        events = [one for one in heard if not one.topic.endswith(RESULTS)]
+        if self.name not in FELTD:
+            return _Turn(_latencies(written, [one.at for one in events]), [], _rate(events), cpu, 0)
+        ids = _distinct(events)
+        which = {name: number for number, name in enumerate(ids)}
+        results: dict[str, float] = {}
+        for one in heard:
+            if one.topic.endswith(RESULTS) and (evidence := last_evidence(one.payload)) in which:
+                results.setdefault(evidence, (one.at - written[which[evidence]]) / 1e6)
+        event_ms = _latencies(written, list(ids.values()))
+        return _Turn(event_ms, list(results.values()), _rate(events), cpu, len(events) - len(ids))
 
-def medians(turns: list[tuple[float, float]]) -> tuple[float, float]:
-    """Of the p50s and of the p99s."""
-    return round(statistics.median(p50 for p50, _ in turns), 3), round(statistics.median(p99 for _, p99 in turns), 3)
-
-
-async def sustained(directory: Path, bare_loop: bool, count: int) -> float:
-    """Events a second through one process on one core, as fast as the tty gives them."""
-    broker = Broker(directory)
-    await broker.start()
-    name = "bare" if bare_loop else "felt"
-    side = Side(directory / name)
-    loop = asyncio.get_running_loop()
-    core = max(os.sched_getaffinity(0))
-    try:
-        words = (
-            ("simulators.lab.bench.spine", name, str(directory / name), str(broker.port), "")
-            if bare_loop
-            else ("daemon.cli", "edge", "-c", str(configuration(directory, broker.port, 1)))
+    def _paced(self, count: int, rate: float) -> _Turn:
+        """The broker alone: a publisher in C."""
+        first = self.tap.look()
+        file = self._folder / "paced"
+        pace = "0" if rate == FLAT_OUT else str(rate)
+        publisher = Program(
+            [str(self._tool), "pace", str(self._port), "bench/event", str(file), pace, str(count)],
+            self._folder / "pace.log",
         )
-        async with program(*words, core=core), connect(Mqtt(port=broker.port), "bench") as session:
-            await session.subscribe("bare/event" if bare_loop else EVENTS)
-            listener = loop.create_task(listen(session, {name: side}))
-            await until_it_answers(side, name, rounds=False)
-            for size, pace in ((200, 100.0), (count, float("inf"))):
-                side.forget()
-                await asyncio.to_thread(side.write, size, pace)
-                heard = side.heard
-                await until(lambda: len(heard) >= size, lambda: len(heard), f"not all of {size} lines came out")  # noqa: B023 - awaited here
-            listener.cancel()
-            # The pipe was full from the first tenth on; the rest shows the steady rate.
-            tenth = len(side.heard) // 10
-            return (len(side.heard) - tenth) / ((side.heard[-1] - side.heard[tenth]) / 1e9)
+        wait(lambda: self.tap.look() - first >= count, self.tap.look, "the broker did not deliver everything")
+        publisher.finish()
+        raw = file.read_bytes()
+        written = [int.from_bytes(raw[at : at + 8], "little") for at in range(0, len(raw), 8)]
+        heard = self.tap.heard[first:]
+        return _Turn(_latencies(written, [one.at for one in heard]), [], _rate(heard), {}, 0)
+
+    def close(self) -> None:
+        """End everything."""
+        for one in self.programs.values():
+            one.stop()
+        self.tap.close()
+        self._feeder.close()
+
+
+def _distinct(heard: Iterable[Heard]) -> dict[str, int]:
+    """The time of the first message of each event, by its id."""
+    found: dict[str, int] = {}
+    for one in heard:
+        if not one.topic.endswith(RESULTS):
+            start = one.payload.index(b'"id":"') + 6
+            found.setdefault(one.payload[start : one.payload.index(b'"', start)].decode(), one.at)
+    return found
+
+
+def _latencies(written: Sequence[int], heard: Sequence[int]) -> list[float]:
+    return [(there - here) / 1e6 for here, there in zip(written, heard, strict=True)]
+
+
+def _rate(heard: Sequence[Heard]) -> float:
+    """Events a second after the first tenth, when every buffer was full."""
+    tenth = len(heard) // 10
+    span = heard[-1].at - heard[tenth].at
+    return (len(heard) - 1 - tenth) / (span / 1e9) if span else 0.0
+
+
+# ---- what is measured
+
+
+def at_percent(values: Sequence[float], percent: float) -> float:
+    """That percentile; NaN of nothing."""
+    ordered = sorted(values)
+    return ordered[min(int(len(ordered) * percent / 100), len(ordered) - 1)] if ordered else float("nan")
+
+
+@contextlib.contextmanager
+def _side(name: str, tool: Path, beside: Path | None) -> Iterator[_Side]:
+    """A side with its broker, in a folder of its own."""
+    broker = find_mosquitto()
+    if broker is None:
+        raise CannotMeasureError("the benchmark needs mosquitto: apt-get install mosquitto")
+    with tempfile.TemporaryDirectory(prefix="feltd-bench-", dir="/var/tmp") as directory:
+        folder = Path(directory)
+        with mosquitto(folder, broker) as (port, _), contextlib.closing(_Side(name, tool, folder, port, beside)) as one:
+            yield one
+
+
+def known_delay(tool: Path) -> float:
+    """The delay that the subscriber finds between two bridges, of which one waits KNOWN_MS. Raises CannotMeasureError.
+
+    Compared are the tenths percentiles: load only adds.
+    """
+    found = float("nan")
+    for _ in range(3):
+        p10: list[float] = []
+        for delay_us in (0, int(KNOWN_MS * 1000)):
+            with _side("c", tool, None) as one:
+                one.start(delay_us=delay_us)
+                p10.append(at_percent(one.run(60, 40).event_ms, 10))
+        found = round(p10[1] - p10[0], 3)
+        if abs(found - KNOWN_MS) <= TOLERANCE_MS:
+            return found
+    raise CannotMeasureError(f"the subscriber found {found} ms where {KNOWN_MS} were added: the machine is too busy")
+
+
+def disk(folder: Path, rate: int, count: int) -> tuple[float, float]:
+    """fdatasync of 200 bytes at `rate` a second: p50 and p99 in ms."""
+    file = os.open(folder / "synced", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        os.pwrite(file, bytes(4 << 20), 0)
+        os.fsync(file)
+        taken, due = [], time.monotonic()
+        for number in range(count):
+            due += 1 / rate
+            time.sleep(max(due - time.monotonic(), 0.0))
+            began = time.monotonic_ns()
+            os.pwrite(file, b"x" * 200, number * 200 % (4 << 20))
+            os.fdatasync(file)
+            taken.append((time.monotonic_ns() - began) / 1e6)
     finally:
-        await broker.stop()
-        side.close()
+        os.close(file)
+    return round(at_percent(taken, 50), 3), round(at_percent(taken, 99), 3)
+
+
+def grow(tool: Path, tables: int, devices: int, seconds: float) -> Grown:
+    """An edge with many devices. Raises NothingCameError."""
+    program_of_broker = find_mosquitto()
+    assert program_of_broker is not None
+    with (
+        tempfile.TemporaryDirectory(prefix="feltd-bench-", dir="/var/tmp") as directory,
+        contextlib.ExitStack() as stack,
+    ):
+        folder = Path(directory)
+        links = [[folder / f"tty-{table}-{shoe}" for shoe in range(devices // tables)] for table in range(tables)]
+        port, _ = stack.enter_context(mosquitto(folder, program_of_broker))
+        feeder = stack.enter_context(contextlib.closing(Feeder([link for shoes in links for link in shoes])))
+        topic = "felt/1/bench/table/+/device/+/event/"
+        tap = Tap(tool, folder / "tap.bin", port, topic + "card.drawn", topic + "device.online")
+        stack.enter_context(contextlib.closing(tap))
+        command, env = python("daemon.cli", "edge", "-c", str(configuration(folder, port, links)))
+        edge = Program(command, folder / "edge.log", env)
+        stack.callback(edge.stop)
+        wait(lambda: tap.look() >= devices, tap.look, f"not all of {devices} devices came online")
+        time.sleep(2.0)
+        first, before = tap.look(), edge.cpu_us()
+        rate = 2.0 * tables / devices
+        count = max(int(rate * seconds), 2)
+        written = iter(feeder.write(count, rate))
+        wait(lambda: tap.look() - first >= count * devices, tap.look, "not all lines came out")
+        cpu = (edge.cpu_us() - before) / (count * devices)
+        by_topic: dict[str, list[int]] = {}
+        for one in tap.heard[first:]:
+            by_topic.setdefault(one.topic, []).append(one.at)
+        taken: list[float] = []
+        for table, shoes in enumerate(links, 1):
+            for shoe, _link in enumerate(shoes, 1):
+                came = by_topic[f"felt/1/bench/table/bench-{table}/device/shoe-{shoe}/event/card.drawn"]
+                taken += _latencies(next(written), came)
+        p50, p99 = (round(at_percent(taken, percent), 3) for percent in (50, 99))
+        return Grown(tables, devices, p50, p99, round(cpu, 1), round(edge.resident_mib(), 1))
 
 
 async def idle(directory: Path, seconds: float) -> tuple[int, float]:
@@ -474,59 +439,204 @@ async def idle(directory: Path, seconds: float) -> tuple[int, float]:
         await broker.stop()
 
 
-async def bench(rates: list[int], seconds: float, say: Callable[[str], None]) -> Report:
-    """Everything; `seconds` of each turn, and the other measurements in proportion. Raises NothingCameError."""
+# ---- one run
 
-    def folder() -> tempfile.TemporaryDirectory[str]:
-        return tempfile.TemporaryDirectory(prefix="feltd-bench-")
 
-    with folder() as directory:
-        pairs = await compare(Path(directory), rates, seconds, say)
-    with folder() as directory:
-        rate = await sustained(Path(directory), False, int(4_000 * seconds))
-    say(f"sustained: {rate:,.0f} events a second on one core")
-    with folder() as directory:
-        rate_bare = await sustained(Path(directory), True, int(1_000 * seconds))
-    with folder() as directory:
-        memory, share = await idle(Path(directory), 3 * seconds)
+def bench(
+    rates: Sequence[int],
+    seconds: float,
+    say: Callable[[str], None],
+    *,
+    turns: int = TURNS,
+    sides: Sequence[str] = (),
+    beside: Path | None = None,
+    burst: int = BURST,
+    growth: Sequence[tuple[int, int]] = GROWTH,
+) -> Report:
+    """Everything; `seconds` at each rate of each turn. Raises NothingCameError, CannotMeasureError."""
+    began = os.getloadavg()[0]
+    wanted = [one for one in (sides or SIDES) if one != "before" or beside is not None]
+    left_out: list[str] = []
+    if "node" in wanted:
+        try:
+            node_command()
+        except CannotMeasureError as error:
+            wanted.remove("node")
+            left_out.append(str(error))
+    run = _Run(rates, seconds, burst, beside)
+    with tempfile.TemporaryDirectory(prefix="feltd-bench-", dir="/var/tmp") as directory:
+        tool = build(Path(directory))
+        found = known_delay(tool)
+        say(f"the subscriber finds {found} ms where {KNOWN_MS} were added")
+        for turn in range(turns):
+            run.turn(wanted, tool, Path(directory))
+            say(f"turn {turn + 1} of {turns}: done")
+        grown = tuple(grow(tool, tables, devices, seconds) for tables, devices in growth)
+    with tempfile.TemporaryDirectory(prefix="feltd-bench-") as directory:
+        memory_bytes, share = asyncio.run(idle(Path(directory), 3 * seconds))
     return Report(
         machine(),
         datetime.now(UTC).date().isoformat(),
-        pairs,
-        rate,
-        rate_bare,
-        memory,
-        share,
+        (round(began, 2), round(os.getloadavg()[0], 2)),
+        KNOWN_MS,
+        found,
+        run.figures(),
+        run.begun(),
+        {rate: _medians(several) for rate, several in run.synced.items()},
+        grown,
+        round(memory_bytes / 2**20, 1),
+        round(share, 5),
+        tuple(left_out),
     )
+
+
+class _Run:
+    """What the turns of one run measured."""
+
+    def __init__(self, rates: Sequence[int], seconds: float, burst: int, beside: Path | None) -> None:
+        self._rates, self._seconds, self._burst, self._beside = rates, seconds, burst, beside
+        self._measured: dict[tuple[str, float], list[_Turn]] = {}
+        self._starts: dict[str, list[tuple[float, dict[str, float]]]] = {}
+        self.synced: dict[int, list[tuple[float, float]]] = {}
+
+    def turn(self, sides: Sequence[str], tool: Path, folder: Path) -> None:
+        """Each side once."""
+        for name in sides:
+            with _side(name, tool, self._beside) as one:
+                if name != "broker":
+                    first = one.start()
+                    one.run(100, 100)
+                    memory = {which: round(it.resident_mib(), 1) for which, it in one.programs.items()}
+                    self._starts.setdefault(name, []).append((first, memory))
+                for rate in (*self._rates, FLAT_OUT):
+                    count = self._burst if rate == FLAT_OUT else max(int(rate * self._seconds), 12)
+                    self._measured.setdefault((name, rate), []).append(one.run(count, rate))
+        for pace in self._rates:
+            self.synced.setdefault(pace, []).append(disk(folder, pace, max(int(pace * self._seconds), 12)))
+
+    def figures(self) -> tuple[Figure, ...]:
+        """Of each side at each rate."""
+        return tuple(
+            one
+            for (name, rate), several in self._measured.items()
+            for one in _figures(name, 0 if rate == FLAT_OUT else int(rate), several)
+        )
+
+    def begun(self) -> tuple[Begun, ...]:
+        """How each side started."""
+        return tuple(
+            Begun(name, round(statistics.median(ms for ms, _ in several), 1), several[-1][1])
+            for name, several in self._starts.items()
+        )
+
+
+def quick_bench(rates: Sequence[int], seconds: float, say: Callable[[str], None]) -> Report:
+    """One short turn of the sides that `too_slow` compares. Raises NothingCameError, CannotMeasureError."""
+    return bench(rates, seconds, say, turns=1, sides=("edge", "rules", "durable"), burst=3_000, growth=((2, 4),))
+
+
+def _medians(turns: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return round(statistics.median(p50 for p50, _ in turns), 3), round(statistics.median(p99 for _, p99 in turns), 3)
+
+
+def _figures(side: str, rate: int, turns: Sequence[_Turn]) -> list[Figure]:
+    found = []
+    for what in ("event", "result"):
+        taken = [turn.event_ms if what == "event" else turn.result_ms for turn in turns]
+        if not all(taken):
+            continue
+        p50s = [at_percent(one, 50) for one in taken]
+        found.append(
+            Figure(
+                side,
+                what,
+                rate,
+                sum(map(len, taken)),
+                round(statistics.median(p50s), 3),
+                round(statistics.median(at_percent(one, 99) for one in taken), 3),
+                round(at_percent([ms for one in taken for ms in one], 99.9), 3),
+                (round(min(p50s), 3), round(max(p50s), 3)),
+                round(statistics.median(turn.per_s for turn in turns)),
+                {name: round(statistics.median(turn.cpu_us[name] for turn in turns), 1) for name in turns[0].cpu_us},
+                sum(turn.repeated for turn in turns),
+            )
+        )
+    return found
+
+
+# ---- what it says
+
+
+MARGINS = {"p50": 15.0, "cpu": 30.0, "burst": 15.0}
+"""Of `--quick`: how many times worse than the durable C bridge the edge may be on a busy machine."""
+
+
+def too_slow(report: Report) -> list[str]:
+    """Where the edge is slower than the durable C bridge by more than the wide margins of a smoke test."""
+    of = {(one.side, one.rate): one for one in report.figures if one.what == "event"}
+    said = []
+    for (side, rate), mine in of.items():
+        if side not in ("edge", "rules"):
+            continue
+        yard = of["durable", rate]
+        pairs = {"cpu": (mine.cpu_us["edge"], yard.cpu_us["bridge"])}
+        pairs |= {"p50": (mine.p50, yard.p50)} if rate else {"burst": (yard.per_s, mine.per_s)}
+        for what, (here, there) in pairs.items():
+            if here > MARGINS[what] * there:
+                at = f"{rate} lines a second" if rate else "a burst"
+                said.append(f"{SIDES[side]} in {at}: {what} {here:g} beside {there:g}, over {MARGINS[what]:g} times")
+    return said
+
+
+def _rows(report: Report) -> list[str]:
+    lines = [
+        "| | lines/s | p50 / p99 / p99.9 ms | spread of p50 | to the durable C bridge | CPU an event |",
+        "|---|---|---|---|---|---|",
+    ]
+    yards = {one.rate: one for one in report.figures if one.side == "durable"}
+    for what in ("event", "result"):
+        for one in sorted(report.figures, key=lambda one: (one.rate == 0, one.rate)):
+            if one.what != what:
+                continue
+            cpu = ", ".join(f"{name} {us:.0f}" for name, us in one.cpu_us.items())
+            cpu = f"{cpu} µs" if cpu else "-"
+            name = f"{SIDES[one.side]}, wire to {what}"
+            yard = yards.get(one.rate)
+            if one.rate == 0:
+                ratio = f"{one.per_s / yard.per_s:.2f}" if yard else "-"
+                lines.append(f"| {name} | burst | {one.per_s:,.0f} events/s | | {ratio} | {cpu} |")
+            else:
+                ratio = f"{one.p50 / yard.p50:.2f} / {one.p99 / yard.p99:.2f}" if yard else "-"
+                times = f"{one.p50:.2f} / {one.p99:.2f} / {one.p999:.2f}"
+                spread = f"{one.spread[0]:.2f} to {one.spread[1]:.2f}"
+                lines.append(f"| {name} | {one.rate} | {times} | {spread} | {ratio} | {cpu} |")
+    return lines
 
 
 def markdown(report: Report) -> str:
     """The report as `docs/explanation/performance.md` shows it."""
-    lines = [
-        "| | lines/s | feltd p50 / p99 | bare p50 / p99 | synced p50 / p99 | feltd to bare | feltd to synced |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for pair in report.pairs:
-        figures = [pair.feltd, pair.yards["bare"], pair.yards["synced"]]
-        times = " | ".join(f"{p50:.2f} / {p99:.2f} ms" for p50, p99 in figures)
-        ratios = " | ".join(f"{pair.ratios[name][0]:.2f} / {pair.ratios[name][1]:.2f}" for name in YARDS)
-        lines.append(f"| {pair.what} | {pair.rate} | {times} | {ratios} |")
-    yard = f"the bare loop, keeping nothing: {report.sustained_bare:,.0f}"
-    memory = f"{report.resident / 2**20:.1f} MiB"
-    lines += [
-        "",
-        f"Sustained on one core, journal durable: **{report.sustained:,.0f} events/s** ({yard}).",
-        "",
-        f"An edge with three devices: **{memory}** resident, **{report.idle_cpu:.2%}** of a core when idle.",
-        "",
-        f"Measured {report.date} on {report.machine}.",
-    ]
+    lines = _rows(report)
+    lines += ["", "| one core of | events/s | start to the first message | memory |", "|---|---|---|---|"]
+    bursts = {one.side: one for one in report.figures if one.rate == 0 and one.what == "event"}
+    for begun in report.begun:
+        cpu = bursts[begun.side].cpu_us
+        rate = ", ".join(f"{name} {1e6 / us:,.0f}" for name, us in cpu.items() if us)
+        memory = ", ".join(f"{name} {mib:.1f}" for name, mib in begun.resident_mib.items())
+        lines.append(f"| {SIDES[begun.side]} | {rate} | {begun.first_ms:.0f} ms | {memory} MiB |")
+    if report.grown:
+        lines += ["", "| tables | devices | p50 / p99 ms | CPU an event | memory |", "|---|---|---|---|---|"]
+        for grown in report.grown:
+            lines.append(
+                f"| {grown.tables} | {grown.devices} | {grown.p50:.2f} / {grown.p99:.2f} | {grown.cpu_us:.0f} µs"
+                f" | {grown.resident_mib:.1f} MiB |"
+            )
+    lines += ["", "fdatasync of 200 bytes, p50 / p99: "]
+    lines[-1] += "; ".join(f"{p50:.2f} / {p99:.2f} ms at {rate}/s" for rate, (p50, p99) in report.disk.items()) + "."
+    lines.append(
+        f"\nAn edge with three devices: **{report.resident_mib} MiB**, **{report.idle_cpu:.2%}** of a core when idle."
+    )
+    found = f"The subscriber found {report.found_ms} ms where {report.known_ms} were added"
+    lines.append(f"\n{found}. Measured {report.date} on {report.machine}, load {report.load[0]} to {report.load[1]}.")
+    lines += [f"Repeated messages of {SIDES[one.side]}: {one.repeated}." for one in report.figures if one.repeated]
+    lines += [f"Left out: {text}." for text in report.left_out]
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    match sys.argv[1:]:
-        case [name, "relay", port, log]:
-            asyncio.run(relay(name, int(port), Log(log)))
-        case [name, path, port, log]:
-            asyncio.run(bare(name, path, int(port), Log(log)))
