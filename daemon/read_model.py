@@ -263,6 +263,10 @@ class SiteState:
         """With the decoded event where it is one of `device.*` that this version can read."""
         self.on_opened: list[Callable[[str, str], None]] = []
         self.on_result: list[Callable[[str, str, Result], None]] = []
+        self.on_verdict: list[Callable[[str, Wire], None]] = []
+        """Every verdict of a journal, in order, also where it is known from another one."""
+        self.on_refused: list[Callable[[str, WagerAnswer], None]] = []
+        """Each refused bet."""
         self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
         self.on_trace: list[Callable[[str, str, bytes], None]] = []
         self.on_reply: list[Callable[[str, str, bytes], None]] = []
@@ -434,6 +438,10 @@ class SiteState:
         if self._room(table):
             self._table(table).results.append(result)
             self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
+
+    def resume(self, table: str, journal: str, expected: int) -> None:
+        """Request the verdicts of a journal from a seq on, as if those before it were heard in this process."""
+        self._rounds[journal, table] = Stream(expected)
 
     def remember_change(self, table: str, device: str, change: Change) -> None:
         """Add a line of a device's history from before the start, the oldest first."""
@@ -680,6 +688,8 @@ class SiteState:
         refusals = self._table(table).refusals
         if all((one.terminal, one.id) != (answer.terminal, answer.id) for one in refusals):
             refusals.append(answer)
+            for hear in self.on_refused:
+                hear(table, answer)
             self._notify_of(table, "table")
 
     def _result_stands(self, table: str, payload: bytes) -> None:
@@ -762,6 +772,8 @@ class SiteState:
                 self._ended(table, ready)
             elif ready.type == "irregular" and self._first_time("irregular", ready):
                 self._noted(table, ready)
+            for hear in self.on_verdict:
+                hear(table, ready)
 
     def _begun(self, table: str, wire: Wire) -> None:
         try:

@@ -153,7 +153,8 @@ class Console(Struct, frozen=True, kw_only=True):
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
     `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the addresses of the
     dealer pages, one per table, to which the edge connects as `tcp://` consoles. `styleguide` serves /styleguide, the
-    components of the pages, to developers. `shifts` are times of day of the computer's zone.
+    components of the pages, to developers. `shifts` are times of day of the computer's zone. `rounds_kept` ended rounds
+    of each table can be looked up by date; older ones are in the journal of the rules.
     """
 
     listen: str = "127.0.0.1"
@@ -178,6 +179,7 @@ class Console(Struct, frozen=True, kw_only=True):
     dealer: dict[Id, str] = {}
     styleguide: bool = False
     shifts: Annotated[tuple[TimeOfDay, ...], Meta(min_length=1, max_length=12)] = ("07:00", "15:00", "23:00")
+    rounds_kept: Annotated[int, Meta(ge=100, le=1_000_000)] = 10_000
 
 
 class Device(Struct, frozen=True, kw_only=True):

@@ -43,6 +43,7 @@ from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
 from daemon.console.site.past import Past
 from daemon.console.site.pools import Pools
+from daemon.console.site.rounds import Rounds
 from daemon.console.site.store import BadStore, Store
 from daemon.console.words import words
 from daemon.journal import retention as keeping
@@ -123,7 +124,7 @@ class ConsoleProcess:
         self.answers = web.Answers()
         self.site = SiteState.of_console(replace(config, mqtt=broker_of(config, config.console)), now, connect)
         self.site.on_reply.append(self.answers.heard)
-        self.past = Past(store, self.site)
+        self.past, self.rounds = Past(store, self.site), Rounds(store, self.site, config.console.rounds_kept)
         self.pools = Pools(self.site, now)
         self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
         self.incidents = Incidents(
@@ -185,6 +186,7 @@ class ConsoleProcess:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
+            group.create_task(self.rounds.run())
             group.create_task(self.watch.run())
             group.create_task(self.pools.run())
             group.create_task(self.pool_alerts.run(self.now))

@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+import zlib
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -274,11 +275,13 @@ def test_unreadable_round_is_refused_once_and_the_table_shown_without_it(console
 
 
 def test_unreadable_stored_round_is_not_shown(tmp_path: Path) -> None:
-    with opened(tmp_path) as console, console.store.write() as db:
-        outcomes: list[dict[str, Any]] = [{"pocket": "2", "colour": "red"}, {"pocket": 17}]
-        for number, outcome in enumerate(outcomes, 1):
-            text = msgspec.json.encode(result(ROU, number, outcome)).decode()
-            db.execute("INSERT INTO past_result (place, round, result) VALUES (?, ?, ?)", (ROU, str(number), text))
+    with opened(tmp_path) as console:
+        for number, pocket in enumerate(("2", "4"), 1):
+            verdict(console, ROU, number, {"result": result(ROU, number, {"pocket": pocket, "colour": "red"})})
+        console.house.rounds.flush()
+        wrong = msgspec.json.encode({"result": result(ROU, 2, {"pocket": 17})})
+        with console.store.write() as db:
+            db.execute("UPDATE round_end SET data = ? WHERE seq = 2", (zlib.compress(wrong),))
     with opened(tmp_path) as console:
         console.connect()
         assert [one.outcome["pocket"] for one in console.house.site.tables[ROU].results] == ["2"]

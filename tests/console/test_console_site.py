@@ -292,24 +292,15 @@ def test_an_edge_that_was_cleared_is_there_no_more() -> None:
 # ---- over restarts
 
 
-def test_results_and_history_are_there_after_a_restart_and_not_told_twice(tmp_path: Path) -> None:
+def test_history_is_there_after_a_restart_and_not_told_twice(tmp_path: Path) -> None:
     store = Store(tmp_path / "console.db")
     first = Heard()
     Past(store, first.site)
-    for number in range(1, 4):
-        first.ended(number, first.result(number))
     first.event("device.offline", {"reason": "unplugged"}, 9)
     second = Heard()
-    told: list[str] = []
-    second.site.on_result.append(lambda _table, _kind, result: told.append(result.round))
     Past(store, second.site)
-    assert [one.round[-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3"]
     assert [one.text for one in second.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
-    for number in range(1, 5):  # the first three are replayed
-        second.ended(number, second.result(number))
     second.event("device.offline", {"reason": "unplugged"}, 9)
-    assert told == ["bac-12:2026-11-20:1:4"]
-    assert [one.round[-1] for one in second.site.tables["bac-12"].results] == ["1", "2", "3", "4"]
     assert len(second.site.devices["bac-12", "shoe-1"].history) == 1
     store.close()
 
@@ -318,10 +309,10 @@ def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
     store = Store(tmp_path / "console.db")
     heard = Heard()
     Past(store, heard.site)
-    for number in range(1, 131):
-        heard.ended(number, heard.result(number))
-    assert len(heard.site.tables["bac-12"].results) == read_model.ROUNDS
-    assert store.db.execute("SELECT count(*), min(n) FROM past_result").fetchone() == (read_model.ROUNDS, 31)
+    for number in range(1, 231):
+        heard.event("device.offline", {"reason": f"{number}"}, number)
+    assert len(heard.site.devices["bac-12", "shoe-1"].history) == read_model.CHANGES
+    assert store.db.execute("SELECT count(*), min(n) FROM past_change").fetchone() == (read_model.CHANGES, 31)
     store.close()
 
 
@@ -331,7 +322,7 @@ def test_history_is_shown_and_written_later_when_the_store_is_full(
     store = Store(tmp_path / "console.db")
     heard = Heard()
     past = Past(store, heard.site)
-    heard.ended(1, heard.result(1))
+    heard.event("device.offline", {"reason": "1"}, 1)
     tried = 0
     write = store.write
 
@@ -340,28 +331,28 @@ def test_history_is_shown_and_written_later_when_the_store_is_full(
         tried += 1
         return write()
 
+    def history(one: Heard) -> list[str]:
+        return [change.text for change in one.site.devices["bac-12", "shoe-1"].history]
+
     monkeypatch.setattr(store, "write", counted)
     store.db.execute("PRAGMA query_only=ON")
     with structlog.testing.capture_logs() as logs:
         for number in range(2, 6):
-            heard.ended(number, heard.result(number))
-        heard.event("device.offline", {"reason": "unplugged"}, 9)
+            heard.event("device.offline", {"reason": str(number)}, number)
         past.flush()
         past.flush()
-    assert [one.round[-1] for one in heard.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5"]
-    assert [one.text for one in heard.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
+    assert history(heard) == ["1", "2", "3", "4", "5"]
     assert tried == 3  # at once, then as often as it is asked to: a store that is held makes each try wait
     assert [(one["event"], one["log_level"]) for one in logs] == [("past.unwritten", "error")]
     store.db.execute("PRAGMA query_only=OFF")
     with structlog.testing.capture_logs() as logs:
         past.flush()
     assert [(one["event"], one["log_level"]) for one in logs] == [("past.written", "info")]
-    heard.ended(6, heard.result(6))
+    heard.event("device.offline", {"reason": "6"}, 6)
     assert tried == 5
     again = Heard()
     Past(store, again.site)
-    assert [one.round[-1] for one in again.site.tables["bac-12"].results] == ["1", "2", "3", "4", "5", "6"]
-    assert [one.text for one in again.site.devices["bac-12", "shoe-1"].history] == ["unplugged"]
+    assert history(again) == ["1", "2", "3", "4", "5", "6"]
     store.close()
 
 
@@ -372,11 +363,11 @@ def test_rows_waiting_for_the_store_are_bounded(tmp_path: Path, monkeypatch: pyt
     past = Past(store, heard.site)
     store.db.execute("PRAGMA query_only=ON")
     for number in range(1, 10):
-        heard.ended(number, heard.result(number))
+        heard.event("device.offline", {"reason": str(number)}, number)
     store.db.execute("PRAGMA query_only=OFF")
     past.flush()
-    kept = store.db.execute("SELECT round FROM past_result ORDER BY n").fetchall()
-    assert [name[-1] for (name,) in kept] == ["7", "8", "9"]
+    kept = store.db.execute("SELECT said FROM past_change ORDER BY n").fetchall()
+    assert [said for (said,) in kept] == ["7", "8", "9"]
     store.close()
 
 

@@ -1,4 +1,4 @@
-"""What happened before the console was started: the last results of each table, the history of each device.
+"""What happened before the console was started: the history of each device. Rounds have their own module.
 
 Pages work also while the store cannot be written: new rows wait and are written later.
 """
@@ -8,14 +8,12 @@ from collections import deque
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-import msgspec
 import structlog
 from msgspec import Struct
 
 from daemon import logs
 from daemon.console.site.store import BadStore, Store
-from daemon.read_model import CHANGES, ROUNDS, Change, SiteState
-from protocols.contract.results import BadRound, Result, decode_result
+from daemon.read_model import CHANGES, Change, SiteState
 
 __all__ = ["Past"]
 
@@ -24,20 +22,11 @@ EVERY = 5.0
 MOST_WAITING = 5_000
 
 SCHEMA = """
-CREATE TABLE IF NOT EXISTS past_result (
-    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, round TEXT NOT NULL, result TEXT NOT NULL,
-    UNIQUE (place, round, result)
-) STRICT;
 CREATE TABLE IF NOT EXISTS past_change (
     n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, device TEXT NOT NULL, at TEXT NOT NULL,
     kind TEXT NOT NULL, said TEXT NOT NULL, UNIQUE (place, device, at, kind, said)
 ) STRICT;
 """
-_RESULT = "INSERT OR IGNORE INTO past_result (place, round, result) VALUES (?, ?, ?)"
-_FEWER_RESULTS = (
-    "DELETE FROM past_result WHERE place = ?1 AND n NOT IN "
-    "(SELECT n FROM past_result WHERE place = ?1 ORDER BY n DESC LIMIT ?2)"
-)
 _CHANGE = "INSERT OR IGNORE INTO past_change (place, device, at, kind, said) VALUES (?, ?, ?, ?, ?)"
 _FEWER_CHANGES = (
     "DELETE FROM past_change WHERE place = ?1 AND device = ?2 AND n NOT IN "
@@ -58,17 +47,14 @@ class Past:
     """Kept in the store, as much as pages show."""
 
     def __init__(self, store: Store, site: SiteState) -> None:
-        """Load the history into the site and store new rows. Raises BadStore."""
+        """Load the history into the site and store new lines. Raises BadStore."""
         self._store = store
         self._waiting: deque[_Row] = deque(maxlen=MOST_WAITING)
         self._failing = False
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="past")
         store.has(SCHEMA)
-        for place, result in self._results():
-            site.remember_result(place, result)
         for place, device, change in self._changes():
             site.remember_change(place, device, change)
-        site.on_result.append(self._ended)
         site.on_history.append(self._changed)
 
     async def run(self) -> None:
@@ -100,22 +86,10 @@ class Past:
             self._failing = False
             self._waiting.clear()
 
-    def _results(self) -> Iterator[tuple[str, Result]]:
-        """Those that this version can read."""
-        for place, text in self._store.db.execute("SELECT place, result FROM past_result ORDER BY n"):
-            try:
-                yield place, decode_result(text.encode())
-            except BadRound as error:
-                self._log.warning("console.unreadable", table=place, reason=str(error))
-
     def _changes(self) -> Iterator[tuple[str, str, Change]]:
         rows = self._store.db.execute("SELECT place, device, at, kind, said FROM past_change ORDER BY n")
         for place, device, at, kind, said in rows:
             yield place, device, Change(datetime.fromisoformat(at), kind, said)
-
-    def _ended(self, table: str, _kind: str, result: Result) -> None:
-        text = msgspec.json.encode(result).decode()
-        self._keep(_Row(_RESULT, (table, result.round, text), _FEWER_RESULTS, (table, ROUNDS)))
 
     def _changed(self, table: str, device: str, change: Change) -> None:
         values = (table, device, change.at.astimezone(UTC).isoformat(), change.kind, change.text)

@@ -1,0 +1,439 @@
+"""The ended rounds of each table, kept in the console's store: found by date, one after the other, with their versions.
+
+Verdicts come in order and without a gap (`SiteState.on_verdict`). What was published while the console was away is
+requested again from the journal of the rules, up to MOST_AWAY. A `stretch` is a time of which every verdict was heard;
+between two of them rounds may be missing here, and only there. Rows are written once a second; a killed console
+requests again what it had not written. The last `keep` ends of each table stay.
+"""
+
+import asyncio
+import contextlib
+import sqlite3
+import zlib
+from collections import deque
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Final, Literal, TypeAlias, get_args
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon import logs
+from daemon.broker.session import UNREADABLE
+from daemon.console.site.store import BadStore, Store
+from daemon.journal.rows import EPOCH, micros_of
+from daemon.read_model import ROUNDS, SiteState
+from protocols.contract.reasons import Reason
+from protocols.contract.results import ENDS, BadRound, Result, Suspended, decode_end
+from protocols.contract.topics import Wire
+from protocols.contract.wagers import WagerAnswer
+
+__all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rounds", "Show", "Stretch"]
+
+EVERY_S = 1.0
+MOST_WAITING: Final = 5_000
+MOST_NOTES: Final = 50
+"""Suspensions and refused bets of one round."""
+MOST_STRETCHES: Final = 1_000
+MOST_AWAY: Final = timedelta(hours=12)
+"""A console that was away for longer leaves a gap, which pages and reports show."""
+PRUNE_AFTER: Final = 64
+
+Show: TypeAlias = Literal["all", "resolved", "void", "suspended", "corrected", "refused"]
+SHOWS: tuple[Show, ...] = get_args(Show)
+_FILTERS: Mapping[Show, str] = {
+    "all": "1",
+    "resolved": "l.void = 0",
+    "void": "l.void = 1",
+    "corrected": "f.newest != f.n",
+    "suspended": "EXISTS (SELECT 1 FROM round_note WHERE place = f.place AND round = f.round AND kind = 'suspended')",
+    "refused": "EXISTS (SELECT 1 FROM round_note WHERE place = f.place AND round = f.round AND kind = 'refused')",
+}
+
+# `again`: another end of the round came before; `newest`: of the first end, the number of the last one.
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS round_end (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, kind TEXT NOT NULL,
+    round TEXT NOT NULL, journal TEXT NOT NULL, seq INTEGER NOT NULL, void INTEGER NOT NULL, again INTEGER NOT NULL,
+    newest INTEGER NOT NULL, digest BLOB NOT NULL, data BLOB NOT NULL, UNIQUE (place, id, at)
+) STRICT;
+CREATE INDEX IF NOT EXISTS round_end_time ON round_end (place, again, at, n);
+CREATE INDEX IF NOT EXISTS round_end_round ON round_end (place, round, n);
+CREATE TABLE IF NOT EXISTS round_note (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, round TEXT NOT NULL, at INTEGER NOT NULL,
+    kind TEXT NOT NULL, id TEXT NOT NULL, said TEXT NOT NULL, UNIQUE (place, round, kind, id)
+) STRICT;
+CREATE INDEX IF NOT EXISTS round_note_time ON round_note (place, at);
+CREATE TABLE IF NOT EXISTS round_stretch (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, journal TEXT NOT NULL, first INTEGER NOT NULL,
+    last INTEGER NOT NULL, since INTEGER NOT NULL, until INTEGER NOT NULL, UNIQUE (place, journal, first)
+) STRICT;
+"""
+_END = "INSERT OR IGNORE INTO round_end VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)"
+_NOTE = "INSERT OR IGNORE INTO round_note VALUES (NULL, ?, ?, ?, ?, ?, ?)"
+_STRETCH = (
+    "INSERT INTO round_stretch VALUES (NULL, ?, ?, ?, ?, ?, ?) "
+    "ON CONFLICT (place, journal, first) DO UPDATE SET last = excluded.last, until = excluded.until"
+)
+_LINE = (
+    "SELECT f.n, f.at, l.n, l.at, l.kind, f.round, l.journal, l.seq, l.digest, l.data, "
+    "(SELECT count(*) FROM round_note WHERE place = f.place AND round = f.round AND kind = 'suspended'), "
+    "(SELECT count(*) FROM round_note WHERE place = f.place AND round = f.round AND kind = 'refused') "
+    "FROM round_end f JOIN round_end l ON l.n = f.newest WHERE f.place = ? AND f.again = 0 "
+)
+
+
+class Position(Struct, frozen=True):
+    """The place of a round in the list of its table: the time of its first end, and its number."""
+
+    at: datetime
+    n: int
+
+
+class Ended(Struct, frozen=True):
+    """A round: when it ended first, and its last version. `digest`: SHA-256 of the data of the verdict."""
+
+    position: Position
+    at: datetime
+    kind: str
+    round: str
+    journal: str
+    seq: int
+    digest: bytes
+    result: Result
+    corrected: bool
+    suspended: int = 0
+    refused: int = 0
+
+
+class Note(Struct, frozen=True):
+    """What happened in a round before it ended: it was suspended, or a bet was refused."""
+
+    at: datetime
+    kind: str
+    reason: Reason | None
+    law: str = ""
+    terminal: str = ""
+
+
+class Stretch(Struct, frozen=True):
+    """A time of which every verdict of a table was heard."""
+
+    since: datetime
+    until: datetime
+
+
+class Asked(Struct, frozen=True):
+    """Which rounds of a table."""
+
+    place: str
+    since: datetime
+    until: datetime
+    show: Show = "all"
+
+
+class _Said(Struct, frozen=True):
+    """What is kept of a suspension or a refused bet."""
+
+    reason: Reason | None = None
+    law: str = ""
+    terminal: str = ""
+
+
+class _Heard(Struct):
+    """The stretch that is being heard: its first and last seq, and their times."""
+
+    first: int
+    last: int
+    since: datetime
+    until: datetime
+
+
+_Row: TypeAlias = tuple[str, tuple[str | int | bytes, ...], str, str, int]
+"""Statement, values, then place, journal and seq for the stretch where the row is lost; seq 0: no verdict."""
+
+
+class Rounds:
+    """Writes what it hears; `records` reads it."""
+
+    def __init__(self, store: Store, site: SiteState, keep: int) -> None:
+        """Load the last results into the site, and request what ended since. Raises BadStore."""
+        self._store = store
+        self._site = site
+        self._keep = keep
+        self._waiting: deque[_Row] = deque()
+        self._heard: dict[tuple[str, str], _Heard] = {}
+        self._closed: deque[tuple[str, str, _Heard]] = deque(maxlen=MOST_STRETCHES)
+        self._unsaid: set[tuple[str, str]] = set()
+        self._written: dict[str, int] = {}
+        self._notes: dict[str, tuple[str, int]] = {}
+        self._failing = False
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="rounds")
+        store.has(SCHEMA)
+        for (place,) in store.db.execute("SELECT DISTINCT place FROM round_end").fetchall():
+            for result in self._last(place):
+                site.remember_result(place, result)
+        self._take_up()
+        site.on_verdict.append(self._on_verdict)
+        site.on_refused.append(self._on_refused)
+
+    def _last(self, place: str) -> Iterator[Result]:
+        query = "SELECT data FROM round_end WHERE place = ? ORDER BY n DESC LIMIT ?"
+        for (data,) in reversed(self._store.db.execute(query, (place, ROUNDS)).fetchall()):
+            try:
+                yield _result(data)
+            except BadRound as error:
+                self._log.warning("console.unreadable", table=place, reason=str(error))
+
+    def _take_up(self) -> None:
+        """Continue the last stretch of each table; request what is missing, unless that is old."""
+        query = (
+            "SELECT place, journal, first, last, since, until FROM round_stretch WHERE n IN "
+            "(SELECT max(n) FROM round_stretch GROUP BY place)"
+        )
+        for place, journal, first, last, since, until in self._store.db.execute(query).fetchall():
+            self._heard[place, journal] = _Heard(first, last, _time(since), _time(until))
+            if self._site.now() - _time(until) < MOST_AWAY:
+                self._site.resume(place, journal, last + 1)
+
+    async def run(self) -> None:
+        """Write once a second, until cancelled."""
+        try:
+            while True:
+                await asyncio.sleep(EVERY_S)
+                self.flush()
+        finally:
+            self.flush()
+
+    # ---- what is heard
+
+    def _on_verdict(self, place: str, wire: Wire) -> None:
+        if place not in self._site.tables:  # beyond the limit
+            return
+        key = place, wire.journal
+        heard = self._heard.get(key)
+        if heard is None or wire.seq > heard.last + 1:
+            if heard is not None:
+                self._closed.append((*key, heard))
+            self._heard[key] = _Heard(wire.seq, wire.seq, wire.time, wire.time)
+        elif wire.seq == heard.last + 1:
+            heard.last, heard.until = wire.seq, max(heard.until, wire.time)
+        self._unsaid.add(key)
+        if wire.type in ENDS:
+            self._ended(place, wire)
+        elif wire.type == "suspended":
+            with contextlib.suppress(*UNREADABLE):
+                said = msgspec.json.decode(wire.data, type=Suspended)
+                self._note(
+                    place, said.round, wire.time, "suspended", wire.id, _Said(said.reason), (wire.journal, wire.seq)
+                )
+
+    def _ended(self, place: str, wire: Wire) -> None:
+        data = bytes(wire.data)
+        try:
+            result = decode_end(data)
+        except BadRound:  # the site has said so
+            return
+        digest, packed = sha256(data).digest(), zlib.compress(data, 1)
+        row = (place, wire.id, micros_of(wire.time), wire.type, result.round, wire.journal, wire.seq)
+        values = (*row, int(result.void is not None), digest, packed)
+        self._keep_row((_END, values, place, wire.journal, wire.seq))
+
+    def _on_refused(self, place: str, answer: WagerAnswer) -> None:
+        said = _Said(answer.reason, answer.law, answer.terminal)
+        if answer.round:
+            self._note(
+                place, answer.round, self._site.now(), "refused", f"{answer.terminal}/{answer.id}", said, ("", 0)
+            )
+
+    def _note(
+        self, place: str, round_: str, at: datetime, kind: str, id_: str, said: _Said, source: tuple[str, int]
+    ) -> None:
+        of, count = self._notes.get(place, ("", 0))
+        count = count + 1 if of == round_ else 1
+        self._notes[place] = round_, count
+        if count <= MOST_NOTES:
+            values = (place, round_, micros_of(at), kind, id_, msgspec.json.encode(said).decode())
+            self._keep_row((_NOTE, values, place, *source))
+
+    def _keep_row(self, row: _Row) -> None:
+        self._waiting.append(row)
+        while len(self._waiting) > MOST_WAITING:
+            _, _, place, journal, seq = self._waiting.popleft()
+            heard = self._heard.get((place, journal))
+            if heard is not None and heard.first <= seq < heard.last:  # a new stretch begins behind what is lost
+                self._heard[place, journal] = _Heard(seq + 1, heard.last, heard.until, heard.until)
+
+    # ---- what is written
+
+    def flush(self) -> None:
+        """Write what waits: all of it, or nothing where the store does not take it."""
+        if not self._unsaid and not self._waiting:
+            return
+        try:
+            with self._store.write() as db:
+                self._write(db)
+        except BadStore as error:
+            if not self._failing:
+                self._log.error("rounds.unwritten", reason=str(error))
+            self._failing = True
+            return
+        if self._failing:
+            self._log.info("rounds.written", rows=len(self._waiting))
+        self._failing = False
+        for written in (self._waiting, self._closed, self._unsaid):
+            written.clear()
+
+    def _write(self, db: sqlite3.Connection) -> None:
+        for statement, values, place, _, _ in self._waiting:
+            done = db.execute(statement, values)
+            if statement is _END and done.rowcount:
+                _chain(db, done.lastrowid or 0, place, str(values[4]))
+                self._written[place] = self._written.get(place, 0) + 1
+        now = ((place, journal, self._heard[place, journal]) for place, journal in self._unsaid)
+        for place, journal, one in (*self._closed, *now):
+            db.execute(_STRETCH, (place, journal, one.first, one.last, micros_of(one.since), micros_of(one.until)))
+        for place in [place for place, count in self._written.items() if count >= PRUNE_AFTER]:
+            del self._written[place]
+            _prune(db, place, self._keep)
+
+
+def _chain(db: sqlite3.Connection, n: int, place: str, round_: str) -> None:
+    """Tell the first end of the round its newest one."""
+    query = "SELECT n FROM round_end WHERE place = ? AND round = ? AND again = 0 AND n < ? ORDER BY n DESC LIMIT 1"
+    first = db.execute(query, (place, round_, n)).fetchone()
+    db.execute("UPDATE round_end SET again = ?, newest = ? WHERE n = ?", (int(first is not None), n, n))
+    if first is not None:
+        db.execute("UPDATE round_end SET newest = ? WHERE n = ?", (n, first[0]))
+
+
+def _prune(db: sqlite3.Connection, place: str, keep: int) -> None:
+    query = "SELECT n FROM round_end WHERE place = ? ORDER BY n DESC LIMIT 1 OFFSET ?"
+    last = db.execute(query, (place, keep)).fetchone()
+    if last is None:
+        return
+    db.execute("DELETE FROM round_end WHERE place = ? AND n <= ?", (place, last[0]))
+    (oldest,) = db.execute("SELECT min(at) FROM round_end WHERE place = ?", (place,)).fetchone()
+    db.execute("DELETE FROM round_note WHERE place = ? AND at < ?", (place, oldest))
+    db.execute("UPDATE round_stretch SET since = max(since, ?) WHERE place = ?", (oldest, place))
+    db.execute(
+        "DELETE FROM round_stretch WHERE place = ?1 AND (until < ?2 OR n NOT IN "
+        "(SELECT n FROM round_stretch WHERE place = ?1 ORDER BY n DESC LIMIT ?3))",
+        (place, oldest, MOST_STRETCHES),
+    )
+
+
+# ---- what is read
+
+
+class Records:
+    """Reads the rounds that were kept."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        """`db`: the store's connection, or in a thread one of its own."""
+        self._db = db
+
+    def listed(self, asked: Asked, limit: int, before: Position | None = None) -> list[Ended]:
+        """At most `limit`, the newest first; those before a position."""
+        where, values = _where(asked)
+        if before is not None:
+            where += " AND (f.at, f.n) < (?, ?)"
+            values += [micros_of(before.at), before.n]
+        query = f"{_LINE} AND {where} ORDER BY f.at DESC, f.n DESC LIMIT ?"
+        return list(_each(self._db.execute(query, (asked.place, *values, limit))))
+
+    def in_order(self, asked: Asked, limit: int) -> Iterator[Ended]:
+        """At most `limit`, the oldest first, read as they are taken."""
+        where, values = _where(asked)
+        query = f"{_LINE} AND {where} ORDER BY f.at, f.n LIMIT ?"
+        return _each(self._db.execute(query, (asked.place, *values, limit)))
+
+    def counts(self, asked: Asked) -> dict[Show, int]:
+        """How many there are of each kind, whatever `asked.show` says."""
+        columns = ", ".join(f"count(*) FILTER (WHERE {_FILTERS[show]})" for show in SHOWS)
+        where, values = _where(msgspec.structs.replace(asked, show="all"))
+        query = (
+            f"SELECT {columns} FROM round_end f JOIN round_end l ON l.n = f.newest "  # noqa: S608 - constants
+            f"WHERE f.place = ? AND f.again = 0 AND {where}"
+        )
+        return dict(zip(SHOWS, self._db.execute(query, (asked.place, *values)).fetchone(), strict=True))
+
+    def beside(self, asked: Asked, of: Position, *, later: bool) -> Ended | None:
+        """The next round of those asked for, after or before one."""
+        where, values = _where(asked)
+        sign, order = (">", "") if later else ("<", "DESC")
+        query = f"{_LINE} AND {where} AND (f.at, f.n) {sign} (?, ?) ORDER BY f.at {order}, f.n {order} LIMIT 1"
+        return next(_each(self._db.execute(query, (asked.place, *values, micros_of(of.at), of.n))), None)
+
+    def one(self, place: str, round_: str) -> Ended | None:
+        """A round."""
+        query = f"{_LINE} AND f.round = ? ORDER BY f.n DESC LIMIT 1"
+        return next(_each(self._db.execute(query, (place, round_))), None)
+
+    def versions(self, place: str, round_: str, limit: int = 100) -> list[Ended]:
+        """All ends of a round, the newest first."""
+        query = (
+            "SELECT n, at, n, at, kind, round, journal, seq, digest, data, 0, 0 FROM round_end "
+            "WHERE place = ? AND round = ? ORDER BY n DESC LIMIT ?"
+        )
+        return list(_each(self._db.execute(query, (place, round_, limit))))
+
+    def notes(self, place: str, round_: str) -> list[Note]:
+        """What happened in a round before it ended."""
+        query = "SELECT at, kind, said FROM round_note WHERE place = ? AND round = ? ORDER BY n LIMIT ?"
+        found = []
+        for at, kind, text in self._db.execute(query, (place, round_, 2 * MOST_NOTES)):
+            said = msgspec.json.decode(text, type=_Said)
+            found.append(Note(_time(at), kind, said.reason, said.law, said.terminal))
+        return found
+
+    def since(self, place: str) -> datetime | None:
+        """Since when the records of a table are complete; None where there are none."""
+        query = "SELECT since FROM round_stretch WHERE place = ? ORDER BY n DESC LIMIT 1"
+        found = self._db.execute(query, (place,)).fetchone()
+        return None if found is None else _time(found[0])
+
+    def gaps(self, place: str, since: datetime, until: datetime) -> list[Stretch]:
+        """The times within a period of which verdicts may be missing, up to the last that was heard."""
+        query = "SELECT since, until FROM round_stretch WHERE place = ? ORDER BY since, n"
+        found, at, heard = [], since, False
+        for began, ended in self._db.execute(query, (place,)):
+            if at < min(_time(began), until):
+                found.append(Stretch(at, min(_time(began), until)))
+            if _time(began) >= until:
+                break
+            at = max(at, _time(ended))
+            heard = heard or _time(ended) >= since
+        return found if heard else [Stretch(since, until)]
+
+
+def _where(asked: Asked) -> tuple[str, list[str | int]]:
+    where = f"f.at >= ? AND f.at < ? AND {_FILTERS[asked.show]}"
+    return where, [micros_of(asked.since), micros_of(asked.until)]
+
+
+def _each(rows: sqlite3.Cursor) -> Iterator[Ended]:
+    for n, first_at, newest, at, kind, round_, journal, seq, digest, data, suspended, refused in rows:
+        yield Ended(
+            Position(_time(first_at), n),
+            _time(at),
+            kind,
+            round_,
+            journal,
+            seq,
+            digest,
+            _result(data),
+            corrected=newest != n,
+            suspended=suspended,
+            refused=refused,
+        )
+
+
+def _result(data: bytes) -> Result:
+    return decode_end(zlib.decompress(data))
+
+
+def _time(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
