@@ -9,9 +9,10 @@ import signal
 import socket
 import sys
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["Broker", "find_mosquitto", "free_port", "no_broker"]
+__all__ = ["Broker", "find_mosquitto", "free_port", "no_broker", "tied"]
 
 _MOSQUITTO = """\
 listener {port} 127.0.0.1
@@ -41,6 +42,12 @@ def no_broker(*, embedded: bool = False) -> str:
     return "there is no MQTT broker here: apt-get install mosquitto, or use `make demo`, which brings a built-in one"
 
 
+def tied() -> list[str]:
+    """What stands before a command so that it ends with the process that started it, even when that is killed."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
+
+
 def free_port(owner: object = None) -> int:
     """A TCP port of loopback, reserved while `owner`, or else this process, lives.
 
@@ -59,9 +66,20 @@ class Broker:
     """One broker on one port of loopback, which may be killed and started again."""
 
     def __init__(
-        self, directory: Path, *, port: int = 0, embedded: bool = False, persistence: bool = False, more: str = ""
+        self,
+        directory: Path,
+        *,
+        port: int = 0,
+        embedded: bool = False,
+        persistence: bool = False,
+        more: str = "",
+        before: Sequence[str] = (),
     ) -> None:
-        """Files go to `directory`. `embedded` forces the built-in broker. `more` ends mosquitto's configuration."""
+        """Files go to `directory`. `embedded` forces the built-in broker. `more` ends mosquitto's configuration.
+
+        `before` stands before the command, such as `tied()`.
+        """
+        self._before = before
         self.port = port or free_port(self)
         self._directory = directory
         self._program = None if embedded else find_mosquitto()
@@ -102,7 +120,12 @@ class Broker:
         try:
             # In a session of its own: a Ctrl-C in the terminal is for us, and we end the broker last.
             self._process = await asyncio.create_subprocess_exec(
-                *command, stdout=log, stderr=log, stdin=asyncio.subprocess.DEVNULL, start_new_session=True
+                *self._before,
+                *command,
+                stdout=log,
+                stderr=log,
+                stdin=asyncio.subprocess.DEVNULL,
+                start_new_session=True,
             )
         finally:
             log.close()

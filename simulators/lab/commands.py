@@ -243,7 +243,7 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
 @click.option("--pit", type=click.Choice(["macau", "angola"]), default="macau", show_default=True, help="whose games")
 @click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
 @click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
-@click.option("--faults", is_flag=True, help="headless: random faults of every device; no result may be wrong")
+@click.option("--faults", is_flag=True, help="random faults of every device come by themselves; no result may be wrong")
 def demo(
     headless: bool,
     rounds: int | None,
@@ -262,8 +262,6 @@ def demo(
         speed = 5.0
     if headless and rounds is None:
         rounds = 60
-    if faults and speed is not None:
-        raise BadInputError("--faults: only with --headless and without --speed")
     _need_broker(embedded=embedded_broker)
     sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults, pit)))
 

@@ -1,9 +1,9 @@
 """`feltd demo`: a whole pit with one command.
 
 Paced, it runs the processes of production as children (broker, edge, rules), started again when they die, and shows
-what anybody on the broker sees: kill any of them and watch. Headless without a pace, edge and rules run in this process
-on a loop whose clock jumps, over real ttys and a real broker, as fast as the machine goes. Either way the results must
-be what the simulators know they did.
+what anybody on the broker sees: kill any of them, or inject a fault by a key, and watch. Headless without a pace, edge
+and rules run in this process on a loop whose clock jumps, over real ttys and a real broker, as fast as the machine
+goes. Either way the results must be what the simulators know they did.
 """
 
 import asyncio
@@ -14,9 +14,8 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from datetime import UTC, datetime
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +23,21 @@ from msgspec import Struct
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table as Grid
-from rich.text import Text
 
 from daemon import logs
 from daemon.config.model import Config, parse
-from daemon.console.words import words
+from daemon.console.auth.users import Role
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
-from daemon.read_model import SiteState, TableView
+from daemon.read_model import SiteState
 from daemon.virtual_clock import JumpingLoop
-from protocols.contract.jackpots import PoolLevel
-from protocols.contract.results import Result
 from simulators.clock import Pace
 from simulators.devices.compare import Account
-from simulators.lab.broker import Broker
+from simulators.lab.broker import Broker, free_port, tied
+from simulators.lab.demo_screen import Lamp, Login, Screen
 from simulators.lab.fault_injection import FaultInjector
+from simulators.lab.keyboard import pressed
+from simulators.lab.live_faults import LiveFaults
 from simulators.lab.pit import EDGE, PITS, SITE, Pit
 from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
@@ -54,24 +53,29 @@ RESTART_DELAY_S = 1.0
 # Real seconds for the jackpots to use the last results.
 POOLS_S = 2.0
 PORT = 8080
-SUPERVISOR, SECOND, INSPECTOR = "demo", "demo-2", "inspector"
+ACCOUNTS: tuple[tuple[str, Role, str], ...] = (
+    ("technician", "technician", "takes incidents, sends commands, reads the bytes"),
+    ("dealer", "dealer", "deals the tables my-...; the others play by themselves"),
+    ("supervisor", "supervisor", "users, silences, corrections, orders of jackpots"),
+    ("supervisor-2", "supervisor", "confirms what the first supervisor ordered"),
+    ("inspector", "inspector", "rounds down to their bytes, books, log of actions"),
+    ("viewer", "viewer", "looks at everything except bytes"),
+)
+"""Name, role and what to try. They are for loopback: the console of the demo listens nowhere else."""
+PLAYED: Mapping[str, Mapping[str, str]] = {
+    "macau": {"my-fan": "macau.fantan", "my-rou": "macau.roulette"},
+    "angola": {"my-craps": "angola.craps", "my-rou": "angola.french-roulette"},
+}
+"""By pit, the tables without a simulated dealer: their only device is the dealer's page."""
+DRAWN_S = 0.25
+# Real seconds without a new result after the faults of a live demo were healed.
+HEALED_S = 5.0
 LUCK = 0.08
 """How often a round of a table with a linked jackpot has a hand that wins it."""
 # Real seconds until a simulated supervisor confirms or pays a jackpot: people in the browser may be first.
 PATIENCE_S = 45.0
 # Real seconds a child has to end by itself.
 CHILD_STOP_TIMEOUT_S = 10.0
-
-
-class ConsoleLogin(Struct, frozen=True):
-    """The address and the login of the demo's console."""
-
-    port: int
-    password: str
-
-    def __str__(self) -> str:
-        people = f"{SUPERVISOR}, {SECOND} (two supervisors) or {INSPECTOR}"
-        return f"http://127.0.0.1:{self.port} - {people}, password {self.password}"
 
 
 class Settings(Struct, frozen=True):
@@ -238,6 +242,7 @@ class Child:
                 self.starts += 1
                 # Its own session: Ctrl-C is for the demo, which then ends its children in order.
                 self.process = await asyncio.create_subprocess_exec(
+                    *tied(),
                     sys.executable,
                     "-m",
                     "daemon.cli",
@@ -316,45 +321,61 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
 async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     pace = Pace(speed)
     began = time.monotonic()
-    broker = Broker(pit.directory, embedded=settings.embedded, persistence=True)
+    broker = Broker(pit.directory, embedded=settings.embedded, persistence=True, before=tied())
     logs.set_up("warning" if settings.headless else "error")
-    login = _make_login(pit.directory)
-    async with staged(pit, pace, broker, _console(pit.directory, login)) as stage, asyncio.TaskGroup() as group:
+    played = PLAYED[settings.pit]
+    login, more = _console(pit.directory, played)
+    async with staged(pit, pace, broker, more) as stage, asyncio.TaskGroup() as group:
         console = Child("console", pit.directory / "feltd.toml")
         site, children = stage.site, [stage.edge, stage.rules, console]
-        serving = group.create_task(console.keep())
-        working = group.create_task(stage.people.work(PATIENCE_S))
+        beside = [group.create_task(console.keep()), group.create_task(stage.people.work(PATIENCE_S))]
         if stage.pools is not None:
             children.append(stage.pools)
-        if settings.headless:
-            Console(stderr=True, highlight=False, soft_wrap=True).print(f"console: {login}")
         await stage.people.until_begun([pool.name for pool in stage.config.jackpot])
         dealing = group.create_task(pit.deal(pace, settings.rounds or 10**9, site))
-        showing = None
-        if not settings.headless:
-            showing = group.create_task(_show(site, pit, broker, children, speed, login, stage.people))
-            for number in (signal.SIGINT, signal.SIGTERM):  # from here on the end has an account, too
-                asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+        faults = LiveFaults(pit, pace)
+        injecting = None
+        if settings.faults:
+            injecting = group.create_task(FaultInjector(pit, settings.seed, faults.note).run(pace))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # from here on the end has an account, too
+            asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+        if settings.headless or not sys.stdout.isatty():
+            plain = Console(stderr=settings.headless, highlight=False, soft_wrap=True)
+            plain.print(f"console: {login}\n{login.others}")
+        else:
+            screen = Screen(
+                site,
+                {**{name: table.ruleset for name, table in pit.tables.items()}, **played},
+                faults,
+                login,
+                title=f"{settings.pit} at {speed:g}x",
+                edge=EDGE,
+                lamps=lambda: _lamps(site, broker, children),
+                levels=stage.people.levels.values,
+                played=played,
+                seconds=time.monotonic,
+            )
+            beside.append(group.create_task(_show(screen, dealing.cancel)))
         await asyncio.wait([dealing])
         dealt = pit.dealt()
-        await wait_for_results(
-            pit, site, dealt, INTERRUPTED_RESULT_TIMEOUT_S if dealing.cancelled() else RESULT_TIMEOUT_S
-        )
-        serving.cancel()
-        working.cancel()
+        if injecting is not None:
+            injecting.cancel()
+        faults.heal()
+        unhurried = RESULT_TIMEOUT_S if not dealing.cancelled() else INTERRUPTED_RESULT_TIMEOUT_S
+        await wait_for_results(pit, site, dealt, max(unhurried, HEALED_S if faults.count else 0))
         await asyncio.sleep(POOLS_S if stage.pools is not None else 0)
-        if showing is not None:
-            showing.cancel()
+        for task in beside:
+            task.cancel()
     events = sum(view.events for view in site.tables.values())
     # The broker or the edge may have been killed on purpose: rounds then under way are void, never lost.
-    strict = all(child.starts == 1 for child in children)
+    strict = all(child.starts == 1 for child in children) and not faults.count
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
     pools = _judge_pools(stage.config, pit, stage.people, calm=False)
     return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)
 
 
-def _make_login(directory: Path) -> ConsoleLogin:
-    """A free port and three users with a random password."""
+def _console(directory: Path, played: Mapping[str, str]) -> tuple[Login, str]:
+    """The users with one random password; the console's configuration, with the tables that a person deals."""
     from daemon.console.auth.users import By, Users, hash_password
     from daemon.console.site.store import Store
 
@@ -365,130 +386,62 @@ def _make_login(directory: Path) -> ConsoleLogin:
         except OSError:
             one.bind(("127.0.0.1", 0))
         port: int = one.getsockname()[1]
-    login = ConsoleLogin(port, secrets.token_urlsafe(9))
+    login = Login(port, secrets.token_urlsafe(9), ACCOUNTS)
     store = Store(directory / "console.db")
     try:
         users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(login.password)
-        users.add(By("demo", "system"), SUPERVISOR, "supervisor", (), hashed)
-        users.add(By("demo", "system"), SECOND, "supervisor", (), hashed)
-        users.add(By("demo", "system"), INSPECTOR, "inspector", (), hashed)
+        for name, role, _ in ACCOUNTS:
+            users.add(By("demo", "system"), name, role, tuple(played) if role == "dealer" else (), hashed)
     finally:
         store.close()
-    return login
-
-
-def _console(directory: Path, login: ConsoleLogin) -> str:
-    place = f'store = "{directory}/console.db"\njournal = "{directory}/console-journal.db"'
-    return f"\n[console]\nport = {login.port}\n{place}\n"
+    lines = ["", "[console]", f"port = {port}"]
+    lines += [f'store = "{directory}/console.db"', f'journal = "{directory}/console-journal.db"', "[console.dealer]"]
+    doors = {name: f"127.0.0.1:{free_port()}" for name in played}
+    lines += [f'{name} = "{door}"' for name, door in doors.items()]
+    for name, ruleset in played.items():
+        lines += ["[[table]]", f'name = "{name}"', f'ruleset = "{ruleset}"']
+        lines += ["[[table.device]]", 'name = "page-1"', 'driver = "fdl_console"', f'url = "tcp://{doors[name]}"']
+    return login, "\n".join(lines) + "\n"
 
 
 # ---- the live view
 
 
-async def _show(
-    site: SiteState,
-    pit: Pit,
-    broker: Broker,
-    children: list[Child],
-    speed: float,
-    login: ConsoleLogin,
-    people: Supervisors,
-) -> None:
-    def view() -> Grid:
-        return _view(site, pit, broker, children, speed, login, people)
+async def _show(screen: Screen, end: Callable[[], object]) -> None:
+    """Draw until cancelled; a key that ends the demo calls `end`. The terminal is put back in each case."""
+    drawn = asyncio.Event()
 
-    with Live(view(), refresh_per_second=8, screen=sys.stdout.isatty()) as live:
-        while True:
-            live.update(view())
-            await asyncio.sleep(0.25)
+    def press(key: str) -> None:
+        if screen.press(key):
+            end()
+        drawn.set()
 
-
-def _view(
-    site: SiteState,
-    pit: Pit,
-    broker: Broker,
-    children: list[Child],
-    speed: float,
-    login: ConsoleLogin,
-    people: Supervisors | None = None,
-) -> Grid:
-    outer = Grid.grid(padding=(0, 0))
-    title = Text("feltd demo", style="bold")
-    title.append(f"   a simulated pit at {speed:g}x   Ctrl-C ends it", style="dim")
-    outer.add_row(title)
-    outer.add_row(_lamps(site, broker, children))
-    outer.add_row("")
-    grid = Grid(expand=True)
-    for head in ("table", "phase", "devices", "rounds", "void", "last results"):
-        grid.add_column(head, no_wrap=head != "last results", ratio=1 if head == "last results" else None)
-    for name, table in pit.tables.items():
-        view = site.tables.get(name, TableView())
-        devices = Text()
-        for device in table.devices:
-            devices.append_text(_lamp(view.online.get(device, False), device))
-            devices.append(" ")
-        results = Text("\n").join([_result(result) for result in list(view.results)[-2:][::-1]])
-        if not table.ruleset:
-            results = Text("\n".join(list(view.latest)[-2:][::-1]), style="dim")
-        grid.add_row(
-            Text(f"{name}\n", style="bold").append(table.ruleset, style="dim not bold"),
-            f"{view.phase}\n{view.round.partition(':')[2]}" if table.ruleset else Text("no game", style="dim"),
-            devices,
-            str(view.resolved) if table.ruleset else "",
-            str(view.voided) if table.ruleset else "",
-            results,
-        )
-    outer.add_row(grid)
-    for level in people.levels.values() if people is not None else ():
-        outer.add_row(_level(level))
-    alerts = [(name, alert) for name, view in site.tables.items() for alert in view.alerts.values()]
-    if alerts:
-        box = Grid(title="open alerts", title_justify="left", expand=True)
-        for head in ("table", "what", "what to do"):
-            box.add_column(head)
-        for name, alert in alerts[:8]:
-            style = "red" if alert.severity == "error" else "yellow"
-            box.add_row(name, Text(alert.text, style=style), alert.remedy)
-        outer.add_row(box)
-    outer.add_row(Text(f"console: {login}"))
-    outer.add_row(Text(f"logs and journals: {pit.directory}", style="dim"))
-    return outer
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGWINCH, drawn.set)
+    console = Console(highlight=False)
+    try:
+        with (
+            Live(screen, console=console, auto_refresh=False, screen=console.is_terminal) as live,
+            pressed(sys.stdin.fileno(), press),
+        ):
+            while True:
+                drawn.clear()
+                live.refresh()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(DRAWN_S):  # Python 3.11's wait_for may swallow a cancellation
+                        await drawn.wait()
+    finally:
+        loop.remove_signal_handler(signal.SIGWINCH)
 
 
-def _lamps(site: SiteState, broker: Broker, children: list[Child]) -> Text:
-    """The broker and the processes."""
-    lamps = Text()
-    lamps.append_text(_lamp(site.connected, f"{broker.name} :{broker.port} pid {broker.pid}"))
+def _lamps(site: SiteState, broker: Broker, children: list[Child]) -> list[Lamp]:
+    """The broker and the processes, with their process ids."""
+    lamps = [(site.connected, f"broker {broker.pid}")]
     for child in children:
         name = {"edge": EDGE, "rules": "rules", "jackpots": "jackpots"}.get(child.command, "")
         alive = child.process is not None and child.process.returncode is None
         pid = child.process.pid if child.process else "-"
-        again = f", started {child.starts} times" if child.starts > 1 else ""
-        lamps.append("   ")
-        lamps.append_text(
-            _lamp(
-                alive and site.connected and (not name or site.is_online(name)),
-                f"{child.command} pid {pid}{again}",
-            )
-        )
+        again = f" x{child.starts}" if child.starts > 1 else ""
+        good = alive and site.connected and (not name or site.is_online(name))
+        lamps.append((good, f"{child.command} {pid}{again}"))
     return lamps
-
-
-def _level(level: PoolLevel) -> Text:
-    """A jackpot: its amount and the wins that wait."""
-    amount = Decimal(level.amount).scaleb(-level.decimals)
-    text = Text(f"jackpot {level.pool}  ", style="bold")
-    text.append(f"{amount:,.{level.decimals}f} {level.currency}", style="not bold")
-    waiting = ", ".join(f"{one.combination} {one.state}" for one in level.pending)
-    return text.append(f"  {waiting}", style="yellow not bold")
-
-
-def _lamp(good: bool, name: str) -> Text:
-    return Text("● ", style="green" if good else "red").append(name, style="")
-
-
-def _result(result: Result) -> Text:
-    text = Text(result.round.partition(":")[2] + "  ", style="dim")
-    if result.void is not None:
-        return text.append(f"void: {words.reason('en', result.void.reason)}", style="yellow not dim")
-    return text.append(result.announcements.get("en", ""), style="not dim")

@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Callable
 
 from simulators.clock import Pace
 from simulators.devices.device import Ailment, ailments
@@ -18,10 +19,11 @@ REPAIR_DELAY_S = (15.0, 60.0)
 class FaultInjector:
     """Injects the faults and counts them."""
 
-    def __init__(self, pit: Pit, seed: int) -> None:
-        """The same seed gives the same faults."""
+    def __init__(self, pit: Pit, seed: int, hear: Callable[[str, str, str, Ailment], object] = lambda *_: None) -> None:
+        """The same seed gives the same faults. `hear` gets the table, the device and the name of each."""
         self._pit = pit
         self._seed = seed
+        self._hear = hear
         self.done: dict[str, Counter[str]] = {table: Counter() for table in pit.tables}
         """By table, the number of times each fault ("device.fault") was injected."""
         self.harmful: Counter[str] = Counter()
@@ -51,6 +53,7 @@ class FaultInjector:
 
     def _note(self, table: str, name: str, fault: str, ailment: Ailment) -> None:
         self.done[table][f"{name}.{fault}"] += 1
+        self._hear(table, name, fault, ailment)
         if ailment.round in ("void", "suspended"):
             self.harmful[table] += 1
 

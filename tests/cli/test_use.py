@@ -24,17 +24,15 @@ from daemon.cli import listings
 from daemon.cli.captures import CAPTURE_HEAD
 from daemon.cli.common import run_until_interrupted
 from daemon.cli.main import main
-from daemon.config.model import Mqtt
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import open_link
-from daemon.read_model import SiteState
 from protocols.fdl import frame as fdl
 from rules import RULESETS
 from simulators.alone import make
 from simulators.clock import Pace
 from simulators.lab import demo
 from simulators.lab.broker import Broker, find_mosquitto
-from simulators.lab.demo import Child, ConsoleLogin, _lamp, _report, _until_signal, _view
+from simulators.lab.demo import Child, _report, _until_signal
 from simulators.lab.pit import Pit
 from simulators.lab.simulate import simulate
 from simulators.ports.control import Control
@@ -365,23 +363,6 @@ def test_the_summary_is_one_line_wherever_it_goes(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out.splitlines()[-1] == last + "every result is what the simulators did"
 
 
-@pytest.mark.parametrize(("returncode", "style"), [(None, "green"), (-9, "red")])
-def test_the_lamp_of_a_dead_process_is_red_at_once(tmp_path: Path, returncode: int | None, style: str) -> None:
-    """The broker says so only when the will's delay is over."""
-    pit = Pit(tmp_path, 1)
-    picture = SiteState(Mqtt(), "demo")
-    picture.connected = True
-    picture._edge("edge-1", "availability", b"online")
-    broker: Any = SimpleNamespace(name="mosquitto", port=1, pid=2)
-    child = Child("edge", tmp_path / "feltd.toml")
-    process: Any = SimpleNamespace(pid=77, returncode=returncode)
-    child.process = process
-    line: Any = list(_view(picture, pit, broker, [child], 1.0, ConsoleLogin(8080, "x")).columns[0].cells)[1]
-    at = line.plain.index("● edge pid 77")
-    assert [span.style for span in line.spans if span.start <= at < span.end and span.style] == [style]
-    assert _lamp(True, "x").plain == "● x"
-
-
 async def test_a_child_that_does_not_end_by_itself_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Deaf:
         pid = 1
@@ -422,7 +403,7 @@ async def test_a_child_that_does_not_end_by_itself_is_ended(tmp_path: Path, monk
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.timeout(1800)  # by its progress it ends long before
-def test_ctrl_c_ends_the_live_demo_with_an_account(tmp_path: Path) -> None:
+def test_ctrl_c_ends_the_demo_in_a_pipe_with_an_account(tmp_path: Path) -> None:
     """At a speed that a busy machine keeps: a dealer who is spins behind his wheel has no truth for their results."""
     folder, errors = tmp_path / "tmp", tmp_path / "stderr"
     folder.mkdir()
@@ -438,7 +419,7 @@ def test_ctrl_c_ends_the_live_demo_with_an_account(tmp_path: Path) -> None:
         ) as process,
     ):
         try:
-            assert "phase" in said_by(process, "phase")
+            assert "console: http://127.0.0.1:" in said_by(process, "password")
             process.send_signal(signal.SIGINT)
             out = said_by(process)
             process.wait(IDLE_S)  # it has closed its output
