@@ -14,6 +14,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import msgspec
 from msgspec import Meta, Struct
@@ -37,9 +38,10 @@ NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 
 
 class Site(Struct, frozen=True, kw_only=True):
-    """`[site]`: the casino."""
+    """`[site]`: the casino. `timezone` is where its clocks hang, for the console; default: this computer's."""
 
     name: Id
+    timezone: Annotated[str, Meta(max_length=64)] = ""
 
 
 class Edge(Struct, frozen=True, kw_only=True):
@@ -153,7 +155,7 @@ class Console(Struct, frozen=True, kw_only=True):
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
     `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the addresses of the
     dealer pages, one per table, to which the edge connects as `tcp://` consoles. `styleguide` serves /styleguide, the
-    components of the pages, to developers. `shifts` are times of day of the computer's zone. `rounds_kept` ended rounds
+    components of the pages, to developers. `shifts` are times of day in the site's zone. `rounds_kept` ended rounds
     of each table can be looked up by date; older ones are in the journal of the rules.
     """
 
@@ -546,6 +548,12 @@ def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
 
 
 def _check_console(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    if config.site.timezone:
+        try:
+            ZoneInfo(config.site.timezone)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            text = f"site.timezone: {config.site.timezone!r} is no zone of this computer; write one like Asia/Macau"
+            out.append(Mistake(lines.of(("site", "timezone")), text))
     openid = config.console.openid
     if openid.issuer and not (openid.client and openid.secret_file):
         out.append(Mistake(lines.of(("console", "openid")), "console.openid needs client and secret_file, too"))

@@ -25,6 +25,7 @@ from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
+from daemon.console.words.local import Local, zone_of
 from daemon.console.words.money import money
 from daemon.read_model import SiteState, utc
 from protocols.contract.payouts import payout_order
@@ -67,6 +68,7 @@ class ConsoleContext:
         self.site = site
         self.incidents = incidents
         self.live = Live(lambda: utc(now()))
+        self.zone = zone_of(config.site.timezone)
         # One template environment per language: macros are imported once instead of for each rendering.
         icons = {"device_icon": shapes.device_icon, "game_icon": shapes.game_icon}
         shared = {"may": may, "pips": shapes.pips, "site": site, "config": config, "cited": cited, **icons}
@@ -77,6 +79,7 @@ class ConsoleContext:
                 noted=partial(words.noted, lang),
                 reason=partial(words.reason, lang),
                 money=partial(money, lang),
+                local=Local(lang, self.zone),
                 lang=lang,
                 **shared,
             )

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, time, timedelta
+from datetime import datetime, time, timedelta, tzinfo
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -50,11 +50,11 @@ class Report(Struct, frozen=True):
     """Whether there were more incidents than a report has room for."""
 
 
-def shift_of(begins: Sequence[str], now: datetime) -> tuple[datetime, datetime]:
-    """Beginning and end of the shift of `now`; `begins` are times of day of this computer's zone."""
-    today = now.astimezone().date()
+def shift_of(begins: Sequence[str], now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+    """Beginning and end of the shift of `now`; `begins` are times of day in the zone."""
+    today = now.astimezone(zone).date()
     edges = sorted(
-        datetime.combine(today + timedelta(days=day), time.fromisoformat(one)).astimezone()
+        datetime.combine(today + timedelta(days=day), time.fromisoformat(one), zone)
         for day in (-2, -1, 0, 1, 2)
         for one in begins
     )
@@ -80,14 +80,18 @@ def made(
     silences: Iterable[Silence],
     kind: Callable[[Incident], str],
     *,
+    zone: tzinfo,
     cut: bool,
 ) -> Report:
-    """From the incidents that were open between the two. `kind` of an incident's device; "" for none."""
+    """From the incidents that were open between the two; days are the zone's.
+
+    `kind` of an incident's device; "" for none.
+    """
     began = tuple(one for one in incidents if one.began >= since)
     days: dict[str, list[Incident]] = {}
     kinds: dict[str, list[Incident]] = {}
     for one in began:
-        days.setdefault(one.began.astimezone().date().isoformat(), []).append(one)
+        days.setdefault(one.began.astimezone(zone).date().isoformat(), []).append(one)
         kinds.setdefault(kind(one), []).append(one)
     return Report(
         since,

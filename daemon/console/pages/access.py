@@ -5,7 +5,7 @@ import csv
 import io
 import re
 from collections.abc import AsyncIterator, Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, get_args
 from urllib.parse import quote
 
@@ -309,7 +309,7 @@ class _Pages:
     async def actions(self, request: Request) -> Response:
         self._context.needs(request, "actions")
         self._access.actions.collect()
-        which = _filter(request)
+        which = _filter(request, self._context.zone)
         before = request.query_params.get("before", "")
         if before.isascii() and before.isdigit():
             which["before"] = int(before[:18])
@@ -328,7 +328,7 @@ class _Pages:
 
     async def actions_csv(self, request: Request) -> Response:
         user = self._context.needs(request, "actions")
-        which = _filter(request)
+        which = _filter(request, self._context.zone)
         path = self._access.actions.journal.path
         detail = {key: clean(value) for key, value in request.query_params.items() if key in _FILTERS and value}
         self._access.actions.note(user.name, user.role, "actions.export", "", detail)
@@ -351,8 +351,8 @@ class _Pages:
 _FILTERS = ("user", "action", "table", "from", "to")
 
 
-def _filter(request: Request) -> dict[str, Any]:
-    """What `read_actions` is to find. Raises 400."""
+def _filter(request: Request, zone: tzinfo) -> dict[str, Any]:
+    """What `read_actions` is to find; days are the zone's. Raises 400."""
     asked = request.query_params
     which: dict[str, Any] = {
         "user": clean(asked.get("user", "").strip()),
@@ -363,9 +363,9 @@ def _filter(request: Request) -> dict[str, Any]:
         if asked.get(key):
             try:
                 day = date.fromisoformat(asked[key]) + timedelta(days=days)
+                which[name] = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
             except (ValueError, OverflowError) as error:
                 raise HTTPException(400, "a day is written 2026-11-20") from error
-            which[name] = datetime(day.year, day.month, day.day, tzinfo=UTC)
     return which
 
 

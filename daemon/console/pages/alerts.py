@@ -6,7 +6,7 @@ import csv
 import io
 import shutil
 from collections.abc import AsyncIterator, Mapping
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -259,7 +259,7 @@ class _Pages:
         lang = context.lang(request)
         asked = _asked(request)
         before = _number(request.query_params.get("before", ""))
-        past = context.incidents.history(replace(_filter(asked), among=user.tables), PAGE + 1, before)
+        past = context.incidents.history(replace(_filter(asked, context.zone), among=user.tables), PAGE + 1, before)
         rows = [_line(Shown(one, None), lang) for one in past[:PAGE]]
         silences = [one for one in context.incidents.silences(now) if not user.tables or one.table in user.tables]
         tables = [table for table in context.site.tables if not user.tables or table in user.tables]
@@ -354,15 +354,16 @@ class _Pages:
         """When a silence ends. `now` where nothing fits, which is refused."""
         match given.get("end", ""):
             case "shift":
-                return shift_of(self.context.config.console.shifts, now)[1]
+                return shift_of(self.context.config.console.shifts, now, self.context.zone)[1]
             case "at":
                 try:
                     at = time.fromisoformat(given.get("at", ""))
                 except ValueError:
                     return now
-                today = now.astimezone().date()
-                days = (datetime.combine(today + timedelta(days=n), at.replace(tzinfo=None)) for n in (0, 1))
-                return next((day for one in days if (day := one.astimezone()) > now), now)
+                zone = self.context.zone
+                today = now.astimezone(zone).date()
+                days = (datetime.combine(today + timedelta(days=n), at, zone) for n in (0, 1))
+                return next((one for one in days if one > now), now)
             case minutes:
                 return now + timedelta(minutes=min(_number(minutes) or 0, 10_000))
 
@@ -423,7 +424,7 @@ class _Pages:
     async def table(self, request: Request) -> Response:
         """The whole filtered history as CSV."""
         user = self.context.needs(request, "look")
-        which = replace(_filter(_asked(request)), among=user.tables)
+        which = replace(_filter(_asked(request), self.context.zone), among=user.tables)
 
         async def lines() -> AsyncIterator[str]:
             yield "\ufeff" + csv_text([_COLUMNS])  # by which spreadsheets know UTF-8
@@ -517,17 +518,17 @@ def _asked(request: Request) -> dict[str, str]:
     return {key: request.query_params.get(key, "").strip()[:200] for key in _ASKED}
 
 
-def _filter(asked: dict[str, str]) -> Filter:
-    """`since` and `until` are days of this computer's zone, both included. A day that is none is not asked for."""
-    until = _midnight(asked["until"], 1)
+def _filter(asked: dict[str, str], zone: tzinfo) -> Filter:
+    """`since` and `until` are days of the zone, both included. A day that is none is not asked for."""
+    until = _midnight(asked["until"], 1, zone)
     return Filter(
-        (), asked["table"], asked["device"], asked["code"], asked["severity"], _midnight(asked["since"], 0), until
+        (), asked["table"], asked["device"], asked["code"], asked["severity"], _midnight(asked["since"], 0, zone), until
     )
 
 
-def _midnight(text: str, days: int) -> datetime | None:
+def _midnight(text: str, days: int, zone: tzinfo) -> datetime | None:
     try:
-        return datetime.combine(date.fromisoformat(text) + timedelta(days=days), time()).astimezone()
+        return datetime.combine(date.fromisoformat(text) + timedelta(days=days), time(), zone).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
 

@@ -20,8 +20,9 @@ from daemon.console.fairness.fairness import SECTOR, Fairness
 from daemon.console.fairness.pictures import Bars, Circle
 from daemon.console.fairness.scoreboards import RED, red_of
 from daemon.console.site.store import BadStore
+from daemon.console.words.local import Local
 
-__all__ = ["View", "group", "routes", "view"]
+__all__ = ["View", "routes", "view"]
 
 FACES: Final = tuple("123456")
 # Five were due in each place: before that no picture says anything.
@@ -130,27 +131,30 @@ class View(Struct, frozen=True):
     devices: tuple[tuple[str, Any], ...]
 
 
-def group(number: float) -> str:
-    """A whole number in groups of three: 1 240."""
-    return f"{round(number):,}".replace(",", "\u202f")
-
-
 def roughly(number: float) -> int:
     """A number that was extrapolated, in two digits, never too few: 9 000."""
     size = int(10 ** max(math.floor(math.log10(number)) - 1, 0))
     return math.ceil(number / size) * size
 
 
-def odds(value: float) -> str:
+MOST_ODDS = 1_000_000
+LEAST_ODDS, LEAST_CHANCE = 0.01, 0.0001
+
+
+def odds(local: Local, value: float) -> str:
     """What a bet has made of 1, in digits that mean something."""
-    if value >= 1_000_000:
-        return "> 1\u202f000\u202f000"
-    return group(value) if value >= 10 else f"{value:.2g}" if value >= 0.01 else "< 0.01"
+    if value >= MOST_ODDS:
+        return f"> {local.number(MOST_ODDS)}"
+    if value < LEAST_ODDS:
+        return f"< {local.number(LEAST_ODDS, 2)}"
+    return local.number(value) if value >= 10 else local.significant(value, 2)
 
 
-def chance(p: float) -> str:
+def chance(local: Local, p: float) -> str:
     """A p-value."""
-    return "< 0.0001" if p < 0.0001 else f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+    if p < LEAST_CHANCE:
+        return f"< {local.number(LEAST_CHANCE, 4)}"
+    return local.significant(p, 2) if p < 0.1 else local.number(p, 2)
 
 
 def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> View:
@@ -305,7 +309,6 @@ def routes(context: ConsoleContext, fairness: Fairness) -> list[Route]:
             ranks="A23456789TJQK",
             parts=PARTS,
             view=view(fairness, table, span, red_of(context.site.tables[table].results)),
-            group=group,
             odds=odds,
             chance=chance,
             shown=shown,

@@ -1,6 +1,6 @@
 """The report of a shift: its incidents, what is open at its end, response times; to print, as CSV and as JSON."""
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from urllib.parse import urlencode
 
 import msgspec
@@ -61,18 +61,18 @@ class _Pages:
         report = self._report(request, context.needs(request, "look"))
         lang = context.lang(request)
         begins, now = context.config.console.shifts, context.now()
-        shifts = {"previous": shift_of(begins, report.since - timedelta(seconds=1))}
+        shifts = {"previous": shift_of(begins, report.since - timedelta(seconds=1), context.zone)}
         if report.until <= now:
-            shifts["following"] = shift_of(begins, report.until)
+            shifts["following"] = shift_of(begins, report.until, context.zone)
         return context.page(
             request,
             "alerts_report.html",
             report=report,
             words=lambda one: said(one, lang)[0],
             times=times,
-            asked={"from": _typed(report.since), "to": _typed(report.until)},
-            query=_query(report.since, report.until),
-            shifts={name: _query(*shift) for name, shift in shifts.items()},
+            asked=_asked(report.since, report.until, context.zone),
+            query=_query(report.since, report.until, context.zone),
+            shifts={name: _query(*shift, context.zone) for name, shift in shifts.items()},
         )
 
     async def table(self, request: Request) -> Response:
@@ -87,9 +87,9 @@ class _Pages:
     def _report(self, request: Request, user: User) -> Report:
         """Of the times that the address names; else of this shift."""
         context = self._context
-        since, until = shift_of(context.config.console.shifts, context.now())
-        since = _time(request.query_params.get("from", "")) or since
-        until = _time(request.query_params.get("to", "")) or max(until, since)
+        since, until = shift_of(context.config.console.shifts, context.now(), context.zone)
+        since = _time(request.query_params.get("from", ""), context.zone) or since
+        until = _time(request.query_params.get("to", ""), context.zone) or max(until, since)
         until = min(max(until, since), since + LONGEST)
         found = context.incidents.during(since, until, MOST + 1, user.tables)
         silences = [
@@ -97,7 +97,7 @@ class _Pages:
             for one in context.incidents.silenced_during(since, until, MOST_SILENCES)
             if not user.tables or one.table in user.tables
         ]
-        return made(since, until, found[:MOST], silences, self._kind, cut=len(found) > MOST)
+        return made(since, until, found[:MOST], silences, self._kind, zone=context.zone, cut=len(found) > MOST)
 
     def _kind(self, one: Incident) -> str:
         device = self._context.site.devices.get((one.table, one.device))
@@ -121,19 +121,21 @@ class _Pages:
         return Response(content, 200, {"content-disposition": f'attachment; filename="{name}"'}, media)
 
 
-def _typed(at: datetime) -> str:
-    """As a field of a form has it, in the zone of this computer."""
-    return f"{at.astimezone():%Y-%m-%dT%H:%M}"
+def _asked(since: datetime, until: datetime, zone: tzinfo) -> dict[str, str]:
+    """As the fields of a form have it, in the zone of the site."""
+    return {"from": f"{since.astimezone(zone):%Y-%m-%dT%H:%M}", "to": f"{until.astimezone(zone):%Y-%m-%dT%H:%M}"}
 
 
-def _time(text: str) -> datetime | None:
+def _time(text: str, zone: tzinfo) -> datetime | None:
     """None for what is no time, or no year in which there were shifts."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return at.astimezone() if at.year in YEARS else None
+    if at.year not in YEARS:
+        return None
+    return at if at.tzinfo else at.replace(tzinfo=zone)
 
 
-def _query(since: datetime, until: datetime) -> str:
-    return urlencode({"from": _typed(since), "to": _typed(until)})
+def _query(since: datetime, until: datetime, zone: tzinfo) -> str:
+    return urlencode(_asked(since, until, zone))

@@ -14,36 +14,29 @@
   const shown = new Map(); // of each fragment the HTML that took its place last
   const waiting = new Map(); // the newest HTML of those in which somebody writes
 
-  const two = (n, long = 2) => String(n).padStart(long, "0");
-  const day = (at) => `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  const time = (at, ms) => `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}${ms ? "." + two(at.getMilliseconds(), 3) : ""}`;
-  const exact = (at) => `${day(at)} ${time(at, true)}`;
+  // Days and times are the site's, wherever the browser is; the words are the page's.
+  const zone = root.dataset.zone, [seconds_, minutes_, hours_, days_] = (root.dataset.ages ?? "").split("|");
+  const days = new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" });
+  const times = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "medium" });
 
   const clocks = (where) => {
-    for (const one of where.querySelectorAll("time.minute")) {
-      one.textContent = new Date(one.dateTime).toTimeString().slice(0, 5);
-    }
-    for (const one of where.querySelectorAll("time.clock")) {
-      const at = new Date(one.dateTime);
-      const same = at.toDateString() === new Date().toDateString();
-      one.textContent = (same ? "" : day(at).slice(5) + " ") + time(at, one.classList.contains("ms"));
-      one.title = exact(at);
-    }
-    for (const one of where.querySelectorAll("time.day")) {
-      const at = new Date(one.dateTime);
-      one.textContent = `${day(at)} ${time(at)}`;
-      one.title = exact(at);
-    }
-    for (const one of where.querySelectorAll("time[data-at]")) one.title = exact(new Date(one.dataset.at));
+    const today = days.format(Date.now() + offset);
+    for (const one of where.querySelectorAll("time[data-day]")) // a time of another day says which
+      if (days.format(new Date(one.dateTime)) !== today && !one.textContent.startsWith(one.dataset.day))
+        one.prepend(`${one.dataset.day} `);
+  };
+
+  const age = (seconds) => {
+    const [text, n] = seconds < 100 ? [seconds_, seconds] : seconds < 6000 ? [minutes_, seconds / 60]
+      : seconds < 172800 ? [hours_, seconds / 3600] : [days_, seconds / 86400];
+    return text.replace("{n}", Math.round(n));
   };
 
   const ages = () => {
     const now = Date.now() + offset;
     for (const one of document.querySelectorAll("[data-at]")) {
       const seconds = Math.max(0, Math.round((now - Date.parse(one.dataset.at)) / 1000));
-      const text = seconds < 100 ? `${seconds} s` : seconds < 6000 ? `${Math.round(seconds / 60)} min`
-        : seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
-      const shown = one.dataset.exact === undefined ? text : time(new Date(one.dataset.at));
+      const shown = one.dataset.exact === undefined ? age(seconds) : times.format(new Date(one.dataset.at));
       if (one.textContent !== shown) one.textContent = shown;
       if (one.dataset.stale) one.classList.toggle("old", seconds > Number(one.dataset.stale));
     }
@@ -58,7 +51,7 @@
     }
     for (const one of document.querySelectorAll("[data-until]")) // a restart is news for a while
       one.hidden = now - Date.parse(one.dataset.until) > NEWS * 1000;
-    for (const one of document.querySelectorAll("[data-wallclock]")) one.textContent = time(new Date(now));
+    for (const one of document.querySelectorAll("[data-wallclock]")) one.textContent = times.format(now);
     const late = source !== null && performance.now() - heard > LATE * 1000;
     if (late !== root.classList.contains("cut")) {
       root.classList.toggle("cut", late);

@@ -1,16 +1,12 @@
 """Amounts of money as each language writes them, and as people write them into forms."""
 
 import re
-from collections.abc import Mapping
-from typing import TypeAlias
+from decimal import Decimal
 
-from daemon.console.words.words import Lang
+from daemon.console.words.numbers import Lang, number
 
 __all__ = ["BadAmount", "exact", "minor_units", "money"]
 
-_Marks: TypeAlias = tuple[str, str]
-# Between groups of three digits, and before the decimals. Portuguese groups by a space that never breaks a line.
-_MARKS: Mapping[Lang, _Marks] = {"en": (",", "."), "pt": ("\u00a0", ","), "zh-Hant": (",", ".")}
 _LONGEST = 13
 """Digits before the point in a form: amounts are at most 2^53 - 1 minor units."""
 MOST = 2**53 - 1
@@ -22,10 +18,7 @@ class BadAmount(ValueError):
 
 def money(lang: Lang, minor: int, decimals: int, currency: str = "") -> str:
     """An amount of minor units, with all decimals; the currency where the language has it."""
-    whole, part = divmod(abs(minor), 10**decimals)
-    group, point = _MARKS[lang]
-    text = f"{whole:,}".replace(",", group) + (f"{point}{part:0{decimals}}" if decimals else "")
-    text = f"\u2212{text}" if minor < 0 else text
+    text: str = number(lang, Decimal(minor).scaleb(-decimals), decimals)
     if not currency:
         return text
     return f"{text}\u00a0{currency}" if lang == "pt" else f"{currency}\u00a0{text}"

@@ -4,17 +4,17 @@ import re
 import string
 import tomllib
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, TypeAlias
 
+from daemon.console.words.numbers import LANGS, Lang, Numeral, plural
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
 
 __all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "reason", "say", "told"]
 
-Lang: TypeAlias = Literal["en", "pt", "zh-Hant"]
-LANGS: tuple[Lang, ...] = get_args(Lang)
 # Of what a browser accepts: characters, languages, and parts of one. Any stranger may send 64 KiB of them.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
 # What browsers call them.
@@ -23,24 +23,44 @@ ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Ha
 
 @cache
 def catalog(lang: Lang) -> Mapping[str, str]:
-    """All words of one language: every `words/*<lang>.toml`."""
+    """All words of one language: every `words/*<lang>.toml`.
+
+    A sentence that counts is a table of its plural forms: "other" stands here under its key, "one" under `<key>[one]`.
+    """
     found: dict[str, str] = {}
     for file in sorted(resources.files("daemon.console").joinpath("words").iterdir(), key=lambda file: file.name):
         if file.name == f"{lang}.toml" or file.name.endswith(f".{lang}.toml"):
-            found |= tomllib.loads(file.read_text(encoding="utf-8"))
+            for key, text in tomllib.loads(file.read_text(encoding="utf-8")).items():
+                forms = {"other": text} if isinstance(text, str) else text
+                found |= {key if form == "other" else f"{key}[{form}]": one for form, one in forms.items()}
     return found
 
 
+def _text(lang: Lang, key: str, values: Mapping[str, Any]) -> str | None:
+    """The text of `key` in the plural form for its count; None: there is none."""
+    texts = catalog(lang) if key in catalog(lang) else catalog("en")
+    if values and (count := _count(values)) is not None:
+        return texts.get(f"{key}[{plural(lang, count)}]") or texts.get(key)
+    return texts.get(key)
+
+
+def _count(values: Mapping[str, Any]) -> float | Decimal | None:
+    """What a sentence counts: the number `n`, or its only number."""
+    numbers = {name: one for name, one in values.items() if type(one) is int or isinstance(one, Numeral)}
+    one = numbers.get("n", next(iter(numbers.values())) if len(numbers) == 1 else None)
+    return one.value if isinstance(one, Numeral) else one
+
+
 def say(lang: Lang, key: str, /, **values: Any) -> str:
-    """The text of `key`; a key without a translation is returned unchanged. Of one thing (`n`) `<key>_one` tells."""
-    if values.get("n") == 1 and f"{key}_one" in catalog("en"):
-        key = f"{key}_one"
-    text = catalog(lang).get(key) or catalog("en").get(key)
+    """The text of `key`, in the plural form for its count; a key without a text is returned as words."""
+    text = _text(lang, key, values)
     return key.rpartition(".")[2].replace("_", " ") if text is None else text.format(**values) if values else text
 
 
 LONGEST, LONGEST_PATTERN = 2000, 400
 """Maximum characters. Longer texts are shown unchanged or not searched for values, which bounds the cost."""
+# Of a number that a sentence counts.
+MOST_DIGITS = 10
 # Pages are drawn often and say few things: so many are looked up once.
 REMEMBERED = 500
 # A value is one word, and its pattern is quick; but for these.
@@ -70,7 +90,7 @@ def reason(lang: Lang, one: Reason | None) -> str:
     if one is None:
         return ""
     for key in (f"reason.{one.code}", f"fault.wheel.{one.code}.text", f"fault.saturn.{one.code}.text"):
-        if text := catalog(lang).get(key) or catalog("en").get(key):
+        if text := _text(lang, key, one.values):
             return text.format_map(_Values({name: value(lang, name, of) for name, of in one.values.items()}))
     return one.code.replace("_", " ")
 
@@ -89,7 +109,9 @@ def _known(code: str, said: str) -> _Known | None:
 
 
 def _translated(lang: Lang, key: str, values: Mapping[str, str], more: str | None) -> str:
-    one = say(lang, key, **{name: value(lang, name, of) for name, of in values.items()})
+    numbers = {name: int(of) for name, of in values.items() if of.isdecimal() and len(of) < MOST_DIGITS}
+    text = _text(lang, key, numbers) or ""
+    one = text.format_map({name: value(lang, name, of) for name, of in values.items()})
     return say(lang, "faults.detail", one=one, more=more) if more is not None else one
 
 
@@ -122,7 +144,8 @@ def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.
     """The keys of what the floor says: by code and English; and by code and pattern, where values are to be found."""
     plain: dict[tuple[str, str], str] = {}
     patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
-    for key, text in catalog("en").items():
+    for form, text in catalog("en").items():
+        key = form.partition("[")[0]
         match key.split("."):
             case ["fault", *_, kind, name, _]:
                 code = f"{kind}.{name}"

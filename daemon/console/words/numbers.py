@@ -1,0 +1,49 @@
+"""The languages of the console, and what CLDR (by babel) says of each: plural forms, and how a number is written."""
+
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cache
+from typing import Final, Literal, TypeAlias, get_args
+
+from babel import Locale
+from babel.numbers import format_decimal
+
+__all__ = ["LANGS", "Lang", "Numeral", "locale", "number", "plural", "plural_forms"]
+
+Lang: TypeAlias = Literal["en", "pt", "zh-Hant"]
+LANGS: tuple[Lang, ...] = get_args(Lang)
+_LOCALES: Final[Mapping[Lang, str]] = {"en": "en_GB", "pt": "pt_PT", "zh-Hant": "zh_Hant_MO"}
+
+
+class Numeral(str):
+    """A written number that knows its value, from which the plural form follows."""
+
+    __slots__ = ("value",)
+    value: float | Decimal
+
+
+@cache
+def locale(lang: Lang) -> Locale:
+    """The data of CLDR for a language, read at first use."""
+    return Locale.parse(_LOCALES[lang])
+
+
+def plural(lang: Lang, count: float | Decimal) -> str:
+    """The plural form that goes with a number: "one" or "other"; each language has its own rule."""
+    form: str = locale(lang).plural_form(count)
+    return form if form in plural_forms(lang) else "other"
+
+
+@cache
+def plural_forms(lang: Lang) -> frozenset[str]:
+    """The forms that a catalogue gives. Numbers as large as a million, which have a form of their own, do not occur."""
+    return frozenset({"other", *locale(lang).plural_form.tags} - {"many"})
+
+
+def number(lang: Lang, value: float | Decimal, digits: int = 0) -> Numeral:
+    """A number in groups of three digits, with so many decimals."""
+    pattern = "#,##0" + ("." + "0" * digits if digits else "")
+    text = format_decimal(abs(value), format=pattern, locale=locale(lang))
+    made = Numeral("\u2212" + text if value < 0 and text.strip("0,.") else text)
+    made.value = value
+    return made
