@@ -196,6 +196,12 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
         "console.store: /tmp/edge.db already belongs to edge.journal",
         2,
     ),
+    "no zone": (
+        changed('name = "lisboa"', 'name = "lisboa"\ntimezone = "Macau/Taipa"'),
+        "Taipa",
+        "site.timezone: 'Macau/Taipa' is no zone of this computer; write one like Asia/Macau",
+        1,
+    ),
     "no address": (
         changed("[mqtt]", '[console]\nlisten = "nonsense!"\n\n[mqtt]'),
         "nonsense!",

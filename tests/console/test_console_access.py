@@ -237,7 +237,7 @@ async def test_tries_are_throttled_and_told(inn: Inn) -> None:
             assert (await log_in(browser, "sup", "wrong")).status_code == 403
         waits = await log_in(browser, "sup")
         assert (waits.status_code, waits.headers["retry-after"]) == (429, "1")
-        assert "Try again in 1 seconds." in text(waits)
+        assert "Try again in 1 second." in text(waits)
         assert (await log_in(elsewhere, "sup")).status_code == 303
         inn.clock.on(seconds=1)
         assert (await log_in(browser, "sup")).status_code == 303

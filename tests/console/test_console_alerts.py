@@ -4,7 +4,6 @@ import asyncio
 import csv
 import io
 import re
-import tomllib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -523,12 +522,6 @@ async def test_the_history_is_taken_away_as_csv(console: Console) -> None:
 
 
 # ---- words
-
-
-def test_words_are_complete_and_take_the_same_values() -> None:
-    catalogs = [tomllib.loads((WORDS / f"alerts.{lang}.toml").read_text("utf-8")) for lang in words.LANGS]
-    for key in {key for catalog in catalogs for key in catalog}:
-        assert len({tuple(sorted(re.findall(r"{(\w+)}", catalog[key]))) for catalog in catalogs}) == 1, key
 
 
 def test_every_word_that_is_said_is_there() -> None:

@@ -3,6 +3,7 @@
 import re
 import string
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import get_args
 
@@ -10,8 +11,11 @@ import pytest
 
 from daemon.console.auth.users import ROLES
 from daemon.console.words import words
+from daemon.console.words.local import Local, zone_of
+from daemon.console.words.numbers import number, plural_forms
 from daemon.read_model import Lamp
 from protocols.contract.commands import COMMANDS, Status
+from protocols.contract.reasons import Reason
 from rules import RULESETS
 
 HERE = Path(words.__file__).parents[1]
@@ -40,6 +44,83 @@ def test_translations_are_used(lang: words.Lang) -> None:
     english, other = words.catalog("en"), words.catalog(lang)
     same = [key for key, text in english.items() if other[key] == text and len(text) > 14]
     assert not same
+
+
+@pytest.mark.parametrize("lang", words.LANGS)
+def test_a_sentence_that_counts_has_the_plural_forms_of_its_language(lang: words.Lang) -> None:
+    """Of CLDR. Where English counts so do the others; Chinese has one form, and a plain text for it."""
+    counted, forms = words.plurals("en"), plural_forms(lang)
+    assert counted
+    assert not [key for key in words.catalog(lang) if key.endswith("_one") and key.removesuffix("_one") in counted], (
+        'write { one = "…", other = "…" }'
+    )
+    for key, given in words.plurals(lang).items():
+        assert key in counted, key
+        assert set(given) == forms, key
+        for text in given.values():
+            assert values(text) <= values(words.catalog("en")[key]), key
+    assert set(words.plurals(lang)) == (set(counted) if len(forms) > 1 else set())
+
+
+COUNTS = "n|after|bad|cards|count|days|decks|hours|least|minutes|seats|seconds"
+COUNTED = {"en": re.compile(rf"\{{({COUNTS})\}} ([a-z]+s)\b"), "pt": re.compile(rf"\{{({COUNTS})\}} ([a-zà-ü]+s)\b")}
+# Fairness speaks of thousands of events, and days of retention are many.
+MANY = ("fair.even_", "fair.alarm_", "fair.bars_said", "fair.ring_said", "fault.journal.room.")
+
+
+@pytest.mark.parametrize("lang", ["en", "pt"])
+def test_a_number_before_a_noun_has_a_form_for_one(lang: words.Lang) -> None:
+    """ "1 winning bets" is wrong: such a text has plural forms, or says it another way ("bets: 1")."""
+    wrong = [
+        (key, found[0])
+        for key, text in words.catalog(lang).items()
+        if key not in words.plurals(lang) and not key.startswith(MANY)
+        for found in COUNTED[lang].finditer(text)
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("lang", "n", "text"),
+    [
+        ("en", 0, "0 winning bets"),
+        ("en", 1, "1 winning bet"),
+        ("en", 2, "2 winning bets"),
+        ("pt", 0, "0 apostas vencedoras"),
+        ("pt", 1, "1 aposta vencedora"),
+        ("pt", 1_000_000, "1000000 apostas vencedoras"),
+        ("zh-Hant", 1, "1 項中彩投注"),
+    ],
+)
+def test_counts_are_right_for_one_and_for_many(lang: words.Lang, n: int, text: str) -> None:
+    assert words.say(lang, "round.winners", n=n) == text
+
+
+def test_the_count_is_n_or_the_only_number() -> None:
+    assert words.say("en", "access.wait", seconds=1) == "Too many tries. Try again in 1 second."
+    assert words.say("pt", "fair.ties", n=number("pt", 1)) == "1 empate"
+    assert words.say("pt", "fair.shoe", name="1", n=2) == "Sabot 1: 2 cartas"
+    assert words.reason("pt", Reason("packet_cards", {"n": 1, "hand": "B"})) == "Foi entregue 1 carta a B"
+
+
+def test_numbers_are_written_as_each_language_does() -> None:
+    assert [number(lang, 1234.56, 1) for lang in words.LANGS] == ["1,234.6", "1\u00a0234,6", "1,234.6"]
+    assert [number(lang, -0.5) for lang in words.LANGS] == ["0", "0", "0"]
+    assert number("pt", -1.5, 1) == "\u22121,5"
+
+
+def test_times_are_the_sites_and_dates_the_languages() -> None:
+    at = datetime(2026, 11, 20, 18, 5, 6, 789_000, tzinfo=UTC)
+    macau = [Local(lang, zone_of("Asia/Macau")) for lang in words.LANGS]
+    assert [one.day(at) for one in macau] == ["21 Nov 2026", "21/11/2026", "2026年11月21日"]
+    assert [one.short_day(at) for one in macau] == ["21 Nov", "21/11", "11月21日"]
+    assert {one.clock(at) for one in macau} == {"02:05:06"}
+    assert macau[0].exact(at) == "21 Nov 2026 02:05:06.789 UTC+08:00"
+    assert Local("pt", UTC).exact(at) == "20/11/2026 18:05:06.789 UTC"
+    assert [macau[0].duration(s) for s in (None, 12.3, 300, 5969, 7200, 9000)] == [
+        *("–", "12 s", "5 min", "99 min", "2 h", "2 h 30 min"),
+    ]
+    assert macau[2].duration(9000) == "2 小時 30 分鐘"
 
 
 def test_every_word_that_a_page_asks_for_is_there() -> None:

@@ -38,7 +38,7 @@ class Local:
 
     def significant(self, value: float, digits: int) -> Numeral:
         """A number with so many digits that mean something."""
-        whole = math.floor(math.log10(abs(value))) + 1 if value else 1
+        whole = math.floor(math.log10(float(f"{abs(value):.{digits - 1}e}"))) + 1 if value else 1
         return self.number(value, max(digits - whole, 0))
 
     def at(self, time: datetime) -> datetime:

@@ -18,7 +18,7 @@ class BadAmount(ValueError):
 
 def money(lang: Lang, minor: int, decimals: int, currency: str = "") -> str:
     """An amount of minor units, with all decimals; the currency where the language has it."""
-    text: str = number(lang, Decimal(minor).scaleb(-decimals), decimals)
+    text = str(number(lang, Decimal(minor).scaleb(-decimals), decimals))
     if not currency:
         return text
     return f"{text}\u00a0{currency}" if lang == "pt" else f"{currency}\u00a0{text}"

@@ -43,7 +43,7 @@ def plural_forms(lang: Lang) -> frozenset[str]:
 def number(lang: Lang, value: float | Decimal, digits: int = 0) -> Numeral:
     """A number in groups of three digits, with so many decimals."""
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
-    text = format_decimal(abs(value), format=pattern, locale=locale(lang))
+    text = format_decimal(-value if value < 0 else value, format=pattern, locale=locale(lang))
     made = Numeral("\u2212" + text if value < 0 and text.strip("0,.") else text)
     made.value = value
     return made

@@ -13,7 +13,7 @@ from daemon.console.words.numbers import LANGS, Lang, Numeral, plural
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
 
-__all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "reason", "say", "told"]
+__all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "plurals", "reason", "say", "told"]
 
 # Of what a browser accepts: characters, languages, and parts of one. Any stranger may send 64 KiB of them.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
@@ -23,25 +23,32 @@ ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Ha
 
 @cache
 def catalog(lang: Lang) -> Mapping[str, str]:
-    """All words of one language: every `words/*<lang>.toml`.
+    """All words of one language: every `words/*<lang>.toml`. Of a sentence that counts: its form "other"."""
+    return {key: text if isinstance(text, str) else text["other"] for key, text in _read(lang).items()}
 
-    A sentence that counts is a table of its plural forms: "other" stands here under its key, "one" under `<key>[one]`.
-    """
-    found: dict[str, str] = {}
+
+@cache
+def plurals(lang: Lang) -> Mapping[str, Mapping[str, str]]:
+    """The sentences that count, each in the plural forms of its language: `{ one = "…", other = "…" }`."""
+    return {key: forms for key, forms in _read(lang).items() if not isinstance(forms, str)}
+
+
+def _read(lang: Lang) -> dict[str, str | dict[str, str]]:
+    found: dict[str, str | dict[str, str]] = {}
     for file in sorted(resources.files("daemon.console").joinpath("words").iterdir(), key=lambda file: file.name):
         if file.name == f"{lang}.toml" or file.name.endswith(f".{lang}.toml"):
-            for key, text in tomllib.loads(file.read_text(encoding="utf-8")).items():
-                forms = {"other": text} if isinstance(text, str) else text
-                found |= {key if form == "other" else f"{key}[{form}]": one for form, one in forms.items()}
+            found |= tomllib.loads(file.read_text(encoding="utf-8"))
     return found
 
 
 def _text(lang: Lang, key: str, values: Mapping[str, Any]) -> str | None:
     """The text of `key` in the plural form for its count; None: there is none."""
-    texts = catalog(lang) if key in catalog(lang) else catalog("en")
-    if values and (count := _count(values)) is not None:
-        return texts.get(f"{key}[{plural(lang, count)}]") or texts.get(key)
-    return texts.get(key)
+    if key not in catalog(lang):
+        lang = "en"
+    forms = plurals(lang).get(key)
+    if forms is None or (count := _count(values)) is None:
+        return catalog(lang).get(key)
+    return forms[plural(lang, count)]
 
 
 def _count(values: Mapping[str, Any]) -> float | Decimal | None:
@@ -144,8 +151,7 @@ def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.
     """The keys of what the floor says: by code and English; and by code and pattern, where values are to be found."""
     plain: dict[tuple[str, str], str] = {}
     patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
-    for form, text in catalog("en").items():
-        key = form.partition("[")[0]
+    for key, text in _english():
         match key.split("."):
             case ["fault", *_, kind, name, _]:
                 code = f"{kind}.{name}"
@@ -162,6 +168,13 @@ def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.
         else:
             plain[code, text] = key
     return plain, patterns
+
+
+def _english() -> Iterator[tuple[str, str]]:
+    """Each key with its text, and with its other plural forms."""
+    yield from catalog("en").items()
+    for key, forms in plurals("en").items():
+        yield from ((key, text) for form, text in forms.items() if form != "other")
 
 
 def _pattern(text: str) -> Iterator[str]:
