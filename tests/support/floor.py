@@ -46,8 +46,17 @@ PATIENCE = 20.0
 class Floor:
     """The pit and its processes, from `open` to `close`."""
 
-    def __init__(self, directory: Path, *, kinds: tuple[str, ...] = KINDS, speed: float = 10, dealer: str = "") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        kinds: tuple[str, ...] = KINDS,
+        speed: float = 10,
+        dealer: str = "",
+        styleguide: bool = False,
+    ) -> None:
         """`dealer`: a table that has a dealer's page beside its console."""
+        self._styleguide = styleguide
         self.directory = directory
         self.pace: Pace
         self._speed = speed
@@ -158,6 +167,8 @@ class Floor:
         try:
             self.pit.open(self.pace, self.broker.port, self.broker.version)
             console = f'store = "{self.directory}/console.db"\njournal = "{self.directory}/console-journal.db"'
+            if self._styleguide:
+                console += "\nstyleguide = true"
             text = f"{self.pit.config(self.broker.port, self.broker.version)}\n[console]\nport = 0\n{console}\n"
             if self._dealer:
                 text = _with_dealer(text, self._dealer)

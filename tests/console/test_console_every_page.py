@@ -1,0 +1,123 @@
+"""axe finds nothing on any page of the console, as anybody sees it, in both themes, with all folds open.
+
+The pages are found from the routes. `make test` looks at each page once; at length everybody looks at each in both
+themes, folded and unfolded.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter
+from pathlib import Path
+
+import pytest
+from axe_core_python.selenium import Axe
+from every_page import STRANGER, Examples, Pages, routes
+from floor import PEOPLE, Browser, Floor, browser
+from helpers import at_length
+from jackpot_floor import JackpotFloor
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
+    pytest.mark.timeout(at_length(300, 3000)),
+]
+DEALER = "bj-1"
+KINDS = at_length(("rou", "bj", "stud"), ("rou", "cus", "bac", "bj", "fan", "stud"))
+THEMES = ("light", "dark")
+POOLS = "/jackpots/"
+UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true; window.scrollTo(0, 0);"
+SHOW = "document.querySelectorAll('body > header details').forEach((one) => { one.open = true; });"
+
+
+@contextmanager
+def served(floor: Floor) -> Iterator[tuple[Floor, Browser]]:
+    floor.open()
+    try:
+        with browser(floor) as page:
+            yield floor, page
+    finally:
+        floor.close()
+
+
+def examples_of(floor: Floor) -> Examples:
+    """Of each table its first device and its last round; one of the table with a dealer's page unless at length."""
+    last = {table: view.results[-1] for table, view in floor.picture.tables.items() if view.results}
+    tables = at_length([DEALER], sorted(last, key=list(floor.pit.tables).index))
+    return {
+        "table": tables,
+        "device": [next(iter(floor.pit.tables[table].devices)) for table in tables],
+        "round": [last[table].round for table in tables],
+        "ruleset": [last[table].ruleset for table in tables],
+    }
+
+
+def looks(seen: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str, str, bool]]:
+    """Who looks at which page, in which theme, unfolded or not."""
+    every = [
+        (name, path, theme, unfolded)
+        for found in seen.values()
+        for name, path in found
+        for theme in THEMES
+        for unfolded in (False, True)
+    ]
+    strongest = ["sam", *(name for name in PEOPLE if name != "sam"), STRANGER]
+    once = []
+    for n, found in enumerate(seen.values()):
+        name, path = min(found, key=lambda one: strongest.index(one[0]))
+        once.append((name, path, THEMES[n % 2], True))
+    return at_length(once, every)
+
+
+def trouble(page: Browser, name: str, path: str, theme: str, *, unfolded: bool) -> list[str]:
+    """What axe finds."""
+    page.go(path)
+    page.until("main > *")
+    if unfolded:
+        page.driver.execute_script(UNFOLD)
+    found = Axe().run(page.driver)["violations"]
+    if unfolded:
+        page.driver.execute_script(SHOW)
+        found += Axe().run(page.driver, "body > header")["violations"]
+    who = f"{path} as {name or 'a stranger'}, {theme}, {'unfolded' if unfolded else 'folded'}"
+    return sorted({f"{who}: {one['id']}: {node['html'][:160]}" for one in found for node in one["nodes"][:3]})
+
+
+def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> list[str]:
+    found: list[str] = []
+    for (name, theme), looked in groupby(sorted(looks(seen), key=itemgetter(0, 2)), itemgetter(0, 2)):
+        page.come_in(name or "vera", theme=theme)
+        if not name:
+            page.driver.delete_cookie("feltd")
+        for _, path, _, unfolded in looked:
+            found += trouble(page, name, path, theme, unfolded=unfolded)
+    return found
+
+
+def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
+    asked = [route for route in routes() if not route.startswith(POOLS)]
+    floor = Floor(tmp_path, kinds=KINDS, speed=10, dealer=DEALER, styleguide=True)
+    with served(floor) as (_, page):
+        floor.until(lambda: all(view.results for view in floor.picture.tables.values()))
+        floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
+        page.come_in("sam")
+        page.go("/")
+        page.until("[data-live='tile/stud-1'] .why")
+        seen = Pages(floor, PEOPLE, examples_of(floor)).seen(asked)
+        found = everything_wrong(page, seen)
+    assert found == []
+
+
+def test_axe_finds_nothing_on_the_pages_of_pools(tmp_path: Path) -> None:
+    asked = [route for route in routes() if route.startswith(POOLS)]
+    assert asked
+    floor = JackpotFloor(tmp_path)
+    with served(floor) as (_, page):
+        floor.opened("bac-1", "bac-1:2026-11-20:1")
+        floor.ended("bac-1", "bac-1:2026-11-20:1", [(1, 2000), (2, 5000)])
+        page.come_in("sam")
+        page.go("/jackpots/dragon")
+        page.until("[data-live^='pool']", "70.00")
+        seen = Pages(floor, PEOPLE, {"pool": ["dragon", "phoenix"]}).seen(asked)
+        found = everything_wrong(page, seen)
+    assert found == []
