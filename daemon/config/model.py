@@ -382,11 +382,28 @@ def parse(text: str, path: str = "configuration") -> Config:
     _check_texts(raw, (), lines, mistakes)
     if mistakes:
         raise BadConfig(path, mistakes)
-    config = msgspec.convert(raw, Config)
+    config = msgspec.convert(_with_credentials(raw), Config)
     _check_sense(config, lines, mistakes)
     if mistakes:
         raise BadConfig(path, mistakes)
     return msgspec.structs.replace(config, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+def _with_credentials(value: Any) -> Any:
+    """The values of a file, with a path in place of each `credential:NAME`.
+
+    systemd passes a service its credentials in a folder of its own (systemd.exec(5), LoadCredential=); the commands of
+    root read the same names in /etc/credstore.
+    """
+    match value:
+        case dict():
+            return {key: _with_credentials(one) for key, one in value.items()}
+        case list():
+            return [_with_credentials(one) for one in value]
+        case str() if found := _CREDENTIAL.fullmatch(value):
+            return str(Path(os.environ.get("CREDENTIALS_DIRECTORY", CREDSTORE), found[1]))
+        case _:
+            return value
 
 
 def _beyond_bounds(text: str) -> Mistake | None:
@@ -418,6 +435,8 @@ def _line_of(text: str, error: Exception) -> int:
     return bad
 
 
+CREDSTORE = "/etc/credstore"
+_CREDENTIAL = re.compile(r"credential:([A-Za-z0-9_][A-Za-z0-9._-]*)")
 _HIDDEN = {"digest"}
 # What SQLite's log takes beside each journal, from its first start on: daemon/journal/store.py makes it that large.
 _LOG_MB = 17

@@ -116,6 +116,22 @@ def test_the_least_file_is_safe() -> None:
     assert config.table == ()
 
 
+@pytest.mark.parametrize(
+    ("folder", "expected"), [(None, "/etc/credstore"), ("/run/credentials/x", "/run/credentials/x")]
+)
+def test_a_credential_is_read_where_systemd_puts_it(
+    monkeypatch: pytest.MonkeyPatch, folder: str | None, expected: str
+) -> None:
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    if folder:
+        monkeypatch.setenv("CREDENTIALS_DIRECTORY", folder)
+    config = parse(
+        GOOD.replace("[edge]", '[edge]\npassword_file = "credential:mqtt-edge"\nmac_key_file = "credential:../x"')
+    )
+    assert config.edge.password_file == f"{expected}/mqtt-edge"
+    assert config.edge.mac_key_file == "credential:../x", "a name leads to no other folder"
+
+
 def test_each_part_may_come_to_the_broker_as_a_user_of_its_own() -> None:
     text = changed("port = 8883", 'port = 8883\nusername = "console"\npassword_file = "/c"')
     text = text.replace("[edge]", '[edge]\nusername = "edge"\npassword_file = "/e"')
