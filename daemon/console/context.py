@@ -117,7 +117,7 @@ class ConsoleContext:
             user=user,
             path=request.url.path,
             theme=theme if theme in ("light", "dark") else "auto",
-            live=lambda name: Markup(self.live.html(name, viewer)) if viewer else "",  # noqa: S704 - rendered by us
+            live=lambda name: Markup(self.live.on_page(name, viewer)) if viewer else "",  # noqa: S704 - rendered by us
             **values,
         )
         return HTMLResponse(text, status)

@@ -9,6 +9,7 @@ import math
 import sys
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -70,6 +71,11 @@ class Fragment(Struct, frozen=True):
     plain: bool = False
 
 
+def _mark(html: str) -> str:
+    """Tells what is drawn from what was drawn before, within this process."""
+    return f"{hash(html) & 0xFFFF_FFFF:08x}"
+
+
 class _Stream:
     """One open page: its stale fragments, and the keys of the site that make its fragments stale."""
 
@@ -77,8 +83,8 @@ class _Stream:
         self.whom = whom
         self.dirty: dict[str, None] = {}
         self.changed = asyncio.Event()
-        self.sent: dict[str, int] = {}
-        """By fragment, the hash of what was sent last: what is drawn as before is not sent again."""
+        self.sent: dict[str, str] = {}
+        """By fragment, the mark of what was sent last: what is drawn as before is not sent again."""
         self.of: dict[str, list[str]] = {}
         for name, keys in fragments.items():
             for key in keys:
@@ -144,6 +150,14 @@ class Live:
         self._keep((name, viewer), version, text)
         return text
 
+    def on_page(self, name: str, viewer: Viewer) -> str:
+        """As `html`, for a page that is about to be sent: with the mark by which the page asks to follow it.
+
+        Raises as `html`.
+        """
+        html = self.html(name, viewer)
+        return html.replace(' data-live="', f' data-drawn="{_mark(html)}" data-live="', 1)
+
     def _keep(self, key: tuple[str, Viewer], version: int, text: str) -> None:
         """Put a fragment into the render cache; the oldest are dropped."""
         if (known := self._rendered.pop(key, None)) is not None:
@@ -154,7 +168,7 @@ class Live:
             self._bytes -= sys.getsizeof(self._rendered.popitem(last=False)[1][1])
 
     def wanted(self, names: Iterable[str], viewer: Viewer) -> dict[str, tuple[str, ...]]:
-        """The requested fragments that the viewer may follow, with the keys they depend on."""
+        """The requested fragments that the viewer may follow, with the keys they depend on. Without their marks."""
         found: dict[str, tuple[str, ...]] = {}
         asked = deque(names)
         while asked and len(found) < MOST_FRAGMENTS:
@@ -167,9 +181,16 @@ class Live:
         return found
 
     async def follow(
-        self, wanted: Mapping[str, tuple[str, ...]], viewer: Viewer, still: Callable[[], bool], whom: str = ""
+        self,
+        wanted: Mapping[str, tuple[str, ...]],
+        viewer: Viewer,
+        still: Callable[[], bool],
+        whom: str = "",
+        drawn: Mapping[str, str] = MappingProxyType({}),
     ) -> AsyncIterator[bytes]:
         """The messages for one page: first all its fragments, then the changed ones, and heartbeats in between.
+
+        `drawn`: by fragment, the mark of what stands on the page; it is sent only when it is drawn otherwise now.
 
         Ends when `still` returns false, e.g. because the session ended; it is called once in SESSION_CHECK. `whom`: the
         user of the page.
@@ -178,6 +199,7 @@ class Live:
         valid_until = -math.inf
         stream = _Stream(wanted, whom)
         stream.dirty = dict.fromkeys(wanted)
+        stream.sent.update(drawn)
         names: deque[str] = deque()
         self._streams.add(stream)
         for key in stream.of:
@@ -221,7 +243,7 @@ class Live:
                 html = ""
             except KeyError:
                 continue  # not known yet, after a start
-            if stream.sent.get(name) == (drawn := hash(html)):
+            if stream.sent.get(name) == (drawn := _mark(html)):
                 continue
             stream.sent[name] = drawn
             said[name] = html

@@ -1,5 +1,6 @@
 """What pages say of what is silenced, stale, restarted or refused; read as HTML."""
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -8,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from console_floor import Console, opened
+from console_tour import follow
 
 from daemon.console.live import Live, Viewer
 from daemon.console.shapes import chip
@@ -227,3 +229,32 @@ def test_a_tile_is_drawn_once_for_all_users_with_a_language(console: Console, mo
     assert drawn == ["_tile.html en", "_tile.html pt"]
     with pytest.raises(KeyError):
         console.house.live.html("tile/bac-12", Viewer("en", "viewer", ("rou-3",)))
+
+
+async def test_a_page_is_sent_only_what_is_drawn_otherwise_than_it_stands_there(console: Console) -> None:
+    live: Live = console.house.live
+    names = ["tile/rou-3", "tile/bac-12"]
+    marks = {name: re.findall('data-drawn="([0-9a-f]{8})"', live.on_page(name, VIEWER))[0] for name in names}
+    console.alert("rou-3", "x", code="card.jam", device="wheel-1")
+    following = live.follow(live.wanted(names, VIEWER), VIEWER, lambda: True, drawn=marks)
+    assert set(msgspec.json.decode((await anext(following))[6:])["put"]) == {"tile/rou-3"}
+    await following.aclose()  # type: ignore[attr-defined]
+
+
+async def test_a_page_that_lost_the_connection_is_sent_all_of_it_again(console: Console) -> None:
+    """The marks in its address are of what stood there at first."""
+    live: Live = console.house.live
+    mark = re.findall('data-drawn="([0-9a-f]{8})"', live.on_page("tile/rou-3", VIEWER))[0]
+
+    secret = console.house.access.users.begin("vera", "10.0.0.7", "test", outside="viewer")
+
+    async def put(*headers: tuple[str, str]) -> set[str]:
+        path = f"/live?f=tile%2Frou-3~{mark}"
+        said, following = await follow(console.app, path, [("cookie", f"feltd={secret}"), *headers])
+        following.cancel()
+        await asyncio.wait([following])
+        first = said.body.removeprefix(b"id: 1\ndata: ").partition(b"\n")[0]
+        return set(msgspec.json.decode(first)["put"])
+
+    assert await put() == set()
+    assert await put(("last-event-id", "1")) == {"tile/rou-3"}

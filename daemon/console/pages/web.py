@@ -410,11 +410,19 @@ class _Pages:
         whom = f"{user.kind} {user.name}"
         if self.context.live.full(whom):
             raise HTTPException(503, "too many pages are open")
-        wanted = self.context.live.wanted(request.query_params.getlist("f"), viewer)
+        asked = dict(one.partition("~")[::2] for one in request.query_params.getlist("f"))
+        wanted = self.context.live.wanted(asked, viewer)
+        # A page that lost the connection asks with the marks of what stood there at first, and says that it does so.
+        again = "last-event-id" in request.headers
+        drawn = {} if again else {name: mark for name in wanted if (mark := asked.get(name))}
 
         async def stream() -> AsyncIterator[bytes]:
-            async for said in self.context.live.follow(wanted, viewer, lambda: self.context.still(request), whom):
-                yield said
+            id_ = b"id: 1\n"
+            async for said in self.context.live.follow(
+                wanted, viewer, lambda: self.context.still(request), whom, drawn
+            ):
+                yield id_ + said
+                id_ = b""
             yield b"event: over\ndata: \n\n"
 
         return StreamingResponse(stream(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})

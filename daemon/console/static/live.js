@@ -2,7 +2,7 @@
 // What is old is shown as old; a page that hears nothing says so at once.
 "use strict";
 (() => {
-  const LATE = 5; // seconds; a sign of life comes every two
+  const LATE = 4; // seconds, looked at every second; a sign of life comes every two
   const NEWS = 900; // seconds that a restart is shown beside its computer
   const SOON = 300; // seconds before a duty is due
   const PRESS = 1000; // milliseconds: not every browser says on which button the cursor went
@@ -157,7 +157,7 @@
   const follow = () => {
     const names = new Set();
     for (const one of document.querySelectorAll("[data-live]")) // what stands in one comes with it
-      if (!one.parentElement.closest("[data-live]")) names.add(one.dataset.live);
+      if (!one.parentElement.closest("[data-live]")) names.add(one.dataset.live + (source ? "" : "~" + (one.dataset.drawn ?? "")));
     if (names.size === 0) return;
     if (source) source.close();
     source = new EventSource("/live?" + [...names].map((name) => "f=" + encodeURIComponent(name)).join("&"));
