@@ -149,9 +149,10 @@ def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Fl
     here = "[data-live='device/stud-1/shuffler-1']"
     page.until(f"{here} .lamp.good")
     floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
-    page.until(f"{here} .alert", "outfeed", patience=80)  # with the next packet: a round may be waiting for somebody
-    assert page.there(f"{here} .lamp.error, {here} .lamp.warning")
-    assert "What to do" in page.text(f"{here} .alert")
+    fault = "[data-live='alerts/device/stud-1/shuffler-1']"
+    page.until(fault, "outfeed", patience=80)  # with the next packet: a round may be waiting for somebody
+    page.until(f"{here} .lamp.error, {here} .lamp.warning")
+    assert page.text(f"{fault} [open] .more p").strip()
     page.go("/")
     page.until("[data-live='tile/stud-1'] .why", "shuffler-1")
     assert page.there("[data-live='tile/stud-1'].error, [data-live='tile/stud-1'].warning")
@@ -159,6 +160,8 @@ def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Fl
     page.until("[data-live='tile/stud-1'] .why", gone=True)
     page.go("/table/stud-1/device/shuffler-1")
     page.until(f"{here} .lamp.good")
+    page.until("[data-live='story/stud-1/shuffler-1'] li", "outfeed")
+    page.press("#d-history summary")
     assert "device.recovered" in page.text("[data-live='devicelog/stud-1/shuffler-1']")
 
 

@@ -111,3 +111,47 @@ def test_a_technician_reads_that_a_supervisor_decides(floor: Floor, page: Browse
     suspend(floor)
     page.until("#decide", "A supervisor can void or correct this round here.")
     assert not page.there("#decide form")
+
+
+# ---- the page of a device
+
+
+MACHINE = "/table/slot-1/device/slot-1"
+
+
+def test_a_device_page_begins_with_its_state_and_fits_two_screens(floor: Floor, page: Browser) -> None:
+    page.come_in("tess")
+    page.go(MACHINE)
+    page.until(".state .lamp")
+    assert page.driver.execute_script("return document.documentElement.scrollHeight") < 2000
+    page.driver.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true")
+    assert serious(page) == []
+
+
+def test_a_command_is_not_part_of_the_story_of_a_device(floor: Floor, page: Browser) -> None:
+    page.come_in("tess")
+    page.go(MACHINE)
+    page.find("form[action$='/read-meters'] button").click()
+    page.driver.switch_to.alert.accept()
+    page.until("[role=status]", "Read the meters:")
+    page.press("#d-history summary")
+    page.until("[data-live^='devicelog/']", "device.commanded")
+    assert "commanded" not in page.text("[data-live^='story/']")
+
+
+def test_a_fault_is_taken_and_silenced_on_the_page_of_its_device(floor: Floor, page: Browser) -> None:
+    page.come_in("tess")
+    page.go(MACHINE)
+    line = "[data-live='alerts/device/slot-1/slot-1']"
+    floor.breaks("slot-1", "slot-1", "bill_jam")
+    try:
+        page.until(f"{line} article")
+        page.press(f"{line} article > form button")
+        page.until(f"{line} .mine")
+        assert page.driver.current_url.endswith(MACHINE)
+        page.find(f"{line} .hush [name=why]").send_keys("a new reader is on its way")
+        page.press(f"{line} .hush button")
+        page.until(f"{line} article.silenced")
+        assert page.driver.current_url.endswith(MACHINE)
+    finally:
+        floor.repairs("slot-1", "slot-1")

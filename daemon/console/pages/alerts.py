@@ -26,6 +26,8 @@ from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
+from drivers import DRIVERS
+from protocols.contract.commands import name_of
 
 __all__ = ["Watch", "csv_text", "fragment", "fragments", "harmless", "routes", "said"]
 
@@ -150,14 +152,17 @@ def fragment(
     *,
     name: str = "",
     acts: bool = True,
+    at: tuple[str, str] | None = None,
 ) -> dict[str, Any]:
     """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
     `kept`: a note typed for one of them, by its number. `name`: the reader. `acts`: with buttons, where the role has
-    the right.
+    the right. `at`: only those of this device, by table and name.
     """
     known = context.incidents
     shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
+    if at is not None:
+        shown = [one for one in shown if (one.incident.table, one.incident.device) == at]
     most += len(shown) == most + 1  # one more takes no more room than to say so
     loud = [one.incident.severity for one in shown if one.silence is None]
     handles, longer = acts and may(role, "acknowledge"), may(role, "silence")
@@ -192,7 +197,18 @@ def fragment(
         "may_close": longer,
         "ends": ENDS if longer else OWN_ENDS,
         "sure": context.site.connected,
+        "at": at,
+        "helps": _helps(context, *at) if at is not None and may(role, "command") else {},
     }
+
+
+def _helps(context: ConsoleContext, table: str, name: str) -> dict[str, str]:
+    """By the code of a fault that a person mends, the command that shows whether it is mended."""
+    device = context.site.devices.get((table, name))
+    kind = DRIVERS.get(device.meta.driver) if device is not None else None
+    if kind is None or "self-test" not in {name_of(one) for one in kind.commands}:
+        return {}
+    return {fault.code: "self-test" for fault in kind.faults if fault.clears == "by a person"}
 
 
 def _people(context: ConsoleContext) -> list[tuple[str, tuple[str, ...]]]:
@@ -206,14 +222,17 @@ def _people(context: ConsoleContext) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
-    """`alerts`: open incidents for the page of alerts; the worst of them for the pit and for a wall."""
+    """`alerts`: open incidents for the page of alerts; the worst of them for the pit and for a wall; of one device."""
 
     def render(argument: str, viewer: Viewer) -> str:
-        if argument not in ("", "worst", "wall"):
+        kind, _, rest = argument.partition("/")
+        table, _, device = rest.partition("/")
+        if kind not in ("", "worst", "wall", "device") or (rest != "") != (kind == "device"):
             raise KeyError(argument)
-        most, name = (WORST, f"alerts/{argument}") if argument else (SHOWN, "alerts")
+        most, name = (WORST if kind in ("worst", "wall") else SHOWN), f"alerts/{argument}".rstrip("/")
+        at = (table, device) if kind == "device" else None
         values = fragment(
-            context, viewer.lang, viewer.role, viewer.tables, most, name=viewer.name, acts=argument != "wall"
+            context, viewer.lang, viewer.role, viewer.tables, most, name=viewer.name, acts=argument != "wall", at=at
         )
         return context.render("_alerts.html", viewer.lang, live_name=name, **values)
 

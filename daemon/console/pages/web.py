@@ -21,6 +21,7 @@ from daemon.console.auth.access import inside
 from daemon.console.context import ConsoleContext
 from daemon.console.fairness import scoreboards
 from daemon.console.live import Fragment, Viewer
+from daemon.console.site import story
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
 from drivers import CHOICES, DRIVERS
@@ -32,6 +33,7 @@ from protocols.contract.topics import device_topic
 __all__ = ["Answers", "fragments", "routes"]
 
 PATIENCE = 20.0
+DAY = timedelta(hours=24)
 REMEMBERED = 200
 # Commands that end a round, take a device out of play or cannot be undone. So does the `off` of a switch.
 DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
@@ -92,15 +94,15 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
         rows = [(edge, _edge_lamp(context, edge.current)) for _, edge in sorted(context.site.edges.items())]
         return context.render("_edges.html", viewer.lang, edges=rows)
 
-    def of_device(kind: str, key: str) -> Fragment:
+    def of_device(kind: str, values: Any, *keys: str) -> Fragment:
         def render(argument: str, viewer: Viewer) -> str:
             table, _, name = argument.partition("/")
             one = context.site.devices[table, name]
-            return context.render(f"_{kind}.html", viewer.lang, table=table, device=one, **_device_values(context, one))
+            return context.render(f"_{kind}.html", viewer.lang, table=table, device=one, **values(context, one))
 
         return Fragment(
             kind,
-            lambda argument: (f"{key}/{argument}", "broker", "present"),
+            lambda argument: (*(f"{key}/{argument}" for key in keys), "broker", "present", "alerts"),
             render,
             lambda argument: argument.partition("/")[0],
         )
@@ -108,8 +110,9 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
     return (
         Fragment("top", lambda _: ("broker", "edges"), top),
         Fragment("edges", lambda _: ("broker", "edges"), edges),
-        of_device("device", "device"),
-        of_device("devicelog", "events"),
+        of_device("device", _device_values, "device"),
+        of_device("story", _story_values, "device", "events"),
+        of_device("devicelog", _log_values, "events"),
         Fragment("last", the_last, last, same),
         of("round", _round_values, of_table, the_last),
         of("result", _result_values, of_results),
@@ -174,13 +177,35 @@ def _devices_values(context: ConsoleContext, table: str, _viewer: Viewer) -> dic
 def _device_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
     kind = DRIVERS.get(device.meta.driver)
     incidents, now = context.incidents, context.now()
-    codes = [fault.code for fault in device.state.faults]
+    faults = device.state.faults
+    codes = [fault.code for fault in faults]
+    lamp = context.site.lamp(device)
+    lines = {one.incident.code for one in incidents.open(now, device.table) if one.incident.device == device.name}
+    lost = next((one.at for one in reversed(device.history) if one.kind == "device.offline"), None)
     return {
-        "kind": context.site.lamp(device),
+        "kind": lamp,
+        "since": lost if lamp == "offline" else min((fault.since for fault in faults), default=None),
         "silenced": {code for code in codes if incidents.silent(device.table, device.name, [code], now)},
+        "alone": [fault for fault in faults if fault.code not in lines],
+        "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
+    }
+
+
+def _story_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
+    """The last 24 hours; a full history of a restless device begins later."""
+    since = context.now() - DAY
+    history = device.history
+    if len(history) == history.maxlen:
+        since = max(since, history[0].at)
+    return {"lines": story.told(story.episodes(history), since), "since": since}
+
+
+def _log_values(_context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
+    published = {"meta": device.meta, "state": device.state}
+    return {
         "history": list(reversed(device.history)),
         "events": list(reversed(device.events)),
-        "clears": {fault.code: (fault.clears, fault.round) for fault in kind.faults} if kind else {},
+        "published": msgspec.json.format(msgspec.json.encode(published)).decode(),
     }
 
 
@@ -204,6 +229,16 @@ class Form(Struct, frozen=True):
     name: str
     between_rounds: bool
     fields: tuple[Field, ...]
+
+    @property
+    def switch(self) -> bool:
+        """Whether it switches on or off: each direction has a button of its own."""
+        return any(field.name == "on" for field in self.fields)
+
+    @property
+    def filled(self) -> bool:
+        """Whether something is filled in."""
+        return any(field.name != "on" for field in self.fields)
 
 
 def _field(name: str, hint: Any, default: Any) -> Field:
@@ -346,13 +381,15 @@ class _Pages:
     async def device(self, request: Request) -> Response:
         device = self._device(request)
         kind = DRIVERS.get(device.meta.driver)
+        forms = [form_of(command, kind.name) for command in kind.commands] if kind else []
         return self.context.page(
             request,
             "device.html",
             table=device.table,
             device=device,
-            commands=[form_of(command, kind.name) for command in kind.commands] if kind else [],
-            dangerous=DANGEROUS,
+            quick=[one for one in forms if not one.filled and one.name not in DANGEROUS],
+            filled=[one for one in forms if one.filled and one.name not in DANGEROUS],
+            grave=[one for one in forms if one.switch or one.name in DANGEROUS],
             answer=self.answers.shown(request.query_params.get("answer", "")),
         )
 
