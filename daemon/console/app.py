@@ -36,7 +36,7 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, jackpots, law, pit, report, support, trace, web
+from daemon.console.pages import alerts, jackpots, law, pit, report, rounds, support, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
@@ -72,6 +72,8 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("/dealer", "menu.dealer", "deal"),
     ("/jackpots", "menu.jackpots", "books"),
     ("/alerts", "menu.alerts", "look"),
+    ("/rounds", "menu.rounds", "export"),
+    ("/law", "law.title", "export"),
     ("/support", "menu.support", "bundle"),
     ("/users", "menu.users", "users"),
     ("/tokens", "menu.tokens", "tokens"),
@@ -278,6 +280,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *alerts.routes(context, console.watch),
             *report.routes(context),
             *law.routes(context),
+            *rounds.routes(context, console.rounds),
             *fair_pages.routes(context, console.fairness),
             *metrics.routes(console.access, console.metrics, console.ready),
             Mount("/static", StaticFiles(directory=HERE / "static")),

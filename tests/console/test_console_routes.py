@@ -65,6 +65,8 @@ DECIDED: dict[str, str] = {
     "GET /alerts/report": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /alerts/report.csv": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /alerts/report.json": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /rounds": "login 200 403 200 200 200 200 200 200 200 403 403",
+    "GET /table/{table}/rounds": "login 200 403 200 200 200 200 403 200 403 403 403",
     "GET /law": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /law/{ruleset}": "login 404 403 404 404 404 404 404 404 404 403 403",
     "POST /alerts/silence": "login 403 403 403 409 403 403 403 403 403 403 403",

@@ -1,7 +1,6 @@
 """The pages of a table, a device and a round; and commands to devices. The pit has its own module, pit.py."""
 
 import asyncio
-import shlex
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
@@ -27,7 +26,7 @@ from daemon.read_model import DeviceView, Lamp
 from drivers import CHOICES, DRIVERS
 from protocols.contract.commands import BadCommand, Command, Reply, decode_command, name_of, typed
 from protocols.contract.commands import Request as Asking
-from protocols.contract.results import LONGEST_ROUND, facts_of
+from protocols.contract.results import facts_of
 from protocols.contract.topics import device_topic
 
 __all__ = ["Answers", "fragments", "routes"]
@@ -345,7 +344,6 @@ def routes(context: ConsoleContext, answers: Answers) -> list[Route]:
     device = "/table/{table}/device/{device}"
     return [
         Route("/table/{table}", pages.table),
-        Route("/table/{table}/round/{round:path}", pages.round),
         Route(device, pages.device),
         Route(device + "/command/{command}", pages.command, methods=["POST"]),
         Route("/preferences", pages.preferences, methods=["POST"]),
@@ -414,23 +412,6 @@ class _Pages:
         self.context.actions.note(user.name, user.role, "command", target, {"command": name, "args": args})
         reply = await self.answers.ask(self.context, device.table, device.name, name, encoded)
         return RedirectResponse(f"/table/{device.table}/device/{device.name}?answer={reply.id}", 303)
-
-    async def round(self, request: Request) -> Response:
-        table = self._table(request)
-        wanted: str = request.path_params["round"]
-        lang = self.context.lang(request)
-        if len(wanted) > LONGEST_ROUND:
-            raise HTTPException(404)
-        versions = [one for one in self.context.site.tables[table].results if one.round == wanted]
-        if not versions:
-            raise HTTPException(404)
-        shown = [
-            (one, msgspec.json.decode(msgspec.json.encode(one)), shapes.round_shape(facts_of(one.outcome), lang))
-            for one in reversed(versions)
-        ]
-        # The journals are not the console's to read: they hold the cards of rounds that are open.
-        recall = f"sudo feltd journal recall {table} --round {shlex.quote(wanted)}"
-        return self.context.page(request, "round.html", table=table, result=versions[-1], versions=shown, recall=recall)
 
     async def preferences(self, request: Request) -> Response:
         given = await self.context.form(request)

@@ -1,0 +1,242 @@
+"""The rounds of a table by date, and the page of one round with the rounds before and after it."""
+
+import asyncio
+import shlex
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from daemon.console import shapes
+from daemon.console.auth.access import Right, may
+from daemon.console.context import ConsoleContext
+from daemon.console.site.actions import Action, read_actions
+from daemon.console.site.rounds import SHOWS, Asked, Ended, Position, Records, Rounds, Show
+from daemon.console.words import words
+from daemon.read_model import Seen
+from protocols.contract.results import LONGEST_ROUND, Result, facts_of
+
+__all__ = ["LONGEST", "Period", "acts_of", "period_of", "routes", "table_of"]
+
+PAGE = 100
+LONGEST = timedelta(days=31)
+YEARS = range(2021, 2099)
+BEFORE = timedelta(minutes=10)
+"""How long before the end of the first round that is known its actions are looked for."""
+AFTER = timedelta(minutes=1)
+MOST_ACTS = 50
+
+
+def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
+    """The tables with what is recorded of them, the rounds of one, and a round."""
+    pages = _Pages(context, rounds)
+    return [
+        Route("/rounds", pages.tables),
+        Route("/table/{table}/rounds", pages.listed),
+        Route("/table/{table}/round/{round:path}", pages.one),
+    ]
+
+
+class Period(Struct, frozen=True):
+    """What is asked for: the rounds, and the query that asks for the same again."""
+
+    asked: Asked
+    query: dict[str, str]
+
+    @property
+    def words(self) -> str:
+        """As part of an address."""
+        return urlencode(self.query)
+
+    def moved(self, by: int) -> str:
+        """The query of the period before (-1) or after (1) this one, of the same length."""
+        one = self.asked
+        step = (one.until - one.since) * by
+        return urlencode({**self.query, "from": _typed(one.since + step), "to": _typed(one.until + step)})
+
+
+class Version(Struct, frozen=True):
+    """One end of a round: its result, how it is drawn, the whole of it, and when and under which digest."""
+
+    result: Result
+    whole: Any
+    drawn: shapes.RoundShape
+    at: datetime | None = None
+    kind: str = ""
+    digest: str = ""
+
+
+class Evidence(Struct, frozen=True):
+    """An event that a result rests on; what it was, where the console still has it."""
+
+    id: str
+    device: str = ""
+    seen: Seen | None = None
+
+
+def table_of(context: ConsoleContext, request: Request, right: Right = "look") -> str:
+    """The table a page is about. Raises 404, 403, or the way to the login."""
+    table: str = request.path_params["table"]
+    context.needs(request, right, table)
+    if table not in context.site.tables:
+        raise HTTPException(404)
+    return table
+
+
+def period_of(request: Request, table: str, now: datetime) -> Period:
+    """Of the times that the address names; else of this day, by the zone of this computer."""
+    asked = request.query_params
+    today = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = _time(asked.get("from", "")) or today
+    until = _time(asked.get("to", "")) or since + timedelta(days=1)
+    until = min(max(until, since), since + LONGEST)
+    show: Show = next((one for one in SHOWS if one == asked.get("show")), "all")
+    query = {"from": _typed(since), "to": _typed(until), **({"show": show} if show != "all" else {})}
+    return Period(Asked(table, since.astimezone(UTC), until.astimezone(UTC), show), query)
+
+
+async def acts_of(context: ConsoleContext, table: str, since: datetime, until: datetime, most: int) -> list[Action]:
+    """What users of the console did at a table, the oldest first."""
+    found = await asyncio.to_thread(
+        read_actions, context.actions.journal.path, most, place=table, since=since, until=until
+    )
+    return found[::-1]
+
+
+class _Pages:
+    def __init__(self, context: ConsoleContext, rounds: Rounds) -> None:
+        self._context = context
+        self._rounds = rounds
+        self._records = Records(context.store.db)
+
+    async def tables(self, request: Request) -> Response:
+        user = self._context.needs(request, "look")
+        self._rounds.flush()
+        now = self._context.now()
+        rows = []
+        for table in sorted(self._context.site.tables):
+            if not user.tables or table in user.tables:
+                period = period_of(request, table, now)
+                rows.append((table, self._records.since(table), self._records.counts(period.asked)))
+        return self._context.page(request, "rounds_tables.html", rows=rows, period=period_of(request, "", now))
+
+    async def listed(self, request: Request) -> Response:
+        table = table_of(self._context, request)
+        period = period_of(request, table, self._context.now())
+        self._rounds.flush()
+        asked = period.asked
+        found = self._records.listed(asked, PAGE + 1, _position(request.query_params.get("before", "")))
+        rows = found[:PAGE]
+        older = urlencode({**period.query, "before": _marked(rows[-1].position)}) if len(found) > PAGE else ""
+        lang = self._context.lang(request)
+        return self._context.page(
+            request,
+            "rounds.html",
+            table=table,
+            period=period,
+            rows=[(one, shapes.chip(one.result, lang)) for one in rows],
+            counts=self._records.counts(asked),
+            shows={show: urlencode({**period.query, "show": show}) for show in SHOWS},
+            older=older,
+            paged="before" in request.query_params,
+            since=self._records.since(table),
+            gaps=self._records.gaps(table, asked.since, min(asked.until, self._context.now())),
+        )
+
+    async def one(self, request: Request) -> Response:
+        context = self._context
+        table = table_of(context, request)
+        wanted: str = request.path_params["round"]
+        if len(wanted) > LONGEST_ROUND:
+            raise HTTPException(404)
+        self._rounds.flush()
+        lang, line = context.lang(request), self._records.one(table, wanted)
+        versions = self._versions(table, wanted, lang)
+        if not versions:
+            raise HTTPException(404)
+        user = context.user(request)
+        acts: list[Action] = []
+        period = None
+        beside: dict[str, Ended | None] = {}
+        if line is not None:
+            period = period_of(request, table, line.position.at)
+            if "from" not in request.query_params:  # of its day; but previous and next go on beyond it
+                ever = replace(period.asked, since=line.position.at - LONGEST, until=line.position.at + LONGEST)
+            else:
+                ever = period.asked
+            for name, later in (("previous", False), ("next", True)):
+                beside[name] = self._records.beside(ever, line.position, later=later)
+            if user is not None and may(user.role, "actions"):
+                before = self._records.beside(replace(ever, show="all"), line.position, later=False)
+                since = before.position.at if before is not None else line.position.at - BEFORE
+                acts = await acts_of(context, table, max(since, line.at - LONGEST), line.at + AFTER, MOST_ACTS)
+        # The journals are not the console's to read: they hold the cards of rounds that are open.
+        return context.page(
+            request,
+            "round.html",
+            table=table,
+            result=versions[0].result,
+            versions=versions,
+            line=line,
+            notes=self._records.notes(table, wanted),
+            evidence=self._evidence(table, versions[0].result),
+            acts=[(one, msgspec.json.encode(one.detail).decode()) for one in acts],
+            beside=beside,
+            period=period,
+            kept="?" + period.words if period is not None and "from" in request.query_params else "",
+            recall=f"sudo feltd journal recall {table} --round {shlex.quote(wanted)}",
+        )
+
+    def _versions(self, table: str, wanted: str, lang: words.Lang) -> list[Version]:
+        """The newest first; from memory where the store does not have it."""
+
+        def version(result: Result, *more: Any) -> Version:
+            drawn = shapes.round_shape(facts_of(result.outcome), lang)
+            return Version(result, msgspec.json.decode(msgspec.json.encode(result)), drawn, *more)
+
+        stored = self._records.versions(table, wanted)
+        if stored:
+            return [version(one.result, one.at, one.kind, one.digest.hex()) for one in stored]
+        results = self._context.site.tables[table].results
+        return [version(one) for one in reversed(results) if one.round == wanted]
+
+    def _evidence(self, table: str, result: Result) -> list[Evidence]:
+        known = {
+            seen.id: (device.name, seen)
+            for device in self._context.site.devices.values()
+            if device.table == table
+            for seen in device.events
+        }
+        return [Evidence(one, *known.get(one, ("", None))) for one in result.evidence]
+
+
+def _marked(position: Position) -> str:
+    return f"{position.at.isoformat()}/{position.n}"
+
+
+def _position(text: str) -> Position | None:
+    """None for what is no position in a list."""
+    at, _, n = text.partition("/")
+    found = _time(at)
+    return Position(found.astimezone(UTC), int(n)) if found and n.isascii() and n.isdigit() and len(n) < 16 else None
+
+
+def _typed(at: datetime) -> str:
+    """As a field of a form has it, in the zone of this computer."""
+    return f"{at.astimezone():%Y-%m-%dT%H:%M}"
+
+
+def _time(text: str) -> datetime | None:
+    """None for what is no time, or no year in which there were rounds."""
+    try:
+        at = datetime.fromisoformat(text)
+        return at.astimezone() if at.year in YEARS else None
+    except (ValueError, OverflowError):
+        return None
