@@ -305,7 +305,8 @@ async def test_a_dealer_sees_the_keys_of_the_game_and_how_things_stand(inn: Inn)
     assert "unknown" in page.text
     assert "<script>" not in page.text
     assert " on" + "click" not in page.text
-    assert len(set(re.findall(r'name="id" value="([0-9a-f]{32})"', page.text))) == len(keys)
+    forms = len(keys) - 1  # a bet is placed and taken back in one form
+    assert len(set(re.findall(r'name="id" value="([0-9a-f]{32})"', page.text))) == forms
 
 
 async def test_the_dice_of_craps_are_tapped_and_their_null_throws_are_those_of_the_text(inn: Inn) -> None:

@@ -11,10 +11,10 @@ import re
 import sqlite3
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
-from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
@@ -23,12 +23,31 @@ from starlette.routing import Route
 from daemon.console import shapes
 from daemon.console.auth.access import User, home
 from daemon.console.context import ConsoleContext
+from daemon.console.dealer.cloth import Cloth, cloth_of
+from daemon.console.dealer.keys import (
+    ACTED,
+    BETTING,
+    DICE,
+    GAMES,
+    GRIDS,
+    KEYS,
+    NULL_THROWS,
+    PLAYING,
+    Key,
+    Moment,
+    hand_names,
+    live_actions,
+    live_keys,
+    seats_taken,
+    ways_out,
+)
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
+from daemon.console.games import GAMES as GAME_OF
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
-from daemon.read_model import utc
+from daemon.read_model import TableView, utc
 from protocols.contract.reasons import Reason
-from protocols.contract.results import Irregularity, RoundFacts, facts_of
+from protocols.contract.results import Irregularity, facts_of
 from protocols.contract.wagers import WagerAnswer
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
@@ -75,13 +94,24 @@ from protocols.fdl.console import (
     TableClosed,
 )
 
-__all__ = ["GAMES", "ID", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of", "refused"]
+__all__ = ["ACTED", "GAMES", "ID", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of", "refused"]
 
 SHOWN = 12
 HEARTBEAT = 2.0
 PAUSE = 0.05
 MOST_VIEWERS = 20
-SEATS = 9
+MOST_DICE = 3
+GROUPS = ("round", "game", "bets", "rare", "grave")
+EXTRA_FORMS = ["whole", "name_seats"]
+"""Forms beside those of the keys, which have ids of their own."""
+RANKS = "A23456789TJQK"
+USUAL_RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
+FIGURES = ("fish", "prawn", "gourd", "coin", "crab", "rooster")
+# Events that come after the payment of a round, or decide the next one.
+_PLAYED = frozenset(
+    {"bets.closed", "card.drawn", "hand.dispensed", "ball.landed", "dice.read", "dice.thrown", "buttons.counted"}
+    | {"deal.corrected", "seat.acted"}
+)
 ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
@@ -96,100 +126,6 @@ class BadPress(Exception):
         self.key = key
 
 
-class Key(Struct, frozen=True):
-    """One key of the page. `fields` are filled in; `sure`: it is asked for twice; `supervisor`: theirs alone."""
-
-    name: str
-    fields: tuple[str, ...] = ()
-    sure: bool = False
-    supervisor: bool = False
-    big: bool = False
-
-
-KEYS: Mapping[str, Key] = {
-    key.name: key
-    for key in (
-        Key("bets_opened", big=True),
-        Key("bell", big=True),
-        Key("paid", big=True),
-        Key("void", ("reason", "round"), sure=True),
-        Key("new_shoe", ("decks",), sure=True),
-        Key("cut_card"),
-        Key("demo", sure=True),
-        Key("dealer_relieved", sure=True),
-        Key("table_closed", sure=True),
-        Key("dice", ("faces", "stacked", "leaning")),
-        Key("throw", ("faces", "throw_reason")),
-        Key("dice_disturbed", sure=True),
-        Key("dice_replaced", sure=True),
-        Key("dice_seized", sure=True),
-        Key("buttons_separated"),
-        Key("buttons", ("count", "fragments")),
-        Key("ball_launched", ("ball", "rotor")),
-        Key("ball", ("pocket",)),
-        Key("ball_replaced", ("pocket_or_none",), sure=True),
-        Key("ball_changed", sure=True),
-        Key("seat_opened", ("seat",)),
-        Key("seat_closed", ("seat",)),
-        Key("action", ("seat", "hand", "action", "amount")),
-        Key("hand_passed", ("seat",)),
-        Key("bet", ("seat", "bet", "amount")),
-        Key("bet_back", ("seat", "bet", "amount")),
-        Key("card_exposed", ("owner", "card")),
-        Key("card_damaged", ("card",)),
-        Key("correct", ("hands", "round"), sure=True, supervisor=True),
-        Key("jackpot_won", ("level", "seat_or_none", "amount"), sure=True),
-        Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
-    )
-}
-_EVERY = ("bets_opened", "bell", "paid", "void")
-_AFTER = ("dealer_relieved", "demo")
-_BETS = ("bet", "bet_back")
-"""For a table, or a bet, without sensors and terminals."""
-_SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
-_DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
-_BALL = ("ball_launched", "ball", "ball_replaced")
-_OF_GAMES: Mapping[str, tuple[str, ...]] = {
-    "angola.american-roulette": (
-        *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
-    ),
-    "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
-    "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
-    "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
-    "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
-    "angola.baccarat": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
-    "angola.baccarat-macau": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
-    "angola.blackjack": (
-        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", "jackpot_won", "jackpot_paid"),
-        *("table_closed", *_AFTER),
-    ),
-    "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
-    "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
-    "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
-    "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
-    "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
-    "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
-    **dict.fromkeys(
-        ("angola.stud-poker", "macau.stud-poker"),
-        (
-            *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
-            *("jackpot_won", "jackpot_paid", *_AFTER),
-        ),
-    ),
-}
-GAMES: Mapping[str, tuple[str, ...]] = {name: (*keys, *_BETS) for name, keys in _OF_GAMES.items()}
-ACTED: Mapping[str, tuple[str, ...]] = {
-    "angola.blackjack": ("hit", "stand", "double", "split", "insurance", "even_money", "surrender"),
-    "macau.blackjack": (
-        *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
-    ),
-    **dict.fromkeys(("angola.stud-poker", "macau.stud-poker"), ("ante", "raise", "fold")),
-}
-TAPPED = frozenset({"angola.craps"})
-"""Games of two dice, whose faces are tapped."""
-_DICE_FIELDS = ("face_1", "face_2")
-NULL_THROWS: Mapping[str, tuple[str, ...]] = {"angola.craps": ("", "a_die_off_the_table", "short_of_the_middle")}
-"""Why a throw does not count, where the text names it."""
 _FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
 # What the page may say after a redirect; else anybody could make a link that puts words into it.
 WRONG = frozenset(
@@ -231,7 +167,7 @@ def _id(form: Mapping[str, str]) -> str:
 
 
 def _card(form: Mapping[str, str]) -> str | None:
-    text = form.get("card", "").strip().upper().replace("10", "T")
+    text = (form.get("card", "").strip().upper() or form.get("rank", "") + form.get("suit", "")).replace("10", "T")
     if text and text not in CARDS.values():
         raise BadPress("dealer.bad_card")
     return text or None
@@ -246,20 +182,20 @@ def _bet(form: Mapping[str, str]) -> str:
 
 def _typed_faces(form: Mapping[str, str]) -> str:
     """Typed, or tapped die by die."""
-    return form.get("faces", "") + "".join(form.get(name, "") for name in _DICE_FIELDS)
+    return form.get("faces", "") + "".join(form.get(f"face_{die}", "") for die in range(1, MOST_DICE + 1))
 
 
 def _faces(form: Mapping[str, str]) -> tuple[int, ...]:
     text = re.sub(r"[\s,]+", "", _typed_faces(form))
-    tapped = [name for name in _DICE_FIELDS if form.get(name)]
-    if not re.fullmatch(r"[1-6]{0,16}", text) or (tapped and len(tapped) != len(_DICE_FIELDS)):
+    tapped = [die for die in range(1, MOST_DICE + 1) if form.get(f"face_{die}")]
+    if not re.fullmatch(r"[1-6]{0,16}", text) or (tapped and form.get("dice", "2") != str(len(tapped))):
         raise BadPress("dealer.bad_faces")
     return tuple(map(int, text))
 
 
 def _hands(form: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """ "player 9D KC", one hand a line."""
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, tuple[str, ...]] = {f"seat_{seat}": () for seat in range(1, 100) if form.get(f"seat_on_{seat}")}
     for line in filter(str.strip, re.split(r"[\n;]", form.get("hands", "")[:2000])):
         hand, *cards = line.replace(":", " ").split()
         if hand.lower() in found:
@@ -322,7 +258,8 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
         case "throw":
             return DiceThrown(_faces(form), _reason(form, "throw_reason", THROW_REASONS))
         case "buttons":
-            return ButtonsCounted(_number(form, "count", 1, 65535), _number(form, "fragments", 0, 255, 0))
+            counted = {"count": form.get("whole", "")} | dict(form)  # what is left, or the whole heap
+            return ButtonsCounted(_number(counted, "count", 1, 65535), _number(form, "fragments", 0, 255, 0))
         case "ball_launched":
             return BallLaunched(_turn(form, "ball"), _turn(form, "rotor"))
         case "ball":
@@ -361,7 +298,7 @@ def _detail(key: str, form: Mapping[str, str]) -> str:
     if key in ("correct", "card_exposed", "card_damaged"):
         return ""
     names = {"pocket_or_none": "pocket", "seat_or_none": "seat"}
-    typed = dict(form) | {"faces": _typed_faces(form)}
+    typed = {"count": form.get("whole", "")} | dict(form) | {"faces": _typed_faces(form)}
     given = [typed.get(names.get(name, name), "").strip()[:40] for name in KEYS[key].fields]
     return " ".join(filter(None, given))
 
@@ -377,6 +314,8 @@ class Dealers:
         self._context = context
         self._addresses = context.config.console.dealer
         self.units = {table: Unit(context.store, table, context.now) for table in self._addresses}
+        tables = {one.name: one for one in context.config.table}
+        self._cloths = {table: cloth_of(tables.get(table)) for table in self.units}
         self._changed: dict[str, set[asyncio.Event]] = {table: set() for table in self.units}
         for table, unit in self.units.items():
             unit.on_change = self._tell(table)
@@ -445,65 +384,123 @@ class Dealers:
         names = [one.round for one in list(view.results)[-2:]] if view is not None else []
         return [name for name in reversed(names) if _ROUND.fullmatch(name)]
 
-    def _now(self, unit: Unit, lang: words.Lang) -> dict[str, Any]:
-        """What the page shows beside its keys."""
-        phase = self._phase(unit.table)
-        view = self._context.site.tables.get(unit.table)
-        detail = RoundFacts() if view is None else facts_of(view.detail)
-        why, remedy = ("", "") if view is None or phase == "unknown" else shapes.doubt(view, detail, lang)
-        shown = f"phase.{phase}" if phase != "unknown" else "dealer.unknown"
-        if phase == "closed" and detail.next == "burn":
+    def _moment(self, table: str) -> Moment:
+        """What the table shows, as the keys need it."""
+        phase, view = self._phase(table), self._context.site.tables.get(table)
+        if view is None:
+            return Moment(phase)
+        ended = bool(view.round) and any(one.round == view.round for one in view.results)
+        return Moment(phase, facts_of(view.detail), ended, _paid(view))
+
+    def _now(self, unit: Unit, lang: words.Lang, *, supervisor: bool = False) -> dict[str, Any]:
+        """What the page shows beside its keys, and which of them are live."""
+        table = unit.table
+        moment, view = self._moment(table), self._context.site.tables.get(table)
+        ruleset = self._context.site.ruleset(table)
+        game, detail = GAME_OF.get(ruleset, ""), moment.detail
+        shown = f"phase.{moment.phase}" if moment.phase != "unknown" else "dealer.unknown"
+        if moment.phase == "closed" and detail.next == "burn":
             shown = "dealer.burn_due"
+        live = live_keys(ruleset, moment)
         return {
             "edge": unit.met,
             "waiting": unit.waiting,
             "phase": words.say(lang, shown),
-            "why": why,
-            "remedy": remedy,
+            "now": "" if view is None else self._drawn(view, ruleset, moment, lang, supervisor=supervisor),
+            "keys": {key: words.say(lang, f"dealer.off_{why}") if why else "" for key, why in live.items()},
+            "actions": {str(seat): actions for seat, actions in live_actions(game, moment).items()},
+            "seats": seats_taken(moment),
+            "known": bool(game) and moment.phase != "unknown" and isinstance(detail.seats, tuple),
+            "rows": _rows(moment, lang),
+            "hands": [(name, _hand_words(lang, name), cards) for name, cards in hand_names(ruleset, moment)],
             "last": [_shown(one, lang) for one in unit.last(SHOWN)],
             "refusals": [] if view is None else [_refusal(one, lang) for one in reversed(view.refusals)],
             "duties": [{"name": one.name, "law": one.law, "at": utc(one.at)} for one in shapes.duties(detail, lang)],
         }
 
+    def _drawn(self, view: TableView, ruleset: str, moment: Moment, lang: words.Lang, *, supervisor: bool) -> str:
+        """The round on the table, its doubt and the ways out of it, and the last result."""
+        why, remedy = shapes.doubt(view, moment.detail, lang) if moment.phase != "unknown" else ("", "")
+        result = view.results[-1] if view.results else None
+        open_ = moment.phase in BETTING | PLAYING or (moment.phase == "suspended" and not moment.ended)
+        return self._context.render(
+            "_dealer_now.html",
+            lang,
+            table=view,
+            open_=open_,
+            why=why,
+            remedy=remedy,
+            ways=ways_out(ruleset, moment),
+            supervisor=supervisor,
+            round=shapes.round_shape(moment.detail, lang) if open_ else None,
+            result=result,
+            result_shape=shapes.round_shape(facts_of(result.outcome), lang) if result else None,
+            chip=shapes.chip(result, lang) if result else None,
+        )
+
     async def page(self, request: Request) -> Response:
         unit = self._unit(request)
         user = self._context.needs(request, "deal", unit.table)
         ruleset = self._context.site.ruleset(unit.table)
-        lang = self._context.lang(request)
-        keys = [key for key in self.keys(unit.table) if not key.supervisor or user.role == "supervisor"]
-        reasons = [number for number in VOID_REASONS if number != SUPERVISORS_DECISION or user.role == "supervisor"]
+        lang, supervisor = self._context.lang(request), user.role == "supervisor"
+        keys = [key for key in self.keys(unit.table) if not key.supervisor or supervisor]
         pressed = unit.find(request.query_params.get("pressed", ""))
         wrong = request.query_params.get("wrong", "")
+        cloth = self._cloths[unit.table]
         return self._context.page(
             request,
             "dealer_page.html",
             table=unit.table,
             tables=self.tables_of(user),
-            blocks=[
-                [key for key in keys if key.sure or not key.fields],
-                [key for key in keys if key.fields and not key.sure],
-            ],
-            ids={key.name: uuid.uuid4().hex for key in keys},
-            choices={
-                "reason": [(number, _why(lang, VOID_REASONS[number], "dealer.void_0")) for number in reasons],
-                "throw_reason": [
-                    (number, _why(lang, code, "dealer.throw_0"))
-                    for number, code in THROW_REASONS.items()
-                    if code in NULL_THROWS.get(ruleset, THROW_REASONS.values())
-                ],
-                "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in ACTED.get(ruleset, ACTIONS.values())],
-                "ball": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (CLOCKWISE, ANTICLOCKWISE)],
-                "rotor": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (ANTICLOCKWISE, CLOCKWISE)],
-                "pocket": [(pocket, pocket) for pocket in _POCKETS[1:]],
-                "pocket_or_none": [(pocket, pocket or "–") for pocket in _POCKETS],
-            },
-            seats=range(1, SEATS + 1),
-            dice=(1, 2) if ruleset in TAPPED else (),
+            ruleset=ruleset,
+            groups={group: [key for key in keys if key.group == group] for group in GROUPS},
+            ids={name: uuid.uuid4().hex for name in [key.name for key in keys] + EXTRA_FORMS + list(_seats(cloth))},
+            grid=ACTED.get(ruleset, ()) if GAME_OF.get(ruleset) in GRIDS else (),
+            choices=self._choices(ruleset, lang, cloth, supervisor=supervisor),
             rounds=self._rounds(unit.table),
-            standing=self._now(unit, lang),
+            cloth=cloth,
+            dice=DICE.get(ruleset, 0),
+            figures=FIGURES if ruleset == "macau.fish-prawn-crab" else (),
+            pockets=_POCKETS[1:39] if ruleset == "" else _POCKETS[1:38],
+            red=USUAL_RED,
+            standing=self._now(unit, lang, supervisor=supervisor),
             pressed=_shown(pressed, lang) if pressed else None,
             wrong=words.say(lang, wrong) if wrong in WRONG else "",
+            bet_words=partial(_bet_words, lang),
         )
+
+    def _choices(
+        self, ruleset: str, lang: words.Lang, cloth: Cloth, *, supervisor: bool
+    ) -> dict[str, list[tuple[Any, str]]]:
+        """The values of each field that is tapped or chosen, with their words."""
+        reasons = [number for number in VOID_REASONS if number != SUPERVISORS_DECISION or supervisor]
+        seats = [(seat, str(seat)) for seat in _seats(cloth)]
+        owners = ["dealer", *(f"seat_{seat}" for seat in _seats(cloth))]
+        return {
+            "reason": [(number, _why(lang, VOID_REASONS[number], "dealer.void_0")) for number in reasons],
+            "throw_reason": [
+                (number, _why(lang, code, "dealer.throw_0"))
+                for number, code in THROW_REASONS.items()
+                if code in NULL_THROWS.get(ruleset, THROW_REASONS.values())
+            ],
+            "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in ACTED.get(ruleset, ACTIONS.values())],
+            "ball": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (CLOCKWISE, ANTICLOCKWISE)],
+            "rotor": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (ANTICLOCKWISE, CLOCKWISE)],
+            "pocket": [(pocket, pocket) for pocket in _POCKETS[1:]],
+            "pocket_or_none": [(pocket, pocket or "–") for pocket in _POCKETS],
+            "seat": seats,
+            "seat_or_none": [("", "–"), *seats],
+            "hand": [(hand, str(hand)) for hand in range(1, 5)],
+            "owner": [(owner, _hand_words(lang, owner)) for owner in owners],
+            "decks": [(0, "–"), *((decks, str(decks)) for decks in (1, 2, 4, 6, 8))],
+            "level": [(0, "–"), *((level, str(level)) for level in range(1, 33))],
+            "stacked": [(number, str(number)) for number in range(4)],
+            "leaning": [(number, str(number)) for number in range(4)],
+            "count": [(number, str(number)) for number in range(1, 5)],
+            "fragments": [(number, str(number)) for number in range(4)],
+            "rank": [("", "–"), *((rank, "10" if rank == "T" else rank) for rank in RANKS)],
+            "suit": [(suit, sign) for suit, (sign, _) in shapes.SUITS.items()],
+        }
 
     async def key(self, request: Request) -> Response:
         """One key. Answered once it stands in the store, and not before."""
@@ -533,17 +530,21 @@ class Dealers:
         unit = self._unit(request)
         if len(self._changed[unit.table]) >= MOST_VIEWERS:
             raise HTTPException(503)
-        follow = self._follow(unit, self._context.lang(request), lambda: self._context.still(request))
+        supervisor = self._context.needs(request, "deal", unit.table).role == "supervisor"
+        lang = self._context.lang(request)
+        follow = self._follow(unit, lang, lambda: self._context.still(request), supervisor=supervisor)
         return StreamingResponse(follow, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
-    async def _follow(self, unit: Unit, lang: words.Lang, still: Callable[[], bool]) -> AsyncIterator[bytes]:
+    async def _follow(
+        self, unit: Unit, lang: words.Lang, still: Callable[[], bool], *, supervisor: bool = False
+    ) -> AsyncIterator[bytes]:
         """How things stand, now and whenever that changes; a sign of life between."""
         changed = asyncio.Event()
         self._changed[unit.table].add(changed)
         try:
             while still():
                 changed.clear()
-                yield b"data: " + msgspec.json.encode(self._now(unit, lang)) + b"\n\n"
+                yield b"data: " + msgspec.json.encode(self._now(unit, lang, supervisor=supervisor)) + b"\n\n"
                 await asyncio.sleep(PAUSE)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT):
@@ -571,6 +572,50 @@ def _refusal(one: WagerAnswer, lang: words.Lang) -> str:
     reason = one.reason or Reason(one.code)
     text = words.noted(lang, Irregularity(one.code, reason, one.law))
     return " · ".join(filter(None, (one.terminal, text, one.law)))
+
+
+def _bet_words(lang: words.Lang, family: str) -> str:
+    """A family of bets in the reader's language, else by its name in the ruleset."""
+    return words.catalog(lang).get(f"bet.{family}") or family.replace("_", " ")
+
+
+def _seats(cloth: Cloth) -> range:
+    return range(1, cloth.seats + 1)
+
+
+def _paid(view: TableView) -> bool:
+    """Whether the last round was paid, by the last events of the table."""
+    for wire in reversed(view.lately):
+        if wire.type == "round.paid":
+            return True
+        if wire.type in _PLAYED:
+            return False
+    return False
+
+
+def _hand_words(lang: words.Lang, name: str) -> str:
+    """ "seat_3_2" is the second hand of seat 3."""
+    if not name.startswith("seat_"):
+        return words.say(lang, f"round.{name}")
+    seat, _, number = name.removeprefix("seat_").partition("_")
+    text = words.say(lang, "round.seat", n=seat)
+    return f"{text} · {number}" if number else text
+
+
+def _rows(moment: Moment, lang: words.Lang) -> dict[str, dict[str, Any]]:
+    """By seat, what lies there, and the hand that the seat decides for."""
+    due = moment.detail.due
+    rows: dict[str, dict[str, Any]] = {}
+    for hand in shapes.round_shape(moment.detail, lang).hands:
+        if hand.kind == "seat" and hand.seat:
+            cards = " ".join(f"{card.rank}{card.suit}" if card.rank else "?" for card in hand.cards)
+            said = f"{cards} = {hand.total}" if hand.total is not None else cards
+            row = rows.setdefault(str(hand.seat), {"text": "", "hand": 1})
+            row["text"] = " | ".join(filter(None, (row["text"], said)))
+    if due is not None and due.kind == "decision":
+        number = due.hand.partition(".")[2]
+        rows.setdefault(str(due.seat), {"text": ""})["hand"] = int(number) if number.isdecimal() else 1
+    return rows
 
 
 def _shown(pressed: Pressed, lang: words.Lang) -> dict[str, str]:

@@ -7,6 +7,11 @@
   const find = (name) => place.querySelector(`[data-${name}]`);
   const pending = new Map(); // id of a press: where its state is shown
   const unanswered = new Map(); // form: what it said when nobody answered
+  const queues = new Map(); // form: its presses that are not answered yet
+  const hands = new Map(); // the hands that are being laid
+  const AMOUNTS = new Set(["ante"]);
+  const tray = place.querySelector("[data-ante] input");
+  let shownHands = [], drawnNow = place.querySelector("[data-now]").innerHTML;
   let heard = performance.now(), source = null;
 
   const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
@@ -25,19 +30,20 @@
     one.textContent = new Date(instant).toTimeString().slice(0, 5);
     return one;
   };
-  const values = (form) => {
-    const said = new URLSearchParams(new FormData(form));
-    said.delete("id");
-    return said.toString();
+  // The attributes, not `form.action`: that is the field of that name, where the form has one.
+  const address = (form, key) => key?.getAttribute("formaction") ?? form.getAttribute("action");
+  const pressed = (form, key) => {
+    const body = new URLSearchParams(new FormData(form, key));
+    if (AMOUNTS.has(body.get("action")) && tray) body.set("amount", tray.value || "0");
+    body.delete("id");
+    return { to: address(form, key), body };
   };
 
-  const send = async (form) => {
+  const send = async (to, body) => {
     const until = performance.now() + PATIENCE;
-    const address = form.getAttribute("action"); // `form.action` is the field of that name, where the form has one
-    const body = new URLSearchParams(new FormData(form));
     for (;;) {
       try {
-        const answer = await fetch(address, { method: "POST", body, headers: { accept: "application/json" },
+        const answer = await fetch(to, { method: "POST", body, headers: { accept: "application/json" },
           signal: AbortSignal.timeout(TRY), redirect: "manual" });
         if (answer.type === "opaqueredirect") { location.reload(); return null; } // to the login
         const said = await answer.json();
@@ -49,34 +55,142 @@
     }
   };
 
-  place.addEventListener("submit", async (event) => {
+  place.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.dataset.key === undefined) return;
     event.preventDefault();
-    if (form.dataset.busy) return; // a second tap is the same key
-    form.dataset.busy = "1";
-    const says = values(form);
-    if ((unanswered.get(form) ?? says) !== says) form.elements.id.value = fresh(); // something else: another press
-    unanswered.delete(form);
-    const said = form.querySelector("[data-said]"), id = form.elements.id.value;
-    show(said, place.dataset.trying, "");
-    const answer = await send(form);
-    if (answer === null) { // the id stays: pressed again it is the same press
-      show(said, place.dataset.gaveUp, "wrong");
-      unanswered.set(form, says);
-    } else if (answer.wrong) show(said, answer.wrong, "wrong");
-    else {
-      show(said, answer.text, answer.state);
-      if (answer.state === "here") pending.set(id, said);
-      if (pending.size > 50) pending.delete(pending.keys().next().value);
-      form.reset();
-      const details = form.closest("details");
-      if (details && answer.state !== "again") details.open = false;
-      await wait(TAP);
-      form.elements.id.value = fresh();
-    }
-    delete form.dataset.busy;
+    const one = pressed(form, event.submitter), says = `${one.to}?${one.body}`;
+    const queue = queues.get(form) ?? [];
+    if (queue.at(-1)?.says === says) return; // a second tap is the same key
+    if (queue.length && form.dataset.many === undefined) return;
+    queues.set(form, [...queue, { ...one, says }]);
+    if (!queue.length) work(form);
   });
+
+  const work = async (form) => {
+    form.dataset.busy = "1";
+    while (queues.get(form)?.length) {
+      const [{ to, body, says }] = queues.get(form);
+      if ((unanswered.get(form) ?? says) !== says) form.elements.id.value = fresh(); // something else: another press
+      unanswered.delete(form);
+      const said = form.querySelector("[data-said]"), id = form.elements.id.value;
+      body.set("id", id);
+      show(said, place.dataset.trying, "");
+      const answer = await send(to, body);
+      if (answer === null) { // the id stays: pressed again it is the same press
+        show(said, place.dataset.gaveUp, "wrong");
+        unanswered.set(form, says);
+      } else if (answer.wrong) show(said, answer.wrong, "wrong");
+      else {
+        show(said, answer.text, answer.state);
+        if (answer.state === "here") pending.set(id, said);
+        if (pending.size > 50) pending.delete(pending.keys().next().value);
+        empty(form);
+        const details = form.closest("details.sure");
+        if (details && answer.state !== "again") details.open = false;
+        await wait(TAP);
+        form.elements.id.value = fresh();
+      }
+      queues.set(form, queues.get(form).slice(1));
+    }
+    queues.delete(form);
+    delete form.dataset.busy;
+  };
+
+  // The seat that bets stays: its next bet is one key less.
+  const empty = (form) => {
+    const kept = [...form.querySelectorAll("[data-keep] input:checked")];
+    form.reset();
+    for (const one of kept) one.checked = true;
+    const lay = form.querySelector("[data-lay]");
+    if (lay) drawHands(lay, true);
+  };
+
+  place.addEventListener("click", (event) => {
+    const key = event.target.closest("[data-chip], [data-close], [data-way], [data-take-back], [data-hand]");
+    if (!key) return;
+    if (key.dataset.chip !== undefined) {
+      const sum = key.closest("[data-tray]").querySelector("input");
+      sum.value = key.dataset.chip ? String(Number(sum.value || 0) + Number(key.dataset.chip)) : "";
+    } else if (key.dataset.close !== undefined) key.closest("details").open = false;
+    else if (key.dataset.way !== undefined) {
+      const fold = document.getElementById(`key-${key.dataset.way}`);
+      if (fold) { fold.open = true; fold.scrollIntoView({ block: "center" }); }
+    } else {
+      const lay = key.closest("[data-lay]");
+      if (key.dataset.hand !== undefined) lay.dataset.on = key.dataset.hand;
+      else hands.get(lay).find((one) => one.name === lay.dataset.on)?.cards.pop();
+      drawHands(lay);
+    }
+  });
+
+  // Hands that are laid card by card: a hand, a rank, a suit.
+  const drawHands = (lay, anew = false) => {
+    if (anew || !hands.has(lay)) {
+      hands.set(lay, shownHands.map(([name, text, cards]) => ({ name, text, cards: [...cards] })));
+      lay.dataset.on = shownHands[0]?.[0] ?? "";
+    }
+    const text = lay.closest("form").elements.hands, laid = hands.get(lay);
+    lay.hidden = !laid.length;
+    lay.querySelector("[data-hands]").replaceChildren(...laid.map((one) => {
+      const item = document.createElement("li"), key = document.createElement("button");
+      key.type = "button";
+      key.dataset.hand = one.name;
+      key.setAttribute("aria-pressed", String(one.name === lay.dataset.on));
+      key.textContent = `${one.text}: ${one.cards.join(" ") || "\u2013"}`;
+      item.append(key);
+      return item;
+    }));
+    text.value = laid.filter((one) => one.cards.length).map((one) => `${one.name} ${one.cards.join(" ")}`).join("\n");
+  };
+  place.addEventListener("change", (event) => {
+    const lay = event.target.closest("[data-lay]");
+    if (!lay) return;
+    const rank = lay.querySelector("[name=lay_rank]:checked"), suit = lay.querySelector("[name=lay_suit]:checked");
+    if (!rank || !suit) return;
+    hands.get(lay).find((one) => one.name === lay.dataset.on)?.cards.push(rank.value + suit.value);
+    rank.checked = suit.checked = false;
+    drawHands(lay);
+  });
+  place.addEventListener("toggle", (event) => {
+    const lay = event.target.open && event.target.querySelector?.("[data-lay]");
+    if (lay) drawHands(lay, true);
+  }, true);
+
+  // Which keys are live, and what lies at each seat.
+  const put = (one, off, why) => {
+    if (one.disabled !== off) one.disabled = off;
+    if (one.title !== why) one.title = why;
+  };
+  const live = (now) => {
+    for (const one of place.querySelectorAll("[data-slot]")) put(one, Boolean(now.keys[one.dataset.slot]), now.keys[one.dataset.slot] ?? "");
+    for (const one of place.querySelectorAll("[data-fold]")) {
+      const off = Boolean(now.keys[one.dataset.fold]);
+      if (one.inert !== off) one.inert = off;
+    }
+    for (const one of place.querySelectorAll("[data-why]")) {
+      const why = now.keys[one.dataset.why] ?? "";
+      one.hidden = !why;
+      if (one.textContent !== why) one.textContent = why;
+    }
+    for (const row of place.querySelectorAll("[data-row]")) {
+      const seat = row.dataset.row, may = new Set([...(now.actions[seat] ?? []), ...(now.actions[0] ?? [])]);
+      const lies = now.rows[seat] ?? { text: "", hand: 1 };
+      row.classList.toggle("due", Boolean(now.actions[seat]));
+      row.classList.toggle("taken", now.seats.includes(Number(seat)) || lies.text !== "");
+      row.querySelector("[data-cards]").textContent = lies.text + (lies.hand > 1 ? ` (${lies.hand})` : "");
+      row.elements.hand.value = String(lies.hand ?? 1);
+      for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), now.keys.action ?? "");
+    }
+    for (const key of place.querySelectorAll("[data-seat]")) {
+      const taken = now.seats.includes(Number(key.value));
+      key.setAttribute("aria-pressed", String(taken));
+      if (key.dataset.seat === "seat_opened" && now.known) put(key, taken, "");
+      if (key.dataset.seat === "seat_closed" && now.known) put(key, !taken, "");
+    }
+    for (const one of place.querySelectorAll("[data-ante]")) one.hidden = Boolean(now.keys.action) && !now.actions[0];
+    shownHands = now.hands;
+  };
 
   const follow = () => {
     if (source) source.close();
@@ -94,9 +208,11 @@
         one.textContent = text;
         return one;
       }));
-      find("doubt").hidden = !now.why;
-      find("why").textContent = now.why;
-      find("remedy").textContent = now.remedy;
+      if (now.now !== drawnNow) {
+        drawnNow = now.now;
+        find("now").innerHTML = now.now; // rendered and escaped by the console
+      }
+      live(now);
       find("waiting").textContent = now.waiting;
       find("duties").replaceChildren(...now.duties.map((one) => {
         const line = document.createElement("li"), due = document.createElement("strong");

@@ -1,0 +1,51 @@
+"""What a table's cloth offers: its bets by family, its seats and the chips that the page offers as keys."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from daemon.config.model import Table
+
+__all__ = ["CHIPS", "SEATS", "Cloth", "cloth_of"]
+
+SEATS = 9
+CHIPS = (1, 5, 10, 50, 100, 500)
+"""Times the smallest bet."""
+SMALLEST = 100
+"""Minor units of the smallest chip key where the house names no least bet."""
+
+
+class Cloth(Struct, frozen=True):
+    """`families`: the places of each family of bets, `fan` with `1` to `4`; "" is a family without places."""
+
+    seats: int = SEATS
+    chips: tuple[int, ...] = tuple(SMALLEST * times for times in CHIPS)
+    families: Mapping[str, tuple[str, ...]] = {}
+
+
+def cloth_of(table: Table | None) -> Cloth:
+    """The cloth of a table as it is configured; an invalid option is the rules process's to report."""
+    from rules import RULESETS
+    from rules.engine.ruleset import BadOption, options_from
+
+    if table is None or table.ruleset not in RULESETS:
+        return Cloth()
+    kind = RULESETS[table.ruleset]
+    try:
+        options: Any = options_from(kind, table.options)
+    except BadOption:
+        return Cloth()
+    ruleset = kind(options)
+    game: Any = getattr(ruleset, "game", ruleset)
+    places = getattr(game, "board", None) or [one.id for one in ruleset.bets() if not one.id.endswith(":n")]
+    families: dict[str, list[str]] = {}
+    for bet in places:
+        family, _, place = bet.partition(":")
+        families.setdefault(family, []).append(place)
+    least = max(getattr(options, "minimum", 0), SMALLEST * getattr(options, "smallest_chip", 1))
+    return Cloth(
+        getattr(options, "seats", 7 if table.ruleset.endswith("stud-poker") else SEATS),
+        tuple(least * times for times in CHIPS),
+        {name: tuple(found) for name, found in families.items()},
+    )

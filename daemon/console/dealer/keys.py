@@ -1,0 +1,344 @@
+"""The keys of the dealer's page: which a game has, where they stand, and which mean something now. Pure.
+
+`pages/dealer.py` draws them. A key that means nothing now is disabled with its reason, which the page shows: the state
+of the table comes from the rules and may be late, so the console still takes a press of every key of the game.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal, TypeAlias
+
+from msgspec import Struct
+
+from daemon.console.games import GAMES as GAME_OF
+from protocols.contract.results import RoundFacts
+from protocols.fdl.console import ACTIONS
+
+__all__ = [
+    "ACTED",
+    "BETTING",
+    "DICE",
+    "GAMES",
+    "GRIDS",
+    "KEYS",
+    "NULL_THROWS",
+    "PLAYING",
+    "Key",
+    "Moment",
+    "Way",
+    "hand_names",
+    "live_actions",
+    "live_keys",
+    "seats_taken",
+    "ways_out",
+]
+
+Group: TypeAlias = Literal["round", "game", "bets", "rare", "grave"]
+
+
+class Key(Struct, frozen=True):
+    """One key of the page. `fields` are filled in; `sure`: it is asked for twice; `supervisor`: theirs alone.
+
+    `group`: its place on the page. `grave`: what it does cannot be taken back.
+    """
+
+    name: str
+    fields: tuple[str, ...] = ()
+    sure: bool = False
+    supervisor: bool = False
+    group: Group = "rare"
+
+    @property
+    def grave(self) -> bool:
+        """Whether it is drawn as dangerous."""
+        return self.group == "grave"
+
+
+KEYS: Final[Mapping[str, Key]] = {
+    key.name: key
+    for key in (
+        Key("bets_opened", group="round"),
+        Key("bell", group="round"),
+        Key("paid", group="round"),
+        Key("void", ("reason", "round"), sure=True, group="grave"),
+        Key("new_shoe", ("decks",), sure=True),
+        Key("cut_card"),
+        Key("demo", sure=True),
+        Key("dealer_relieved", sure=True),
+        Key("table_closed", sure=True, group="grave"),
+        Key("dice", ("faces", "stacked", "leaning"), group="game"),
+        Key("throw", ("faces", "throw_reason"), group="game"),
+        Key("dice_disturbed", sure=True, group="grave"),
+        Key("dice_replaced", sure=True),
+        Key("dice_seized", sure=True, group="grave"),
+        Key("buttons_separated", group="game"),
+        Key("buttons", ("count", "fragments"), group="game"),
+        Key("ball_launched", ("ball", "rotor"), group="game"),
+        Key("ball", ("pocket",), group="game"),
+        Key("ball_replaced", ("pocket_or_none",), sure=True, group="grave"),
+        Key("ball_changed", sure=True),
+        Key("seat_opened", ("seat",), group="game"),
+        Key("seat_closed", ("seat",), group="game"),
+        Key("action", ("seat", "hand", "action", "amount"), group="game"),
+        Key("hand_passed", ("seat",), group="game"),
+        Key("bet", ("seat", "bet", "amount"), group="bets"),
+        Key("bet_back", ("seat", "bet", "amount"), group="bets"),
+        Key("card_exposed", ("owner", "card"), group="game"),
+        Key("card_damaged", ("card",)),
+        Key("correct", ("hands", "round"), sure=True, supervisor=True),
+        Key("jackpot_won", ("level", "seat_or_none", "amount"), sure=True),
+        Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
+    )
+}
+_EVERY = ("bets_opened", "bell", "paid", "void")
+_AFTER = ("dealer_relieved", "demo")
+_BETS = ("bet", "bet_back")
+"""For a table, or a bet, without sensors and terminals."""
+_SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
+_DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
+_BALL = ("ball_launched", "ball", "ball_replaced")
+_OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "angola.american-roulette": (
+        *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
+    ),
+    "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
+    "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
+    "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
+    "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
+    "angola.baccarat": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
+    "angola.baccarat-macau": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
+    "angola.blackjack": (
+        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", "jackpot_won", "jackpot_paid"),
+        *("table_closed", *_AFTER),
+    ),
+    "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
+    "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
+    "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
+    "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
+    "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
+    "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
+    **dict.fromkeys(
+        ("angola.stud-poker", "macau.stud-poker"),
+        (
+            *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
+            *("jackpot_won", "jackpot_paid", *_AFTER),
+        ),
+    ),
+}
+GAMES: Final[Mapping[str, tuple[str, ...]]] = {name: (*keys, *_BETS) for name, keys in _OF_GAMES.items()}
+ACTED: Final[Mapping[str, tuple[str, ...]]] = {
+    "angola.blackjack": ("hit", "stand", "double", "split", "insurance", "even_money", "surrender"),
+    "macau.blackjack": (
+        *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
+    ),
+    **dict.fromkeys(("angola.stud-poker", "macau.stud-poker"), ("ante", "raise", "fold")),
+}
+DICE: Final[Mapping[str, int]] = {
+    "angola.craps": 2,
+    **dict.fromkeys(("angola.cussec", "angola.french-bank", "macau.cussec", "macau.fish-prawn-crab"), 3),
+}
+"""How many dice are tapped, die by die."""
+NULL_THROWS: Final[Mapping[str, tuple[str, ...]]] = {"angola.craps": ("", "a_die_off_the_table", "short_of_the_middle")}
+"""Why a throw does not count, where the text names it."""
+GRIDS: Final = frozenset({"blackjack", "stud_poker"})
+"""Games whose players decide: seats by actions."""
+
+BETTING: Final = frozenset({"covered", "betting"})
+PLAYING: Final = frozenset({"closed", "uncovered", "running", "dealing", "deciding", "showdown"})
+_RESULTS: Final = frozenset({"dice", "throw", "buttons", "ball"})
+_CARDS: Final = frozenset({"baccarat", "blackjack", "stud_poker"})
+_THROWN: Final = frozenset({"craps", "french_bank"})
+_UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
+"""Reasons of blackjack: which seats play is not known."""
+
+
+class Moment(Struct, frozen=True):
+    """What the table shows now: `phase` "unknown" where the rules are not heard.
+
+    `ended`: the round shown has a result, so a doubt is about that. `paid`: the last result was paid.
+    """
+
+    phase: str
+    detail: RoundFacts = RoundFacts()
+    ended: bool = False
+    paid: bool = False
+
+
+class Way(Struct, frozen=True):
+    """One way to end a doubt: the key, who presses it, and a word of advice ("" none)."""
+
+    key: str
+    supervisor: bool = False
+    advice: str = ""
+
+
+def live_keys(ruleset: str, now: Moment) -> dict[str, str]:
+    """The keys of the game, each with "" where it means something now, else the code of the reason."""
+    game = GAME_OF.get(ruleset, "")
+    keys = GAMES.get(ruleset, tuple(KEYS))
+    if not game or now.phase in ("unknown", "-"):  # the page needs nothing but the edge
+        return dict.fromkeys(keys, "")
+    return {key: _why_not(key, game, now) for key in keys}
+
+
+def _why_not(key: str, game: str, now: Moment) -> str:
+    phase = now.phase
+    match key:
+        case "bets_opened":
+            return _opening(now)
+        case "bell":
+            return _bell(now)
+        case "paid":
+            return _payment(game, now)
+        case "void":
+            open_ = phase in BETTING | PLAYING | {"suspended", "paying", "resolved"} or _spun(game, now)
+            return "" if open_ and not (phase in ("resolved", "idle") and now.paid) else "no_round"
+        case "bet" | "bet_back":
+            return _wager(key, game, now)
+        case "action":
+            return "" if any(live_actions(game, now).values()) else "no_decision"
+        case "buttons_separated":
+            return _heap(now)
+        case "ball_launched":
+            return {"running": "ball_runs", "suspended": "round_waits"}.get(phase, "")
+        case "ball_changed":
+            return "ball_runs" if phase == "running" else ""
+        case "card_exposed" | "correct":
+            return "" if phase in PLAYING | {"suspended", "resolved"} else "no_cards"
+        case "new_shoe" | "table_closed":
+            return "round_is_open" if phase in PLAYING else ""
+        case "demo":
+            return "round_is_open" if phase in BETTING | PLAYING else "round_waits" if phase == "suspended" else ""
+        case "dice_disturbed":
+            return "no_round" if phase == "idle" else "bell_first" if phase in BETTING and game != "french_bank" else ""
+        case _ if key in _RESULTS:
+            return _outcome(game, now)
+        case _:
+            return ""
+
+
+def _opening(now: Moment) -> str:
+    if now.phase == "betting":
+        return "bets_are_open"
+    if now.phase in PLAYING:
+        return "round_is_open"
+    return {"suspended": "round_waits", "ended": "shoe_first"}.get(now.phase, "")
+
+
+def _bell(now: Moment) -> str:
+    if now.phase == "betting" or (now.phase == "running" and not now.detail.say):
+        return ""
+    if now.phase in PLAYING:
+        return "bell_over"
+    return "round_waits" if now.phase == "suspended" else "bets_first"
+
+
+def _payment(game: str, now: Moment) -> str:
+    if now.phase == "paying" or (now.phase == "suspended" and now.ended):
+        return ""
+    if now.phase == "resolved" or _spun(game, now):
+        return "paid_already" if now.paid else ""
+    return "round_waits" if now.phase == "suspended" else "result_first"
+
+
+def _spun(game: str, now: Moment) -> bool:
+    """A roulette stands idle as soon as the ball has landed."""
+    return game == "roulette" and now.phase == "idle" and bool(now.detail.last_pocket)
+
+
+def _wager(key: str, game: str, now: Moment) -> str:
+    """Blackjack and stud poker take some bets after the bell, craps gives odds back until the throw."""
+    after = now.phase == "dealing" and game in GRIDS
+    odds = now.phase == "closed" and game == "craps" and key == "bet_back"
+    running = now.phase == "running" and not now.detail.say
+    if now.phase in BETTING or after or odds or running:
+        return ""
+    if now.phase in PLAYING:
+        return "bell_over"
+    return "round_waits" if now.phase == "suspended" else "bets_first"
+
+
+def _heap(now: Moment) -> str:
+    if now.phase in BETTING:
+        return "heap_is_set" if now.detail.separated else ""
+    return {"closed": "count_first", "suspended": "round_waits"}.get(now.phase, "")
+
+
+def _outcome(game: str, now: Moment) -> str:
+    """A result may be entered again until it is paid: that puts a wrong one right."""
+    phase = now.phase
+    if phase in PLAYING | {"paying", "suspended"} or (_spun(game, now) and not now.paid):
+        return ""
+    if phase == "betting":
+        return "" if game in _THROWN else "launch_first" if game == "roulette" else "bell_first"
+    return "bell_first" if phase == "covered" else "bets_first"
+
+
+def seats_taken(now: Moment) -> tuple[int, ...]:
+    """The seats that take part, as far as the rules say."""
+    seats = now.detail.seats
+    if isinstance(seats, tuple):
+        return tuple(sorted({*seats, *now.detail.antes, *now.detail.players}))
+    return ()
+
+
+def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
+    """By seat, the decisions that mean something; 0 stands for every seat."""
+    detail, due = now.detail, now.detail.due
+    if now.phase in ("suspended", "unknown", "-") or not game:
+        return {0: tuple(ACTIONS.values())}
+    if game == "stud_poker":
+        if now.phase == "betting":
+            return {0: ("ante",)}
+        asked = detail.undecided or (detail.players if now.phase == "dealing" else ())
+        decided = {*detail.raised, *detail.folded}
+        return {seat: ("raise", "fold") for seat in asked if seat not in decided}
+    if game != "blackjack" or now.phase != "dealing":
+        return {}
+    found: dict[int, tuple[str, ...]] = {}
+    if any(card.startswith("A") for card in detail.hands.get("dealer", ())[:1]):
+        seats = {int(name.partition(".")[0]) for name in detail.hands if name[:1].isdecimal()}
+        found = {seat: ("insurance",) for seat in seats if seat not in detail.insured}
+    if due is not None and due.kind == "decision":
+        found[due.seat] = tuple(dict.fromkeys((*due.actions, *found.get(due.seat, ()))))
+    return found
+
+
+def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The hands that a correction may name, with the cards of each that all can see; what is missing comes first."""
+    game, detail = GAME_OF.get(ruleset, ""), now.detail
+    hands = {_hand_name(name): _face_up(cards) for name, cards in detail.hands.items()}
+    if game == "baccarat":
+        names: Iterable[str] = ("player", "banker")
+    elif game == "stud_poker":
+        raised = detail.raised or detail.players
+        names = (*detail.missing, "dealer", *(f"seat_{seat}" for seat in raised))
+    else:
+        names = ("dealer", *hands, *(f"seat_{seat}" for seat in seats_taken(now)))
+    ordered = dict.fromkeys(map(_hand_name, names))
+    return tuple((name, hands.get(name, ())) for name in ordered)
+
+
+def _face_up(cards: Iterable[str]) -> tuple[str, ...]:
+    return tuple(card for card in cards if len(card) > 1 and card[-1] in "SHDC")
+
+
+def _hand_name(name: str) -> str:
+    """ "3.2" is seat_3_2 in a correction."""
+    seat, _, number = name.partition(".")
+    if not seat.isdecimal():
+        return name
+    return f"seat_{seat}" if number in ("", "1") else f"seat_{seat}_{number}"
+
+
+def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
+    """What ends a suspended round, the best way first."""
+    if now.phase != "suspended":
+        return ()
+    game = GAME_OF.get(ruleset, "")
+    reason = now.detail.reason.code if now.detail.reason is not None else ""
+    if game not in _CARDS:
+        again = tuple(Way(key) for key in GAMES.get(ruleset, ()) if key in _RESULTS)
+        return (*again, Way("paid"), Way("void")) if now.ended else (Way("void"),)
+    if game == "blackjack" and reason in _UNCERTAIN:
+        return (Way("name_seats", supervisor=True, advice="name_seats"), Way("void", advice="void_this_only"))
+    return (Way("correct", supervisor=True), Way("void"))

@@ -1,0 +1,152 @@
+"""Which keys of the dealer's page mean something, phase by phase, and what ends a suspended round."""
+
+import pytest
+
+from daemon.config.model import Table
+from daemon.console.dealer.cloth import Cloth, cloth_of
+from daemon.console.dealer.keys import (
+    GAMES,
+    KEYS,
+    Moment,
+    Way,
+    hand_names,
+    live_actions,
+    live_keys,
+    seats_taken,
+    ways_out,
+)
+from protocols.contract.reasons import say
+from protocols.contract.results import Due, RoundFacts
+from rules import RULESETS
+
+ROUND = ("bets_opened", "bell", "paid")
+
+
+def live(ruleset: str, now: Moment) -> set[str]:
+    return {key for key, why in live_keys(ruleset, now).items() if not why}
+
+
+@pytest.mark.parametrize("ruleset", ["", *RULESETS])
+def test_every_key_is_live_where_the_rules_are_not_heard(ruleset: str) -> None:
+    keys = set(GAMES.get(ruleset, KEYS))
+    assert live(ruleset, Moment("unknown")) == keys
+    assert live_actions("blackjack", Moment("unknown"))[0]
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "now", "first", "others"),
+    [
+        ("macau.fantan", Moment("idle"), {"bets_opened"}, {"buttons_separated"}),
+        ("macau.fantan", Moment("covered", RoundFacts(separated=True)), {"bets_opened"}, {"bet"}),
+        ("macau.fantan", Moment("betting", RoundFacts(separated=True)), {"bell"}, {"bet", "void"}),
+        ("macau.fantan", Moment("closed"), set(), {"buttons", "void"}),
+        ("macau.fantan", Moment("paying", ended=True), {"bets_opened", "paid"}, {"buttons", "buttons_separated"}),
+        ("macau.fantan", Moment("suspended"), set(), {"void"}),
+        ("macau.fantan", Moment("suspended", ended=True), {"paid"}, {"void", "buttons"}),
+        ("macau.cussec", Moment("uncovered"), set(), {"dice", "void"}),
+        ("macau.roulette", Moment("betting"), {"bell"}, {"ball_launched", "bet"}),
+        ("macau.roulette", Moment("running"), {"bell"}, {"ball", "void"}),
+        ("angola.american-roulette", Moment("running", RoundFacts(say={"en": "no more"})), set(), {"ball"}),
+        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17")), {"bets_opened", "paid"}, {"void", "ball"}),
+        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17"), paid=True), {"bets_opened"}, {"ball_launched"}),
+        ("angola.craps", Moment("closed"), set(), {"throw", "bet_back"}),
+        ("angola.french-bank", Moment("betting"), {"bell"}, {"throw"}),
+        ("macau.baccarat", Moment("ended"), set(), {"new_shoe"}),
+        ("macau.baccarat", Moment("dealing"), set(), {"correct", "void"}),
+        ("macau.baccarat", Moment("resolved", ended=True), {"bets_opened", "paid"}, {"void", "correct"}),
+        ("macau.baccarat", Moment("resolved", ended=True, paid=True), {"bets_opened"}, {"correct"}),
+    ],
+)
+def test_live_keys_of_the_round(ruleset: str, now: Moment, first: set[str], others: set[str]) -> None:
+    found = live(ruleset, now)
+    assert found & set(ROUND) == first
+    assert others <= found
+
+
+@pytest.mark.parametrize("ruleset", RULESETS)
+@pytest.mark.parametrize(
+    "phase", ["idle", "betting", "closed", "dealing", "running", "suspended", "paying", "resolved"]
+)
+def test_some_key_is_live_in_every_phase(ruleset: str, phase: str) -> None:
+    """A dealer is never without a key, and a result is never entered before the bell of shaken dice or buttons."""
+    found = live(ruleset, Moment(phase))
+    assert found
+    assert not (phase == "betting" and found & {"dice", "buttons"})
+    assert "void" in found or phase == "idle"
+
+
+def test_only_the_seat_that_decides_has_live_actions() -> None:
+    due = Due("decision", "3.2", 3, ("hit", "stand"))
+    facts = RoundFacts(hands={"dealer": ("7D",), "3.1": ("5S",), "3.2": ("9S",), "5.1": ("KD",)}, due=due)
+    assert live_actions("blackjack", Moment("dealing", facts)) == {3: ("hit", "stand")}
+    assert not live_keys("macau.blackjack", Moment("dealing", facts))["action"]
+    assert live_keys("macau.blackjack", Moment("betting"))["action"] == "no_decision"
+
+
+def test_insurance_is_offered_to_every_seat_against_an_ace() -> None:
+    facts = RoundFacts(hands={"dealer": ("AD",), "3.1": ("5S", "6S"), "5.1": ("KD", "9C")}, insured=(5,))
+    assert live_actions("blackjack", Moment("dealing", facts)) == {3: ("insurance",)}
+
+
+def test_stud_poker_antes_before_the_bell_and_decides_after_the_deal() -> None:
+    assert live_actions("stud_poker", Moment("betting")) == {0: ("ante",)}
+    facts = RoundFacts(players=(1, 3, 5), raised=(1,), undecided=(3, 5))
+    assert live_actions("stud_poker", Moment("deciding", facts)) == {3: ("raise", "fold"), 5: ("raise", "fold")}
+
+
+def test_a_correction_names_hands_as_the_console_writes_them() -> None:
+    facts = RoundFacts(hands={"dealer": ("7D", "?"), "3.1": ("5S", "6H"), "3.2": ("9S",)}, seats=(3, 4))
+    found = dict(hand_names("macau.blackjack", Moment("dealing", facts)))
+    assert found == {"dealer": ("7D",), "seat_3": ("5S", "6H"), "seat_3_2": ("9S",), "seat_4": ()}
+    shown = Moment("showdown", RoundFacts(missing=("seat_1",), raised=(1,)))
+    assert [name for name, _ in hand_names("macau.stud-poker", shown)] == ["seat_1", "dealer"]
+    assert seats_taken(Moment("betting", RoundFacts(seats=(2, 4)))) == (2, 4)
+
+
+VOID = Way("void")
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "now", "ways"),
+    [
+        ("macau.fantan", Moment("closed"), ()),
+        ("macau.fantan", Moment("suspended"), (VOID,)),
+        ("macau.fantan", Moment("suspended", ended=True), (Way("buttons"), Way("paid"), VOID)),
+        ("macau.baccarat", Moment("suspended"), (Way("correct", supervisor=True), VOID)),
+        (
+            "macau.blackjack",
+            Moment("suspended", RoundFacts(reason=say("seats_uncertain"))),
+            (Way("name_seats", supervisor=True, advice="name_seats"), Way("void", advice="void_this_only")),
+        ),
+        (
+            "angola.blackjack",
+            Moment("suspended", RoundFacts(reason=say("card_unreadable"))),
+            (Way("correct", supervisor=True), VOID),
+        ),
+    ],
+)
+def test_ways_out_of_a_suspended_round(ruleset: str, now: Moment, ways: tuple[Way, ...]) -> None:
+    assert ways_out(ruleset, now) == ways
+
+
+@pytest.mark.parametrize("ruleset", RULESETS)
+def test_every_way_out_is_a_live_key(ruleset: str) -> None:
+    for ended in (False, True):
+        now = Moment("suspended", ended=ended)
+        named = {way.key for way in ways_out(ruleset, now)} - {"name_seats"}
+        assert named
+        assert named <= live(ruleset, now)
+
+
+@pytest.mark.parametrize("ruleset", RULESETS)
+def test_the_cloth_has_keys_for_every_bet_of_the_game(ruleset: str) -> None:
+    cloth = cloth_of(Table(name="t", ruleset=ruleset))
+    assert cloth.families
+    assert cloth.seats >= 6
+    assert list(cloth.chips) == sorted(cloth.chips)
+    kind = RULESETS[ruleset]
+    assert {one.id.partition(":")[0] for one in kind(kind.Options()).bets()} == set(cloth.families)
+
+
+def test_a_table_without_a_game_has_an_empty_cloth() -> None:
+    assert cloth_of(None) == cloth_of(Table(name="t")) == Cloth()

@@ -1,0 +1,319 @@
+"""A whole round of every game on the dealer's page in a real browser, by clicks: from the opened bets to the result.
+
+Broker, edge, rules and console are real; the devices of the table report from the test. What the dealer enters is
+entered by keys: no test types anything.
+"""
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+from dealer_floor import DealerFloor, table_of
+from floor import Browser, browser
+from selenium.webdriver.common.by import By as Find
+from selenium.webdriver.remote.webelement import WebElement
+
+from protocols.contract.events import (
+    CardDrawn,
+    DiceAgitated,
+    DiceCovered,
+    DiceUncovered,
+    HandDispensed,
+)
+from rules import RULESETS
+from simulators.lab.broker import find_mosquitto
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed"),
+    pytest.mark.skipif(shutil.which("chromedriver") is None, reason="chromium-driver is not installed"),
+]
+
+
+@pytest.fixture(scope="module")
+def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DealerFloor]:
+    one = DealerFloor(tmp_path_factory.mktemp("dealers"))
+    one.open()
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+@pytest.fixture(scope="module")
+def window(floor: DealerFloor) -> Iterator[Browser]:
+    """One browser for all games."""
+    with browser(floor) as one:
+        yield one
+
+
+class Dealer:
+    """Somebody at the page of a table, with one finger."""
+
+    def __init__(self, floor: DealerFloor, page: Browser, ruleset: str, who: str = "dora") -> None:
+        self.floor, self.page, self.table = floor, page, table_of(ruleset)
+        page.come_in(who)
+        page.go(f"/dealer/{self.table}")
+        page.until("[data-there]:not([hidden])")
+
+    def due(self, kind: str) -> bool:
+        return bool(self.floor.view(self.table).detail.get("due", {}).get("kind") == kind)
+
+    def _differs(self, before: dict[str, Any]) -> bool:
+        return self.floor.view(self.table).detail != before
+
+    def device(self, *events: object) -> None:
+        self.floor.report(self.table, "device-1", *events)  # type: ignore[arg-type]
+
+    def phase(self, *phases: str) -> None:
+        """Wait until the rules and the page show it."""
+        self.page.when(lambda: self.floor.view(self.table).phase in phases)
+
+    def click(self, css: str) -> None:
+        """A key that is live, in sight and large enough for a finger."""
+        self.page.when(lambda: self._clicked(css))
+
+    def _clicked(self, css: str) -> bool:
+        one: WebElement = self.page.find(css)
+        self.page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", one)
+        target = one if one.tag_name != "input" else one.find_element(Find.XPATH, "..")
+        assert target.size["height"] >= 44, (css, target.size)
+        if not one.is_enabled():
+            return False
+        one.click()
+        return True
+
+    def key(self, name: str, css: str = "button") -> None:
+        """A key, until the edge has it."""
+        form = f'form[data-key="{name}"]'
+        self.click(f"{form} {css}")
+        self.kept(form)
+
+    def kept(self, form: str) -> None:
+        said = f"{form} [data-said]"
+        self.page.when(lambda: self.page.text(said) in ("kept by the edge", "once more, please"))
+        self.page.when(lambda: not self.page.there(f"{form}[data-busy]"))
+
+    def sure(self, name: str, *choices: str) -> None:
+        """A key that asks once more."""
+        self.click(f"#key-{name} summary")
+        for css in choices:
+            self.click(f"#key-{name} {css}")
+        self.click(f"#key-{name} form .two button")
+        self.page.when(lambda: not self.page.there(f"#key-{name} form[data-busy]"))
+
+    def bet(self, seat: int, bet: str, chip: int = 1000) -> None:
+        if not self.page.there(".betting[open]"):
+            self.click(".betting > summary")
+        form = 'form[data-key="bet"]'
+        self.click(f'{form} input[name=seat][value="{seat}"]')
+        self.click(f'{form} [data-chip="{chip}"]')
+        if not self.page.find(f'{form} input[value="{bet}"]').find_element(Find.XPATH, "..").is_displayed():
+            fold = f'//details[@name="families"][.//input[@value="{bet}"]]/summary'
+            self.page.driver.find_element(Find.XPATH, fold).click()
+        self.click(f'{form} input[name=bet][value="{bet}"]')
+        self.click(f"{form} .two button.main")
+        self.kept(form)
+
+    def deal(self, **hands: list[str]) -> None:
+        """The shoe gives each card that is due, until the table waits for a person or the round is over."""
+        while True:
+            due = self.floor.view(self.table).detail.get("due", {})
+            if due.get("kind") != "card":
+                return
+            name = due["hand"].replace(".1", "")
+            card = hands[f"seat_{name}" if name.isdecimal() else name].pop(0)
+            before = self.floor.view(self.table).detail
+            self.device(CardDrawn(card))
+            self.page.when(partial(self._differs, before))
+
+    def dice(self, key: str, *faces: int) -> None:
+        """Entered twice alike, die by die."""
+        for _ in range(2):
+            for die, face in enumerate(faces, 1):
+                self.click(f'form[data-key="{key}"] input[name=face_{die}][value="{face}"]')
+            self.key(key, "button.main")
+
+    def twice(self, key: str, css: str) -> None:
+        for _ in range(2):
+            self.key(key, css)
+
+    def act(self, seat: int, action: str) -> None:
+        row = f'form[data-row="{seat}"]'
+        self.click(f'{row} button[value="{action}"]')
+        self.kept(row)
+
+    def lay(self, hand: str, *cards: str) -> None:
+        """The cards of a hand in an open correction, each by its rank and its suit."""
+        place = "#key-correct"
+        self.click(f'{place} [data-hand="{hand}"]')
+        for card in cards:
+            self.click(f'{place} input[name=lay_rank][value="{card[0]}"]')
+            self.click(f'{place} input[name=lay_suit][value="{card[1]}"]')
+
+    def result(self, *words: str) -> str:
+        """The result as the page shows it, in large."""
+        self.page.until("[data-result].large")
+        for word in words:
+            self.page.until("[data-result].large", word)
+        return self.page.text("[data-result].large")
+
+    def paid(self) -> None:
+        self.key("paid")
+
+
+def fantan(one: Dealer) -> None:
+    one.key("buttons_separated")
+    one.phase("covered")
+    one.key("bets_opened")
+    one.phase("betting")
+    one.bet(3, "fan:2")
+    one.bet(5, "kuoc:1-2", 500)
+    one.key("bell")
+    one.phase("closed")
+    one.twice("buttons", 'button[value="2"]')
+    one.result("Two wins", "3,850")
+    one.paid()
+
+
+def shaken(one: Dealer) -> None:
+    one.device(DiceCovered(), *(DiceAgitated("lever") for _ in range(3)))
+    one.phase("covered", "betting")
+    if not one.table.startswith("angola"):  # there the light of the third pull opens the bets
+        one.key("bets_opened")
+    one.phase("betting")
+    one.bet(3, "big")
+    one.key("bell")
+    one.device(DiceUncovered())
+    one.phase("uncovered")
+    one.dice("dice", 2, 5, 6)
+    one.result("13")
+    one.paid()
+
+
+def french_bank(one: Dealer) -> None:
+    one.key("bets_opened")
+    one.bet(3, "aces")
+    one.key("bell")
+    one.phase("closed")
+    one.dice("throw", 1, 1, 1)
+    one.result("3")
+    one.paid()
+
+
+def craps(one: Dealer) -> None:
+    one.key("hand_passed", 'button[value="4"]')
+    one.key("bets_opened")
+    one.bet(4, "pass")
+    one.key("bell")
+    one.phase("closed")
+    one.dice("throw", 3, 4)
+    one.result("7")
+    one.paid()
+
+
+def roulette(one: Dealer) -> None:
+    one.key("bets_opened")
+    one.phase("betting")
+    one.bet(3, "straight:17", 100)
+    if one.table.startswith("macau"):
+        one.key("bell")
+        one.phase("closed")
+    one.key("ball_launched", "button.main")
+    one.phase("running")
+    if one.table.startswith("angola"):
+        one.key("bell")
+    one.twice("ball", 'button[value="17"]')
+    one.result("17", "3,600")
+    one.paid()
+
+
+def baccarat(one: Dealer) -> None:
+    one.sure("new_shoe", 'input[name=decks][value="8"]')
+    one.device(*map(CardDrawn, ("AS",) if one.table.startswith("macau") else ()))
+    one.key("bets_opened")
+    one.phase("betting")
+    one.bet(3, "player")
+    one.key("bell")
+    one.phase("closed")
+    one.device(*map(CardDrawn, ("9S", "2D", "KH", "3C")))
+    one.result("9")
+    one.paid()
+
+
+def blackjack(one: Dealer) -> None:
+    one.sure("new_shoe", 'input[name=decks][value="6"]')
+    one.key("seat_opened", 'button[value="3"]')
+    one.key("bets_opened")
+    one.phase("betting")
+    one.bet(3, "main")
+    one.key("bell")
+    one.phase("dealing")
+    burnt = 6 if one.table.startswith("macau") else 1
+    one.device(*(CardDrawn(f"{rank}H") for rank in "234567"[:burnt]))
+    one.page.when(lambda: one.floor.view(one.table).detail["due"]["hand"] != "burn")
+    one.deal(seat_3=["5S", "6H"], dealer=["7D", "KC"])
+    one.act(3, "hit")
+    one.page.when(lambda: one.due("card"))
+    one.deal(seat_3=["9C"], dealer=["KC"])
+    one.page.when(lambda: one.due("decision"))
+    one.act(3, "stand")
+    one.page.when(lambda: one.due("card") or one.floor.view(one.table).phase == "resolved")
+    one.deal(dealer=["KC"])
+    one.result("17", "2,000")
+    one.paid()
+
+
+def stud_poker(one: Dealer) -> None:
+    one.key("bets_opened")
+    one.phase("betting")
+    one.click("[data-ante] [data-chip='1000']")
+    for seat in (1, 3):
+        one.act(seat, "ante")
+    one.key("bell")
+    one.phase("dealing")
+    one.device(*(HandDispensed(5) for _ in range(3)))
+    one.click('form[data-key="card_exposed"] select')
+    for css in ("input[name=rank][value='A']", "input[name=suit][value='S']"):
+        one.click(f'form[data-key="card_exposed"] {css}')
+    one.key("card_exposed", "button.main")
+    one.phase("deciding")
+    one.act(1, "raise")
+    one.act(3, "fold")
+    one.phase("showdown")
+    one.click("#key-correct summary")
+    one.lay("dealer", "KD", "9C", "4H", "2S", "AS")
+    one.lay("seat_1", "QD", "QH", "7S", "5C", "3D")
+    one.click("#key-correct .two button")
+    one.result("1")
+    one.paid()
+
+
+ROUNDS: dict[str, Callable[[Dealer], None]] = {
+    "macau.fantan": fantan,
+    "macau.cussec": shaken,
+    "macau.fish-prawn-crab": shaken,
+    "angola.cussec": shaken,
+    "angola.french-bank": french_bank,
+    "angola.craps": craps,
+    **dict.fromkeys(("macau.roulette", "angola.american-roulette", "angola.french-roulette"), roulette),
+    **dict.fromkeys(("macau.baccarat", "angola.baccarat", "angola.baccarat-macau"), baccarat),
+    **dict.fromkeys(("macau.blackjack", "angola.blackjack"), blackjack),
+    **dict.fromkeys(("macau.stud-poker", "angola.stud-poker"), stud_poker),
+}
+SUPERVISED = frozenset({"macau.stud-poker", "angola.stud-poker"})
+"""The hands of a showdown are told with a supervisor's key."""
+
+
+def test_every_game_is_played() -> None:
+    assert set(ROUNDS) == set(RULESETS)
+
+
+@pytest.mark.parametrize("ruleset", ROUNDS)
+def test_whole_round_is_played_by_clicks(floor: DealerFloor, window: Browser, ruleset: str) -> None:
+    window.complaints()
+    ROUNDS[ruleset](Dealer(floor, window, ruleset, "sam" if ruleset in SUPERVISED else "dora"))
+    assert floor.view(table_of(ruleset)).resolved == 1
+    assert window.complaints() == []
