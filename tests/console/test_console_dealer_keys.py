@@ -12,6 +12,7 @@ from daemon.console.dealer.keys import (
     hand_names,
     live_actions,
     live_keys,
+    next_step,
     seats_taken,
     ways_out,
 )
@@ -150,3 +151,28 @@ def test_the_cloth_has_keys_for_every_bet_of_the_game(ruleset: str) -> None:
 
 def test_a_table_without_a_game_has_an_empty_cloth() -> None:
     assert cloth_of(None) == cloth_of(Table(name="t")) == Cloth()
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "now", "step"),
+    [
+        ("macau.fantan", Moment("idle"), ("open", ())),
+        ("macau.fantan", Moment("betting"), ("bell", ())),
+        ("macau.fantan", Moment("closed"), ("result", ())),
+        ("macau.fantan", Moment("paying"), ("pay", ())),
+        ("macau.fantan", Moment("suspended"), ("", ())),
+        ("macau.roulette", Moment("closed"), ("launch", ())),
+        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17")), ("pay", ())),
+        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17"), paid=True), ("open", ())),
+        ("macau.baccarat", Moment("dealing", RoundFacts(next="player")), ("card", ("player",))),
+        ("macau.baccarat", Moment("closed", RoundFacts(next="burn")), ("burn", ())),
+        ("macau.baccarat", Moment("ended"), ("shoe", ())),
+        ("macau.blackjack", Moment("dealing", RoundFacts(due=Due("card", "burn"))), ("burn", ())),
+        ("macau.blackjack", Moment("dealing", RoundFacts(due=Due("decision", "3.2", 3))), ("decision", ("seat_3_2",))),
+        ("macau.blackjack", Moment("dealing", RoundFacts(due=Due("peek", "dealer"))), ("peek", ("dealer",))),
+        ("macau.stud-poker", Moment("deciding", RoundFacts(undecided=(1, 3))), ("decision", ("seat_1", "seat_3"))),
+        ("macau.stud-poker", Moment("showdown", RoundFacts(missing=("dealer",))), ("hands", ("dealer",))),
+    ],
+)
+def test_the_page_says_what_the_table_waits_for(ruleset: str, now: Moment, step: tuple[str, tuple[str, ...]]) -> None:
+    assert next_step(ruleset, now) == step

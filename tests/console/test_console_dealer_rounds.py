@@ -10,8 +10,10 @@ from functools import partial
 from typing import Any
 
 import pytest
+from axe_core_python.selenium import Axe
 from dealer_floor import DealerFloor, table_of
 from floor import Browser, browser
+from helpers import at_length
 from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.remote.webelement import WebElement
 
@@ -20,6 +22,7 @@ from protocols.contract.events import (
     DiceAgitated,
     DiceCovered,
     DiceUncovered,
+    EventsMissed,
     HandDispensed,
 )
 from rules import RULESETS
@@ -317,3 +320,91 @@ def test_whole_round_is_played_by_clicks(floor: DealerFloor, window: Browser, ru
     ROUNDS[ruleset](Dealer(floor, window, ruleset, "sam" if ruleset in SUPERVISED else "dora"))
     assert floor.view(table_of(ruleset)).resolved == 1
     assert window.complaints() == []
+
+
+def suspended_for_seats(floor: DealerFloor, window: Browser) -> Dealer:
+    """A table of blackjack after a gap in its events: the round stops at the bell, its seats are not known."""
+    one = Dealer(floor, window, "macau.blackjack")
+    one.sure("new_shoe", 'input[name=decks][value="6"]')
+    one.phase("burning")
+    one.device(*(CardDrawn(f"{rank}H") for rank in "234567"), EventsMissed(1))
+    one.key("bets_opened")
+    one.phase("betting")
+    one.key("bell")
+    one.phase("suspended")
+    return one
+
+
+def test_suspended_round_names_what_ends_it_and_who_does(floor: DealerFloor, window: Browser) -> None:
+    """A void would only lead to the next suspension; the seats that play, named by a supervisor, end it."""
+    one = suspended_for_seats(floor, window)
+    doubt = "[data-now] .doubt"
+    window.until(doubt, "Name the seats that play: a supervisor does it")
+    window.until(doubt, "the next one stops at its bell too")
+    one.click(f'{doubt} [data-way="void"]')
+    one.click("#key-void form .two button")
+    one.phase("idle")
+    one.key("bets_opened")
+    one.phase("betting")
+    one.key("bell")
+    one.phase("suspended")  # as the page said
+
+    one = Dealer(floor, window, "macau.blackjack", "sam")
+    one.click(f'{doubt} [data-way="name_seats"]')
+    for seat in (2, 5):
+        one.click(f"#key-name_seats [name=seat_on_{seat}]")
+    one.click("#key-name_seats .two button")
+    one.phase("dealing")
+    window.until(doubt, gone=True)
+    one.deal(seat_2=["TS", "9S"], seat_5=["TD", "8S"], dealer=["7D", "KC"])
+    window.when(lambda: one.due("decision"))
+    for seat in (2, 5):
+        one.act(seat, "stand")
+    window.when(lambda: one.due("card"))
+    one.deal(dealer=["KC"])
+    one.result("17")
+    one.paid()
+    one.key("bets_opened")
+    one.phase("betting")
+    one.key("bell")
+    one.phase("dealing")  # and the next round does not stop
+    one.sure("void")
+    assert window.complaints() == []
+
+
+SIZES = ((390, 844), (1024, 768), (1280, 800))
+# Every size, theme and language once; all of them in the nightly tests.
+LOOKS = at_length(
+    ((SIZES[0], "light", "en"), (SIZES[1], "dark", "zh-Hant"), (SIZES[2], "dark", "pt")),
+    tuple((size, theme, lang) for size in SIZES for theme in ("light", "dark") for lang in ("en", "pt", "zh-Hant")),
+)
+SMALL = """
+const low = [], keys = "button, summary, .button, select, input, .tap label";
+for (const one of document.querySelector("main").querySelectorAll(keys)) {
+  const box = one.getBoundingClientRect();
+  if (one.closest(".tap") && one.tagName === "INPUT") continue;
+  if (!box.width || Math.min(box.height, box.width) > 43.5) continue;
+  low.push(`${one.outerHTML.slice(0, 90)} ${box.width}x${box.height}`);
+}
+return low;
+"""
+
+
+@pytest.mark.parametrize("ruleset", at_length(("macau.fantan", "macau.roulette", "angola.blackjack"), tuple(RULESETS)))
+def test_page_fits_every_screen_and_axe_finds_nothing(floor: DealerFloor, window: Browser, ruleset: str) -> None:
+    driver = window.driver
+    try:
+        for (width, height), theme, lang in LOOKS:
+            metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            window.come_in("sam", lang=lang, theme=theme)
+            window.go(f"/dealer/{table_of(ruleset)}")
+            window.until("[data-there]:not([hidden])")
+            driver.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true")
+            at = f"{ruleset} {width} {theme} {lang}"
+            assert driver.execute_script("return document.documentElement.scrollWidth") <= width, at
+            assert driver.execute_script(SMALL) == [], at
+            found = Axe().run(driver)["violations"]
+            assert [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found] == [], at
+    finally:
+        driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

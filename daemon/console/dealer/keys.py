@@ -28,6 +28,7 @@ __all__ = [
     "hand_names",
     "live_actions",
     "live_keys",
+    "next_step",
     "seats_taken",
     "ways_out",
 ]
@@ -301,6 +302,37 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
     if due is not None and due.kind == "decision":
         found[due.seat] = tuple(dict.fromkeys((*due.actions, *found.get(due.seat, ()))))
     return found
+
+
+def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
+    """What the table waits for, as a code and the hands it is about; "" where a doubt says it."""
+    detail, due = now.detail, now.detail.due
+    if due is not None and due.kind and now.phase != "suspended":
+        return ("burn", ()) if due.hand == "burn" else (due.kind, (_hand_name(due.hand),))
+    game = GAME_OF.get(ruleset, "")
+    match now.phase:
+        case "burning":
+            return "burn", ()
+        case "closed" | "dealing" if detail.next:
+            return ("burn", ()) if detail.next == "burn" else ("card", (detail.next,))
+        case "dealing":
+            return "deal", ()
+        case "deciding":
+            return "decision", tuple(f"seat_{seat}" for seat in detail.undecided)
+        case "showdown":
+            return "hands", detail.missing
+        case "betting":
+            return "bell", ()
+        case "closed" | "uncovered" | "running":
+            return ("launch" if game == "roulette" and now.phase == "closed" else "result"), ()
+        case "paying" | "resolved":
+            return ("open" if now.paid else "pay"), ()
+        case "idle" | "covered":
+            return ("pay" if _spun(game, now) and not now.paid else "open"), ()
+        case "ended":
+            return "shoe", ()
+        case _:
+            return "", ()
 
 
 def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -38,6 +38,7 @@ from daemon.console.dealer.keys import (
     hand_names,
     live_actions,
     live_keys,
+    next_step,
     seats_taken,
     ways_out,
 )
@@ -406,6 +407,7 @@ class Dealers:
             "edge": unit.met,
             "waiting": unit.waiting,
             "phase": words.say(lang, shown),
+            "next": _next(ruleset, moment, lang),
             "now": "" if view is None else self._drawn(view, ruleset, moment, lang, supervisor=supervisor),
             "keys": {key: words.say(lang, f"dealer.off_{why}") if why else "" for key, why in live.items()},
             "actions": {str(seat): actions for seat, actions in live_actions(game, moment).items()},
@@ -591,6 +593,16 @@ def _paid(view: TableView) -> bool:
         if wire.type in _PLAYED:
             return False
     return False
+
+
+def _next(ruleset: str, moment: Moment, lang: words.Lang) -> str:
+    """What the table waits for, as a person says it."""
+    code, hands = next_step(ruleset, moment) if moment.phase != "unknown" else ("", ())
+    return (
+        words.say(lang, f"dealer.next_{code}", hands=", ".join(_hand_words(lang, hand) for hand in hands))
+        if code
+        else ""
+    )
 
 
 def _hand_words(lang: words.Lang, name: str) -> str:

@@ -176,8 +176,10 @@
     for (const row of place.querySelectorAll("[data-row]")) {
       const seat = row.dataset.row, may = new Set([...(now.actions[seat] ?? []), ...(now.actions[0] ?? [])]);
       const lies = now.rows[seat] ?? { text: "", hand: 1 };
+      const taken = now.seats.includes(Number(seat)) || lies.text !== "";
       row.classList.toggle("due", Boolean(now.actions[seat]));
-      row.classList.toggle("taken", now.seats.includes(Number(seat)) || lies.text !== "");
+      row.classList.toggle("taken", taken);
+      row.hidden = now.known && !taken && !may.size; // nobody plays there
       row.querySelector("[data-cards]").textContent = lies.text + (lies.hand > 1 ? ` (${lies.hand})` : "");
       row.elements.hand.value = String(lies.hand ?? 1);
       for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), now.keys.action ?? "");
@@ -202,6 +204,8 @@
       find("away").hidden = now.edge;
       find("there").hidden = !now.edge;
       find("phase").textContent = now.phase;
+      find("next").textContent = now.next;
+      find("next-line").hidden = !now.next;
       find("refused").hidden = !now.refusals.length;
       find("refusals").replaceChildren(...now.refusals.map((text) => {
         const one = document.createElement("li");
