@@ -8,6 +8,7 @@ import ssl
 from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -258,7 +259,12 @@ def make_app(console: ConsoleProcess) -> Starlette:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return context.page(request, "error.html", error.status_code, code=error.status_code, detail=error.detail)
+        detail = error.detail
+        if detail in words.catalog("en"):
+            detail = words.say(context.lang(request), detail)
+        elif detail == HTTPStatus(error.status_code).phrase:  # in English; the title says it
+            detail = ""
+        return context.page(request, "error.html", error.status_code, code=error.status_code, detail=detail)
 
     async def unwritten(request: Request, error: Exception) -> Response:
         """The error page for a full or failing disk. The action was not executed; reading still works."""

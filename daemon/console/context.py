@@ -75,7 +75,7 @@ class ConsoleContext:
         self._templates = {
             lang: _templates(
                 t=partial(words.say, lang),
-                told=partial(words.told, lang),
+                told=lambda code, said, lang=lang: _code(words.told(lang, code, said)),
                 noted=partial(words.noted, lang),
                 reason=partial(words.reason, lang),
                 money=partial(money, lang),
@@ -156,7 +156,7 @@ class ConsoleContext:
         The right is checked again after the form has arrived: a session or a role may end meanwhile.
         """
         if not of_the_same_origin(request, self.config.console.url):
-            raise HTTPException(403, "this form was not ours")
+            raise HTTPException(403, "error.not_ours")
         body = b""
         try:
             async with asyncio.timeout(FORM_TIMEOUT_S):
@@ -172,7 +172,7 @@ class ConsoleContext:
         try:
             return dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=bool(body), max_num_fields=200))
         except ValueError as error:
-            raise HTTPException(400, "not a form") from error
+            raise HTTPException(400, "error.no_form") from error
 
     def login_page(
         self, request: Request, to: str, status: int = 200, *, name: str = "", said: str = "", seconds: int = 0

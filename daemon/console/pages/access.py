@@ -365,7 +365,7 @@ def _filter(request: Request, zone: tzinfo) -> dict[str, Any]:
                 day = date.fromisoformat(asked[key]) + timedelta(days=days)
                 which[name] = datetime(day.year, day.month, day.day, tzinfo=zone).astimezone(UTC)
             except (ValueError, OverflowError) as error:
-                raise HTTPException(400, "a day is written 2026-11-20") from error
+                raise HTTPException(400, "error.day") from error
     return which
 
 

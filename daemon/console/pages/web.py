@@ -427,7 +427,7 @@ class _Pages:
         user = self.context.needs(request, "look")
         whom = f"{user.kind} {user.name}"
         if self.context.live.full(whom):
-            raise HTTPException(503, "too many pages are open")
+            raise HTTPException(503, "error.many_pages")
         asked = dict(one.partition("~")[::2] for one in request.query_params.getlist("f"))
         wanted = self.context.live.wanted(asked, viewer)
         # A page that lost the connection asks with the marks of what stood there at first, and says that it does so.
