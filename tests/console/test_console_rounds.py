@@ -74,8 +74,8 @@ async def test_a_result_shows_the_bets_that_stand_and_those_that_move(console: C
     verdict(console, ROU, 2, {"result": result(ROU, 2, {"pocket": "2"})})
     async with console.browser("viewer") as browser:
         pages = [(await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:{number}")).text for number in (1, 2)]
-    assert "come → come:6" in pages[0]
-    assert '<li class="badge">place:8</li>' in pages[0]
+    assert "<code>come</code> → come:6" in pages[0]
+    assert '<li class="badge"><code>place:8</code></li>' in pages[0]
     assert "2 bets stand" in pages[0]
     assert "bets stand" not in pages[1]
 
@@ -87,7 +87,7 @@ async def test_a_result_lists_the_payments_in_the_order_of_the_payer(console: Co
     async with console.browser("viewer") as browser:
         page = (await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:1")).text
     assert "4 payments in the payer&#39;s order" in page
-    places = [page.index(f"Seat 1: {bet}<") for bet in ("black", "column:2", "red", "straight:2")]
+    places = [page.index(f"Seat 1: <code>{bet}<") for bet in ("black", "column:2", "red", "straight:2")]
     assert places == sorted(places)
     assert '<a class="badge" href="/law/macau.roulette#art-5-1">Despacho 60/2004 art. 5(1)</a>' in page
 
