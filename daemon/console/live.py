@@ -59,7 +59,8 @@ class Fragment(Struct, frozen=True):
 
     `within`: fragments nested in it that change more often. Pages that follow it follow them too. `personal`: it is
     another one for each user. `plain`: it is the same for all users with a language. The others are rendered once for
-    all users with a language, a role and tables.
+    all users with a language, a role and tables. `every`: seconds between two drawings on one page, for what changes
+    with each event and that people cannot read so fast.
     """
 
     kind: str
@@ -69,6 +70,7 @@ class Fragment(Struct, frozen=True):
     within: Callable[[str], tuple[str, ...]] = lambda _argument: ()
     personal: bool = False
     plain: bool = False
+    every: float = 0.0
 
 
 def _mark(html: str) -> str:
@@ -82,6 +84,8 @@ class _Stream:
     def __init__(self, fragments: Mapping[str, tuple[str, ...]], whom: str) -> None:
         self.whom = whom
         self.dirty: dict[str, None] = {}
+        self.held: dict[str, float] = {}
+        """The fragments that were drawn so lately that they wait, and until when."""
         self.changed = asyncio.Event()
         self.sent: dict[str, str] = {}
         """By fragment, the mark of what was sent last: what is drawn as before is not sent again."""
@@ -92,8 +96,15 @@ class _Stream:
 
     def stale(self, key: str) -> None:
         """A key of its fragments changed."""
-        self.dirty.update(dict.fromkeys(self.of[key]))
-        self.changed.set()
+        names = self.of[key]
+        self.dirty.update(dict.fromkeys(names))
+        if not self.held or any(name not in self.held for name in names):
+            self.changed.set()
+
+    def due(self, now: float) -> list[str]:
+        """The stale fragments that do not wait."""
+        self.held = {name: until for name, until in self.held.items() if until > now}
+        return [name for name in self.dirty if name not in self.held]
 
 
 class Live:
@@ -212,14 +223,15 @@ class Live:
                     valid_until = now() + SESSION_CHECK
                 if not names:
                     stream.changed.clear()
-                    names.extend(stream.dirty)
+                    names.extend(stream.due(now()))
                 yield self._piece(stream, names, viewer)
                 if names:
                     await asyncio.sleep(0)  # let other pages send
                     continue
                 await asyncio.sleep(PAUSE)
+                wait_s = min(HEARTBEAT, min(stream.held.values(), default=math.inf) - now())
                 try:
-                    async with asyncio.timeout(HEARTBEAT):
+                    async with asyncio.timeout(wait_s):
                         await stream.changed.wait()
                 except TimeoutError:
                     continue
@@ -246,6 +258,8 @@ class Live:
             if stream.sent.get(name) == (drawn := _mark(html)):
                 continue
             stream.sent[name] = drawn
+            if every := self._kinds[name.partition("/")[0]].every:
+                stream.held[name] = asyncio.get_running_loop().time() + every
             said[name] = html
             size += len(html)
         return b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"

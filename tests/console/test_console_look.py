@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 from console_tour import follow
+from helpers import virtual_time
 
-from daemon.console.live import Live, Viewer
+from daemon.console.live import Fragment, Live, Viewer
 from daemon.console.shapes import chip
 from daemon.console.words import words
 from protocols.contract.events import ShoeStarted
@@ -258,3 +259,39 @@ async def test_a_page_that_lost_the_connection_is_sent_all_of_it_again(console: 
 
     assert await put() == set()
     assert await put(("last-event-id", "1")) == {"tile/rou-3"}
+
+
+@virtual_time
+async def test_a_log_that_changes_with_each_event_is_drawn_four_times_a_second() -> None:
+    live, drawn, number = Live(lambda: ""), list[int](), [0]
+
+    def log(_name: str, _viewer: Viewer) -> str:
+        drawn.append(number[0])
+        return f"{number[0]}"
+
+    live.add(Fragment("log", lambda one: (one,), log, every=0.25))
+    live.add(Fragment("lamp", lambda one: (one,), lambda _name, _viewer: f"lamp {number[0]}"))
+    put: dict[str, str] = {}
+    lamps: list[float] = []
+    now = asyncio.get_running_loop().time
+
+    async def read() -> None:
+        async for message in live.follow(live.wanted(["log/a", "lamp/b"], VIEWER), VIEWER, lambda: True):
+            said = msgspec.json.decode(message[6:])["put"]
+            put.update(said)
+            lamps.extend([now()] * ("lamp/b" in said))
+
+    reading = asyncio.create_task(read())
+    await asyncio.sleep(1)
+    drawn.clear()
+    for number[0] in range(1, 101):
+        live.changed("a")
+        await asyncio.sleep(0.01)
+    assert 4 <= len(drawn) <= 5
+    asked = now()
+    live.changed("b")  # what does not wait is not held back by it
+    await asyncio.sleep(0.3)
+    assert put["log/a"] == "100"
+    assert min(one for one in lamps if one >= asked) - asked <= 0.06
+    reading.cancel()
+    await asyncio.wait([reading])

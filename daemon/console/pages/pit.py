@@ -16,6 +16,7 @@ from daemon.console.live import Fragment, Gone, Viewer
 from daemon.console.pages.alerts import said
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
+from protocols.contract.results import Result
 
 __all__ = ["fragments", "routes", "wall_page"]
 
@@ -39,11 +40,30 @@ class Why(Struct, frozen=True):
     remedy: str = ""
 
 
+class _Chips:
+    """The last results of each table as chips: a tile is drawn for each phase, and a result comes once a round."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, words.Lang], tuple[Result, tuple[shapes.Chip, ...]]] = {}
+
+    def of(self, table: str, results: Sequence[Result], lang: words.Lang) -> tuple[shapes.Chip, ...]:
+        """The oldest first."""
+        if not results:
+            return ()
+        known = self._known.get((table, lang))
+        if known is None or known[0] is not results[-1]:
+            chips = tuple(shapes.chip(result, lang) for result in list(results)[-CHIPS:])
+            self._known[table, lang] = known = results[-1], chips
+        return known[1]
+
+
 # ---- fragments
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
     """`tile/<table>`, and `counts` of open incidents for the head of every page."""
+
+    chips = _Chips()
 
     def tile(table: str, viewer: Viewer) -> str:
         site = context.site
@@ -51,7 +71,9 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
             raise KeyError(table)
         if site.connected and not site.there(table):
             raise Gone(table)
-        return context.render("_tile.html", viewer.lang, table=table, **_tile_values(context, table, viewer.lang))
+        values = _tile_values(context, table, viewer.lang)
+        results = chips.of(table, site.tables[table].results, viewer.lang)
+        return context.render("_tile.html", viewer.lang, table=table, chips=results, **values)
 
     def counts(argument: str, viewer: Viewer) -> str:
         if argument:
@@ -95,7 +117,6 @@ def _tile_values(context: ConsoleContext, table: str, lang: words.Lang) -> dict[
         "ruleset": ruleset,
         "area": _area(context, table),
         "phase": view.phase if sure else "unknown",
-        "chips": [shapes.chip(result, lang) for result in list(view.results)[-CHIPS:]],
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
     }
 

@@ -34,6 +34,8 @@ __all__ = ["Answers", "fragments", "routes"]
 PATIENCE = 20.0
 DAY = timedelta(hours=24)
 REMEMBERED = 200
+# Seconds between two drawings of a log and of the time of the last event on one page, which change with each event.
+LOG_S = 0.25
 # Commands that end a round, take a device out of play or cannot be undone. So does the `off` of a switch.
 DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 
@@ -93,7 +95,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
         rows = [(edge, _edge_lamp(context, edge.current)) for _, edge in sorted(context.site.edges.items())]
         return context.render("_edges.html", viewer.lang, edges=rows)
 
-    def of_device(kind: str, values: Any, *keys: str) -> Fragment:
+    def of_device(kind: str, values: Any, *keys: str, every: float = 0.0) -> Fragment:
         def render(argument: str, viewer: Viewer) -> str:
             table, _, name = argument.partition("/")
             one = context.site.devices[table, name]
@@ -104,15 +106,16 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
             lambda argument: (*(f"{key}/{argument}" for key in keys), "broker", "present", "alerts"),
             render,
             lambda argument: argument.partition("/")[0],
+            every=every,
         )
 
     return (
         Fragment("top", lambda _: ("broker", "edges"), top),
         Fragment("edges", lambda _: ("broker", "edges"), edges),
         of_device("device", _device_values, "device"),
-        of_device("story", _story_values, "device", "events"),
-        of_device("devicelog", _log_values, "events"),
-        Fragment("last", the_last, last, same),
+        of_device("story", _story_values, "device", "events", every=LOG_S),
+        of_device("devicelog", _log_values, "events", every=LOG_S),
+        Fragment("last", the_last, last, same, every=LOG_S),
         of("round", _round_values, of_table, the_last),
         of("result", _result_values, of_results),
         of("history", _history_values, of_results),
