@@ -48,10 +48,11 @@ games: .venv/.runtime .venv/.lab
 corpus: .venv/.runtime .venv/.lab
 	PYTHONPATH=.:tests/support $(BIN)/python -m corpus $(ARGS)
 
-# The pictures of docs/how-to/operate-the-console.md, and the speed of the pages.
+# The pictures of docs/how-to/operate-the-console.md, the speed of the pages, and build/pictures: every page at four sizes,
+# in two themes and three languages. ARGS=sheet makes the latter alone.
 pictures: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
-	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py
+	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py $(ARGS)
 
 # A fresh Debian has python3 without the venv module: install the package if that is allowed.
 .venv/bin/python:

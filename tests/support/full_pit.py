@@ -5,12 +5,10 @@ takes pictures of it.
 """
 
 import asyncio
-import itertools
 import json
 import random
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -20,15 +18,24 @@ from typing import Any, TypeVar
 import msgspec
 import uvicorn
 from console_floor import Console
-from floor import Browser, browser
+from floor import Browser
+from helpers import result_of
 
 from daemon.console.app import make_app
 from daemon.console.auth.users import By, Role, hash_password
+from protocols.contract.documents import TraceLine
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
 
 T = TypeVar("T")
 
-PEOPLE: dict[str, Role] = {"vera": "viewer", "tess": "technician", "sam": "supervisor", "ines": "inspector"}
+PEOPLE: dict[str, Role] = {
+    "vera": "viewer",
+    "dora": "dealer",
+    "tess": "technician",
+    "sam": "supervisor",
+    "ines": "inspector",
+}
+SPINS = 2000
 PASSWORD = "a felt of many colours"
 HEAD = """
 [site]
@@ -39,6 +46,7 @@ name = "edge-7"
 {console}
 styleguide = true
 """
+CONSOLE = ("console-1", "fdl_console")
 Game = tuple[str, str, tuple[tuple[str, str], ...], tuple[str, ...], Callable[[random.Random], dict[str, Any]]]
 
 
@@ -101,22 +109,28 @@ def _names(count: int) -> list[str]:
     return [f"{games[n % len(games)]}-{n // len(games) + 1:02}" for n in range(count)]
 
 
-def _config(names: list[str]) -> str:
+def _config(names: list[str], *, dealers: bool) -> str:
+    """`dealers`: the first table of each game has a dealer's page."""
     text, port = HEAD, 4001
+    pages = "[console.dealer]\n"
     for name in names:
         ruleset, area, devices, _, _ = GAMES[name.partition("-")[0]]
+        if dealers and name.endswith("-01"):
+            devices = (*(one for one in devices if one != CONSOLE), CONSOLE)
+            pages += f'{name} = "127.0.0.1:{port + len(devices) - 1}"\n'
         text += f'[[table]]\nname = "{name}"\nruleset = "{ruleset}"\narea = "{area}"\n'
         for device, driver in devices:
             text += f'[[table.device]]\nname = "{device}"\ndriver = "{driver}"\nurl = "tcp://127.0.0.1:{port}"\n'
             port += 1
-    return text
+    return text + (pages if dealers else "")
 
 
 class FullPit:
     """The console of `count` tables, from `open` to `close`. All is well until `trouble`."""
 
-    def __init__(self, directory: Path, count: int) -> None:
+    def __init__(self, directory: Path, count: int, *, dealers: bool = False) -> None:
         self.names = _names(count)
+        self._dealers = dealers
         self._directory = directory
         self._loop: asyncio.AbstractEventLoop
         self._ready: Future[None] = Future()
@@ -166,7 +180,7 @@ class FullPit:
     async def _live(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._over = asyncio.Event()
-        self.console = console = Console(self._directory, config=_config(self.names))
+        self.console = console = Console(self._directory, config=_config(self.names, dealers=self._dealers))
         self._fill()
         house = console.house
         for name, role in PEOPLE.items():
@@ -211,6 +225,8 @@ class FullPit:
             console.edge(name)
         for n, table in enumerate(self.names):
             ruleset, _, devices, phases, outcome = GAMES[table.partition("-")[0]]
+            if self._dealers and table.endswith("-01"):
+                devices = (*(one for one in devices if one != CONSOLE), CONSOLE)
             for device, driver in devices:
                 console.device(table, device, driver, edge="edge-8" if n % 12 == 11 else "edge-7")
             for _ in range(9):
@@ -285,6 +301,17 @@ class FullPit:
         )
         self.console.house.watch.look()
 
+    def spins_and_bytes(self) -> None:
+        """Spins of the first wheel that are counted for its fairness, and bytes on its wire."""
+        table, house = "rou-01", self.console.house
+        for n in range(1, SPINS + 1):
+            said = {"round": f"{table}:2026-11-19:{n}", "ruleset": "macau.roulette", "options": {}}
+            pocket = {"pocket": str(self._dice.randrange(37))}
+            house.fairness.on_result(table, "resolved", result_of(said | {"outcome": pocket}))
+        source = device_topic("lisboa", table, "wheel-1", "")[:-1]
+        lines = [TraceLine(self.console.now, "in", f"N;{n % 37}\r\n".encode().hex(), n, 0) for n in range(1, 40)]
+        self.console.say(f"{source}/trace", b"\n".join(map(msgspec.json.encode, lines)))
+
     def hang(self, name: str) -> None:
         """A process is no longer heard."""
         self.beating.remove(name)
@@ -296,9 +323,9 @@ class FullPit:
 
 
 @contextmanager
-def full_pit(directory: Path, count: int) -> Iterator[FullPit]:
+def full_pit(directory: Path, count: int, *, dealers: bool = False) -> Iterator[FullPit]:
     """A pit for a while."""
-    one = FullPit(directory, count)
+    one = FullPit(directory, count, dealers=dealers)
     one.open()
     try:
         yield one
@@ -307,47 +334,6 @@ def full_pit(directory: Path, count: int) -> Iterator[FullPit]:
 
 
 SIZES = ((1920, 1080), (1280, 800), (1024, 768), (390, 844))
-
-
-def shots(
-    folder: Path,
-    paths: Mapping[str, str],
-    sizes: Sequence[tuple[int, int]] = SIZES,
-    themes: Sequence[str] = ("light", "dark"),
-    counts: Sequence[int] = (12, 60),
-    langs: Sequence[str] = ("en",),
-) -> None:
-    """A picture of each page, in each size, theme and language, with so many tables; and a page that shows them all."""
-    folder.mkdir(parents=True, exist_ok=True)
-    made: list[str] = []
-    for count in counts:
-        with tempfile.TemporaryDirectory() as directory, full_pit(Path(directory), count) as pit, browser(pit) as page:
-            pit.do(pit.trouble)
-            pit.do(lambda: pit.restart("edge-8"))
-            pit.do(lambda: pit.hang("edge-8"))
-            page.when(lambda: pit.console.house.site.edges["edge-8"].silent)
-            for theme, lang in itertools.product(themes, langs):
-                page.come_in("sam", theme=theme, lang=lang)
-                for (name, path), size in itertools.product(paths.items(), sizes):
-                    sized(page, size)
-                    page.go(path)
-                    page.until("main > *")
-                    page.driver.execute_async_script("setTimeout(arguments[0], 400)")
-                    several = (
-                        ("-" + str(count), counts),
-                        (f"-{size[0]}", sizes),
-                        (f"-{theme}", themes),
-                        (f"-{lang}", langs),
-                    )
-                    made.append(name + "".join(part for part, all_ in several if len(all_) > 1) + ".png")
-                    page.driver.save_screenshot(str(folder / made[-1]))
-    if len(made) > len(paths):
-        images = "".join(
-            f'<figure><img src="{one}" alt="" loading="lazy"><figcaption>{one}</figcaption></figure>\n' for one in made
-        )
-        style = "body{display:grid;grid-template-columns:repeat(4,1fr);gap:1rem}figure{margin:0}img{width:100%}"
-        text = f"<!doctype html><title>Pages</title><style>{style}</style>\n{images}"
-        (folder / "index.html").write_text(text, encoding="utf-8")
 
 
 def sized(page: Browser, size: tuple[int, int]) -> None:

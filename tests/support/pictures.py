@@ -1,7 +1,8 @@
 """Makes the pictures of docs/pictures with a real browser and a simulated pit, and measures how quick the pages are.
 
-`make pictures` runs it. What it prints is measured on the machine it runs on: the first paint of each page, and the
-time from the arrival of a device's bytes to the event on the page.
+`make pictures` runs it, and then the contact sheet of every page; `make pictures ARGS=sheet` makes the sheet alone.
+What it prints is measured on the machine it runs on: the first paint of each page, and the time from the arrival of a
+device's bytes to the event on the page.
 """
 
 import statistics
@@ -9,24 +10,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+from contact_sheet import filled
+from contact_sheet import main as contact_sheet
 from floor import Browser, Floor, browser
-from full_pit import SIZES, shots
-
-from daemon.console.words.words import LANGS
+from full_pit import SIZES, sized
 
 HERE = Path(__file__).parents[2] / "docs/pictures"
-# A contact sheet to look at, not to keep.
-SHEET = Path(__file__).parents[2] / "build/pictures"
-SHEET_PAGES = {
-    "pit": "/",
-    "wall": "/wall",
-    "alerts": "/alerts",
-    "table": "/table/bac-01",
-    "device": "/table/rou-02/device/wheel-1",
-    "fairness": "/table/rou-01/fairness",
-    "users": "/users",
-    "styleguide": "/styleguide",
-}
 KINDS = ("rou", "cus", "bac", "stud", "bj", "fan", "csm", "fpc", "sat")
 TURNS = 5
 EVENTS = 40
@@ -116,11 +105,13 @@ def main() -> None:
                 tell("from the bytes of a device to the page", seen_after(page))
         finally:
             floor.close()
-    shots(HERE, {"wall": "/wall"}, SIZES[:1], ("light",), (60,))
-    shots(SHEET / "full", {"pit": "/", "wall": "/wall"}, counts=(60,))
-    shots(SHEET, SHEET_PAGES, counts=(12,), langs=LANGS)
-    sys.stdout.write(f"all pages in all sizes, themes and languages: {SHEET}/index.html\n")
+    with filled(60, pools=False) as pit, browser(pit) as page:
+        page.come_in("sam")
+        sized(page, SIZES[0])
+        shot(page, "/wall", "wall", ".tile", SIZES[0])
 
 
 if __name__ == "__main__":
-    main()
+    if "sheet" not in sys.argv:
+        main()
+    contact_sheet()
