@@ -37,11 +37,12 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, jackpots, law, pit, report, rounds, support, trace, web
+from daemon.console.pages import alerts, jackpots, law, pit, report, rounds, support, timeline, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
+from daemon.console.site.day import Days
 from daemon.console.site.past import Past
 from daemon.console.site.pools import Pools
 from daemon.console.site.rounds import Rounds
@@ -163,14 +164,16 @@ class ConsoleProcess:
         self.dealers = Dealers(self.context)
         self.decisions = table_pages.Decisions(self.context, self.dealers)
         self.bundles = support.Bundles(self.context)
+        self.days = Days(store, self.site, self.actions, now)
         self.context.share(menu=MENU, dealers=self.dealers)
         self._add_fragments()
 
     def _add_fragments(self) -> None:
         for fragment in (
-            *web.fragments(self.context),
+            *web.fragments(self.context, self.days.known),
             *pit.fragments(self.context),
             *self.decisions.fragments(),
+            *timeline.fragments(self.context, self.days),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
             *trace.fragments(self.context),
@@ -189,6 +192,7 @@ class ConsoleProcess:
         async with asyncio.TaskGroup() as group:
             group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
+            group.create_task(self.days.run())
             group.create_task(self.rounds.run())
             group.create_task(self.watch.run())
             group.create_task(self.pools.run())

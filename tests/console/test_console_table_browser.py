@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from axe_core_python.selenium import Axe
 from floor import Browser, Floor, browser
+from selenium.webdriver.common.keys import Keys
 
 from simulators.lab.broker import find_mosquitto
 from simulators.tables.baccarat import BaccaratTable
@@ -111,6 +112,31 @@ def test_a_technician_reads_that_a_supervisor_decides(floor: Floor, page: Browse
     suspend(floor)
     page.until("#decide", "A supervisor can void or correct this round here.")
     assert not page.there("#decide form")
+
+
+# ---- the timeline
+
+
+def test_a_mark_of_the_timeline_tells_its_time_and_text_by_pointer_keys_and_finger(floor: Floor, page: Browser) -> None:
+    page.come_in("vera")
+    page.go(f"/table/{TABLE}")
+    page.until("[data-mark]")
+    page.until(".day .bar")
+    page.driver.execute_script("document.querySelector('[data-mark]:not([tabindex])').focus()")
+    page.until("[data-say]", " · ")
+    last = page.text("[data-say]")
+    page.driver.switch_to.active_element.send_keys(Keys.HOME)
+    first = page.driver.execute_script("return document.activeElement.getAttribute('aria-label')")
+    assert page.text("[data-say]") == first
+    page.driver.switch_to.active_element.send_keys(Keys.END)
+    page.until("[data-say]", last[:8])
+    touch = "new PointerEvent('click', {bubbles: true, cancelable: true, pointerType: 'touch'})"
+    stays = page.driver.execute_script(f"return !document.querySelector('[data-mark]').dispatchEvent({touch})")
+    assert stays
+    assert page.text("[data-say]") == page.find("[data-mark]").get_attribute("aria-label")
+    page.press(".day details summary")
+    assert len(page.driver.find_elements("css selector", ".day ol li")) >= 1
+    assert serious(page) == []
 
 
 # ---- the page of a device

@@ -149,7 +149,7 @@ class Decisions:
             typed = {**given, "key": key, "wrong": words.say(lang, bad)}
             page = Markup(self._drawn(table, lang, user.role, typed))  # noqa: S704 - rendered by us
             ruleset = context.site.ruleset(table)
-            return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page)
+            return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page, hours="")
         made = self._made.setdefault(table, deque(maxlen=SHOWN))
         if all(one.id != press.id for one in made):
             made.append(Decided(press.id, key, round_, user.name, _why(given), before))

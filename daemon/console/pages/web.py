@@ -4,7 +4,8 @@ import asyncio
 import uuid
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -20,6 +21,7 @@ from daemon.console.auth.access import inside
 from daemon.console.context import ConsoleContext
 from daemon.console.fairness import scoreboards
 from daemon.console.live import Fragment, Viewer
+from daemon.console.pages.timeline import HOURS
 from daemon.console.site import story
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
@@ -43,8 +45,8 @@ DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 # ---- fragments
 
 
-def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
-    """What pages hold and what each depends on."""
+def fragments(context: ConsoleContext, known: datetime) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
+    """What pages hold and what each depends on. `known`: since when this console's store follows the site."""
 
     def of_table(table: str) -> tuple[str, ...]:
         return (f"table/{table}", "broker", "present")
@@ -113,7 +115,7 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:  # noqa: C901 - 
         Fragment("top", lambda _: ("broker", "edges"), top),
         Fragment("edges", lambda _: ("broker", "edges"), edges),
         of_device("device", _device_values, "device"),
-        of_device("story", _story_values, "device", "events", every=LOG_S),
+        of_device("story", partial(_story_values, known), "device", "events", every=LOG_S),
         of_device("devicelog", _log_values, "events", every=LOG_S),
         Fragment("last", the_last, last, same, every=LOG_S),
         of("round", _round_values, of_table, the_last),
@@ -193,9 +195,9 @@ def _device_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any
     }
 
 
-def _story_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
-    """The last 24 hours; a full history of a restless device begins later."""
-    since = context.now() - DAY
+def _story_values(known: datetime, context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
+    """The last 24 hours, or since something is known; a full history of a restless device begins later."""
+    since = max(context.now() - DAY, known)
     history = device.history
     if len(history) == history.maxlen:
         since = max(since, history[0].at)
@@ -377,7 +379,9 @@ class _Pages:
     async def table(self, request: Request) -> Response:
         table = self._table(request)
         ruleset = self.context.site.ruleset(table)
-        return self.context.page(request, "table.html", table=table, ruleset=ruleset, decide="")
+        asked = request.query_params.get("hours", "")
+        hours = asked if asked in map(str, HOURS[1:]) else ""
+        return self.context.page(request, "table.html", table=table, ruleset=ruleset, decide="", hours=hours)
 
     async def device(self, request: Request) -> Response:
         device = self._device(request)

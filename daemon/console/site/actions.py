@@ -76,6 +76,8 @@ class Actions:
         self.journal = journal
         self.full = full
         """The reason why writing is refused now; empty: allowed."""
+        self.on_action: list[Callable[[Action], None]] = []
+        """Called with each action once it is durable."""
         self._store = store
         self._now = now
         store.has(_SCHEMA)
@@ -95,6 +97,9 @@ class Actions:
     def _append(self, entries: list[Entry], memory: dict[str, bytes]) -> None:
         """Actions are not published: mark them as sent, so that retention may delete old files."""
         self.journal.append(entries, {**memory, SENT: b"%d" % (self.journal.head + len(entries))})
+        for n, one in enumerate(entries, self.journal.head - len(entries) + 1):
+            for hear in self.on_action:
+                hear(_action((n, micros_of(one.time), one.device, one.type, one.data)))
 
     def collect(self) -> None:
         """Take over what was left in the store, where that can be done now: else it is with the next."""

@@ -395,6 +395,12 @@ class Records:
         found = self._db.execute(query, (place,)).fetchone()
         return None if found is None else _time(found[0])
 
+    def ends(self, place: str, since: datetime, until: datetime, limit: int) -> list[tuple[datetime, str, str]]:
+        """Time, kind and round of the newest `limit` ends of a period, the oldest first; of corrected rounds, each."""
+        query = "SELECT at, kind, round FROM round_end WHERE place = ? AND at >= ? AND at < ? ORDER BY n DESC LIMIT ?"
+        rows = self._db.execute(query, (place, micros_of(since), micros_of(until), limit)).fetchall()
+        return [(_time(at), kind, round_) for at, kind, round_ in reversed(rows)]
+
     def gaps(self, place: str, since: datetime, until: datetime) -> list[Stretch]:
         """The times within a period of which verdicts may be missing, up to the last that was heard."""
         query = "SELECT since, until FROM round_stretch WHERE place = ? ORDER BY since, n"

@@ -1,0 +1,123 @@
+"""What the timeline of a table needs beside rounds, incidents and devices: restarts, and what people did.
+
+Both are kept in memory, bounded. What people did is loaded from the journal of actions at the start; restarts are known
+since this console started. `run` says every two seconds which tables have something new, so that many rounds are drawn
+once.
+"""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+from msgspec import Struct
+
+from daemon import logs
+from daemon.console.site.actions import Action, Actions, read_actions
+from daemon.console.site.store import BadStore, Store
+from daemon.journal.store import BadJournal
+from daemon.read_model import SiteState
+
+__all__ = ["DAY", "Days", "Restart"]
+
+DAY = timedelta(hours=24)
+EVERY_S = 2.0
+MINUTE = 30
+"""After so many times EVERY_S, all timelines are drawn again: time goes on."""
+MOST_LOADED = 5_000
+MOST_ACTIONS = 200
+MOST_RESTARTS = 200
+DECISIONS = ("void", "correct")
+"""Of the keys of a dealer's page only these are actions of the timeline: the others are the rounds themselves."""
+
+
+class Restart(Struct, frozen=True):
+    """A process of the site started again. `name` is its client's: an edge, the rules."""
+
+    at: datetime
+    name: str
+
+
+class Days:
+    """Restarts and actions of the last day, and since when something is known at all."""
+
+    def __init__(self, store: Store, site: SiteState, actions: Actions, now: Callable[[], datetime]) -> None:
+        """Load the actions of the last day."""
+        self._site = site
+        self._now = now
+        self._restarts: deque[Restart] = deque(maxlen=MOST_RESTARTS)
+        self._counted: dict[str, int] = {}
+        self._actions: dict[str, deque[Action]] = {}
+        self._dirty: set[str] = set()
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="day")
+        self.started = now()
+        self.known = self._followed_since(store)
+        """Since when this console's store follows the site."""
+        try:
+            for action in reversed(read_actions(actions.journal.path, MOST_LOADED, since=self.started - DAY)):
+                self._acted(action)
+        except BadJournal as error:
+            self._log.warning("day.actions_unread", reason=str(error))
+        actions.on_action.append(self._acted)
+        site.on_change.append(self._changed)
+
+    def _followed_since(self, store: Store) -> datetime:
+        query = "SELECT value FROM about WHERE key = 'day'"
+        found: tuple[str] | None = store.db.execute(query).fetchone()
+        if found is not None:
+            return datetime.fromisoformat(found[0])
+        with contextlib.suppress(BadStore), store.write() as db:  # a full disk: it begins with the next start
+            db.execute("INSERT INTO about VALUES ('day', ?)", (self.started.isoformat(),))
+        return self.started
+
+    async def run(self) -> None:
+        """Say which tables have something new, until cancelled."""
+        count = 0
+        while True:
+            await asyncio.sleep(EVERY_S)
+            count += 1
+            self.flush(everything=count % MINUTE == 0)
+
+    def flush(self, *, everything: bool = False) -> None:
+        """Say it now."""
+        tables = list(self._site.tables) if everything else [one for one in self._dirty if one in self._site.tables]
+        self._dirty.clear()
+        for table in tables:
+            self._site.notify(f"day/{table}")
+
+    def actions(self, table: str, since: datetime) -> list[Action]:
+        """What people did at a table since then, the oldest first."""
+        return [one for one in self._actions.get(table, ()) if one.time >= since]
+
+    def restarts(self, names: set[str], since: datetime) -> list[Restart]:
+        """The restarts of these processes since then, the oldest first."""
+        return [one for one in self._restarts if one.name in names and one.at >= since]
+
+    def _acted(self, action: Action) -> None:
+        table = action.target.partition("/")[0]
+        if action.action == "dealer" and action.detail.get("key") not in DECISIONS:
+            return
+        if table in self._site.tables:
+            self._actions.setdefault(table, deque(maxlen=MOST_ACTIONS)).append(action)
+            self._dirty.add(table)
+
+    def _changed(self, key: str) -> None:
+        kind, _, rest = key.partition("/")
+        match kind:
+            case "results" | "table" | "devices":
+                self._dirty.add(rest)
+            case "alerts":
+                self._dirty.update(self._site.tables)
+            case "edges":
+                self._look_for_restarts()
+            case _:
+                pass
+
+    def _look_for_restarts(self) -> None:
+        for name, edge in self._site.edges.items():
+            if edge.restarts != self._counted.get(name, 0) and edge.restarted is not None:
+                self._counted[name] = edge.restarts
+                self._restarts.append(Restart(edge.restarted, name))
+                self._dirty.update(self._site.tables)
