@@ -113,11 +113,11 @@ release:
 
 # The pinned libraries against the known vulnerabilities of the package index.
 audit: .venv/.audit
-	@$(BIN)/python tests/support/audit.py $(BIN)/pip-audit requirements/runtime.txt requirements/openid.txt
+	@$(BIN)/python tests/support/audit.py $(BIN)/pip-audit requirements/runtime.txt requirements/openid.txt requirements/report.txt
 
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid dev package site audit; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid report dev package site audit; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

@@ -37,7 +37,7 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, jackpots, law, pit, report, rounds, support, timeline, trace, web
+from daemon.console.pages import alerts, exports, jackpots, law, pit, report, rounds, support, timeline, trace, web
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
@@ -291,6 +291,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *report.routes(context),
             *law.routes(context),
             *rounds.routes(context, console.rounds),
+            *exports.routes(context, console.rounds),
             *fair_pages.routes(context, console.fairness),
             *metrics.routes(console.access, console.metrics, console.ready),
             Mount("/static", StaticFiles(directory=HERE / "static")),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,14 @@ class Evidence(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """The end of a round, and what it rests on."""
+    """The end of a round, and what it rests on. `digest`: SHA-256 of its data, as in the console's reports."""
 
     type: str
     time: datetime
     seq: int
     cause: str
     hash: str
+    digest: str
     result: msgspec.Raw
     evidence: tuple[Evidence, ...]
 
@@ -70,7 +72,8 @@ def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str
                 continue
             at = instant(time) or EARLIEST
             evidence = tuple(_evidence(events, one, table, at) for one in result.evidence)
-            found.append(Recalled(type_, at, seq, cause, hash_.hex(), raw, evidence))
+            digest = sha256(data).hexdigest()
+            found.append(Recalled(type_, at, seq, cause, hash_.hex(), digest, raw, evidence))
     return found
 
 
@@ -101,6 +104,7 @@ def recall_text(recalled: Sequence[Recalled]) -> str:
         at = "at an unknown time" if one.time == EARLIEST else f"{one.time:%Y-%m-%d %H:%M:%S} UTC"
         lines.append(f"round {result.round}  {one.type} {at}  {said}".rstrip())
         lines.append(f"  game      {result.ruleset} {result.edition}".rstrip())
+        lines.append(f"  digest    {one.digest}")
         if result.supersedes:
             lines.append(f"  instead of {result.supersedes}")
         if result.void is not None:

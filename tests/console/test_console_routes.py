@@ -67,6 +67,8 @@ DECIDED: dict[str, str] = {
     "GET /alerts/report.json": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /rounds": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /table/{table}/rounds": "login 200 403 200 200 200 200 403 200 403 403 403",
+    "GET /table/{table}/rounds.{kind}": "login 403 403 403 403 200 403 403 403 403 403 403",
+    "GET /table/{table}/report/{kind}/{round:path}": "login 403 403 403 403 404 403 403 403 403 403 403",
     "GET /law": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /law/{ruleset}": "login 404 403 404 404 404 404 404 404 404 403 403",
     "POST /alerts/silence": "login 403 403 403 409 403 403 403 403 403 403 403",
@@ -125,6 +127,7 @@ class Floor:
             "{key}": "bell",
             "{step}": "on_way",
             "{round:path}": "no/such/round",
+            "{kind}": "json",
         }
         for name, value in given.items():
             named = named.replace(name, value)

@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
 
@@ -49,6 +49,7 @@ class Period(Struct, frozen=True):
 
     asked: Asked
     query: dict[str, str]
+    zone: tzinfo
 
     @property
     def words(self) -> str:
@@ -59,7 +60,9 @@ class Period(Struct, frozen=True):
         """The query of the period before (-1) or after (1) this one, of the same length."""
         one = self.asked
         step = (one.until - one.since) * by
-        return urlencode({**self.query, "from": _typed(one.since + step), "to": _typed(one.until + step)})
+        return urlencode(
+            {**self.query, "from": _typed(one.since + step, self.zone), "to": _typed(one.until + step, self.zone)}
+        )
 
 
 class Version(Struct, frozen=True):
@@ -90,16 +93,16 @@ def table_of(context: ConsoleContext, request: Request, right: Right = "look") -
     return table
 
 
-def period_of(request: Request, table: str, now: datetime) -> Period:
-    """Of the times that the address names; else of this day, by the zone of this computer."""
+def period_of(request: Request, table: str, now: datetime, zone: tzinfo) -> Period:
+    """Of the times that the address names; else of this day, by the zone of the site."""
     asked = request.query_params
-    today = now.astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    since = _time(asked.get("from", "")) or today
-    until = _time(asked.get("to", "")) or since + timedelta(days=1)
+    today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
+    since = _time(asked.get("from", ""), zone) or today
+    until = _time(asked.get("to", ""), zone) or since + timedelta(days=1)
     until = min(max(until, since), since + LONGEST)
     show: Show = next((one for one in SHOWS if one == asked.get("show")), "all")
-    query = {"from": _typed(since), "to": _typed(until), **({"show": show} if show != "all" else {})}
-    return Period(Asked(table, since.astimezone(UTC), until.astimezone(UTC), show), query)
+    query = {"from": _typed(since, zone), "to": _typed(until, zone), **({"show": show} if show != "all" else {})}
+    return Period(Asked(table, since.astimezone(UTC), until.astimezone(UTC), show), query, zone)
 
 
 async def acts_of(context: ConsoleContext, table: str, since: datetime, until: datetime, most: int) -> list[Action]:
@@ -123,13 +126,15 @@ class _Pages:
         rows = []
         for table in sorted(self._context.site.tables):
             if not user.tables or table in user.tables:
-                period = period_of(request, table, now)
+                period = period_of(request, table, now, self._context.zone)
                 rows.append((table, self._records.since(table), self._records.counts(period.asked)))
-        return self._context.page(request, "rounds_tables.html", rows=rows, period=period_of(request, "", now))
+        return self._context.page(
+            request, "rounds_tables.html", rows=rows, period=period_of(request, "", now, self._context.zone)
+        )
 
     async def listed(self, request: Request) -> Response:
         table = table_of(self._context, request)
-        period = period_of(request, table, self._context.now())
+        period = period_of(request, table, self._context.now(), self._context.zone)
         self._rounds.flush()
         asked = period.asked
         found = self._records.listed(asked, PAGE + 1, _position(request.query_params.get("before", "")))
@@ -166,7 +171,7 @@ class _Pages:
         period = None
         beside: dict[str, Ended | None] = {}
         if line is not None:
-            period = period_of(request, table, line.position.at)
+            period = period_of(request, table, line.position.at, context.zone)
             if "from" not in request.query_params:  # of its day; but previous and next go on beyond it
                 ever = replace(period.asked, since=line.position.at - LONGEST, until=line.position.at + LONGEST)
             else:
@@ -224,19 +229,21 @@ def _marked(position: Position) -> str:
 def _position(text: str) -> Position | None:
     """None for what is no position in a list."""
     at, _, n = text.partition("/")
-    found = _time(at)
+    found = _time(at, UTC)
     return Position(found.astimezone(UTC), int(n)) if found and n.isascii() and n.isdigit() and len(n) < 16 else None
 
 
-def _typed(at: datetime) -> str:
-    """As a field of a form has it, in the zone of this computer."""
-    return f"{at.astimezone():%Y-%m-%dT%H:%M}"
+def _typed(at: datetime, zone: tzinfo) -> str:
+    """As a field of a form has it, in the zone of the site."""
+    return f"{at.astimezone(zone):%Y-%m-%dT%H:%M}"
 
 
-def _time(text: str) -> datetime | None:
+def _time(text: str, zone: tzinfo) -> datetime | None:
     """None for what is no time, or no year in which there were rounds."""
     try:
         at = datetime.fromisoformat(text)
-        return at.astimezone() if at.year in YEARS else None
+        if at.year not in YEARS:
+            return None
+        return at if at.tzinfo else at.replace(tzinfo=zone)
     except (ValueError, OverflowError):
         return None
