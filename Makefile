@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb deb-check release audit demo test nightly lint docs site games corpus pictures pins clean
+.PHONY: install wheels deb deb-check release audit demo test nightly lint docs site games corpus pictures tasks pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
@@ -53,6 +53,11 @@ corpus: .venv/.runtime .venv/.lab
 pictures: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	PYTHONPATH=.:tests/support $(BIN)/python tests/support/pictures.py $(ARGS)
+
+# What people do at the console, in a browser with presses, keys and seconds counted; it fails where a task takes too many.
+tasks: .venv/.runtime .venv/.lab .venv/.dev
+	@tests/need-programs
+	PYTHONPATH=.:tests/support $(BIN)/python tests/support/tasks.py
 
 # A fresh Debian has python3 without the venv module: install the package if that is allowed.
 .venv/bin/python:

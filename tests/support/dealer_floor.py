@@ -33,7 +33,7 @@ __all__ = ["DealerFloor", "table_of"]
 
 T = TypeVar("T")
 
-PEOPLE: dict[str, Role] = {"dora": "dealer", "sam": "supervisor"}
+PEOPLE: dict[str, Role] = {"dora": "dealer", "sam": "supervisor", "ines": "inspector"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "macau.baccarat": {"opening": "bell", "burn": "first_card", "cut_card": "last"},
 }
