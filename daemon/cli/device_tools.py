@@ -1,4 +1,4 @@
-"""Work beside a running site: record a device, watch the broker, send a command."""
+"""Work beside a running site: record a device, send a command."""
 
 import asyncio
 import contextlib
@@ -10,17 +10,16 @@ import msgspec
 
 from daemon import logs
 from daemon.broker.connection import stay_connected
-from daemon.broker.session import UNREADABLE, Message, Session
+from daemon.broker.session import UNREADABLE, Session
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.config.model import Config, Device
 from daemon.edge.links.link import open_link
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Link, LinkLost, Sighting
 from protocols.contract.commands import Reply, Request, decode_command, typed
-from protocols.contract.results import BadRound, decode_end
-from protocols.contract.topics import BadEnvelope, decode_wire, device_topic, table_topic
+from protocols.contract.topics import device_topic
 
-__all__ = ["command", "find_device", "record", "watch"]
+__all__ = ["command", "find_device", "record"]
 
 
 def find_device(config: Config, name: str) -> Device | None:
@@ -67,39 +66,6 @@ async def record(device: Device, write: Callable[[str], None]) -> str:
     except (LinkLost, DeviceRefused) as error:
         return str(error)
     return "the driver ended"
-
-
-async def watch(config: Config, what: str, say: Callable[[str], None]) -> None:
-    """Say each event and each end of a round as it comes over the broker, for "table", "table/device" or all."""
-    table, _, device = what.partition("/")
-
-    def tell(message: Message) -> None:
-        try:
-            wire = decode_wire(message.payload)
-        except (BadEnvelope, *UNREADABLE) as error:
-            say(f"? {message.topic}: {error}")
-            return
-        words = message.topic.split("/")
-        where = f"{words[4]}/{words[6] if words[5] == 'device' else 'round'}"
-        text = bytes(wire.data).decode(errors="replace")
-        if words[5] == "round":
-            with contextlib.suppress(BadRound):
-                result = decode_end(wire.data)
-                said = msgspec.to_builtins(result.void) if result.void else result.announcements.get("en", "")
-                text = f"{result.round} {said}"
-        again = "  (replay)" if wire.replay else ""
-        say(f"{wire.time:%H:%M:%S.%f} {where:24} {wire.type:18} {text}{again}")
-
-    async def serve(session: Session) -> None:
-        topics = [table_topic(config.site.name, table or "+", f"device/{device or '+'}/event/#")]
-        if not device:
-            topics.append(table_topic(config.site.name, table or "+", "round/event/#"))
-        await session.subscribe(*topics)
-        while True:
-            for message in await session.messages():
-                tell(message)
-
-    await stay_connected(config.mqtt, "", None, serve, logs.get(client="watch"))
 
 
 async def command(config: Config, device: str, name: str, args: Mapping[str, str], wait: float) -> Reply:

@@ -3,6 +3,7 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -56,16 +57,58 @@ def broker(config_path: Path, listen: str, bridge_to: str | None, port: int, cer
 @click.command()
 @CONFIG
 @click.argument("what", default="", metavar="[TABLE[/DEVICE]]")
-def watch(config_path: Path, what: str) -> None:
-    """Show events and results as they come over the broker."""
-    from daemon.cli.device_tools import watch as watching
+@click.option("--table", "tables", multiple=True, metavar="TABLE", help="this table alone; may be repeated")
+@click.option(
+    "--since", metavar="TIME", help="30s, 10m, 2h, 1d or a time: first what the journals here hold since then"
+)
+@click.option(
+    "--severity",
+    type=click.Choice(["info", "warning", "error"]),
+    default="info",
+    show_default=True,
+    help="show this and worse",
+)
+@click.option("--json", "as_json", is_flag=True, help="each event as it came, for programs")
+def watch(
+    config_path: Path,
+    what: str,
+    tables: tuple[str, ...],
+    since: str | None,
+    severity: Literal["info", "warning", "error"],
+    as_json: bool,
+) -> None:
+    """Follow events and results, a line each, as they come over the broker. Ctrl-C ends it.
+
+    Times are those of this computer. A terminal wraps long lines and shows warnings and faults in colour.
+    """
+    from daemon.cli.watch import BadSince, Shown, since_of, terminal_columns
+    from daemon.cli.watch import watch as watching
 
     config = load_config(config_path)
     table, _, device = what.partition("/")
     known = {one.name: {d.name for d in one.device} for one in config.table}
-    if what and (table not in known or (device and device not in known[table])):
-        raise BadInputError(f"{what!r} is not in {config_path}; tables: {', '.join(known)}")
-    run_until_interrupted(watching(config, what, click.echo))
+    for asked in (*([what] if what else []), *tables):
+        name, _, of_table = asked.partition("/")
+        if name not in known or (of_table and (of_table not in known[name] or asked in tables)):
+            raise BadInputError(f"{asked!r} is not in {config_path}; tables: {', '.join(known)}")
+    if device and tables:
+        raise BadInputError(f"--table: not beside the device {what}")
+    chosen = tuple(dict.fromkeys((*([table] if table else []), *tables)))
+    on_terminal = sys.stdout.isatty() and not as_json
+    try:
+        from_ = since_of(since, datetime.now(UTC)) if since else None
+        shown = Shown(chosen, device, severity, from_, as_json)
+        run_until_interrupted(
+            watching(
+                config,
+                shown,
+                click.echo,
+                lambda text: click.echo(text, err=True),
+                terminal_columns if on_terminal else lambda: None,
+            )
+        )
+    except BadSince as error:
+        raise BadInputError(f"--since {error}") from error
 
 
 @click.command()

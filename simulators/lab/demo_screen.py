@@ -4,7 +4,6 @@
 counted in one line, and then the worst stand first.
 """
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -15,6 +14,7 @@ from msgspec import Struct
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from daemon.cli.watch import in_words, round_number
 from daemon.console.words import words
 from daemon.read_model import SiteState, TableView
 from protocols.contract.documents import Alert
@@ -38,8 +38,6 @@ IDLE_S = 30.0
 RARE_S = 10.0
 """A note stands so long."""
 LEAST_ROWS = 3
-_DATE = re.compile(r"\d{4}-\d\d-\d\d:")
-
 Lamp: TypeAlias = tuple[bool, str]
 
 
@@ -316,8 +314,8 @@ class Screen:
         elif alerts:
             mark, state = "look", _short(alerts[0])
         last = _result(view.results[-1]) if view.results else "yours to deal" if name in self._played else ""
-        if not ruleset and view.latest:
-            last = view.latest[-1].partition(" ")[2]
+        if not ruleset and view.lately:
+            last = in_words(view.lately[-1])[1]
         phase = words.say("en", f"phase.{view.phase}") if ruleset else "no game"
         return _Row(name, _game(ruleset), mark, phase, last, state)
 
@@ -396,11 +394,10 @@ def _short(alert: Alert) -> str:
 
 
 def _result(result: Result) -> str:
-    """ "124: 17, black". The date in the name of a round is left out."""
-    number = _DATE.sub("", result.round.partition(":")[2])
-    if result.void is not None:
-        return f"{number}: void: {words.reason('en', result.void.reason)}"
-    return f"{number}: {result.announcements.get('en', '')}"
+    """ "124: 17, black"."""
+    void = result.void
+    said = f"void: {words.reason('en', void.reason)}" if void is not None else result.announcements.get("en", "")
+    return f"{round_number(result.round)}: {said}"
 
 
 def _level(level: PoolLevel) -> Text:

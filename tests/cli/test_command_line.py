@@ -8,7 +8,7 @@ import random
 import re
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from helpers import START, at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.broker.session import Message
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.cli.main import main
 from daemon.cli.offline import BadInput, capture_frames, events_from, replay, resolve
@@ -576,45 +575,6 @@ def test_a_recording_of_nothing_says_why(config: Path) -> None:
     assert result.stderr == f"rou-1/wheel-1: {config.parent}/tty is not there\n"
 
 
-def test_watching_shows_what_comes_and_names_what_cannot_be_read(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wire = '{"specversion":"1.0","id":"i","source":"s","type":"%s","time":"2026-01-01T00:00:00Z","data":%s}'
-    device, ended = "felt/1/lisboa/table/rou-1/device/d/event/x", "felt/1/lisboa/table/rou-1/round/event/resolved"
-    result = '{"result":{"round":"rou-1:1","void":null,"announcements":{"en":"17, black"}}}'
-    messages = [
-        Message(device, (wire % ("ball.landed", '{"pocket":"17"}')).encode()),
-        Message(device, b"\xff"),
-        Message(device, b'{"specversion":"\xff"}'),
-        Message(device, (wire % ("ball.landed", '"?"')).encode().replace(b"?", b"\xff")),
-        Message(ended, (wire % ("resolved", result)).encode()),
-        Message(ended, (wire % ("opened", '{"round":"rou-1:2"}')).encode()),
-        Message(ended, (wire % ("resolved", '{"result":7}')).encode()),
-    ]
-
-    class Feed:
-        async def subscribe(self, *_: str) -> None:
-            return
-
-        async def messages(self) -> list[Message]:
-            if not messages:
-                raise KeyboardInterrupt
-            return [messages.pop(0)]
-
-    async def once(_mqtt: Any, _name: str, _will: Any, serve: Callable[[Any], Awaitable[None]], _log: Any) -> None:
-        await serve(Feed())
-
-    monkeypatch.setattr("daemon.cli.device_tools.stay_connected", once)
-    result_ = run("watch", "-c", config, "rou-1")
-    assert result_.exit_code == 0, result_.output
-    lines = [" ".join(line.split()) for line in result_.stdout.splitlines()]
-    assert lines[0] == '00:00:00.000000 rou-1/d ball.landed {"pocket":"17"}'
-    assert lines[1].startswith(f"? {device}: ")
-    assert lines[2].startswith(f"? {device}: ")
-    assert lines[3] == '00:00:00.000000 rou-1/d ball.landed "\ufffd"'
-    assert lines[4] == "00:00:00.000000 rou-1/round resolved rou-1:1 17, black"
-    assert lines[5] == '00:00:00.000000 rou-1/round opened {"round":"rou-1:2"}'
-    assert lines[6] == '00:00:00.000000 rou-1/round resolved {"result":7}'
-
-
 @pytest.mark.parametrize(
     "listen", ["", "x", "tty:", "udp://127.0.0.1:1", "tcp://127.0.0.1", "tcp:127.0.0.1:1", "tcp://127.0.0.1:99999"]
 )
@@ -756,7 +716,7 @@ def test_watch_reports_a_full_disk(config: Path) -> None:
     """From within the tasks of a connection."""
     code = """
 import asyncio, sys
-from daemon.cli import device_tools as field
+from daemon.cli import watch as field
 from daemon.cli.main import main
 async def connected(*args):
     async with asyncio.TaskGroup() as group:

@@ -214,6 +214,14 @@ driver = "fdl_shaker"
 url = "tcp://127.0.0.1:{shaker}"
 """
 HURRIED = ("--speed", "20")
+WATCHED = {
+    "feltd watch -c feltd.toml": " ball landed: ",
+    "feltd watch bac-12 -c feltd.toml": " round ",
+    "feltd watch bac-12/wheel-1 -c feltd.toml": " ball landed: ",
+    "feltd watch -c feltd.toml --since 10m": " opens\n",
+    "feltd watch -c feltd.toml --json": '"type":"resolved"',
+}
+"""The lines that follow a site, and what each must say."""
 
 
 class Floor:
@@ -319,8 +327,11 @@ def _with_the_edge_stopped(floor: Floor) -> None:
 def _with_the_edge_running(floor: Floor) -> None:
     with floor.typed("feltd jackpots -c feltd.toml"):
         _with_the_jackpots(floor)
-    with floor.typed("feltd watch bac-12 -c feltd.toml") as watching:
-        assert "resolved" in said_by(watching, "resolved")
+    for line, until in WATCHED.items():
+        with floor.typed(line) as watching:
+            assert until in said_by(watching, until), line
+    with floor.typed("feltd watch -c feltd.toml --table bac-12 --severity warning"):
+        pass
     agitate = "feltd command -c feltd.toml cus-1/shaker-1 agitate"
     while "the dome is open" in (said := floor.type(agitate, refusal="the dome is open")):  # the next round covers it
         time.sleep(0.05)
