@@ -232,6 +232,7 @@ class Jackpots:
         will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
         broker = broker_of(self.config, self.config.jackpots)
         identifier = f"feltd-jackpots-{self.name}"
+        await self._look(broker)
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._replay(broker, identifier))
@@ -485,8 +486,41 @@ class Jackpots:
     def _owner_topics(self) -> list[str]:
         return [jackpot_topic(self.site, pool, "owner") for pool in self._pools]
 
+    async def _look(self, broker: Mqtt) -> None:
+        """Find who owns the pools, on a connection without a client id. Raises NotOwner.
+
+        With the id of its name a second process would end the session of the owner, and the owner the second one's.
+        """
+        looked = asyncio.Event()
+
+        async def serve(session: Session) -> None:
+            await self._read_owners(session)
+            looked.set()
+
+        looking = asyncio.create_task(stay_connected(broker, "", None, serve, self._log, self._connect))
+        seen = asyncio.create_task(looked.wait())
+        try:
+            await asyncio.wait([looking, seen], return_when=asyncio.FIRST_COMPLETED)
+            if looking.done():
+                looking.result()
+        finally:
+            for task in (looking, seen):
+                task.cancel()
+            await asyncio.wait([looking, seen])
+
     async def _own(self, session: Session) -> None:
         """Before anything is published: become the owner, or find who is. Raises NotOwner, BrokerLost."""
+        await self._read_owners(session)
+        if not self._epoch:
+            self._epoch = int(self.journal.memory(EPOCH) or b"0") + 1
+            self.journal.append([], {EPOCH: b"%d" % self._epoch})
+            self._owns.set()
+        for pool in self._pools:
+            topic = jackpot_topic(self.site, pool, "owner")
+            self.retained.put(topic, partial(self._owner, pool))
+
+    async def _read_owners(self, session: Session) -> None:
+        """Raises NotOwner where another process keeps a pool."""
         await session.read_retained(*self._owner_topics())
         waited = set(self._owner_topics())
         try:
@@ -498,13 +532,6 @@ class Jackpots:
                             self._other_owner(message.topic.split("/")[4], message.payload)
         except TimeoutError:  # pools that begin, or a broker that lost what it retained
             pass
-        if not self._epoch:
-            self._epoch = int(self.journal.memory(EPOCH) or b"0") + 1
-            self.journal.append([], {EPOCH: b"%d" % self._epoch})
-            self._owns.set()
-        for pool in self._pools:
-            topic = jackpot_topic(self.site, pool, "owner")
-            self.retained.put(topic, partial(self._owner, pool))
 
     def _owner(self, pool: str) -> PoolOwner:
         one = self._pools[pool]

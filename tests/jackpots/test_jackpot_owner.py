@@ -313,10 +313,12 @@ async def floor(folder: Path) -> AsyncIterator[Floor]:
         await broker.stop()
 
 
-async def end(process: asyncio.subprocess.Process) -> None:
+async def end(process: asyncio.subprocess.Process) -> bytes:
+    """What it said on standard error."""
     if process.returncode is None:
         process.kill()
-    await process.communicate()
+    _, said = await process.communicate()
+    return said
 
 
 @pytest.mark.system
@@ -367,7 +369,8 @@ async def test_no_bet_is_lost_or_counted_twice_when_the_owner_is_killed(
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.timeout(300)
-async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["jackpots", "other"])
+async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(tmp_path: Path, name: str) -> None:
     async with floor(tmp_path) as one:
         owner = await one.start()
         second = None
@@ -375,7 +378,7 @@ async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(tmp_path:
             await one.until(lambda: one.level is not None)
             await one.bet(300)
             await one.until(one.exact)
-            second = await one.start("other", "empty")
+            second = await one.start(name, "empty")
             _, said = await second.communicate()
             assert second.returncode == 1
             assert b"pool hall is kept by jackpots with the books" in said
@@ -386,6 +389,8 @@ async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(tmp_path:
             assert one.level.amount == 10_300
             assert owner.returncode is None
         finally:
-            await end(owner)
+            said = await end(owner)
             if second is not None:
                 await end(second)
+        assert b"broker.connected" in said
+        assert b"broker.lost" not in said, "the second one ended the session of the owner"

@@ -11,6 +11,7 @@ import contextlib
 import json
 import re
 import shlex
+import signal
 import socket
 import subprocess
 import sys
@@ -330,8 +331,9 @@ def _with_the_edge_running(floor: Floor) -> None:
     for line, until in WATCHED.items():
         with floor.typed(line) as watching:
             assert until in said_by(watching, until), line
-    with floor.typed("feltd watch -c feltd.toml --table bac-12 --severity warning"):
-        pass
+    with floor.typed("feltd watch -c feltd.toml --table bac-12 --severity warning") as quiet:
+        while not _catches(quiet, signal.SIGTERM):
+            time.sleep(0.05)
     agitate = "feltd command -c feltd.toml cus-1/shaker-1 agitate"
     while "the dome is open" in (said := floor.type(agitate, refusal="the dome is open")):  # the next round covers it
         time.sleep(0.05)
@@ -341,6 +343,13 @@ def _with_the_edge_running(floor: Floor) -> None:
     floor.type("feltd forget edge-7", "-c", "feltd.toml")
     floor.type("feltd journal verify -c feltd.toml")
     floor.type("feltd journal verify -c /etc/feltd/feltd.toml")
+
+
+def _catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
+    """Whether a process has begun to handle a signal."""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt:"))
+    return bool(int(caught.split()[1], 16) >> (number - 1) & 1)
 
 
 def _with_the_jackpots(floor: Floor) -> None:

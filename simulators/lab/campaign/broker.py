@@ -259,13 +259,15 @@ class Broker:
         self.routes: dict[str, list[_Client]] = {}
         self.on_taken: Callable[[str, str, bytes], None] = lambda _identifier, _topic, _payload: None
         self._clients: dict[str, _Client] = {}
+        self._chosen = 0
         self._written_down: dict[str, bytes] = {}
 
     def connect(
         self, _settings: Mqtt, identifier: str, will: Will | None = None
     ) -> AbstractAsyncContextManager[Session]:
-        """As daemon.mqtt.connect."""
-        return _Connection(self, identifier, will)
+        """As daemon.mqtt.connect; without an identifier the broker chooses one that nobody has."""
+        self._chosen += 1
+        return _Connection(self, identifier or f"auto-{self._chosen}", will)
 
     def latency(self) -> float:
         """Seconds from one end to the other."""
