@@ -106,6 +106,7 @@ class Dealer:
             self.click(f"#key-{name} {css}")
         self.click(f"#key-{name} form .two button")
         self.page.when(lambda: not self.page.there(f"#key-{name} form[data-busy]"))
+        self.page.when(lambda: self.floor.house.dealers.units[self.table].waiting == 0)
 
     def bet(self, seat: int, bet: str, chip: int = 1000) -> None:
         if not self.page.there(".betting[open]"):
@@ -326,7 +327,6 @@ def suspended_for_seats(floor: DealerFloor, window: Browser) -> Dealer:
     """A table of blackjack after a gap in its events: the round stops at the bell, its seats are not known."""
     one = Dealer(floor, window, "macau.blackjack")
     one.sure("new_shoe", 'input[name=decks][value="6"]')
-    one.phase("burning")
     one.device(*(CardDrawn(f"{rank}H") for rank in "234567"), EventsMissed(1))
     one.key("bets_opened")
     one.phase("betting")

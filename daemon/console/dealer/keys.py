@@ -25,6 +25,7 @@ __all__ = [
     "Key",
     "Moment",
     "Way",
+    "group_of",
     "hand_names",
     "live_actions",
     "live_keys",
@@ -150,6 +151,11 @@ _CARDS: Final = frozenset({"baccarat", "blackjack", "stud_poker"})
 _THROWN: Final = frozenset({"craps", "french_bank"})
 _UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
 """Reasons of blackjack: which seats play is not known."""
+
+
+def group_of(key: Key, ruleset: str) -> Group:
+    """The place of a key: a card that was seen is rare at blackjack; stud poker tells the dealer's open card by it."""
+    return "rare" if key.name == "card_exposed" and GAME_OF.get(ruleset) == "blackjack" else key.group
 
 
 class Moment(Struct, frozen=True):
@@ -285,8 +291,13 @@ def seats_taken(now: Moment) -> tuple[int, ...]:
 def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
     """By seat, the decisions that mean something; 0 stands for every seat."""
     detail, due = now.detail, now.detail.due
+    every = tuple(ACTIONS.values())
+    if game == "blackjack" and now.phase == "suspended":  # a decision may be told again where cards lie
+        return {
+            int(name.partition(".")[0]): every for name, cards in detail.hands.items() if name[:1].isdecimal() and cards
+        }
     if now.phase in ("suspended", "unknown", "-") or not game:
-        return {0: tuple(ACTIONS.values())}
+        return {0: every}
     if game == "stud_poker":
         if now.phase == "betting":
             return {0: ("ante",)}

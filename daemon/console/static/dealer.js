@@ -1,7 +1,7 @@
 // Keys of the dealer: one request a key, sent again with the same id until it is answered, and how each of them stands.
 "use strict";
 (() => {
-  const LATE = 5, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600, SOON = 300000;
+  const LATE = 5, TRY = 3000, PAUSE = 700, PATIENCE = 10000, TAP = 600, SOON = 300000, NEWS = 15000;
   const place = document.querySelector("[data-dealer]");
   if (!place) return;
   const find = (name) => place.querySelector(`[data-${name}]`);
@@ -11,12 +11,16 @@
   const hands = new Map(); // the hands that are being laid
   const AMOUNTS = new Set(["ante"]);
   const tray = place.querySelector("[data-ante] input");
-  let shownHands = [], drawnNow = place.querySelector("[data-now]").innerHTML;
+  let betsOff = true, shownHands = [], drawnNow = place.querySelector("[data-now]").innerHTML;
   let heard = performance.now(), source = null;
 
   const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
   const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
-  const show = (said, text, state) => { said.textContent = text; said.className = `said ${state}`; };
+  const show = (said, text, state) => {
+    said.textContent = text;
+    said.className = `said ${state}`;
+    said.dataset.since = String(performance.now());
+  };
 
   const draw = (one, instant) => {
     const at = new Date(instant), two = (n) => String(n).padStart(2, "0");
@@ -192,6 +196,12 @@
     }
     for (const one of place.querySelectorAll("[data-ante]")) one.hidden = Boolean(now.keys.action) && !now.actions[0];
     shownHands = now.hands;
+    const bets = place.querySelector("[data-betting]"), off = Boolean(now.keys.bet && now.keys.bet_back);
+    if (bets && off && !betsOff) bets.open = false;
+    betsOff = off;
+    for (const one of place.querySelectorAll(".said.edge")) { // what was kept is news for a while
+      if (performance.now() - Number(one.dataset.since) > NEWS) show(one, "", "");
+    }
   };
 
   const follow = () => {
@@ -206,6 +216,8 @@
       find("phase").textContent = now.phase;
       find("next").textContent = now.next;
       find("next-line").hidden = !now.next;
+      find("way-on").hidden = !now.way;
+      find("way-on").dataset.way = now.way;
       find("refused").hidden = !now.refusals.length;
       find("refusals").replaceChildren(...now.refusals.map((text) => {
         const one = document.createElement("li");
