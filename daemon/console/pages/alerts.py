@@ -125,6 +125,8 @@ class Line(Struct, frozen=True):
     step: StepKind | None = None
     """What the reader, who has it, does next."""
     may_silence: bool = False
+    ends: int = 0
+    """The silence that hides it, by its number, where the reader may end it."""
     people: tuple[str, ...] = ()
     """To whom it can be handed over."""
 
@@ -180,6 +182,7 @@ def fragment(
             mine=mine,
             step=following(one.stage) if mine else None,
             may_silence=handles and of.silence is None and (longer or mine),
+            ends=of.silence.n if of.silence is not None and handles and (longer or of.silence.by == name) else 0,
             people=tuple(
                 who for who, theirs in people if hands and who != one.by and (not theirs or one.table in ("", *theirs))
             ),
@@ -431,14 +434,14 @@ class _Pages:
         if found is not None and who is not None and found.by == who.name:
             right = "acknowledge"  # a technician ends what they began
         user = self.context.needs(request, right, found.table if found is not None else "")
-        await self.context.form(request)
+        given = await self.context.form(request)
         try:
             if found is not None:
                 self.context.actions.note(user.name, user.role, "silence.end", found.table, {"silence": n})
             self.context.incidents.unsilence(n, self.context.now())
         except NotOpen as error:
             return self._page(request, user, error)
-        return self._done()
+        return self._done(given.get("to", ""))
 
     async def table(self, request: Request) -> Response:
         """The whole filtered history as CSV."""
