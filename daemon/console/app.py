@@ -37,7 +37,20 @@ from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import access as access_pages
-from daemon.console.pages import alerts, exports, jackpots, law, pit, report, rounds, support, timeline, trace, web
+from daemon.console.pages import (
+    alerts,
+    exports,
+    jackpots,
+    labels,
+    law,
+    pit,
+    report,
+    rounds,
+    support,
+    timeline,
+    trace,
+    web,
+)
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
@@ -281,6 +294,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *web.routes(context, console.answers),
             *pit.routes(context),
             *console.decisions.routes(),
+            *labels.routes(context),
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *support.routes(context, console.bundles),

@@ -25,6 +25,7 @@ PASSWORD = "twelve chars and more"
 DECIDED: dict[str, str] = {
     "GET /": "login 200 403 200 200 200 200 200 200 200 403 403",
     "GET /table/{table}": "login 200 403 200 200 200 200 403 200 403 403 403",
+    "GET /table/{table}/labels": "login 200 403 200 200 200 200 403 200 403 403 403",
     "POST /table/{table}/decide/{key}": "login 403 403 403 404 403 403 403 403 403 403 403",
     "GET /table/{table}/round/{round:path}": "login 404 403 404 404 404 404 403 404 403 403 403",
     "GET /table/{table}/device/{device}": "login 200 403 200 200 200 200 403 200 403 403 403",
