@@ -1,12 +1,21 @@
 """The processes: the only place with a clock, ports, files and the network."""
 
 import functools
-import importlib.metadata
+import sys
+from pathlib import Path
 
 __all__ = ["version"]
 
 
 @functools.cache
 def version() -> str:
-    """Of feltd, as it is installed."""
-    return importlib.metadata.version("feltd")
+    """Of feltd, as it is installed: part of the name of its folder of metadata (PyPA's binary distribution format).
+
+    importlib.metadata reads the same and takes 2.3 MiB and 30 ms, so it is asked only where there is no such folder.
+    """
+    for folder in sys.path:
+        for found in Path(folder).glob("feltd-*.dist-info"):
+            return found.name.removeprefix("feltd-").removesuffix(".dist-info")
+    from importlib.metadata import version as version_of
+
+    return version_of("feltd")

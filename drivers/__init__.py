@@ -1,60 +1,96 @@
-"""The drivers: one file each, registered here."""
+"""The drivers: one file each, registered here.
 
-from collections.abc import Mapping
+A driver is loaded when it is asked for: all of them together take 6 MiB and a fifth of a second, and an edge needs
+those of its devices.
+"""
 
-from drivers import cammegh_ss2, sas_machine, tcs_saturn
-from drivers.alpha_sign import AlphaSign
-from drivers.bee_tek_shoe import BeeTekShoe
-from drivers.bet_terminals import BetTerminals
-from drivers.billy_iii import BillyIII
-from drivers.cammegh_ss2 import CammeghSS2
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from importlib import import_module
+from typing import TypeVar, cast
+
 from drivers.driver import Driver
-from drivers.fdl_bets import FdlBets
-from drivers.fdl_buttons import FdlButtons
-from drivers.fdl_console import FdlConsole
-from drivers.fdl_continuous import FdlContinuous
-from drivers.fdl_lamps import FdlLamps
-from drivers.fdl_peek import FdlPeek
-from drivers.fdl_shaker import FdlShaker
-from drivers.fdl_shuffler import FdlShuffler
-from drivers.fdl_timer import FdlTimer
-from drivers.hid_shoe import HidShoe
-from drivers.idp_dice import IdpDice
-from drivers.sas_machine import SasMachine
-from drivers.tcs_saturn import TcsSaturn
 
-DRIVERS: dict[str, type[Driver]] = {
-    driver.name: driver
-    for driver in (
-        CammeghSS2,
-        BeeTekShoe,
-        HidShoe,
-        FdlContinuous,
-        FdlShuffler,
-        FdlShaker,
-        FdlConsole,
-        FdlBets,
-        FdlLamps,
-        FdlPeek,
-        FdlTimer,
-        FdlButtons,
-        AlphaSign,
-        TcsSaturn,
-        SasMachine,
-        BillyIII,
-        IdpDice,
-        BetTerminals,
-    )
+__all__ = ["CHOICES", "DRIVERS", "FAULTS"]
+
+T = TypeVar("T")
+
+# By the driver's name, which is that of its file, the class in it.
+_CLASSES = {
+    "cammegh_ss2": "CammeghSS2",
+    "bee_tek_shoe": "BeeTekShoe",
+    "hid_shoe": "HidShoe",
+    "fdl_continuous": "FdlContinuous",
+    "fdl_shuffler": "FdlShuffler",
+    "fdl_shaker": "FdlShaker",
+    "fdl_console": "FdlConsole",
+    "fdl_bets": "FdlBets",
+    "fdl_lamps": "FdlLamps",
+    "fdl_peek": "FdlPeek",
+    "fdl_timer": "FdlTimer",
+    "fdl_buttons": "FdlButtons",
+    "alpha_sign": "AlphaSign",
+    "tcs_saturn": "TcsSaturn",
+    "sas_machine": "SasMachine",
+    "billy_iii": "BillyIII",
+    "idp_dice": "IdpDice",
+    "bet_terminals": "BetTerminals",
 }
 
-FAULTS: dict[str, tuple[str, ...]] = {
-    name: tuple(fault.code for fault in kind.faults) for name, kind in DRIVERS.items()
-}
+
+class _ByDriver(MutableMapping[str, T]):
+    """A mapping whose values are made when they are asked for."""
+
+    def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
+        self._make = make
+        self._made: dict[str, T | None] = dict.fromkeys(names)
+
+    def __getitem__(self, name: str) -> T:
+        if (made := self._made[name]) is None:
+            self._made[name] = made = self._make(name)
+        return made
+
+    def __setitem__(self, name: str, value: T) -> None:
+        self._made[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        del self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+
+def _driver(name: str) -> type[Driver]:
+    return cast("type[Driver]", getattr(import_module(f"drivers.{name}"), _CLASSES[name]))
+
+
+def _choices(name: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    if name == "cammegh_ss2":
+        from drivers import cammegh_ss2
+
+        return {("ask", "what"): cammegh_ss2.ASKS, ("set-parameter", "name"): cammegh_ss2.SETTABLE}
+    if name == "tcs_saturn":
+        from drivers import tcs_saturn
+
+        return {("ask", "what"): tcs_saturn.ASKS}
+    from drivers import sas_machine
+
+    return {("ask", "what"): ("meters", *sas_machine.ASKABLE)}
+
+
+DRIVERS: MutableMapping[str, type[Driver]] = _ByDriver(_CLASSES, _driver)
+
+FAULTS: Mapping[str, tuple[str, ...]] = _ByDriver(
+    _CLASSES, lambda name: tuple(fault.code for fault in DRIVERS[name].faults)
+)
 """By driver, the codes of the faults it may tell of."""
 
-CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = {
-    "cammegh_ss2": {("ask", "what"): cammegh_ss2.ASKS, ("set-parameter", "name"): cammegh_ss2.SETTABLE},
-    "tcs_saturn": {("ask", "what"): tcs_saturn.ASKS},
-    "sas_machine": {("ask", "what"): ("meters", *sas_machine.ASKABLE)},
-}
+CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = _ByDriver(
+    ("cammegh_ss2", "tcs_saturn", "sas_machine"), _choices
+)
 """By driver, the words that it takes in a field of a command, where the field is a text: by command and field."""

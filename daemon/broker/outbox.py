@@ -1,12 +1,12 @@
 """The outbox: publishes the rows of a journal in order.
 
 The journal is the queue; a cursor marks what the broker has acknowledged. Memory stays bounded whatever the broker
-does. After a crash, unacknowledged rows are sent again with the same id.
+does. After a crash, unacknowledged rows are sent again with the same id, and up to SAVED_EVERY acknowledged ones.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from daemon import logs
@@ -17,6 +17,11 @@ from daemon.journal.store import Journal
 __all__ = ["Outbox"]
 
 PAGE = 200
+MOST_KEPT = 1000
+"""New rows that are kept in memory until they are sent; further ones are read back from the journal."""
+SAVED_EVERY = 64
+"""Acknowledged rows until the cursor is written again. Written with each event it was a third page of each commit: 7
+writes to the log instead of 5, and a tenth of the CPU time of a lone event."""
 KEY = "outbox"
 
 
@@ -43,7 +48,8 @@ class Outbox:
         self._session: Session | None = None
         self._sent = 0
         self._backlog = 0
-        self.cursor = int(journal.memory(KEY) or b"0")
+        self._unsent: deque[Row] = deque()
+        self.cursor = self._saved = int(journal.memory(KEY) or b"0")
 
     @property
     def depth(self) -> int:
@@ -55,8 +61,11 @@ class Outbox:
         """Whether there are rows that were not sent in this session."""
         return self._sent != self._journal.head
 
-    def memory(self) -> dict[str, bytes]:
-        """The cursor, to be written with the next entries, so that it needs no commit of its own."""
+    def memory(self, *, exact: bool = False) -> dict[str, bytes]:
+        """The cursor, to be written with the next entries: now and then, or `exact` at the end of a process."""
+        if self.cursor - self._saved < (1 if exact else SAVED_EVERY):
+            return {}
+        self._saved = self.cursor
         return {KEY: b"%d" % self.cursor}
 
     def offer(self, rows: list[Row]) -> None:
@@ -64,7 +73,9 @@ class Outbox:
 
         Sending at once saves a turn of the loop, a tenth of a millisecond on an idle machine.
         """
+        sent = 0
         if self._session is not None and rows and self._sent == rows[0].n - 1:
+            self._unsent.clear()
             for row in rows:
                 if not self._session.room:
                     break
@@ -72,8 +83,16 @@ class Outbox:
                     self._send(self._session, row)
                 except BrokerLost:
                     break  # `run` gets the same error and ends the session
+                sent += 1
         if self._sent != self._journal.head:
+            self._keep(rows[sent:])
             self._news.set()
+
+    def _keep(self, rows: list[Row]) -> None:
+        """For `run`, which then need not read them back. A row behind a hole is no use."""
+        if self._unsent and rows and rows[0].n != self._unsent[-1].n + 1:
+            return
+        self._unsent.extend(rows[: MOST_KEPT - len(self._unsent)])
 
     async def run(self, session: Session) -> None:
         """Send for as long as the session lasts. Raises BrokerLost."""
@@ -87,12 +106,20 @@ class Outbox:
                 while self._sent == self._journal.head:
                     self._news.clear()
                     await self._news.wait()
-                for row in self._journal.after(self._sent, PAGE):
+                for row in self._next():
                     await session.until_room()
                     if row.n == self._sent + 1:  # otherwise it was sent at once
                         self._send(session, row)
         finally:
             self._session = None
+
+    def _next(self) -> Sequence[Row]:
+        """Rows after the last one sent, in order."""
+        while self._unsent and self._unsent[0].n <= self._sent:
+            self._unsent.popleft()
+        if self._unsent and self._unsent[0].n == self._sent + 1:
+            return tuple(self._unsent)
+        return self._journal.after(self._sent, PAGE)
 
     def _send(self, session: Session, row: Row) -> None:
         topic, payload = self._message_of(row, row.n <= self._backlog)

@@ -7,7 +7,6 @@ standard error and exit code 2.
 import errno
 import io
 import sys
-from importlib.metadata import entry_points
 from typing import Any
 
 import click
@@ -47,12 +46,16 @@ class _Group(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every name, sorted."""
+        from importlib.metadata import entry_points  # 2.3 MiB, which no process of production needs
+
         return sorted({*super().list_commands(ctx), *entry_points(group=PLUGINS).names})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Ours first: no other distribution can replace `feltd edge`."""
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
+        from importlib.metadata import entry_points
+
         for declared in entry_points(group=PLUGINS, name=cmd_name):
             command: click.Command = declared.load()
             return command

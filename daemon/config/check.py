@@ -19,7 +19,6 @@ from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
-from drivers.sas_machine import SasMachine
 from protocols.contract.commands import Announce, ShowAmount
 from protocols.contract.events import DeviceOnline
 
@@ -63,7 +62,7 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
                     named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
                     text = f"options of {device.driver}: {error}"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
-            refused = links_sas.refusal(device.url) if driver is SasMachine else ""
+            refused = links_sas.refusal(device.url) if device.driver == "sas_machine" else ""
             try:
                 if not refused:
                     check_url(device.url)

@@ -304,7 +304,7 @@ class Consumer:
                 await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             if self._in_sync:
-                self._commit([])
+                self._commit([], exact=True)
             raise
 
     # ---- events to verdicts
@@ -546,14 +546,16 @@ class Consumer:
             if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
                 self._alert(table, None)
 
-    def _commit(self, entries: list[Entry]) -> None:
+    def _commit(self, entries: list[Entry], *, exact: bool = False) -> None:
         """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
         memory = {
             key: self._tables[key.partition("/")[2]].kept() if key.startswith("state/") else value
             for key, value in self._unsaved.items()
         }
+        if sent := self.outbox.memory(exact=exact) if entries or memory or exact else {}:
+            memory |= sent
         if entries or memory:
-            rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
+            rows = self.journal.append(entries, memory)
             self._unsaved.clear()
             self.outbox.offer(rows)
 

@@ -359,7 +359,7 @@ class Journal:
             if not EARLIEST <= at < LATEST:
                 text = f"time {at.isoformat()} is not between {EARLIEST.year} and {LATEST.year}"
                 raise BadJournal(f"{self.path}: {text}; set the clock of this computer; nothing was written")
-            seq = last.get(place, self.last(place)) + 1
+            seq = (last.get(place) or self._last.get(place, 0)) + 1
             last[place] = seq
             before = heads.get(place) or self._heads.get(place) or chain_start(self.name, place)
             micros = micros_of(at)

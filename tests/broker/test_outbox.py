@@ -12,7 +12,7 @@ from helpers import START, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.broker.outbox import PAGE, Outbox
+from daemon.broker.outbox import KEY, MOST_KEPT, PAGE, SAVED_EVERY, Outbox
 from daemon.broker.retained import PAUSE, Retained
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
@@ -240,19 +240,56 @@ async def test_a_late_word_of_an_ended_session_still_counts_and_fills_nothing(po
 async def test_a_restart_goes_on_from_what_was_written_down(post: Post) -> None:
     broker = Broker()
     sending = asyncio.create_task(post.outbox.run(broker.session))
-    post.write(4)
+    post.write(SAVED_EVERY + 1)
     await settled()
-    broker.acknowledge(0, 1, 2)
+    broker.acknowledge(*range(SAVED_EVERY))
     post.write(1)  # carries the cursor
     await settled()
     broker.acknowledge()
     await cancelled(sending)
     post.restart()
-    assert (post.outbox.cursor, post.outbox.depth) == (3, 2)
+    assert (post.outbox.cursor, post.outbox.depth) == (SAVED_EVERY, 2)
     again = Broker()
     sending = asyncio.create_task(post.outbox.run(again.session))
     await settled()
-    assert again.topics == numbers(4, 5, " late")
+    assert again.topics == numbers(SAVED_EVERY + 1, SAVED_EVERY + 2, " late")
+    await cancelled(sending)
+
+
+@virtual_time
+async def test_cursor_is_written_after_64_acknowledgements_and_exactly_at_the_end(post: Post) -> None:
+    broker = Broker()
+    sending = asyncio.create_task(post.outbox.run(broker.session))
+    post.write(SAVED_EVERY)
+    await settled()
+    assert post.outbox.memory(exact=True) == {}
+    broker.acknowledge(*range(SAVED_EVERY - 1))
+    assert post.outbox.memory() == {}
+    broker.acknowledge()
+    assert post.outbox.memory() == {KEY: b"%d" % SAVED_EVERY}
+    assert post.outbox.memory() == {}
+    post.write(1)
+    await settled()
+    broker.acknowledge()
+    assert (post.outbox.memory(), post.outbox.memory(exact=True)) == ({}, {KEY: b"%d" % (SAVED_EVERY + 1)})
+    await cancelled(sending)
+
+
+@virtual_time
+async def test_rows_that_wait_for_room_are_kept_up_to_a_limit_and_then_read_back(post: Post) -> None:
+    broker = Broker(window=10)
+    sending = asyncio.create_task(post.outbox.run(broker.session))
+    await settled()
+    for _ in range(4):
+        post.write(MOST_KEPT // 2)
+        assert len(post.outbox._unsent) <= MOST_KEPT
+    while len(broker.published) < 2 * MOST_KEPT:
+        await settled()
+        broker.acknowledge()
+    assert broker.topics == numbers(1, 2 * MOST_KEPT)
+    post.write(3)
+    await settled()
+    assert not post.outbox._unsent
     await cancelled(sending)
 
 

@@ -304,8 +304,9 @@ def python(*words: str, beside: Path | None = None) -> tuple[list[str], dict[str
     """A module of this Python with its arguments, and its environment; `beside`: from another checkout."""
     env = dict(os.environ)
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program starts from compiled modules
+    env["PYTHONSAFEPATH"] = "1"  # not from the folder we stand in
     if beside is not None:
-        env["PYTHONPATH"] = str(beside)
+        env["PYTHONPATH"] = str(beside.resolve())
     return [sys.executable, "-m", *words], env
 
 
