@@ -1,6 +1,7 @@
 """The console in a real browser, against a pit in which everything is real but the devices."""
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -256,6 +257,25 @@ def test_a_process_that_hangs_is_seen_before_its_last_will(floor: Floor, page: B
         os.kill(process, signal.SIGCONT)
     page.until("[data-live='tile/rou-1'].good")
     page.when(lambda: not any(one in page.text("[data-live='alerts/worst']") for one in HANGS))
+
+
+@pytest.mark.parametrize("which", ["edge", "rules"])
+def test_a_process_that_was_killed_and_started_again_is_counted(floor: Floor, page: Browser, which: str) -> None:
+    """It is back before its last will: the lamps never show it."""
+    name = {"edge": EDGE, "rules": "rules"}[which]
+    row = f"//*[@data-live='edges']//*[contains(@class, 'row')][contains(., '{name}')]"
+
+    def said() -> str:
+        script = "return document.evaluate(arguments[0], document).iterateNext()?.textContent ?? ''"
+        return str(page.driver.execute_script(script, row))
+
+    page.come_in("vera")
+    page.go("/")
+    page.when(lambda: name in said())
+    times = int(found[1]) if (found := re.search(r"again (\d+) time", said())) else 0
+    floor.signals(getattr(floor, which), signal.SIGKILL)
+    page.when(lambda: f"again {times + 1} time" in said(), patience=60)
+    page.until("[data-live='edges'] summary .badge", "started again")
 
 
 def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> None:
