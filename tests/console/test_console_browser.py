@@ -5,6 +5,7 @@ import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_core_python.selenium import Axe
@@ -12,6 +13,7 @@ from floor import PASSWORD, Browser, Floor, browser
 from helpers import at_length
 from selenium.webdriver.support.select import Select
 
+from daemon.journal.recall import recall_old
 from protocols.contract.topics import device_topic
 from simulators.lab.broker import find_mosquitto
 from simulators.lab.pit import EDGE, SITE
@@ -28,7 +30,7 @@ PAGES = {
     "vera": ("/", "/alerts", "/table/rou-1", "/table/cus-1/device/shaker-1", "/table/bac-1/fairness", "/account"),
     "tess": ("/table/stud-1/device/shuffler-1", "/table/bac-1/device/shoe-1/trace", "/support"),
     "sam": ("/users", "/tokens", "/actions", "/alerts", "/table/rou-1/fairness"),
-    "ines": ("/table/bac-1", "/table/stud-1", "/table/cus-1"),
+    "ines": ("/table/bac-1", "/table/stud-1", "/table/cus-1", "/rounds", "/table/rou-1/rounds", "/law/macau.baccarat"),
 }
 
 
@@ -139,6 +141,29 @@ def test_an_inspector_goes_from_a_result_to_the_command_that_shows_the_bytes(pag
     page.go(way)
     page.until("h1", "bac-1")
     assert not page.there("pre.wire")
+
+
+def test_an_inspector_goes_from_round_to_round_and_finds_the_digest_in_the_journal(floor: Floor, page: Browser) -> None:
+    page.come_in("ines")
+    page.go("/table/rou-1")
+    page.until("[data-live='history/rou-1'] tbody tr:nth-child(4)")  # the list by date stands still
+    page.go("/table/rou-1/rounds")
+    page.until(".rounds tbody tr:nth-child(3) a")
+    page.press(".rounds tbody tr:nth-child(2) a")
+    page.until("a[rel='next']")
+    asked = urlsplit(page.driver.current_url)
+    page.press("a[rel='prev']")
+    page.until("a[rel='next']")
+    assert urlsplit(page.driver.current_url).path != asked.path
+    assert urlsplit(page.driver.current_url).query == asked.query
+    page.press("a[rel='next']")
+    page.until(".digest code")
+    assert urlsplit(page.driver.current_url).path == asked.path
+    name, digest = unquote(asked.path).partition("/round/")[2], page.text(".digest code")
+    files = floor.directory / "rules.db", floor.directory / "edge.db"
+    assert digest in [one.digest for one in recall_old(*files, "rou-1", name)]
+    page.press("ul.chips a.badge")
+    page.until(".articles tr:target, .articles tr:has(.spot:target)")
 
 
 # ---- trouble
