@@ -181,3 +181,17 @@ async def test_a_table_without_a_dealers_page_says_where_to_decide(tmp_path: Pat
 async def test_a_wheel_has_no_cards_to_correct(console: Console) -> None:
     async with console.browser("supervisor") as browser:
         assert (await browser.post("/table/rou-3/decide/correct", data={})).status_code == 404
+
+
+async def test_the_dealers_page_leads_a_supervisor_to_the_decisions(console: Console) -> None:
+    link = f'href="/table/{TABLE}#decide"'
+    roles: tuple[tuple[Role, bool], ...] = (("supervisor", True), ("dealer", False))
+    for role, led in roles:
+        async with console.browser(role) as browser:
+            assert (link in (await browser.get(f"/dealer/{TABLE}")).text) == led
+
+
+def test_where_nothing_waits_the_decisions_are_folded(console: Console) -> None:
+    assert 'id="decide-fold"' not in drawn(console)
+    state(console, "betting", f"{TABLE}:2026-11-20:1:8")
+    assert 'id="decide-fold"' in drawn(console)
