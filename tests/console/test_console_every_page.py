@@ -1,7 +1,7 @@
 """axe finds nothing on any page of the console, as anybody sees it, in both themes, with all folds open.
 
 The pages are found from the routes. `make test` looks at each page once; at length everybody looks at each in both
-themes, folded and unfolded.
+themes.
 """
 
 from collections.abc import Iterator
@@ -52,35 +52,26 @@ def examples_of(floor: Floor) -> Examples:
     }
 
 
-def looks(seen: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str, str, bool]]:
-    """Who looks at which page, in which theme, unfolded or not."""
-    every = [
-        (name, path, theme, unfolded)
-        for found in seen.values()
-        for name, path in found
-        for theme in THEMES
-        for unfolded in (False, True)
-    ]
+def looks(seen: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str, str]]:
+    """Who looks at which page, in which theme."""
+    every = [(name, path, theme) for found in seen.values() for name, path in found for theme in THEMES]
     strongest = ["sam", *(name for name in PEOPLE if name != "sam"), STRANGER]
     once = []
     for n, found in enumerate(seen.values()):
         name, path = min(found, key=lambda one: strongest.index(one[0]))
-        once.append((name, path, THEMES[n % 2], True))
+        once.append((name, path, THEMES[n % 2]))
     return at_length(once, every)
 
 
-def trouble(page: Browser, name: str, path: str, theme: str, *, unfolded: bool) -> list[str]:
-    """What axe finds."""
+def trouble(page: Browser, path: str) -> set[str]:
+    """What axe finds with all folds open, and then with those of the head."""
     page.go(path)
     page.until("main > *")
-    if unfolded:
-        page.driver.execute_script(UNFOLD)
+    page.driver.execute_script(UNFOLD)
     found = Axe().run(page.driver)["violations"]
-    if unfolded:
-        page.driver.execute_script(SHOW)
-        found += Axe().run(page.driver, "body > header")["violations"]
-    who = f"{path} as {name or 'a stranger'}, {theme}, {'unfolded' if unfolded else 'folded'}"
-    return sorted({f"{who}: {one['id']}: {node['html'][:160]}" for one in found for node in one["nodes"][:3]})
+    page.driver.execute_script(SHOW)
+    found += Axe().run(page.driver, "body > header")["violations"]
+    return {f"{one['id']}: {node['html'][:160]}" for one in found for node in one["nodes"][:3]}
 
 
 def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> list[str]:
@@ -90,8 +81,8 @@ def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> l
         page.come_in(name or "vera", theme=theme)
         if not name:
             page.driver.delete_cookie("feltd")
-        for _, path, _, unfolded in looked:
-            found += trouble(page, name, path, theme, unfolded=unfolded)
+        for _, path, _ in looked:
+            found += [f"{path} as {name or 'a stranger'}, {theme}: {one}" for one in sorted(trouble(page, path))]
     return found
 
 

@@ -371,7 +371,7 @@ def test_each_board_is_drawn_in_each_language(results: list[dict[str, Any]], lan
 
 
 def test_letters_stand_beside_the_colours() -> None:
-    for lang, letters in (("en", "BPT"), ("pt", "BJE"), ("zh-Hant", "莊閒和")):
+    for lang, letters in zip(words.LANGS, ("BPT", "BJE", "莊閒和"), strict=True):
         text = board(coups("BPT"), lang)
         for letter in letters:
             assert f'<span aria-hidden="true">{letter}</span>' in text

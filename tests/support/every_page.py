@@ -17,6 +17,8 @@ from starlette.routing import Route
 NOT_ALWAYS = ("/bundle",)
 STRANGER = ""
 Examples = Mapping[str, Sequence[str]]
+# Places whose values are the same on every site.
+GIVEN: Examples = {"kind": ["csv"]}
 
 
 def routes() -> list[str]:
@@ -48,7 +50,7 @@ class Pages:
     def __init__(self, floor: Served, people: Iterable[str], examples: Examples) -> None:
         self._floor = floor
         self._secrets = {name: floor.secret(name) for name in people}
-        self._examples = examples
+        self._examples = {**GIVEN, **examples}
 
     def of(self, name: str, path: str) -> bool | None:
         """Whether somebody (STRANGER: nobody) is answered with a page; None for an answer that is no page, and for the
