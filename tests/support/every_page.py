@@ -48,16 +48,20 @@ class Pages:
     """The pages of a served console as each of its people gets them."""
 
     def __init__(self, floor: Served, people: Iterable[str], examples: Examples) -> None:
-        self._floor = floor
-        self._secrets = {name: floor.secret(name) for name in people}
+        secrets = {STRANGER: "", **{name: floor.secret(name) for name in people}}
+        self._browsers = {
+            name: httpx.Client(
+                base_url=floor.url, cookies={"feltd": secret} if secret else {}, timeout=60, verify=False
+            )
+            for name, secret in secrets.items()
+        }
         self._examples = {**GIVEN, **examples}
 
     def of(self, name: str, path: str) -> bool | None:
         """Whether somebody (STRANGER: nobody) is answered with a page; None for an answer that is no page, and for the
         way to another page.
         """
-        cookies = {"feltd": self._secrets[name]} if name else {}
-        with httpx.stream("GET", self._floor.url + path, cookies=cookies, timeout=30) as answer:
+        with self._browsers[name].stream("GET", path) as answer:
             if answer.is_redirect and not answer.headers["location"].startswith("/login"):
                 return None
             if answer.status_code != httpx.codes.OK:
@@ -69,9 +73,7 @@ class Pages:
         found: dict[str, list[tuple[str, str]]] = {}
         for route in asked or routes():
             answers = {
-                (name, path): self.of(name, path)
-                for path in paths(route, self._examples)
-                for name in (*self._secrets, STRANGER)
+                (name, path): self.of(name, path) for path in paths(route, self._examples) for name in self._browsers
             }
             seen = [who for who, answer in answers.items() if answer]
             if seen:
