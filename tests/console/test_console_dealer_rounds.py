@@ -6,6 +6,7 @@ entered by keys: no test types anything.
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from axe_core_python.selenium import Axe
 from dealer_floor import DealerFloor, table_of
 from floor import Browser, browser
 from helpers import at_length
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.remote.webelement import WebElement
 
@@ -76,7 +78,13 @@ class Dealer:
 
     def click(self, css: str) -> None:
         """A key that is live, in sight and large enough for a finger."""
-        self.page.when(lambda: self._clicked(css))
+
+        def clicked() -> bool:
+            with suppress(StaleElementReferenceException):  # the page drew that part anew
+                return self._clicked(css)
+            return False
+
+        self.page.when(clicked)
 
     def _clicked(self, css: str) -> bool:
         one: WebElement = self.page.find(css)
@@ -370,6 +378,29 @@ def test_suspended_round_names_what_ends_it_and_who_does(floor: DealerFloor, win
     one.phase("dealing")  # and the next round does not stop
     one.sure("void")
     assert window.complaints() == []
+
+
+def test_dead_keys_say_why_and_a_void_asks_once_more(floor: DealerFloor, window: Browser) -> None:
+    one = Dealer(floor, window, "angola.french-bank")
+    one.key("bets_opened")
+    one.phase("betting")
+    window.until('[data-slot="bets_opened"]:disabled', "bets are open already")
+    assert window.find('[data-slot="paid"]').get_attribute("title") == "no result yet"
+    assert not window.find('[data-slot="paid"] button').is_enabled()
+    voided = floor.view(one.table).voided
+
+    one.click("#key-void summary")
+    window.until("#key-void .does", "The round ends without a result.")
+    assert window.text("#key-void .danger") == "Yes: Void"
+    one.click("#key-void [data-close]")
+    window.until("#key-void[open]", gone=True)
+    assert floor.view(one.table).phase == "betting"
+    one.sure("void")
+    one.phase("idle")
+    assert floor.view(one.table).voided == voided + 1
+    window.until("[data-result].large", "Void")
+    window.until("#key-void[inert]")
+    window.until("#why-void", "no round is open")
 
 
 SIZES = ((390, 844), (1024, 768), (1280, 800))
