@@ -1,14 +1,19 @@
 """The commands of `feltd journal`."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
 from daemon import logs
 from daemon.cli.common import CONFIG, OPTIONAL_CONFIG, BadInputError, load_config, run_until_interrupted
+
+if TYPE_CHECKING:
+    from daemon.config.model import Config
+    from daemon.journal.recall import Recalled
 
 TELL = "keep all files as they are, verify the journal with --witness, and tell the inspector"
 
@@ -182,7 +187,11 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="so many of the last  [default: 1]")
 @click.option("--round", "only", help="this one, however old, as its result names it")
 @click.option("--json", "as_json", is_flag=True, help="for programs")
-def recall_rounds(config_path: Path, table: str, rounds: int | None, only: str | None, as_json: bool) -> None:
+@click.option("--pdf", type=click.Path(path_type=Path, dir_okay=False), help="write a report; needs reportlab")
+@click.option("--lang", type=click.Choice(("en", "pt", "zh-Hant")), default="en", help="of the PDF  [default: en]")
+def recall_rounds(
+    config_path: Path, table: str, rounds: int | None, only: str | None, as_json: bool, pdf: Path | None, lang: str
+) -> None:
     """The last rounds, from the result and its law to the events and the bytes on the wire; the newest first."""
     import sqlite3
 
@@ -200,11 +209,39 @@ def recall_rounds(config_path: Path, table: str, rounds: int | None, only: str |
         found = recall_old(rules, edge, table, only) if only else recall(rules, edge, table, rounds or 1)
     except (sqlite3.Error, OSError) as error:
         raise BadInputError(f"{error}; `feltd journal verify` says more") from error
-    click.echo(msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else recall_text(found).rstrip())
+    if pdf is not None and found:
+        _print(found, config, table, pdf, lang)
+    else:
+        click.echo(msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else recall_text(found).rstrip())
     if not found and only:
         raise BadInputError(f"{table}: no round {only!r} has ended; write it as its result does: {table}:2026-11-20:17")
     if not found:
         click.echo(f"{table}: no round has ended yet", err=True)
+
+
+def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path, lang: str) -> None:
+    """Write a PDF of rounds with the bytes on the wire, in the console's words."""
+    import getpass
+
+    from daemon.console import paper
+    from daemon.console.reports import Made, Printer
+    from daemon.console.words.local import Local, zone_of
+    from daemon.console.words.words import LANGS, say
+
+    if not paper.installed():
+        raise BadInputError("--pdf: the library reportlab is not installed: pip install feltd[report]")
+    from daemon.console import typesetting
+
+    chosen = next(one for one in LANGS if one == lang)
+    ruleset = next(one.ruleset for one in config.table if one.name == table)
+    game = say(chosen, f"game.{ruleset}" if ruleset else "pit.no_game")
+    made = Made(config.site.name, table, game, getpass.getuser(), "", datetime.now(UTC))
+    document = Printer(Local(chosen, zone_of(config.site.timezone))).recalled(made, found)
+    try:
+        pdf.write_bytes(typesetting.pdf(document))
+    except OSError as error:
+        raise BadInputError(f"--pdf: {pdf}: {error.strerror}") from error
+    click.echo(f"{pdf}: {len(found)} rounds")
 
 
 @journals.command("accept")

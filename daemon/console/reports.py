@@ -18,6 +18,7 @@ from daemon.console.paper import Block, Facts, Heading, Lines, Paper, Rows, Text
 from daemon.console.site.rounds import SHOWS, Ended, Note, Show, Stretch
 from daemon.console.words import words
 from daemon.console.words.local import Local
+from daemon.journal.recall import Recalled
 from protocols.contract.results import Result
 
 __all__ = ["COLUMNS", "Act", "Alarm", "Line", "Made", "Period", "Round", "Version", "cells", "digest_of", "line_of"]
@@ -231,6 +232,23 @@ class Printer:
         blocks += [Heading(self._t("paper.compare")), Text(self._t("paper.compare_round")), Lines((recall,))]
         return self._paper(self._t("paper.round", round=name), report.made, report.digest, blocks)
 
+    def recalled(self, made: Made, found: Sequence[Recalled]) -> Paper:
+        """Rounds as the journals have them, down to the bytes on the wire."""
+        digest = digest_of(one.digest for one in found)
+        blocks: list[Block] = [self._head(made, digest)]
+        for one in found:
+            result = msgspec.json.decode(one.result, type=Result)
+            blocks.append(Heading(self._t("paper.round", round=result.round)))
+            blocks += self._version(Version(one.time, one.type, "", one.seq, one.digest, result))
+            blocks.append(Heading(self._t("paper.events")))
+            for event in one.evidence:
+                said = f"{event.device} {event.type} {bytes(event.data).decode()}" if event.time else event.note
+                blocks.append(Text(f"{self._local.clock(event.time, ms=True) if event.time else '–'} {said}"))
+                wire = bytes.fromhex(event.wire)
+                rows = [wire[at : at + 16].hex(" ") for at in range(0, len(wire), 16)]
+                blocks.append(Lines((event.id, *rows, *([event.note] if event.time and event.note else []))))
+        return self._paper(self._t("paper.rounds", table=made.table), made, digest, blocks)
+
     def _version(self, one: Version) -> list[Block]:
         result = one.result
         kind = "round.corrected" if one.kind == "corrected" else "round.void" if result.void else "round.result"
@@ -246,7 +264,7 @@ class Printer:
             (self._t("paper.facts"), msgspec.json.encode(result.outcome).decode()),
             (self._t("round.law"), "; ".join(result.law) or "–"),
             (self._t("paper.ruleset"), f"{result.ruleset} {result.edition}".rstrip()),
-            (self._t("rounds.digest"), f"{one.digest} ({one.journal} / {one.seq})"),
+            (self._t("rounds.digest"), f"{one.digest} ({' / '.join(filter(None, (one.journal, str(one.seq))))})"),
         ]
         facts += [
             (self._t("round.irregular"), f"{words.noted(self._lang, note)} ({note.law})")

@@ -101,6 +101,17 @@ async def test_a_period_as_csv_and_json_agrees_with_the_verdicts(console: Consol
     assert not report["cut"]
 
 
+async def test_the_documented_command_computes_the_digest_from_the_csv(console: Console, tmp_path: Path) -> None:
+    evening(console)
+    async with console.browser("inspector") as browser:
+        (tmp_path / "report.csv").write_bytes((await browser.get(f"/table/{ROU}/rounds.csv", params=PERIOD)).content)
+        report = (await browser.get(f"/table/{ROU}/rounds.json", params=PERIOD)).json()
+    manual = (Path(__file__).parents[2] / "docs/how-to/operate-the-console.md").read_text(encoding="utf-8")
+    [command] = re.findall(r"`(tail [^`]+ sha256sum)`", manual)
+    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split()[0] == report["digest"]
+
+
 async def test_a_round_as_json_has_each_version_as_the_rules_wrote_it(console: Console) -> None:
     first, _, _, corrected = evening(console)
     async with console.browser("inspector") as browser:

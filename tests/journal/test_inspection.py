@@ -1917,6 +1917,21 @@ def test_export_and_recall_on_the_command_line(site: Path, tmp_path: Path) -> No
     assert old["result"]["round"] == "t-1/2026-11-20/1"
 
 
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler-utils is not installed")
+def test_recall_on_paper_has_the_bytes_on_the_wire(site: Path, tmp_path: Path) -> None:
+    pytest.importorskip("reportlab")
+    [found] = msgspec.json.decode(run("recall", "-c", site, "t-1", "--json").stdout)
+    done = run("recall", "-c", site, "t-1", "--pdf", tmp_path / "round.pdf", "--lang", "pt")
+    assert done.stdout == f"{tmp_path / 'round.pdf'}: 1 rounds\n"
+    command = ["pdftotext", "-layout", str(tmp_path / "round.pdf"), "-"]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found["digest"] in text
+    wires = [bytes.fromhex(event["wire"])[:16].hex(" ") for event in found["evidence"] if event["wire"]]
+    assert wires
+    assert all(wire in text for wire in wires)
+    assert run("recall", "-c", site, "t-1", "--pdf", tmp_path / "none" / "round.pdf").exit_code != 0
+
+
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
