@@ -3,8 +3,9 @@
 import asyncio
 import os
 import socket
+import time
 
-__all__ = ["notify", "watchdog"]
+__all__ = ["notify", "reloading", "watchdog"]
 
 
 def notify(state: str) -> None:
@@ -16,6 +17,11 @@ def notify(state: str) -> None:
         address = "\0" + address[1:]
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock:
         sock.sendto(state.encode(), address)
+
+
+def reloading() -> None:
+    """Say that the configuration is read again; READY=1 ends it."""
+    notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 async def watchdog() -> None:

@@ -58,8 +58,10 @@ def open_journal(path: str, keeping: Any) -> Any:
     return journal
 
 
-def run_process(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception]) -> None:
-    """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C.
+def run_process(
+    process: Callable[[], Coroutine[Any, Any, None]], *said: type[Exception], reload: Callable[[], None] | None = None
+) -> None:
+    """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C; `reload` is called on SIGHUP.
 
     A journal gone bad, or what else of `said` ends it, is one message.
     """
@@ -74,6 +76,8 @@ def run_process(process: Callable[[], Coroutine[Any, Any, None]], *said: type[Ex
         loop.set_default_executor(ThreadPoolExecutor(THREADS))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, task.cancel)
+        if reload is not None:
+            loop.add_signal_handler(signal.SIGHUP, reload)
         # What is here now stays: no later collection need look at it, and none stops the loop for long.
         gc.collect()
         gc.freeze()

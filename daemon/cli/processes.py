@@ -1,6 +1,6 @@
 """The commands that run and check the processes of production."""
 
-from collections.abc import Coroutine
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +26,33 @@ def edge(config_path: Path) -> None:
     from daemon.config.model import signing_as
     from daemon.edge.edge import Edge
     from daemon.journal.retention import kept
+    from daemon.reload import Reload, run_until
+
+    def mistakes(config: Any, path: Path) -> list[str]:
+        return device_mistakes(config, path) + mac_key_mistakes(config, path, ("edge",))
 
     config = load_config(config_path)
-    refuse(device_mistakes(config, config_path) + mac_key_mistakes(config, config_path, ("edge",)))
-    config = signing_as(config, config.edge)
-    journal = open_journal(config.edge.journal, config.journal)
+    refuse(mistakes(config, config_path))
+    signed = signing_as(config, config.edge)
+    journal = open_journal(config.edge.journal, signed.journal)
+    reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name))
 
-    def process() -> Coroutine[Any, Any, None]:
-        one = Edge(config, journal)
-        return kept(one.run(), journal, config, config.edge.name, one.retained, one.log)
+    async def process() -> None:
+        async with asyncio.TaskGroup() as devices:
+            one = Edge(config, journal)
 
-    run_process(process)
+            async def change() -> Any:
+                new = await reload.next(one.config, one.busy)
+                await one.release(new)
+                return new
+
+            while True:
+                one.supervise(devices)
+                signing = signing_as(one.config, config.edge)
+                served = kept(one.serve(), journal, signing, one.name, one.retained, one.log)
+                one = one.followed_by(await run_until(served, change()))
+
+    run_process(process, reload=reload.ask)
     journal.close()
     logs.get(edge=config.edge.name).info("edge.stopped")
 
@@ -62,17 +78,25 @@ def rules(config_path: Path) -> None:
     from daemon.config.model import signing_as
     from daemon.consumer.consumer import Consumer
     from daemon.journal.retention import kept
+    from daemon.reload import Reload, run_until
+
+    def mistakes(config: Any, path: Path) -> list[str]:
+        return ruleset_mistakes(config, path) + mac_key_mistakes(config, path, ("rules",))
 
     config = load_config(config_path)
-    refuse(ruleset_mistakes(config, config_path) + mac_key_mistakes(config, config_path, ("rules",)))
-    config = signing_as(config, config.rules)
-    journal = open_journal(config.rules.journal, config.journal)
+    refuse(mistakes(config, config_path))
+    journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal)
+    log = logs.get(rules=config.rules.name)
+    reload = Reload(config_path, "rules", mistakes, log)
 
-    def process() -> Coroutine[Any, Any, None]:
-        one = Consumer(config, journal)
-        return kept(one.run(), journal, config, config.rules.name, one.retained, logs.get(rules=one.name))
+    async def process() -> None:
+        now = config
+        while True:
+            one = Consumer(now, journal)
+            served = kept(one.run(), journal, signing_as(now, now.rules), one.name, one.retained, log)
+            now = await run_until(served, reload.next(now, one.busy))
 
-    run_process(process)
+    run_process(process, reload=reload.ask)
     journal.close()
     logs.get(rules=config.rules.name).info("rules.stopped")
 

@@ -307,6 +307,12 @@ class Consumer:
                 self._commit([], exact=True)
             raise
 
+    def busy(self, new: Config) -> list[str]:
+        """The tables with an open round that `new` would end: with another game or other options, or without them."""
+        games = {one.name: (one.ruleset, one.options) for one in new.table}
+        changed = {one.name for one in self.config.table if games.get(one.name) != (one.ruleset, one.options)}
+        return [name for name, one in self._tables.items() if name in changed and self._open_or_in_doubt(one)]
+
     # ---- events to verdicts
 
     def take(self, envelopes: Iterable[Envelope]) -> None:

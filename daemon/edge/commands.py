@@ -138,6 +138,18 @@ class CommandService:
         """The number of running commands."""
         return sum(self._under_way.values())
 
+    @property
+    def tables_at_work(self) -> list[str]:
+        """The tables where a command runs."""
+        return [table for (table, _), number in self._under_way.items() if number]
+
+    def may_be_in_round(self, table: str) -> bool:
+        """Whether a round of the table is open, or may be: the rules are not there to say so."""
+        if table not in self._ruled:
+            return False
+        said = self._rounds.get(table)
+        return said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS
+
     # ---- what the broker says
 
     def connected(self, session: Session) -> None:

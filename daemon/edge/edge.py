@@ -102,6 +102,8 @@ class DeviceSession:
     def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
         """Restore what the journal remembers."""
         self._edge = edge
+        self.task: asyncio.Task[None] | None = None
+        """That of the supervisor, once the device is served."""
         self.table = table.name
         self.device = device
         self._key = f"{table.name}/{device.name}"
@@ -126,6 +128,10 @@ class DeviceSession:
             self._untraced,
             edge.traced,
         )
+
+    def move_to(self, edge: "Edge") -> None:
+        """The edge of another configuration, in which this device is the same: its link stays open."""
+        self._edge = edge
 
     @property
     def online(self) -> bool:
@@ -370,10 +376,11 @@ class Edge:
         now: Callable[[], datetime] = utc_now,
         opener: Opener | None = None,
         connect: Connect | None = None,
+        before: "Edge | None" = None,
     ) -> None:
         """`now` is the wall clock, `opener` opens links, `connect` connects to the broker: parameters for simulations.
 
-        Raises BadMacKey.
+        `before`: the edge of the configuration before, whose unchanged devices go on. Raises BadMacKey.
         """
         self.config, self.journal = config, journal
         self.name, self.site = config.edge.name, config.site.name
@@ -381,7 +388,7 @@ class Edge:
         self._opener: Opener = opener or partial(open_link, now=now)
         self._connect = connect
         self._mac_key = load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b""
-        self._boot = uuid.uuid4().hex[:12]
+        self.boot: str = before.boot if before else uuid.uuid4().hex[:12]
         self.log = logs.get(edge=self.name)
         configured = {(table.name, device.name) for table in config.table for device in table.device}
         self.outbox = Outbox(journal, self._message_of, lambda row: (row.place, row.device) not in configured)
@@ -396,9 +403,9 @@ class Edge:
         )
         self.retained = Retained()
         self._stale_topics = StaleTopics(self.log)
-        self.traced = asyncio.Event()
-        self.sessions = [DeviceSession(self, table, device) for table in config.table for device in table.device]
-        self._boots = int(journal.memory("boots") or b"0") + 1
+        self.traced: asyncio.Event = before.traced if before else asyncio.Event()
+        self.sessions = self._sessions(before)
+        self.boots: int = before.boots if before else int(journal.memory("boots") or b"0") + 1
         self._take_up()
         kept = [post for post in self.sessions if post.may_have_kept_events]
         self.ordering = {
@@ -406,6 +413,9 @@ class Edge:
             for table in config.table
         }
         self.pools = self._watched_pools()
+        if before:
+            self.ordering |= {name: one for name, one in before.ordering.items() if name in self.ordering}
+            self.pools.go_on(before.pools)
         self.desk = CommandService(
             {(post.table, post.device.name): post for post in self.sessions},
             frozenset(table.name for table in config.table if table.ruleset),
@@ -421,6 +431,18 @@ class Edge:
         self._group: asyncio.TaskGroup | None = None
         self._waiting: list[tuple[Told, Callable[[list[Row]], None], asyncio.Future[None]]] = []
         self._lag = 0.0
+
+    def _sessions(self, before: "Edge | None") -> list[DeviceSession]:
+        """Of all devices; those that are configured as before go on."""
+        known = before.sessions if before else []
+        found = []
+        for table in self.config.table:
+            for device in table.device:
+                same = [post for post in known if (post.table, post.device) == (table.name, device)]
+                found += same or [DeviceSession(self, table, device)]
+        for post in found:
+            post.move_to(self)
+        return found
 
     def _watched_pools(self) -> pools.Pools:
         tables = [table.name for table in self.config.table]
@@ -439,9 +461,9 @@ class Edge:
 
     def _take_up(self) -> None:
         """In one transaction: record the start, and end what the configuration no longer contains."""
-        kept = {"boots": b"%d" % self._boots}
+        kept = {"boots": b"%d" % self.boots}
         told: list[tuple[DeviceSession, Entry]] = []
-        for post in self.sessions:
+        for post in [one for one in self.sessions if one.task is None]:
             entries, left = post.taken_up()
             told += [(post, entry) for entry in entries]
             kept |= left
@@ -452,6 +474,41 @@ class Edge:
 
     async def run(self) -> None:
         """Serve all devices until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self.supervise(group)
+            await self.serve()
+
+    def supervise(self, group: asyncio.TaskGroup) -> None:
+        """Connect the devices that are not served yet; their tasks belong to `group`."""
+        for post in self.sessions:
+            if post.task is None:
+                log = logs.get(edge=self.name, table=post.table, device=post.device.name)
+                post.task = group.create_task(supervise(post.device, post, self._opener, self.now, log))
+
+    def _gone(self, new: Config) -> list[DeviceSession]:
+        """The devices that `new` no longer has, or has otherwise."""
+        kept = [(table.name, device) for table in new.table for device in table.device]
+        return [post for post in self.sessions if (post.table, post.device) not in kept]
+
+    def busy(self, new: Config) -> list[str]:
+        """The tables where `new` would take a device out of an open round, or end a command."""
+        tables = {post.table for post in self._gone(new)}
+        return [*filter(self.desk.may_be_in_round, tables), *self.desk.tables_at_work]
+
+    async def release(self, new: Config) -> None:
+        """Close the devices that `new` no longer has, or has otherwise."""
+        gone = [post.task for post in self._gone(new) if post.task is not None]
+        for task in gone:
+            task.cancel()
+        if gone:
+            await asyncio.wait(gone)
+
+    def followed_by(self, new: Config) -> "Edge":
+        """The edge of `new`; devices that stay the same are not touched. Raises BadMacKey."""
+        return Edge(new, self.journal, now=self.now, opener=self._opener, connect=self._connect, before=self)
+
+    async def serve(self) -> None:
+        """Publish, answer and watch until cancelled. The devices are served by `supervise`."""
         self.log.info(
             "edge.started",
             site=self.site,
@@ -464,9 +521,6 @@ class Edge:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                for post in self.sessions:
-                    log = logs.get(edge=self.name, table=post.table, device=post.device.name)
-                    group.create_task(supervise(post.device, post, self._opener, self.now, log))
                 will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
                 identifier = f"feltd-edge-{self.name}"
                 broker = broker_of(self.config, self.config.edge)
@@ -573,7 +627,7 @@ class Edge:
             row.type,
             row.time,
             row.seq,
-            self._boot,
+            self.boot,
             self.journal.name,
             late,
             msgspec.Raw(row.data),
@@ -601,7 +655,7 @@ class Edge:
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
         drivers = tuple(sorted({post.device.driver for post in self.sessions}))
-        info = EdgeInfo(version(), self.config.digest, drivers, self._boot, self.journal.name, self._boots)
+        info = EdgeInfo(version(), self.config.digest, drivers, self.boot, self.journal.name, self.boots)
         self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
         for post in self.sessions:
@@ -677,7 +731,7 @@ class Edge:
             disk_free=shutil.disk_usage(self.journal.path.parent).free,
             cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
             rss=_resident(),
-            boots=self._boots,
+            boots=self.boots,
             devices={f"{post.table}/{post.device.name}": post.status.online for post in self.sessions},
             newest={table.name: self.journal.last(table.name) for table in self.config.table},
         )

@@ -46,16 +46,23 @@ class Pools:
         self._site, self._edge, self._tables = site, edge, frozenset(tables)
         self._store, self._retained, self._log = store, retained, log
         self._owners: dict[str, PoolOwner] = {}
-        self._beats: dict[str, float] = {}
+        self.beats: dict[str, float] = {}
         self.closed: dict[str, float] = {}
         """By pool since when its betting is closed, on the loop's clock."""
-        self._since = 0.0
+        self.since = 0.0
         for key, payload in stored.items():
             if (owner := self._read(key.removeprefix(KEY), payload)) is not None:
                 self._owners[owner.pool] = owner
         for pool in self._owners:  # an alert of the last process
             for topic in self._alerts(pool):
                 self._retained.put(topic, b"")
+
+    def go_on(self, before: "Pools") -> None:
+        """With the heartbeats and closed pools of the configuration before."""
+        self.beats, self.since = before.beats, before.since
+        self.closed = {pool: since for pool, since in before.closed.items() if pool in self._owners}
+        for pool in self.closed:
+            self._show(pool, closed=True)
 
     def topics(self) -> list[str]:
         """Where owners are named, and the heartbeats of those that are known."""
@@ -77,7 +84,7 @@ class Pools:
             return
         self._open(pool)  # its tables may be others now
         self._owners[pool] = owner
-        self._beats[owner.owner] = asyncio.get_running_loop().time()  # its first one is waited for
+        self.beats[owner.owner] = asyncio.get_running_loop().time()  # its first one is waited for
         self._store({KEY + pool: msgspec.json.encode(owner)})
 
     def _read(self, pool: str, payload: bytes) -> PoolOwner | None:
@@ -95,11 +102,11 @@ class Pools:
     def beat(self, owner: str) -> None:
         """A heartbeat came."""
         if any(one.owner == owner for one in self._owners.values()):
-            self._beats[owner] = asyncio.get_running_loop().time()
+            self.beats[owner] = asyncio.get_running_loop().time()
 
     async def watch(self) -> None:
         """Close and open the betting, for ever."""
-        self._since = asyncio.get_running_loop().time()
+        self.since = self.since or asyncio.get_running_loop().time()
         while True:
             self.look()
             await asyncio.sleep(LOOK_S)
@@ -108,7 +115,7 @@ class Pools:
         """Compare the heartbeats with the clock."""
         now = asyncio.get_running_loop().time()
         for pool, owner in self._owners.items():
-            lost = now - max(self._beats.get(owner.owner, self._since), self._since) > LOST_S
+            lost = now - max(self.beats.get(owner.owner, self.since), self.since) > LOST_S
             if lost and pool not in self.closed:
                 self.closed[pool] = now
                 self._show(pool, closed=True)

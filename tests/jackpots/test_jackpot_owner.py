@@ -86,7 +86,7 @@ def test_an_edge_without_its_broker_closes_the_bets_of_its_pools_also_after_a_re
         journal = Journal(tmp_path / "edge.db")
         edge = Edge(world.config, journal)
         bet = WagerPlaced(seat=1, bet="jackpot", amount=100)
-        edge.pools._since = asyncio.get_running_loop().time()
+        edge.pools.since = asyncio.get_running_loop().time()
         edge.pools.look()
         assert edge.pools.mark("stud-1", bet, asyncio.get_running_loop().time()) == bet
         early = asyncio.get_running_loop().time()

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import sys
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -150,6 +151,16 @@ url = "serial://{tmp_path}/tty"
     assert all(one["data"]["result"]["law"] and one["data"]["result"]["evidence"] for one in rounds)
 
 
+NEW_TABLE = """
+[[table]]
+name = "new-1"
+[[table.device]]
+name = "wheel-1"
+driver = "tcs_saturn"
+url = "tcp://127.0.0.1:1"
+"""
+
+
 class Site:
     """A pit, its broker, and the processes of production.
 
@@ -269,6 +280,45 @@ async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[s
             assert account.voided == account.extra == 0, told
         # else: an edge that was away has not seen what a wheel or a shoe cannot say again; shaker and console can
     assert sum(account.right for account in accounts.values()) >= 8
+
+
+@pytest.mark.timeout(1800)
+async def test_a_configuration_that_is_read_again_in_the_middle_of_play_loses_no_round(tmp_path: Path) -> None:
+    """A table is added, and the wheel of another comes to a new port; the tables that stay as they are see nothing."""
+    site = Site(tmp_path, seed=12, speed=SPEED, copies=1)
+
+    async def changed(picture: SiteState, text: str, times: int) -> None:
+        site.config.write_text(text)
+        for child in (site.edge, site.rules):
+            assert child.process is not None
+            child.process.send_signal(signal.SIGHUP)
+        for name in ("edge", "rules"):
+            while sum(line["event"] == f"{name}.started" for line in log_lines(tmp_path / f"{name}.log")) < times:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+        await results(picture, 4)
+
+    async def reload(picture: SiteState) -> None:
+        await results(picture, 3)
+        text = site.config.read_text()
+        text += NEW_TABLE
+        await changed(picture, text, 2)
+        wheel = f'url = "{site.pit.ports["rou-1/wheel-1"].url}"'
+        other = tmp_path / "other-port"
+        other.symlink_to(Path(site.pit.ports["rou-1/wheel-1"].url.removeprefix("serial://").partition("?")[0]))
+        assert wheel in text
+        await changed(picture, text.replace(wheel, f'url = "serial://{other}"'), 3)
+
+    await patient(site.play(14, reload), site.progress)
+    assert site.edge.starts == site.rules.starts == 1
+    accounts = site.accounts(site.pit.dealt())
+    for name, account in accounts.items():
+        assert account.lost == account.wrong == 0, f"{name}: {account}"
+        if name != "rou-1":
+            assert account.voided == account.extra == 0, f"{name}: {account}"
+    lines = [line for line in log_lines(tmp_path / "edge.log") if line["event"] == "device.online"]
+    online = Counter(f"{line['table']}/{line['device']}" for line in lines)
+    assert online.pop("rou-1/wheel-1") == 2
+    assert set(online.values()) == {1}
 
 
 @pytest.mark.timeout(1800)

@@ -1,0 +1,93 @@
+"""A new configuration for a running process: read on SIGHUP, used when no round can be lost by it.
+
+A configuration with a mistake, or with a change that needs a restart, is logged and not used. A change of a table waits
+until no round is open there; other tables play on.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Coroutine
+from pathlib import Path
+
+import structlog
+
+from daemon.config.model import BadConfig, Config, load
+from daemon.sdnotify import notify, reloading
+
+__all__ = ["Reload", "run_until"]
+
+LOOK_S = 0.25
+"""How often a table with an open round is looked at again."""
+AT_START = ("site", "mqtt", "journal")
+"""The sections that a process reads at its start only, besides its own."""
+
+
+class Reload:
+    """The reloads of one process."""
+
+    def __init__(
+        self,
+        path: Path,
+        section: str,
+        mistakes: Callable[[Config, Path], list[str]],
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        """`section` is that of the process. `mistakes`: what the process refuses at its start."""
+        self._path, self._section, self._mistakes, self._log = path, section, mistakes, log
+        self._asked = asyncio.Event()
+
+    def ask(self) -> None:
+        """Read the file again: the handler of SIGHUP."""
+        self._asked.set()
+
+    async def next(self, now: Config, busy: Callable[[Config], Collection[str]]) -> Config:
+        """The configuration after `now`, as soon as `busy` names no table whose open round it would touch."""
+        wanted: Config | None = None
+        waits: Collection[str] = ()
+        while True:
+            try:
+                async with asyncio.timeout(None if wanted is None else LOOK_S):
+                    await self._asked.wait()
+            except TimeoutError:
+                pass
+            else:
+                self._asked.clear()
+                reloading()
+                wanted, waits = await asyncio.to_thread(self._read, now), ()
+                notify("READY=1")
+            if wanted is not None:
+                tables = sorted(busy(wanted))
+                if not tables:
+                    self._log.info("config.used", digest=wanted.digest, tables=len(wanted.table))
+                    return wanted
+                if not waits:
+                    self._log.info("config.waits", tables=tables, reason="a round is open, or a command runs")
+                waits = tables
+
+    def _read(self, now: Config) -> Config | None:
+        """None, and a line in the log, where nothing is to be done."""
+        try:
+            new = load(self._path)
+            mistakes = self._mistakes(new, self._path)
+        except BadConfig as error:
+            mistakes = str(error).splitlines()
+        if mistakes:
+            self._log.error("config.refused", mistakes=mistakes, remedy="the configuration of before is used on")
+            return None
+        fixed = [name for name in (*AT_START, self._section) if getattr(new, name) != getattr(now, name)]
+        if fixed:
+            remedy = f"restart feltd-{self._section} between two rounds; until then nothing of the file is used"
+            self._log.error("config.needs_restart", sections=fixed, remedy=remedy)
+            return None
+        if new.digest == now.digest:
+            self._log.info("config.unchanged")
+            return None
+        return new
+
+
+async def run_until(process: Coroutine[None, None, None], change: Coroutine[None, None, Config]) -> Config:
+    """Run `process` until `change` returns a configuration, and end it then."""
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(process)
+        new = await change
+        running.cancel()
+    return new
