@@ -416,14 +416,7 @@ class Edge:
         if before:
             self.ordering |= {name: one for name, one in before.ordering.items() if name in self.ordering}
             self.pools.go_on(before.pools)
-        self.desk = CommandService(
-            {(post.table, post.device.name): post for post in self.sessions},
-            frozenset(table.name for table in config.table if table.ruleset),
-            journal.memories(KEY),
-            partial(self.append, []),
-            now,
-            self.log,
-        )
+        self.desk = self._command_service()
         self._discovery = self._home_assistant()
         for post in self.sessions:
             self.show(post)
@@ -443,6 +436,16 @@ class Edge:
         for post in found:
             post.move_to(self)
         return found
+
+    def _command_service(self) -> CommandService:
+        return CommandService(
+            {(post.table, post.device.name): post for post in self.sessions},
+            frozenset(table.name for table in self.config.table if table.ruleset),
+            self.journal.memories(KEY),
+            partial(self.append, []),
+            self.now,
+            self.log,
+        )
 
     def _watched_pools(self) -> pools.Pools:
         tables = [table.name for table in self.config.table]
