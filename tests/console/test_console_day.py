@@ -1,5 +1,6 @@
 """The timeline of a table: what happened stands on its strip and in its list, and what is not known is not quiet."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -12,6 +13,7 @@ from console_floor import CONFIG, T0, Console
 
 from daemon.console.live import Viewer
 from daemon.console.pages.timeline import MOST_MARKS, strip_of
+from daemon.console.site import day
 from daemon.console.site.day import MOST_ACTIONS
 from daemon.console.words.local import Local, zone_of
 from daemon.console.words.words import LANGS
@@ -114,7 +116,7 @@ async def test_silences_and_actions_of_people_are_told_also_after_a_restart(cons
     console.house.actions.note("dora", "dealer", "dealer", TABLE, {"key": "bell", "what": ""})
     told = [text for kind, text in marks(drawn(console)) if kind in ("silenced", "act")]
     silence = "20:00:00–… · Silenced: the whole table · supervisor@lisboa: new felt"
-    assert told == [silence, "20:00:00 · tess: Self-test"]
+    assert told == [silence, "20:00:00 · tess · Self-test"]
     again = Console.__new__(Console)
     again.__dict__.update(console.__dict__)
     again.now = T0 + timedelta(hours=1)
@@ -122,7 +124,7 @@ async def test_silences_and_actions_of_people_are_told_also_after_a_restart(cons
     begin(again)
     again.house.days.flush(everything=True)
     page = again.house.live.html(f"day/{TABLE}", Viewer("en", "viewer"))
-    assert "20:00:00 · tess: Self-test" in [text for _, text in marks(page)]
+    assert "20:00:00 · tess · Self-test" in [text for _, text in marks(page)]
     assert "21:00:00 · The console started" in [text for _, text in marks(page)]
     again.house.close()
 
@@ -166,3 +168,23 @@ def test_many_marks_are_drawn_in_bounds_and_escaped(console: Console, lang: Any)
     assert len(marks(page)) <= MOST_MARKS
     assert "<b>eve" not in page
     assert "<script>" not in page
+
+
+async def test_alerts_are_drawn_before_rounds(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds end all the time, and a strip takes some work; an alert is news."""
+    monkeypatch.setattr(day, "EVERY_S", 0)
+    said: list[str] = []
+    console.house.days.flush()  # what the fixture brought
+    console.house.site.on_change.append(said.append)
+    verdict(console, 1)
+    running = asyncio.create_task(console.house.days.run())
+    try:
+        for _ in range(day.ROUNDS - 1):
+            await asyncio.sleep(0)
+        assert f"day/{TABLE}" not in said
+        async with asyncio.timeout(5):
+            while f"day/{TABLE}" not in said:  # noqa: ASYNC110 - in another task
+                await asyncio.sleep(0)
+    finally:
+        running.cancel()
+        await asyncio.wait([running])

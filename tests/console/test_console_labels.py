@@ -47,7 +47,7 @@ async def test_each_code_opens_the_page_of_its_device(tmp_path: Path, configured
             [drawn] = re.findall(r'<path[^>]* d="([^"]+)"', label)
             assert drawn in segno.make(address, error="m", micro=False).svg_inline(border=4, omitsize=True)
             assert (TABLE in label, name in label, address in label) == (True, True, True)
-        assert "Serial number: &lt;S-17&gt;" in labels[0]
+        assert "Serial number &lt;S-17&gt;" in labels[0]
         assert "no serial number" in labels[1]
         assert ("[console] url is not set" in html.unescape(text)) == (not configured)
 
