@@ -131,6 +131,8 @@ def in_words(wire: Wire) -> tuple[Severity, str]:
             done = data.get("status") == "done"
             said = f"command {data.get('command')}: {data.get('status')}"
             return "info" if done else "warning", f"{said}, {text}" if text else said
+        case "machine.reported" if text:
+            return "info", f"machine: {text} ({code})"
         case _:
             said = _values(data)
             kind = wire.type.replace(".", " ").replace("_", " ")

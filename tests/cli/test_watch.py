@@ -103,6 +103,7 @@ def config(tmp_path: Path) -> Config:
             "warning",
             "command agitate: refused, it is busy",
         ),
+        ("machine.reported", {"code": "7E", "text": "game started"}, "info", "machine: game started (7E)"),
         ("newer.event", {"a": {"b": 1}, "c": 2}, "info", "newer event: a b 1, c 2"),
         ("ball.landed", "?", "warning", 'ball.landed: cannot be read: "?"'),
     ],

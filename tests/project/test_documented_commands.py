@@ -353,7 +353,7 @@ def _catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
 
 
 def _with_the_jackpots(floor: Floor) -> None:
-    while "hall  10.00 MOP" not in floor.type("feltd jackpot -c feltd.toml", refusal="no such"):
+    while "hall  10.00 MOP" not in floor.type("feltd jackpot -c feltd.toml", refusal="feltd jackpots` running here"):
         time.sleep(0.05)
     assert "the pool begins" in floor.type("feltd jackpot -c feltd.toml --entries 20")
     for option in ("--wins", "--check"):
