@@ -73,6 +73,11 @@ def text_of(pdf: bytes, folder: Path) -> str:
     return done.stdout
 
 
+def shell(command: str, folder: Path) -> str:
+    """What a command of the manual prints."""
+    return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
 needs_poppler = pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler-utils is not installed")
 
 
@@ -108,8 +113,7 @@ async def test_the_documented_command_computes_the_digest_from_the_csv(console: 
         report = (await browser.get(f"/table/{ROU}/rounds.json", params=PERIOD)).json()
     manual = (Path(__file__).parents[2] / "docs/how-to/operate-the-console.md").read_text(encoding="utf-8")
     [command] = re.findall(r"`(tail [^`]+ sha256sum)`", manual)
-    done = subprocess.run(["sh", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert done.stdout.split()[0] == report["digest"]
+    assert shell(command, tmp_path).split()[0] == report["digest"]
 
 
 async def test_a_round_as_json_has_each_version_as_the_rules_wrote_it(console: Console) -> None:
