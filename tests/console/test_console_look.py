@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -219,11 +220,12 @@ def test_an_incident_and_a_silence_draw_the_tiles_of_their_tables_alone(console:
 def test_a_tile_is_drawn_once_for_all_users_with_a_language(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
     render = console.house.context.render
-    monkeypatch.setattr(
-        console.house.context,
-        "render",
-        lambda template, lang, **values: (drawn.append(f"{template} {lang}"), render(template, lang, **values))[1],
-    )
+
+    def noted(template: str, lang: words.Lang, **values: Any) -> str:
+        drawn.append(f"{template} {lang}")
+        return render(template, lang, **values)
+
+    monkeypatch.setattr(console.house.context, "render", noted)
     for viewer in (VIEWER, Viewer("en", "technician", name="tess"), Viewer("en", "viewer", ("bac-12",))):
         console.house.live.html("tile/bac-12", viewer)
     console.house.live.html("tile/bac-12", Viewer("pt", "viewer"))

@@ -60,17 +60,20 @@ def changes(page: Browser, pit: FullPit) -> list[float]:
     time.sleep(1)
     page.driver.execute_script(WATCH)
     found = []
-    for n in range(CHANGES):
+
+    def one(phase: str) -> float:
         before = len(page.driver.execute_script("return window.seen"))
 
-        def turn(n: int = n) -> float:
-            now = time.time()
-            pit.phase("rou-01", ("betting", "running")[n % 2])
-            return now
+        def turn() -> float:
+            pit.phase("rou-01", phase)
+            return time.time()
 
         began = pit.do(turn)
-        page.when(lambda before=before: len(page.driver.execute_script("return window.seen")) > before)
-        found.append(float(page.driver.execute_script("return window.seen")[before]) - began * 1000)
+        page.when(lambda: len(page.driver.execute_script("return window.seen")) > before)
+        return float(page.driver.execute_script("return window.seen")[before]) - began * 1000
+
+    for n in range(CHANGES):
+        found.append(one(("betting", "running")[n % 2]))
         time.sleep(0.11)
     return found
 
@@ -88,7 +91,7 @@ def main() -> None:
             median, answer = statistics.median(paints), statistics.median(answers)
             say(f"| {name} | {size / 1000:.0f} | {answer:.0f} ms | {median:.0f} ms | {max(paints):.0f} ms |\n")
         found = sorted(changes(page, pit))
-        say(f"\nA change is on the page after {statistics.median(found):.0f} ms, 99 % {found[-1]:.0f} ms.\n")
+        say(f"\nA change is on the page after {statistics.median(found):.0f} ms, at most {found[-1]:.0f} ms.\n")
     say(f"Load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores.\n")
 
 
