@@ -273,6 +273,8 @@ class Consumer:
             if not (position := read_position(value)).retired
         }
         self._unsaved: dict[str, bytes] = {}
+        self._moved: dict[str, _Events] = {}
+        """Streams whose position is to be written, by its key: encoded once for all events of a batch."""
         self._told: dict[str, tuple[dict[str, int], float]] = {}
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
@@ -347,11 +349,13 @@ class Consumer:
         """
         here = [known for known in self._streams if known[2] == key[2]]
         retired = [known for known in here if known[0] == key[0] or known[1] == key[1]]
-        written = {**self.journal.memories("stream/"), **self._unsaved}
+        moved = {key: stream.position() for key, stream in self._moved.items()}
+        written = {**self.journal.memories("stream/"), **self._unsaved, **moved}
         kept = [one for one in written if one.startswith("stream/") and one.endswith(f"/{key[2]}")]
         if len(here) - len(retired) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and _stream_key(key) not in kept):
             return False
         for old in retired:
+            self._moved.pop(_stream_key(old), None)
             self._unsaved[_stream_key(old)] = written[_stream_key(old)] = self._streams.pop(old).position(retired=True)
         known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
         self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
@@ -534,7 +538,7 @@ class Consumer:
             verdicts.append((table.name, verdict))
 
     def _note(self, key: tuple[str, ...], stream: _Events, table: _Table) -> None:
-        self._unsaved[_stream_key(key)] = stream.position()
+        self._moved[_stream_key(key)] = stream
         self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
 
     def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
@@ -557,12 +561,13 @@ class Consumer:
         memory = {
             key: self._tables[key.partition("/")[2]].kept() if key.startswith("state/") else value
             for key, value in self._unsaved.items()
-        }
+        } | {key: stream.position() for key, stream in self._moved.items()}
         if sent := self.outbox.memory(exact=exact) if entries or memory or exact else {}:
             memory |= sent
         if entries or memory:
             rows = self.journal.append(entries, memory)
             self._unsaved.clear()
+            self._moved.clear()
             self.outbox.offer(rows)
 
     def _tell(self, table: _Table, verdict: Verdict) -> None:
