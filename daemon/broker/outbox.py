@@ -20,8 +20,8 @@ PAGE = 200
 MOST_KEPT = 1000
 """New rows that are kept in memory until they are sent; further ones are read back from the journal."""
 SAVED_EVERY = 64
-"""Acknowledged rows until the cursor is written again. Written with each event it was a third page of each commit: 7
-writes to the log instead of 5, and a tenth of the CPU time of a lone event."""
+"""Acknowledged rows until the cursor is written again. Written with each event it was a page more in each commit: 7.1
+writes to the log and not 4.5 (counted with strace at 100 events a second)."""
 KEY = "outbox"
 
 

@@ -562,8 +562,7 @@ class Consumer:
             key: self._tables[key.partition("/")[2]].kept() if key.startswith("state/") else value
             for key, value in self._unsaved.items()
         } | {key: stream.position() for key, stream in self._moved.items()}
-        if sent := self.outbox.memory(exact=exact) if entries or memory or exact else {}:
-            memory |= sent
+        memory |= self.outbox.memory(exact=exact) if entries or memory or exact else {}
         if entries or memory:
             rows = self.journal.append(entries, memory)
             self._unsaved.clear()

@@ -540,7 +540,7 @@ class Edge:
         """Write what `told` returns; durable when it returns, and `durable` has had the rows. Raises BadJournal.
 
         What comes from several devices in one turn of the loop shares one transaction: with 50 tables one fdatasync
-        and not 50. A lone event waits for one turn, 20 us. Both functions are called although the caller is cancelled
+        and not 50. A lone event waits for one turn, 6 us. Both functions are called although the caller is cancelled
         meanwhile.
         """
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
