@@ -77,3 +77,10 @@ def test_every_icon_that_is_asked_for_is_drawn() -> None:
         asked |= set(re.findall(r'icon\("([a-z_-]+)"', template.read_text(encoding="utf-8")))
     assert asked | set(WORST) <= drawn
     assert set(DRIVERS) == set(shapes.DEVICE_ICONS)
+
+
+@pytest.mark.parametrize("template", sorted((HERE / "templates").glob("*.html")), ids=lambda path: path.name)
+def test_what_scrolls_takes_the_keyboard(template: Path) -> None:
+    """Who has no pointer reaches the rest of a wide table or a long log with the keys."""
+    scrolls = re.findall(r'<[a-z]+ class="[^"]*\b(?:wide|tall)\b[^"]*"[^>]*>', template.read_text(encoding="utf-8"))
+    assert [one for one in scrolls if 'tabindex="0"' not in one or "aria-label" not in one] == []

@@ -181,3 +181,25 @@ def test_a_fault_is_taken_and_silenced_on_the_page_of_its_device(floor: Floor, p
         assert page.driver.current_url.endswith(MACHINE)
     finally:
         floor.repairs("slot-1", "slot-1")
+
+
+@pytest.mark.parametrize("path", [f"/table/{TABLE}", MACHINE, f"/table/{TABLE}/labels", "/users"])
+def test_a_phone_shows_the_whole_width_with_targets_that_a_finger_meets(page: Browser, path: str) -> None:
+    """Marks of the timeline are narrower: its list below has the same links."""
+    page.come_in("sam")
+    size = {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": False}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        page.go(path)
+        page.until("main h1")
+        page.driver.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true")
+        assert page.driver.execute_script("return document.documentElement.scrollWidth") <= 390
+        small = (
+            "return [...document.querySelectorAll('main a:not([data-mark]), main button, main summary')]"
+            ".filter((one) => one.checkVisibility())"
+            ".filter((one) => one.getBoundingClientRect().height < (one.matches('button') ? 43.5 : 24))"
+            ".map((one) => one.outerHTML.slice(0, 120))"
+        )
+        assert page.driver.execute_script(small) == []
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
