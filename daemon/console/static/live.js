@@ -42,7 +42,7 @@
     }
     for (const one of document.querySelectorAll("[data-left]")) { // a countdown
       const seconds = Math.max(0, Math.ceil((Date.parse(one.dataset.left) - now) / 1000));
-      one.textContent = `${Math.floor(seconds / 60)}:${two(seconds % 60)}`;
+      one.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
     }
     for (const one of document.querySelectorAll("[data-due]")) {
       const left = Date.parse(one.dataset.due) - now;
