@@ -1,5 +1,6 @@
 """The screen of the demo: at each size the sign-in and the keys, the worst first, faults by a key, a clean end."""
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from simulators.devices.device import ailments
 from simulators.lab.broker import find_mosquitto, tied
 from simulators.lab.demo import ACCOUNTS, PLAYED, Child, _lamps
 from simulators.lab.demo_screen import MARKS, Login, Screen
+from simulators.lab.fault_injection import FaultInjector
 from simulators.lab.keyboard import keys_of
 from simulators.lab.live_faults import LiveFaults
 from simulators.lab.pit import EDGE, PITS, Pit
@@ -188,6 +190,23 @@ async def test_a_table_without_simulated_devices_has_no_faults() -> None:
         assert "my-fan is yours to deal: it has no simulated device" in drawn(screen)
     screen.press("h")
     assert "my-fan: repaired; no fault was open" in drawn(screen)
+
+
+@virtual_time
+async def test_random_faults_are_shown_as_those_of_a_key(tmp_path: Path) -> None:
+    pit, pace = Pit(tmp_path, 1, kinds=("rou",)), Pace()
+    pit.open(pace, 1, "5")
+    faults = LiveFaults(pit, pace)
+    injector = FaultInjector(pit, 1, faults.note)
+    task = asyncio.create_task(injector.run(pace))
+    await asyncio.sleep(600)
+    task.cancel()
+    await asyncio.wait([task])
+    assert faults.count == injector.done["rou-1"].total() > 3
+    since = pace.now() - LiveFaults.FLEETING_S
+    assert all(one.stays or one.at > since for one in faults.open), "a fault that ended by itself is not open"
+    for one in pit.ports.values():
+        one.unplug()
 
 
 # ---- on a real terminal
