@@ -25,6 +25,7 @@ from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
 from daemon.console.words import words
+from daemon.console.words.citations import cite
 from daemon.console.words.local import Local, zone_of
 from daemon.console.words.money import money
 from daemon.read_model import SiteState, utc
@@ -80,6 +81,8 @@ class ConsoleContext:
                 reason=partial(words.reason, lang),
                 money=partial(money, lang),
                 local=Local(lang, self.zone),
+                colon=words.say(lang, "site.colon"),
+                cite=partial(cite, lang),
                 lang=lang,
                 **shared,
             )

@@ -44,7 +44,7 @@ def environment(lang: words.Lang) -> jinja2.Environment:
     loader = jinja2.ChoiceLoader([jinja2.DictLoader({"base.html": bare}), jinja2.FileSystemLoader(HERE / "templates")])
     made = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
     made.filters["utc"] = lambda value: value.isoformat()
-    made.globals.update(t=t, local=Local(lang, UTC), may=lambda _role, _right: True)
+    made.globals.update(t=t, local=Local(lang, UTC), colon=": ", may=lambda _role, _right: True)
     return made
 
 

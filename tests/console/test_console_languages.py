@@ -79,6 +79,10 @@ def english_left(lang: words.Lang, html: str) -> Iterator[str]:
     for text in page.texts:
         if text not in NAMES and text in known and (" " in text or len(text) > SHORT):
             yield f"{text!r} has a translation"
+        elif "`" in text:
+            yield f"{text!r} has a raw backtick"
+        elif lang == "zh-Hant" and re.search(r"[\u4e00-\u9fff]: ?$|[\u4e00-\u9fff]: ?[\u4e00-\u9fff]", text):
+            yield f"{text!r} has a half-width colon"
         elif lang == "zh-Hant" and "pass line" in text:
             continue  # craps is a game of Angola alone: its ruleset announces in Portuguese and English
         elif found := GRAMMAR.search(text):

@@ -11,6 +11,7 @@ import pytest
 
 from daemon.console.auth.users import ROLES
 from daemon.console.words import words
+from daemon.console.words.citations import cite
 from daemon.console.words.local import Local, zone_of
 from daemon.console.words.numbers import number, plural_forms
 from daemon.read_model import Lamp
@@ -19,6 +20,7 @@ from protocols.contract.reasons import Reason
 from rules import RULESETS
 
 HERE = Path(words.__file__).parents[1]
+OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
 # What a template or a program asks for whole, and what it completes with a value.
 ASKED = re.compile(r"""\bt\(\s*["']([a-z_][a-z_0-9.]*)["']\s*[,)]""")
 SAID = re.compile(r'''"((?:access|alerts|report|fair|trace|dealer|site|menu)\.[a-z_0-9]+)"''')
@@ -121,6 +123,62 @@ def test_times_are_the_sites_and_dates_the_languages() -> None:
         *("–", "12 s", "5 min", "99 min", "2 h", "2 h 30 min"),
     ]
     assert macau[2].duration(9000) == "2 小時 30 分鐘"
+
+
+GLOSSARY = Path(__file__).parents[2] / "docs/reference/glossary.md"
+
+
+def texts(lang: words.Lang) -> dict[str, str]:
+    """All texts in all plural forms, without what stands between backticks, and commands."""
+    found = dict(words.catalog(lang))
+    found |= {f"{key} {form}": text for key, forms in words.plurals(lang).items() for form, text in forms.items()}
+    return {key: re.sub("`[^`]*`|feltd [a-z]+", "", text) for key, text in found.items()}
+
+
+def forbidden(column: int) -> list[str]:
+    """The words of a column of the glossary, and for Portuguese those of the old orthography."""
+    text = GLOSSARY.read_text(encoding="utf-8")
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    return [word for row in rows[1:] for word in row[column].split(", ") if word]
+
+
+def test_the_words_are_those_of_the_glossary() -> None:
+    old = GLOSSARY.read_text(encoding="utf-8").partition("Not: ")[2].replace("\n", " ").rstrip(" .").split(", ")
+    # An adjective has four endings, a verb many: its stem is what is looked for.
+    stems = [re.sub(r" \(.*\)|(?:o|ar)$", "", one) for one in old]
+    assert len(old) > 20
+    patterns = {
+        "pt": re.compile(
+            "|".join(rf"\b{one}" for one in [*stems, *(f"{word}\\b" for word in forbidden(4))]), re.IGNORECASE
+        ),
+        "zh-Hant": re.compile("|".join(forbidden(5))),
+    }
+    assert patterns["pt"].search("Os inspectores vêem")
+    assert patterns["zh-Hant"].search("請通知荷官")
+    for lang in OTHERS:
+        wrong = {key: found[0] for key, text in texts(lang).items() if (found := patterns[lang].search(text))}
+        assert not wrong
+
+
+def test_chinese_punctuation_is_full_width() -> None:
+    wrong = {key: text for key, text in texts("zh-Hant").items() if re.search(r"[\u4e00-\u9fff][:,;!?](?![\d/])", text)}
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("law", "chinese"),
+    [
+        ("Despacho 55/2004 art. 5", "第55/2004號批示第五條"),
+        ("Despacho 55/2004 art. 17(8)", "第55/2004號批示第十七條第八款"),
+        ("Despacho 60/2004 art. 120(21)", "第60/2004號批示第一百二十條第二十一款"),
+        ("Decreto Executivo 261/22 art. 4(13)c)i", "第261/22號行政令第四條第十三款c)項i)項"),
+        ("art. 10", "第十條"),
+        ("the house", "the house"),
+    ],
+)
+def test_articles_are_cited_as_in_macau(law: str, chinese: str) -> None:
+    assert cite("zh-Hant", law) == chinese
+    assert cite("pt", law) == cite("en", law) == law
 
 
 def test_every_word_that_a_page_asks_for_is_there() -> None:

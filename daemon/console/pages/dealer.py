@@ -471,6 +471,7 @@ class Dealers:
             pressed=_shown(pressed, lang) if pressed else None,
             wrong=words.say(lang, wrong) if wrong in WRONG else "",
             bet_words=partial(_bet_words, lang),
+            place_words=lambda place: words.catalog(lang).get(f"place.{place}", place),
         )
 
     def _choices(

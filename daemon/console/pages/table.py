@@ -229,6 +229,6 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
         if len(found) > ENDED:
             break
         if one.round not in found:
-            void = f"{words.say(lang, 'round.void')}: " if one.void is not None else ""
+            void = words.say(lang, "round.void") + words.say(lang, "site.colon") if one.void is not None else ""
             found[one.round] = choice(one.round, void + _said(one, lang), facts_of(one.outcome))
     return list(found.values())

@@ -9,6 +9,7 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, TypeAlias
 
+from daemon.console.words.citations import cite
 from daemon.console.words.numbers import LANGS, Lang, Numeral, plural
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
@@ -125,6 +126,8 @@ def _translated(lang: Lang, key: str, values: Mapping[str, str], more: str | Non
 def value(lang: Lang, name: str, of: Value) -> str:
     """A value in a sentence: most are names and numbers, and stand as they are."""
     text = str(of)
+    if name == "article":
+        return cite(lang, text)
     key = f"dealer.act_{text}" if name == "action" else f"value.{name}_{text.replace(' ', '_')}"
     return catalog(lang).get(key, text)
 
