@@ -337,7 +337,7 @@ def test_a_process_says_that_it_ended_in_order(tmp_path: Path, monkeypatch: pyte
         os.kill(os.getpid(), signal.SIGTERM)
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(Edge, "run", told_to_end)
+    monkeypatch.setattr(Edge, "serve", told_to_end)
     result = run("edge", "-c", path)
     assert result.exit_code == 0, result.output
     assert [line for line in result.stderr.splitlines() if '"edge":"e","event":"edge.stopped"' in line]
