@@ -221,7 +221,7 @@ def test_filter_and_search_stand_in_the_address(troubled: FullPit, page: Browser
     page.find("#q").send_keys("fan-0")
     page.when(lambda: run(page, SHOWN) == 9)
     assert page.driver.current_url.endswith("/?q=fan-0&area=Salon")
-    assert "4 hidden tables need attention" in page.text("output")
+    assert "hidden tables that need attention: 4" in page.text("output")
     page.driver.refresh()
     page.when(lambda: run(page, SHOWN) == 9)
     page.go("/?state=trouble")
