@@ -142,7 +142,7 @@ async def test_a_form_of_another_site_decides_nothing(console: Console) -> None:
 async def test_what_is_typed_wrong_is_said_beside_it_and_stays(
     console: Console, key: str, wrong: dict[str, str], said: str
 ) -> None:
-    answer = await press(console, key, **wrong)
+    answer = await press(console, key, "supervisor", **wrong)
     assert answer.status_code == 400
     assert said in html.unescape(answer.text)
     assert told(console) == []
