@@ -104,8 +104,7 @@ class Hand:
         self.steps.append("OK")
 
     def write(self, css: str, text: str) -> None:
-        """Write into a field; to go there is a press."""
-        self.page.find(css).click()
+        """Write into a field from its beginning; to go there is a press."""
         self.page.find(css).send_keys(text)
         self.presses += 1
         self.keys += len(text)
