@@ -80,10 +80,10 @@ def main() -> None:
                 page.come_in("sam")
                 page.go("/table/bac-1")
                 more = "return document.querySelectorAll(\"[data-live^='history/'] tbody tr\").length"
-                page.when(lambda: int(page.driver.execute_script(more)) >= 40, patience=300)
+                page.when(lambda: int(page.driver.execute_script(more)) >= 15, patience=300)
                 shot(page, "/table/bac-1", "table", ".playing", (1280, 1100))
                 floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
-                shot(page, "/table/stud-1/device/shuffler-1", "fault", ".alert", (1280, 900))
+                shot(page, "/table/stud-1/device/shuffler-1", "fault", ".line1.error", (1280, 900))
                 shot(page, "/", "pit", "[data-live='tile/stud-1'] .why")
                 shot(page, "/alerts", "alerts", "main .alert, main article, main table")
                 floor.repairs("stud-1", "shuffler-1")
