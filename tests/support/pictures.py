@@ -87,7 +87,6 @@ def main() -> None:
                 shot(page, "/", "pit", "[data-live='tile/stud-1'] .why")
                 shot(page, "/alerts", "alerts", "main .alert, main article, main table")
                 floor.repairs("stud-1", "shuffler-1")
-                shot(page, "/table/rou-1/fairness", "fairness", "svg", (1280, 1000))
                 page.come_in("vera", lang="zh-Hant", theme="dark")
                 shot(page, "/", "pit-dark", ".tile")
                 page.come_in("dora")
@@ -109,6 +108,8 @@ def main() -> None:
         page.come_in("sam")
         sized(page, SIZES[0])
         shot(page, "/wall", "wall", ".tile", SIZES[0])
+        sized(page, (1280, 620))
+        shot(page, "/table/rou-01/fairness", "fairness", "svg.gauge", (1280, 620))
 
 
 if __name__ == "__main__":
