@@ -37,20 +37,23 @@ def edge(config_path: Path) -> None:
     journal = open_journal(config.edge.journal, signed.journal)
     reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name))
 
+    async def served(devices: asyncio.TaskGroup) -> None:
+        one = Edge(config, journal)
+
+        async def change() -> Any:
+            new = await reload.next(one.config, one.busy)
+            await one.release(new)
+            return new
+
+        while True:
+            one.supervise(devices)
+            signing = signing_as(one.config, config.edge)
+            serving = kept(one.serve(), journal, signing, one.name, one.retained, one.log)
+            one = one.followed_by(await run_until(serving, change()))
+
     async def process() -> None:
-        async with asyncio.TaskGroup() as devices:
-            one = Edge(config, journal)
-
-            async def change() -> Any:
-                new = await reload.next(one.config, one.busy)
-                await one.release(new)
-                return new
-
-            while True:
-                one.supervise(devices)
-                signing = signing_as(one.config, config.edge)
-                served = kept(one.serve(), journal, signing, one.name, one.retained, one.log)
-                one = one.followed_by(await run_until(served, change()))
+        async with asyncio.TaskGroup() as group:  # they end together
+            group.create_task(served(group))
 
     run_process(process, reload=reload.ask)
     journal.close()

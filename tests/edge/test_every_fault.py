@@ -31,7 +31,7 @@ from simulators.lab.campaign.loop import VirtualLoop
 from simulators.lab.pit import KINDS, Pit
 from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time, wait_for_results
 
-LAW = Path(__file__).parents[1] / "law"
+LAW = Path(__file__).parents[2] / "rules" / "law"
 # "art. 4", "art. 3(3)", "art. 2(2)-(3)".
 ARTICLE = re.compile(r"art\. (\S*?(?:\((?=\d+\)(?:-|$))|$))(?:(\d+)\))?(?:-\((\d+)\))?$")
 ROUNDS = 3
