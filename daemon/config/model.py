@@ -194,11 +194,15 @@ class Device(Struct, frozen=True, kw_only=True):
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """`[[table]]`: one table, its game and its devices. `area` groups tables on the console's pit."""
+    """`[[table]]`: one table, its game and its devices. `area` groups tables on the console's pit.
+
+    `chips` are the amounts of the chip keys on its dealer's page.
+    """
 
     name: Id
     ruleset: str = ""
     area: Annotated[str, Meta(max_length=40)] = ""
+    chips: Annotated[tuple[Annotated[int, Meta(ge=1, le=2**32 - 1)], ...], Meta(max_length=12)] = ()
     options: dict[str, Any] = {}
     device: tuple[Device, ...] = ()
 
@@ -620,6 +624,9 @@ def _check_tables(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         if table.name in tables:
             out.append(Mistake(lines.of((*at, "name")), f"table {table.name!r} is there twice; names must differ"))
         tables.add(table.name)
+        if list(table.chips) != sorted(set(table.chips)):
+            text = "chips: write each amount once, the smallest first"
+            out.append(Mistake(lines.of((*at, "chips")), text))
         names: set[str] = set()
         for d, device in enumerate(table.device):
             where = (*at, "device", d)

@@ -26,6 +26,7 @@ __all__ = [
     "doubt",
     "duties",
     "game_icon",
+    "hand_words",
     "icon_names",
     "pips",
     "round_shape",
@@ -165,7 +166,7 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         "raised": detail.raised,
         "folded": detail.folded,
         "undecided": detail.undecided,
-        "missing": detail.missing,
+        "missing": [hand_words(name, lang) for name in detail.missing],
         "point": (detail.point,) if detail.point else (),
         "shooter": (detail.shooter,) if detail.shooter else (),
     }
@@ -210,6 +211,15 @@ def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str,
         return Hand(name, drawn, total, note=note)
     seat, _, number = name.removeprefix("seat_").replace("_", ".").partition(".")
     return Hand("seat", drawn, total, _number(seat), _number(number), note)
+
+
+def hand_words(name: str, lang: words.Lang) -> str:
+    """A hand as a person says it: "seat_3_2" is the second hand of seat 3."""
+    if not name.startswith("seat_"):
+        return words.say(lang, f"round.{name}")
+    seat, _, number = name.removeprefix("seat_").partition("_")
+    text = words.say(lang, "round.seat", n=seat)
+    return f"{text} · {number}" if number else text
 
 
 def _number(word: str) -> int:

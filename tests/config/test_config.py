@@ -185,6 +185,24 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
     "a list of no tables": ("table = [1]\n" + changed("", "").split("[[table]]")[0], "table = ", "must be a table", 1),
     "no table at all": ("site = 3\n" + changed('[site]\nname = "lisboa"\n', ""), "site =", "site must be a table", 1),
     "table twice": (changed('name = "cus-1"', 'name = "rou-1"'), '"rou-1"', "table 'rou-1' is there twice", 2),
+    "chips twice": (
+        changed('name = "cus-1"', 'name = "cus-1"\nchips = [500, 500]'),
+        "chips =",
+        "chips: write each amount once, the smallest first",
+        1,
+    ),
+    "chips from large to small": (
+        changed('name = "cus-1"', 'name = "cus-1"\nchips = [500, 100]'),
+        "chips =",
+        "chips: write each amount once, the smallest first",
+        1,
+    ),
+    "a chip of nothing": (
+        changed('name = "cus-1"', 'name = "cus-1"\nchips = [0, 100]'),
+        "chips =",
+        "'table.chips': Expected `int` >= 1",
+        1,
+    ),
     "device twice": (changed('"console-1"', '"wheel-1"'), '"wheel-1"', "device 'wheel-1' is there twice", 2),
     "reserved name": (changed('"console-1"', '"round"'), '"round"', "a reserved name", 1),
     "link twice": (

@@ -59,6 +59,7 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 CONFIG = """
 [site]
 name = "lisboa"
+timezone = "Asia/Macau"
 [edge]
 name = "edge-1"
 [console.dealer]
@@ -94,7 +95,8 @@ class Inn:
     def __init__(self, folder: Path) -> None:
         self.store = Store(folder / "console.db")
         self.journal = Journal(folder / "journal.db")
-        self.house = ConsoleProcess(parse(CONFIG), self.store, self.journal, lambda: NOON)
+        self.now = NOON
+        self.house = ConsoleProcess(parse(CONFIG), self.store, self.journal, lambda: self.now)
         self.dealers = self.house.dealers
         people: tuple[tuple[str, Role, tuple[str, ...]], ...] = (
             ("dea", "dealer", ("bac-1",)), ("sup", "supervisor", ()), ("vie", "viewer", ()), ("all", "dealer", ()),
@@ -396,13 +398,42 @@ async def test_no_entry_is_shown_while_the_other_is_made(inn: Inn) -> None:
         assert (await enter(3, "6 6 2"))["detail"] == "6 6 2"
 
 
-async def test_the_times_of_keys_are_instants_and_utc_without_a_script(inn: Inn) -> None:
+async def test_times_are_those_of_the_site(inn: Inn) -> None:
+    """The console writes them, so a tablet in another zone and a browser without a script show the same."""
     async with inn.browser("dea") as browser:
         form = {"id": identity(1)}
         answer = (await browser.post("/dealer/bac-1/key/bell", data=form, headers=JSON)).json()
         assert answer["at"] == "2026-11-20T12:00:00.000000Z"
         page = await browser.get("/dealer/bac-1")
-    assert '<time datetime="2026-11-20T12:00:00.000000Z" data-clock>12:00:00 UTC</time>' in page.text
+    assert answer["time"] == "20:00:00"
+    assert '<time datetime="2026-11-20T12:00:00.000000Z">20:00:00</time>' in page.text
+
+
+async def test_a_key_of_another_day_shows_its_day(inn: Inn) -> None:
+    async with inn.browser("dea") as browser:
+        await browser.post("/dealer/bac-1/key/bell", data={"id": identity(1)}, headers=JSON)
+    inn.now = datetime(2026, 11, 20, 16, 0, tzinfo=UTC)  # midnight in Macau
+    async with inn.browser("dea") as browser:
+        page = await browser.get("/dealer/bac-1")
+    assert ">20 Nov 20:00:00</time>" in page.text
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "form", "said"),
+    [
+        ("bac-1", "bet", {"seat": "3", "bet": "player_pair", "amount": "2500"}, "Seat 3 · player pair · 2,500"),
+        ("bac-1", "bet_back", {"seat": "3", "bet": "tie"}, "Seat 3 · tie"),
+        ("bj-1", "action", {"seat": "3", "hand": "2", "action": "hit", "amount": "0"}, "Seat 3 · 2 · hit"),
+        ("none-1", "bet", {"seat": "3", "bet": "straight:17", "amount": "100"}, "Seat 3 · straight up 17 · 100"),
+        ("none-1", "ball_launched", {"ball": "1", "rotor": "2"}, "clockwise · anticlockwise"),
+    ],
+)
+async def test_the_values_of_a_key_are_listed_in_words(
+    inn: Inn, table: str, key: str, form: dict[str, str], said: str
+) -> None:
+    async with inn.browser("all") as browser:
+        answer = await browser.post(f"/dealer/{table}/key/{key}", data=form | {"id": identity(1)}, headers=JSON)
+    assert answer.json()["detail"] == said
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from daemon.console.dealer.keys import (
     hand_names,
     live_actions,
     live_keys,
+    next_key,
     next_step,
     seats_taken,
     ways_out,
@@ -149,6 +150,11 @@ def test_the_cloth_has_keys_for_every_bet_of_the_game(ruleset: str) -> None:
     assert {one.id.partition(":")[0] for one in kind(kind.Options()).bets()} == set(cloth.families)
 
 
+def test_the_house_names_its_chips() -> None:
+    assert cloth_of(Table(name="t", ruleset="macau.fantan", chips=(500, 2500))).chips == (500, 2500)
+    assert cloth_of(Table(name="t", chips=(500, 2500))) == Cloth(chips=(500, 2500))
+
+
 def test_a_table_without_a_game_has_an_empty_cloth() -> None:
     assert cloth_of(None) == cloth_of(Table(name="t")) == Cloth()
 
@@ -176,3 +182,19 @@ def test_a_table_without_a_game_has_an_empty_cloth() -> None:
 )
 def test_the_page_says_what_the_table_waits_for(ruleset: str, now: Moment, step: tuple[str, tuple[str, ...]]) -> None:
     assert next_step(ruleset, now) == step
+
+
+@pytest.mark.parametrize(
+    ("ruleset", "now", "key"),
+    [
+        ("macau.fantan", Moment("idle"), "bets_opened"),
+        ("macau.fantan", Moment("betting"), "bell"),
+        ("macau.fantan", Moment("closed"), ""),
+        ("macau.fantan", Moment("paying", ended=True), "paid"),
+        ("macau.roulette", Moment("closed"), "ball_launched"),
+        ("macau.baccarat", Moment("ended"), "new_shoe"),
+        ("macau.baccarat", Moment("unknown"), ""),
+    ],
+)
+def test_one_key_is_the_next(ruleset: str, now: Moment, key: str) -> None:
+    assert next_key(ruleset, now) == key

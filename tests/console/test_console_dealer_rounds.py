@@ -399,8 +399,11 @@ def test_dead_keys_say_why_and_a_void_asks_once_more(floor: DealerFloor, window:
     one.phase("idle")
     assert floor.view(one.table).voided == voided + 1
     window.until("[data-result].large", "Void")
-    window.until("#key-void[inert]")
     window.until("#why-void", "no round is open")
+    fold = window.find("#key-void summary")
+    assert (fold.get_attribute("title"), fold.get_attribute("aria-describedby")) == ("no round is open", "why-void")
+    fold.click()
+    assert not window.there("#key-void[open]")
 
 
 SIZES = ((390, 844), (1024, 768), (1280, 800))

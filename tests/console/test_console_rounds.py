@@ -125,6 +125,11 @@ def test_zero_has_no_colour_of_its_own() -> None:
     assert shapes.round_shape(RoundFacts(reason=Reason("x")), "en").colour == ""
 
 
+def test_hands_that_are_missing_are_named_in_words() -> None:
+    facts = shapes.round_shape(RoundFacts(missing=("dealer", "seat_3")), "pt").facts
+    assert facts == (("missing", "Croupier, Lugar 3"),)
+
+
 def test_the_pictures_of_fairness_have_the_colours_of_the_wheel(console: Console) -> None:
     verdict(console, ROU, 1, {"result": result(ROU, 1, {"pocket": "2", "colour": "red"})})
     console.house.fairness.flush()

@@ -29,13 +29,16 @@ def cloth_of(table: Table | None) -> Cloth:
     from rules import RULESETS
     from rules.engine.ruleset import BadOption, options_from
 
-    if table is None or table.ruleset not in RULESETS:
+    if table is None:
         return Cloth()
+    unknown = Cloth(chips=table.chips or Cloth().chips)
+    if table.ruleset not in RULESETS:
+        return unknown
     kind = RULESETS[table.ruleset]
     try:
         options: Any = options_from(kind, table.options)
     except BadOption:
-        return Cloth()
+        return unknown
     ruleset = kind(options)
     game: Any = getattr(ruleset, "game", ruleset)
     places = getattr(game, "board", None) or [one.id for one in ruleset.bets() if not one.id.endswith(":n")]
@@ -46,6 +49,6 @@ def cloth_of(table: Table | None) -> Cloth:
     least = max(getattr(options, "minimum", 0), SMALLEST * getattr(options, "smallest_chip", 1))
     return Cloth(
         getattr(options, "seats", 7 if table.ruleset.endswith("stud-poker") else SEATS),
-        tuple(least * times for times in CHIPS),
+        table.chips or tuple(least * times for times in CHIPS),
         {name: tuple(found) for name, found in families.items()},
     )

@@ -29,6 +29,7 @@ __all__ = [
     "hand_names",
     "live_actions",
     "live_keys",
+    "next_key",
     "next_step",
     "seats_taken",
     "ways_out",
@@ -315,6 +316,15 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
     return found
 
 
+_NEXT_KEYS: Final[Mapping[str, str]] = {
+    "bell": "bell",
+    "launch": "ball_launched",
+    "open": "bets_opened",
+    "pay": "paid",
+    "shoe": "new_shoe",
+}
+
+
 def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
     """What the table waits for, as a code and the hands it is about; "" where a doubt says it."""
     detail, due = now.detail, now.detail.due
@@ -344,6 +354,12 @@ def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
             return "shoe", ()
         case _:
             return "", ()
+
+
+def next_key(ruleset: str, now: Moment) -> str:
+    """The key that the table waits for; "" where it waits for something else."""
+    key = _NEXT_KEYS.get(next_step(ruleset, now)[0], "") if now.phase != "unknown" else ""
+    return "" if live_keys(ruleset, now).get(key, "no key") else key
 
 
 def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], ...]:

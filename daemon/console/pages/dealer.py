@@ -39,6 +39,7 @@ from daemon.console.dealer.keys import (
     hand_names,
     live_actions,
     live_keys,
+    next_key,
     next_step,
     seats_taken,
     ways_out,
@@ -47,6 +48,8 @@ from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, se
 from daemon.console.games import GAMES as GAME_OF
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
+from daemon.console.words.local import Local
+from daemon.console.words.money import money
 from daemon.read_model import TableView, utc
 from protocols.contract.reasons import Reason
 from protocols.contract.results import Irregularity, facts_of
@@ -409,6 +412,8 @@ class Dealers:
             "waiting": unit.waiting,
             "phase": words.say(lang, shown),
             "next": _next(ruleset, moment, lang),
+            "due": next_key(ruleset, moment),
+            "no_decision": words.say(lang, "dealer.off_no_decision"),
             "way": "correct" if supervisor and next_step(ruleset, moment)[0] == "hands" else "",
             "now": "" if view is None else self._drawn(view, ruleset, moment, lang, supervisor=supervisor),
             "keys": {key: words.say(lang, f"dealer.off_{why}") if why else "" for key, why in live.items()},
@@ -416,10 +421,13 @@ class Dealers:
             "seats": seats_taken(moment),
             "known": bool(game) and moment.phase != "unknown" and isinstance(detail.seats, tuple),
             "rows": _rows(moment, lang),
-            "hands": [(name, _hand_words(lang, name), cards) for name, cards in hand_names(ruleset, moment)],
-            "last": [_shown(one, lang) for one in unit.last(SHOWN)],
+            "hands": [(name, shapes.hand_words(name, lang), cards) for name, cards in hand_names(ruleset, moment)],
+            "last": [self._shown(one, lang) for one in unit.last(SHOWN)],
             "refusals": [] if view is None else [_refusal(one, lang) for one in reversed(view.refusals)],
-            "duties": [{"name": one.name, "law": one.law, "at": utc(one.at)} for one in shapes.duties(detail, lang)],
+            "duties": [
+                {"name": one.name, "law": one.law, "at": utc(one.at), "time": self._local(lang).minute(one.at)}
+                for one in shapes.duties(detail, lang)
+            ],
         }
 
     def _drawn(self, view: TableView, ruleset: str, moment: Moment, lang: words.Lang, *, supervisor: bool) -> str:
@@ -440,6 +448,7 @@ class Dealers:
             result=result,
             result_shape=shapes.round_shape(facts_of(result.outcome), lang) if result else None,
             chip=shapes.chip(result, lang) if result else None,
+            whole_bet=partial(_whole_bet, lang),
         )
 
     async def page(self, request: Request) -> Response:
@@ -468,11 +477,28 @@ class Dealers:
             pockets=_POCKETS[1:39] if ruleset == "" else _POCKETS[1:38],
             red=USUAL_RED,
             standing=self._now(unit, lang, supervisor=supervisor),
-            pressed=_shown(pressed, lang) if pressed else None,
+            pressed=self._shown(pressed, lang) if pressed else None,
             wrong=words.say(lang, wrong) if wrong in WRONG else "",
             bet_words=partial(_bet_words, lang),
-            place_words=lambda place: words.catalog(lang).get(f"place.{place}", place),
+            place_words=partial(_place_words, lang),
         )
+
+    def _local(self, lang: words.Lang) -> Local:
+        return Local(lang, self._context.zone)
+
+    def _shown(self, pressed: Pressed, lang: words.Lang) -> dict[str, str]:
+        """One of two entries is not shown: the other is to be made without it."""
+        local = self._local(lang)
+        today = local.day(self._context.now()) == local.day(pressed.at)
+        return {
+            "id": pressed.id,
+            "at": utc(pressed.at),
+            "time": local.clock(pressed.at) if today else f"{local.short_day(pressed.at)} {local.clock(pressed.at)}",
+            "key": words.say(lang, f"dealer.{pressed.key}"),
+            "detail": "" if pressed.state in ("again", "differs") else _detail_words(pressed, lang),
+            "state": pressed.state,
+            "text": words.say(lang, f"dealer.state_{pressed.state}"),
+        }
 
     def _choices(
         self, ruleset: str, lang: words.Lang, cloth: Cloth, *, supervisor: bool
@@ -496,7 +522,7 @@ class Dealers:
             "seat": seats,
             "seat_or_none": [("", "–"), *seats],
             "hand": [(hand, str(hand)) for hand in range(1, 5)],
-            "owner": [(owner, _hand_words(lang, owner)) for owner in owners],
+            "owner": [(owner, shapes.hand_words(owner, lang)) for owner in owners],
             "decks": [(0, "–"), *((decks, str(decks)) for decks in (1, 2, 4, 6, 8))],
             "level": [(0, "–"), *((level, str(level)) for level in range(1, 33))],
             "stacked": [(number, str(number)) for number in range(4)],
@@ -528,7 +554,7 @@ class Dealers:
             return RedirectResponse(f"/dealer/{unit.table}?wrong={bad}", 303)
         self._context.actions.collect()
         if scripted:
-            return JSONResponse(_shown(pressed, lang))
+            return JSONResponse(self._shown(pressed, lang))
         return RedirectResponse(f"/dealer/{unit.table}?pressed={pressed.id}", 303)
 
     async def stream(self, request: Request) -> Response:
@@ -579,6 +605,32 @@ def _refusal(one: WagerAnswer, lang: words.Lang) -> str:
     return " · ".join(filter(None, (one.terminal, text, one.law)))
 
 
+def _detail_words(pressed: Pressed, lang: words.Lang) -> str:
+    """The values of a key in words, as far as they are more than numbers."""
+    match pressed.key, pressed.detail.split():
+        case "bet" | "bet_back", [seat, bet, *amounts]:
+            values = [words.say(lang, "round.seat", n=seat), _whole_bet(lang, bet)]
+        case "action", [seat, hand, action, *amounts]:
+            values = [shapes.hand_words(f"seat_{seat}" if hand == "1" else f"seat_{seat}_{hand}", lang)]
+            values.append(words.value(lang, "action", action))
+        case "ball_launched", [ball, rotor]:
+            values, amounts = [words.say(lang, f"dealer.turn_{turn}") for turn in (ball, rotor)], []
+        case _:
+            return pressed.detail
+    return " · ".join([*values, *(money(lang, int(one), 0) for one in amounts if one.strip("0"))])
+
+
+def _place_words(lang: words.Lang, place: str) -> str:
+    """A place of a family in the reader's language, else as the ruleset names it."""
+    return words.catalog(lang).get(f"place.{place}", place)
+
+
+def _whole_bet(lang: words.Lang, bet: str) -> str:
+    """ "straight:17" with its family in the reader's language."""
+    family, _, place = bet.partition(":")
+    return f"{_bet_words(lang, family)} {_place_words(lang, place)}".rstrip()
+
+
 def _bet_words(lang: words.Lang, family: str) -> str:
     """A family of bets in the reader's language, else by its name in the ruleset."""
     return words.catalog(lang).get(f"bet.{family}") or family.replace("_", " ")
@@ -602,19 +654,10 @@ def _next(ruleset: str, moment: Moment, lang: words.Lang) -> str:
     """What the table waits for, as a person says it."""
     code, hands = next_step(ruleset, moment) if moment.phase != "unknown" else ("", ())
     return (
-        words.say(lang, f"dealer.next_{code}", hands=", ".join(_hand_words(lang, hand) for hand in hands))
+        words.say(lang, f"dealer.next_{code}", hands=", ".join(shapes.hand_words(hand, lang) for hand in hands))
         if code
         else ""
     )
-
-
-def _hand_words(lang: words.Lang, name: str) -> str:
-    """ "seat_3_2" is the second hand of seat 3."""
-    if not name.startswith("seat_"):
-        return words.say(lang, f"round.{name}")
-    seat, _, number = name.removeprefix("seat_").partition("_")
-    text = words.say(lang, "round.seat", n=seat)
-    return f"{text} · {number}" if number else text
 
 
 def _rows(moment: Moment, lang: words.Lang) -> dict[str, dict[str, Any]]:
@@ -631,15 +674,3 @@ def _rows(moment: Moment, lang: words.Lang) -> dict[str, dict[str, Any]]:
         number = due.hand.partition(".")[2]
         rows.setdefault(str(due.seat), {"text": ""})["hand"] = int(number) if number.isdecimal() else 1
     return rows
-
-
-def _shown(pressed: Pressed, lang: words.Lang) -> dict[str, str]:
-    """One of two entries is not shown: the other is to be made without it."""
-    return {
-        "id": pressed.id,
-        "at": utc(pressed.at),
-        "key": words.say(lang, f"dealer.{pressed.key}"),
-        "detail": "" if pressed.state in ("again", "differs") else pressed.detail,
-        "state": pressed.state,
-        "text": words.say(lang, f"dealer.state_{pressed.state}"),
-    }

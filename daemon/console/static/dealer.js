@@ -22,17 +22,11 @@
     said.dataset.since = String(performance.now());
   };
 
-  const draw = (one, instant) => {
-    const at = new Date(instant), two = (n) => String(n).padStart(2, "0");
-    one.dateTime = instant;
-    one.textContent = (at.toDateString() === new Date().toDateString() ? "" : `${two(at.getMonth() + 1)}-${two(at.getDate())} `)
-      + `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
-    return one;
-  };
-  const minute = (one, instant) => {
-    one.dateTime = instant;
-    one.textContent = new Date(instant).toTimeString().slice(0, 5);
-    return one;
+  const time = (one) => { // as the console writes it, in the zone of the site
+    const made = document.createElement("time");
+    made.dateTime = one.at;
+    made.textContent = one.time;
+    return made;
   };
   // The attributes, not `form.action`: that is the field of that name, where the form has one.
   const address = (form, key) => key?.getAttribute("formaction") ?? form.getAttribute("action");
@@ -111,6 +105,7 @@
   };
 
   place.addEventListener("click", (event) => {
+    if (event.target.closest("summary[aria-disabled]")) event.preventDefault(); // its reason stands beside it
     const key = event.target.closest("[data-chip], [data-close], [data-way], [data-take-back], [data-hand]");
     if (!key) return;
     if (key.dataset.chip !== undefined) {
@@ -167,10 +162,14 @@
     if (one.title !== why) one.title = why;
   };
   const live = (now) => {
-    for (const one of place.querySelectorAll("[data-slot]")) put(one, Boolean(now.keys[one.dataset.slot]), now.keys[one.dataset.slot] ?? "");
+    for (const one of place.querySelectorAll("[data-slot]")) {
+      put(one, Boolean(now.keys[one.dataset.slot]), now.keys[one.dataset.slot] ?? "");
+      one.toggleAttribute("data-waited", one.dataset.slot === now.due);
+    }
     for (const one of place.querySelectorAll("[data-fold]")) {
-      const off = Boolean(now.keys[one.dataset.fold]);
-      if (one.inert !== off) one.inert = off;
+      const why = now.keys[one.dataset.fold] ?? "";
+      one.ariaDisabled = why ? "true" : null;
+      if (one.title !== why) one.title = why;
     }
     for (const one of place.querySelectorAll("[data-why]")) {
       const why = now.keys[one.dataset.why] ?? "";
@@ -183,10 +182,10 @@
       const taken = now.seats.includes(Number(seat)) || lies.text !== "";
       row.classList.toggle("due", Boolean(now.actions[seat]));
       row.classList.toggle("taken", taken);
-      row.hidden = now.known && !taken && !may.size; // nobody plays there
+      row.hidden = !taken && !may.size && (now.known || Object.keys(now.rows).length > 0); // nobody plays there
       row.querySelector("[data-cards]").textContent = lies.text + (lies.hand > 1 ? ` (${lies.hand})` : "");
       row.elements.hand.value = String(lies.hand ?? 1);
-      for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), now.keys.action ?? "");
+      for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), may.has(key.value) ? "" : now.no_decision);
     }
     for (const key of place.querySelectorAll("[data-seat]")) {
       const taken = now.seats.includes(Number(key.value));
@@ -194,7 +193,7 @@
       if (key.dataset.seat === "seat_opened" && now.known) put(key, taken, "");
       if (key.dataset.seat === "seat_closed" && now.known) put(key, !taken, "");
     }
-    for (const one of place.querySelectorAll("[data-ante]")) one.hidden = Boolean(now.keys.action) && !now.actions[0];
+    for (const one of place.querySelectorAll("[data-ante]")) one.hidden = !now.actions[0];
     shownHands = now.hands;
     const bets = place.querySelector("[data-betting]"), off = Boolean(now.keys.bet && now.keys.bet_back);
     if (bets && off && !betsOff) bets.open = false;
@@ -235,14 +234,14 @@
         line.dataset.due = one.at;
         due.className = "due";
         due.textContent = find("duties").dataset.dueNow;
-        line.append(`${one.name} `, minute(document.createElement("time"), one.at), " ", due);
+        line.append(`${one.name} `, time(one), " ", due);
         return line;
       }));
       if (now.last.length) {
         find("last").replaceChildren(...now.last.map((one) => {
           const row = document.createElement("tr");
           row.className = one.state;
-          for (const text of [draw(document.createElement("time"), one.at), `${one.key} ${one.detail}`, one.text]) {
+          for (const text of [time(one), `${one.key} ${one.detail}`, one.text]) {
             const cell = document.createElement("td");
             cell.append(text);
             row.append(cell);
@@ -276,8 +275,7 @@
     find("cut").hidden = !late;
     if (late && source.readyState === EventSource.CLOSED) follow();
   };
-  for (const one of place.querySelectorAll("[data-clock]")) draw(one, one.dateTime);
-  for (const one of place.querySelectorAll("[data-minute]")) minute(one, one.dateTime);
+  place.querySelector(".tables [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   follow();
   setInterval(look, 1000);
 })();
