@@ -154,7 +154,8 @@ class BlackjackRounds(Game[Position]):
         streaks = {str(one.seat): one.wins + 1 for one in p.streaks}
         detail: dict[str, Any] = {"seats": p.seats, **({"streaks": streaks} if streaks else {})}
         if frame is None or p.play is None:
-            if last is not None and p.play is not None:
+            burning = p.paid and p.burn > 0  # a new shoe, after the last round is done with
+            if last is not None and p.play is not None and not burning:
                 return View(last.round.id, "resolved", {**detail, **self.house.laid(p.play, over=True)})
             phase = "burning" if p.burn else "ended" if p.left == 0 else "idle"
             return View("", phase, {**detail, "burn": p.burn} if p.burn > 0 else detail)

@@ -2869,6 +2869,16 @@ def test_the_view_follows_the_round() -> None:
     assert list(dict.fromkeys(phases)) == ["idle", "betting", "dealing", "resolved"]
 
 
+@both
+def test_a_new_shoe_after_a_paid_round_shows_that_cards_are_burnt(edition: Edition) -> None:
+    over = [*RUNNING, ShoeStarted(6)]
+    assert after(game(edition=edition), over)[1].phase == "resolved"  # what is unpaid comes first
+    paid_ = [*RUNNING, RoundPaid(), ShoeStarted(6)]
+    view = after(game(edition=edition, burn="decks"), paid_)[1]
+    assert (view.phase, view.detail["burn"]) == ("burning", 6)
+    assert after(game(edition=edition, burn="decks"), [*paid_, *draw(" ".join(DECK[:6]))])[1].phase == "resolved"
+
+
 # ---- what is cited
 
 STOOD = whole({1: "TS 9C"}, "7H", act(1, "stand"), draw("TD"))
