@@ -37,6 +37,7 @@ from protocols.contract.events import (
     SpinVoided,
     WagerPlaced,
     WagerWithdrawn,
+    type_of,
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
@@ -155,6 +156,12 @@ class Table(Struct, frozen=True):
         if self.last is None:
             return "idle"
         return "disputed" if self.last.suspended else "resolved"
+
+    @property
+    def on_table(self) -> str:
+        """The name of the open round, else of the last that was not paid; "" for none."""
+        round_ = self.round or self.last
+        return round_.id if round_ is not None else ""
 
 
 T = TypeVar("T", bound=Table)
@@ -294,6 +301,9 @@ class SingleOutcome(ABC, Generic[T]):
         event = seen.event
         if isinstance(event, DeviceOnline) and event.continuous:
             return table, ()
+        if isinstance(event, RoundVoided) and event.round and event.round != table.on_table:
+            text = say("round_not_on_table", event=type_of(event), round=event.round[:80])
+            return table, _noted(Note("round_unknown", text, self._rulings.stray_void.law), seen)
         moves = self._transitions.get(type(event))
         return self.play(table, seen) if moves is None else moves[table.phase](table, seen)
 

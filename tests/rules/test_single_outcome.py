@@ -17,7 +17,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from rules.engine.bets import Board, Family, check_offered, names, numbers, prize
-from rules.engine.ruleset import Bet, Win
+from rules.engine.ruleset import Bet, Noted, Win
 from rules.engine.single_outcome import PHASES
 from rules.macau.fantan import Fantan, FantanOptions
 
@@ -67,6 +67,31 @@ def test_each_event_leads_from_each_phase_to_the_one_of_the_table(event: Event, 
         state, _ = ruleset.apply(state, last)
         reached.append(state.phase)
     assert reached == after.split()
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_a_void_that_names_another_round_voids_none(phase: str) -> None:
+    ruleset, state = Fantan(FantanOptions()), Fantan(FantanOptions()).start("t-1")
+    *before, other = script([*REACHED[phase], RoundVoided("a button fell", "t-1:2026-11-20:7")])
+    for seen in before:
+        state, _ = ruleset.apply(state, seen)
+    after, said = ruleset.apply(state, other)
+    assert after == state
+    [note] = said
+    assert isinstance(note, Noted)
+    assert (note.irregularity.code, note.irregularity.law) == ("round_unknown", "Despacho 58/2004 art. 5(1)")
+    assert "t-1:2026-11-20:7" in str(note.irregularity.reason.values)
+
+
+@pytest.mark.parametrize(("phase", "after"), [("open", "idle"), ("closed", "idle"), ("resolved", "idle")])
+def test_a_void_that_names_the_round_on_the_table_voids_it(phase: str, after: str) -> None:
+    ruleset, state = Fantan(FantanOptions()), Fantan(FantanOptions()).start("t-1")
+    *before, own = script([*REACHED[phase], RoundVoided("a button fell", "t-1:2026-11-20:1")])
+    for seen in before:
+        state, _ = ruleset.apply(state, seen)
+    state, said = ruleset.apply(state, own)
+    assert state.phase == after
+    assert len(said) == 1
 
 
 # ---- bets as a table
