@@ -367,6 +367,16 @@ async def test_a_key_is_one_key_however_often_it_is_sent(inn: Inn) -> None:
     ]  # fmt: skip
 
 
+async def test_the_log_of_actions_names_the_round_that_a_dealer_voids(inn: Inn) -> None:
+    inn.house.context.site.tables["bac-1"].round = "bac-1:2026-11-20:1:7"
+    async with inn.browser("dea") as browser:
+        for n, named in enumerate(({}, {"round": "bac-1:2026-11-20:1:6"}), 1):
+            await browser.post("/dealer/bac-1/key/void", data={"id": identity(n), "reason": "2", **named}, headers=JSON)
+        await browser.post("/dealer/bac-1/key/bell", data={"id": identity(3)}, headers=JSON)
+    said = read_actions(inn.journal.path, 10, action="dealer")
+    assert [one.detail.get("round") for one in said] == [None, "bac-1:2026-11-20:1:6", "bac-1:2026-11-20:1:7"]
+
+
 async def test_a_press_with_the_id_of_another_is_refused(inn: Inn) -> None:
     fold = {"id": identity(1), "seat": "3", "action": "stand"}
     async with inn.browser("all") as browser:

@@ -3,6 +3,7 @@
 import html
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,7 @@ async def test_a_void_is_pressed_with_the_supervisors_key_and_its_reason(console
     assert told(console) == wire(TURNED, RoundVoid(5, ROUND), BACK)
     done = read_actions(console.journal.path, 1)[0]
     assert (done.user, done.role, done.action, done.target) == ("supervisor@lisboa", "supervisor", "dealer", TABLE)
+    assert (done.detail["key"], done.detail["round"]) == ("void", ROUND)
     assert done.detail["what"] == f"{ROUND}: a card fell"
     assert "kept here" in drawn(console)
 
@@ -160,6 +162,31 @@ async def test_the_page_follows_what_comes_of_a_decision(console: Console) -> No
     assert "kept here" in drawn(console)
     verdict(console, "corrected", ended(supersedes=ROUND), 2)
     assert "done. Player wins" in drawn(console)
+
+
+async def test_a_void_round_is_not_voided_again(console: Console) -> None:
+    before = form(drawn(console), "void") | {"reason": "5", "why": "a card fell"}
+    state(console, "idle")
+    verdict(console, "voided", ended(void={"reason": {"code": "declared"}, "bets": "returned"}))
+    assert "/decide/void" not in drawn(console)
+    assert "/decide/correct" in drawn(console)
+    async with console.browser("supervisor") as browser:
+        answer = await browser.post(f"/table/{TABLE}/decide/void", data=before)
+    assert answer.status_code == 400
+    assert "This round is void already." in answer.text
+    assert told(console) == []
+
+
+async def test_the_clock_of_the_tables_computer_may_be_behind(console: Console) -> None:
+    refused = {"code": "round_unknown", "reason": {"code": "declared"}, "law": "art. 10"}
+    console.now -= timedelta(minutes=10)
+    verdict(console, "irregular", {"irregularity": refused})
+    console.now += timedelta(minutes=10)
+    await press(console, "void")
+    assert "not taken:" not in drawn(console)
+    console.now -= timedelta(minutes=9)
+    verdict(console, "irregular", {"irregularity": refused}, 2)
+    assert "not taken:" in drawn(console)
 
 
 async def test_a_decision_that_the_rules_do_not_take_says_why(console: Console) -> None:

@@ -88,12 +88,16 @@ class By(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """One key. `id` is the page's and tells it from every other; `detail` is what the log of actions says of it."""
+    """One key. `id` is the page's and tells it from every other; `detail` is what the log of actions says of it.
+
+    `round`: which one it voids or corrects, for that log.
+    """
 
     id: str
     key: str
     happenings: tuple[fdl.Happening, ...]
     detail: str = ""
+    round: str = ""
 
 
 class Pressed(Struct, frozen=True):
@@ -204,6 +208,7 @@ class Unit:
                     (self.table, REMEMBERED),
                 )
                 detail = {"key": press.key, "what": press.detail, "id": press.id, "outcome": outcome}
+                detail |= {"round": press.round} if press.round else {}
                 leave(db, at, by.name, by.role, "dealer", self.table, detail)
         except BaseException:
             self._next = before

@@ -119,6 +119,8 @@ _PLAYED = frozenset(
 )
 ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")
+DECIDES = ("void", "correct")
+"""Keys whose note in the log of actions names the round."""
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
@@ -389,6 +391,12 @@ class Dealers:
         names = [one.round for one in list(view.results)[-2:]] if view is not None else []
         return [name for name in reversed(names) if _ROUND.fullmatch(name)]
 
+    def _meant(self, table: str, form: Mapping[str, str]) -> str:
+        """The round that is named, else the one on the table as this page knows it: the open one or the last."""
+        view = self._context.site.tables.get(table)
+        last = view.results[-1].round if view is not None and view.results else ""
+        return form.get("round", "").strip() or (view.round if view is not None else "") or last
+
     def _moment(self, table: str) -> Moment:
         """What the table shows, as the keys need it."""
         phase, view = self._phase(table), self._context.site.tables.get(table)
@@ -545,7 +553,8 @@ class Dealers:
         scripted = "application/json" in request.headers.get("accept", "")
         try:
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
-            press = Press(_id(form), name, happenings, _detail(name, form))
+            meant = self._meant(unit.table, form) if name in DECIDES else ""
+            press = Press(_id(form), name, happenings, _detail(name, form), meant)
             pressed = unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
         except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
             bad, status = refused(error)

@@ -8,7 +8,8 @@ import asyncio
 import hashlib
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
 from markupsafe import Markup
@@ -46,13 +47,18 @@ class Choice(Struct, frozen=True):
 
     round: str
     suspended: bool
+    void: bool
     text: str
     hands: str
     ids: Mapping[Decision, str]
 
+    def keys(self, of_game: Sequence[Decision]) -> list[Decision]:
+        """What can be decided of it: a void round is not declared void again."""
+        return [key for key in of_game if not (self.void and key == "void")]
+
 
 class Decided(Struct, frozen=True):
-    """A decision that somebody made here. `before`: how many results the round had."""
+    """A decision that somebody made here. `before`: how many results the round had; `noted`: the last note then."""
 
     id: str
     key: Decision
@@ -60,6 +66,7 @@ class Decided(Struct, frozen=True):
     by: str
     why: str
     before: int
+    noted: datetime | None
 
 
 class Outcome(Struct, frozen=True):
@@ -106,7 +113,9 @@ class Decisions:
         """`typed`: what somebody typed that was not taken."""
         view = self._context.site.tables[table]
         unit = self._dealers.units.get(table)
-        decides = may(role, "decide")
+        decides, keys = may(role, "decide"), self._keys(table)
+        choices = _choices(view, unit, lang) if decides and unit is not None else []
+        choices = [one for one in choices if one.keys(keys)]
         return self._context.render(
             "_decide.html",
             lang,
@@ -114,8 +123,9 @@ class Decisions:
             decides=decides,
             here=unit is not None,
             waits=self._context.site.rules() is True and view.phase == "suspended",
-            keys=self._keys(table),
-            choices=_choices(view, unit, lang) if decides and unit is not None else [],
+            keys=keys,
+            choices=choices,
+            drawn={(one.round, key) for one in choices for key in one.keys(keys)},
             reasons=[
                 (number, words.say(lang, f"reason.{code}" if code else "dealer.void_0"))
                 for number, code in sorted(VOID_REASONS.items(), key=lambda one: one[0] != SUPERVISORS_DECISION)
@@ -142,7 +152,9 @@ class Decisions:
         lang, round_ = context.lang(request), given.get("round", "")
         try:
             press = self._press(unit, key, given)
-            before = sum(one.round == round_ for one in context.site.tables[table].results)
+            view = context.site.tables[table]
+            before = sum(one.round == round_ for one in view.results)
+            noted = view.noted[-1][0] if view.noted else None
             unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
         except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
             bad, status = refused(error)
@@ -152,7 +164,7 @@ class Decisions:
             return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page, hours="")
         made = self._made.setdefault(table, deque(maxlen=SHOWN))
         if all(one.id != press.id for one in made):
-            made.append(Decided(press.id, key, round_, user.name, _why(given), before))
+            made.append(Decided(press.id, key, round_, user.name, _why(given), before, noted))
         context.actions.collect()
         context.site.notify(f"decide/{table}")
         return RedirectResponse(f"/table/{table}#decide", 303)
@@ -161,13 +173,16 @@ class Decisions:
         """What the form says. Raises BadPress."""
         view = self._context.site.tables[unit.table]
         round_, why, id_ = given.get("round", ""), _why(given), given.get("id", "")
-        if round_ not in {one.round for one in _choices(view, unit, "en")}:
+        choice = next((one for one in _choices(view, unit, "en") if one.round == round_), None)
+        if choice is None:
             raise BadPress("decide.no_round")
+        if key not in choice.keys(DECISIONS):
+            raise BadPress("decide.already_void")
         if not why:
             raise BadPress("decide.no_why")
         if not ID.fullmatch(id_):
             raise BadPress("dealer.bad_id")
-        return Press(id_, key, happenings_of(key, given, supervisor=True), f"{round_}: {why}")
+        return Press(id_, key, happenings_of(key, given, supervisor=True), f"{round_}: {why}", round_)
 
     def _outcomes(self, view: TableView, unit: Unit, lang: words.Lang) -> list[Outcome]:
         """The last decisions, the newest first."""
@@ -191,7 +206,8 @@ def _outcome(view: TableView, one: Decided, pressed: Pressed, lang: words.Lang) 
     results = [result for result in view.results if result.round == one.round]
     if len(results) > one.before and (results[-1].void is not None or one.key == "correct"):
         return Outcome(one, pressed, "taken", _said(results[-1], lang))
-    noted = [note for at, note in view.noted if at >= pressed.at and note.code in UNTAKEN]
+    # By the times of the table's computer, whose clock is not this one's.
+    noted = [note for at, note in view.noted if (one.noted is None or at > one.noted) and note.code in UNTAKEN]
     if noted:
         return Outcome(one, pressed, "refused", words.noted(lang, noted[-1]))
     match pressed.state:
@@ -213,12 +229,12 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
     """The open round and the last that ended, each once."""
     last = next((one.id for one in unit.last(1)), "")
 
-    def choice(round_: str, text: str, facts: RoundFacts, *, suspended: bool = False) -> Choice:
+    def choice(round_: str, text: str, facts: RoundFacts, *, suspended: bool = False, void: bool = False) -> Choice:
         """The ids are the same on all pages that show the same: a decision that two people press at once is one."""
         named = ((key, f"{unit.table} {round_} {key} {last}") for key in DECISIONS)
         ids = {key: hashlib.sha256(name.encode()).hexdigest()[:32] for key, name in named}
         hands = "\n".join(f"{name} {' '.join(cards)}" for name, cards in facts.hands.items() if cards)
-        return Choice(round_, suspended, text, hands, ids)
+        return Choice(round_, suspended, void, text, hands, ids)
 
     found: dict[str, Choice] = {}
     if view.round and view.phase not in ("-", "idle"):
@@ -229,6 +245,7 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
         if len(found) > ENDED:
             break
         if one.round not in found:
-            void = words.say(lang, "round.void") + words.say(lang, "site.colon") if one.void is not None else ""
-            found[one.round] = choice(one.round, void + _said(one, lang), facts_of(one.outcome))
+            void = one.void is not None
+            head = words.say(lang, "round.void") + words.say(lang, "site.colon") if void else ""
+            found[one.round] = choice(one.round, head + _said(one, lang), facts_of(one.outcome), void=void)
     return list(found.values())
