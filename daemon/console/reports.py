@@ -5,6 +5,7 @@ order of the report. The digest of a verdict is the SHA-256 of its data in the j
 `feltd journal recall` says again: so paper can be compared with the journal.
 """
 
+import shlex
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -21,7 +22,20 @@ from daemon.console.words.local import Local
 from daemon.journal.recall import Recalled
 from protocols.contract.results import Result
 
-__all__ = ["COLUMNS", "Act", "Alarm", "Line", "Made", "Period", "Round", "Version", "cells", "digest_of", "line_of"]
+__all__ = [
+    "COLUMNS",
+    "Act",
+    "Alarm",
+    "Line",
+    "Made",
+    "Period",
+    "Round",
+    "Version",
+    "cells",
+    "digest_of",
+    "line_of",
+    "missing_rows",
+]
 
 COLUMNS = (
     *("ended", "round", "result", "outcome", "reason", "articles", "corrected", "suspended", "refused_bets"),
@@ -104,10 +118,14 @@ class Round(Struct, frozen=True, kw_only=True):
     versions: tuple[Version, ...]
     notes: tuple[Note, ...]
     acts: tuple[Act, ...]
+    acts_cut: bool = False
 
 
 class Period(Struct, frozen=True, kw_only=True):
-    """The report of a table. `cut`: there are more rounds than a report holds."""
+    """The report of a table. `cut`: there are more rounds than a report holds; the same of acts and alerts.
+
+    `heard_until`: the time of the last verdict that the console heard of the table.
+    """
 
     feltd: str = "rounds"
     version: int = 1
@@ -116,6 +134,7 @@ class Period(Struct, frozen=True, kw_only=True):
     until: datetime
     show: str
     complete_since: datetime | None
+    heard_until: datetime | None
     gaps: tuple[Stretch, ...]
     counts: dict[Show, int]
     cut: bool
@@ -123,6 +142,13 @@ class Period(Struct, frozen=True, kw_only=True):
     rounds: tuple[Line, ...]
     acts: tuple[Act, ...]
     alerts: tuple[Alarm, ...]
+    acts_cut: bool = False
+    alerts_cut: bool = False
+
+    @property
+    def of_all(self) -> bool:
+        """Whether every round of the period is in it, so far as the console heard them."""
+        return self.show == "all" and not self.cut
 
 
 def digest_of(digests: Iterable[str]) -> str:
@@ -172,6 +198,19 @@ def cells(line: Line) -> tuple[str, ...]:
     )
 
 
+def missing_rows(report: Period, lang: words.Lang) -> list[tuple[str, ...]]:
+    """What a CSV says of rounds that are not in it, below its rounds: `result` is "gap" or "cut"."""
+
+    def row(at: datetime, result: str, text: str) -> tuple[str, ...]:
+        return (at.isoformat(), "", result, text, *[""] * (len(COLUMNS) - 4))
+
+    gap = words.say(lang, "rounds.gap")
+    rows = [row(one.since, "gap", f"{gap} ({one.since.isoformat()} – {one.until.isoformat()})") for one in report.gaps]
+    if report.cut:
+        rows.append(row(report.rounds[-1].ended, "cut", words.say(lang, "paper.cut", n=len(report.rounds))))
+    return rows
+
+
 # ---- on paper
 
 
@@ -181,6 +220,7 @@ class Printer:
     def __init__(self, local: Local) -> None:
         self._local = local
         self._lang: words.Lang = local.lang
+        self._colon = self._t("site.colon")
 
     def _t(self, key: str, **values: Any) -> str:
         return words.say(self._lang, key, **values)
@@ -225,10 +265,10 @@ class Printer:
             ]
             head = tuple(map(self._t, ("rounds.time", "rounds.show", "paper.reason", "round.law")))
             blocks += [Heading(self._t("rounds.before")), Rows(head, rows, (18, 14, 44, 24))]
-        blocks += self._acts(report.acts)
+        blocks += self._acts(report.acts, cut=report.acts_cut)
         evidence = report.versions[0].result.evidence
         blocks += [Heading(self._t("round.evidence")), Text(self._t("round.evidence_text")), Lines(evidence)]
-        recall = f"feltd journal recall {report.made.table} --round '{name}'"
+        recall = f"feltd journal recall {report.made.table} --round {shlex.quote(name)}"
         blocks += [Heading(self._t("paper.compare")), Text(self._t("paper.compare_round")), Lines((recall,))]
         return self._paper(self._t("paper.round", round=name), report.made, report.digest, blocks)
 
@@ -281,9 +321,10 @@ class Printer:
             blocks += [Text(self._t("round.payments", n=len(paid))), Rows(head4, paid, (10, 50, 20, 20))]
         return blocks
 
-    def _acts(self, acts: Sequence[Act]) -> list[Block]:
+    def _acts(self, acts: Sequence[Act], *, cut: bool) -> list[Block]:
         if not acts:
             return []
+        shortened = [Text(self._t("paper.cut_acts", n=len(acts)), strong=True)] if cut else []
         rows = [
             (
                 self._when(act.time),
@@ -294,7 +335,7 @@ class Printer:
             for act in acts
         ]
         head = tuple(map(self._t, ("rounds.time", "access.user", "access.action", "access.detail")))
-        return [Heading(self._t("rounds.people")), Rows(head, rows, (18, 20, 24, 38))]
+        return [Heading(self._t("rounds.people")), *shortened, Rows(head, rows, (18, 20, 24, 38))]
 
     def period(self, report: Period) -> Paper:
         """A table in a period: counts, voids, corrections, alerts, people, and every round in a line."""
@@ -303,19 +344,23 @@ class Printer:
         more = [(self._t("paper.period"), period), (self._t("rounds.show"), self._t(f"rounds.show_{report.show}"))]
         if report.complete_since is not None:
             more.append((self._t("rounds.complete"), self._when(report.complete_since)))
+        if report.heard_until is not None:
+            more.append((self._t("paper.heard"), self._when(report.heard_until)))
         blocks: list[Block] = [self._head(made, report.digest, *more)]
         blocks += [
-            Text(f"{self._t('rounds.gap')}: {self._when(gap.since)} – {self._when(gap.until)}", strong=True)
+            Text(f"{self._t('rounds.gap')}{self._colon}{self._when(gap.since)} – {self._when(gap.until)}", strong=True)
             for gap in report.gaps
         ]
+        if made.at < report.until:
+            blocks.append(Text(self._t("paper.not_over"), strong=True))
         if report.cut:
             blocks.append(Text(self._t("paper.cut", n=len(report.rounds)), strong=True))
         counted = tuple((self._t(f"rounds.show_{show}"), str(report.counts[show])) for show in SHOWS)
         blocks += [Heading(self._t("paper.counts")), Facts(counted)]
         blocks += self._part("rounds.show_void", report, lambda one: one.result == "void")
         blocks += self._part("rounds.show_corrected", report, lambda one: one.corrected is not None)
-        blocks += self._alerts(report.alerts)
-        blocks += self._acts(report.acts)
+        blocks += self._alerts(report.alerts, cut=report.alerts_cut)
+        blocks += self._acts(report.acts, cut=report.acts_cut)
         rows = [
             (
                 self._when(one.ended),
@@ -337,6 +382,8 @@ class Printer:
 
     def _part(self, key: str, report: Period, belongs: Any) -> list[Block]:
         some = [one for one in report.rounds if belongs(one)]
+        if not some and not report.of_all:  # a part of the rounds says nothing about the others
+            return []
         rows = [
             (
                 self._when(one.corrected or one.ended),
@@ -348,25 +395,31 @@ class Printer:
             for one in some
         ]
         keys = ("rounds.time", "table.round", "table.outcome", "round.law", "paper.who")
-        return [Heading(f"{self._t(key)}: {len(some)}"), Rows(tuple(map(self._t, keys)), rows, (17, 12, 27, 27, 17))]
+        return [
+            Heading(f"{self._t(key)}{self._colon}{len(some)}"),
+            Rows(tuple(map(self._t, keys)), rows, (17, 12, 27, 27, 17)),
+        ]
 
     def _who(self, line: Line, acts: Sequence[Act]) -> list[str]:
-        """Who named the round in what they did."""
+        """Who named the round in what they did; each once."""
         named = (
-            act for act in acts if line.round in msgspec.json.encode(act.detail).decode() or line.round in act.target
+            f"{act.user} ({self._role(act.role)}){self._colon}{act.detail.get('key') or act.action}"
+            for act in acts
+            if act.detail.get("round") == line.round
         )
-        return [f"{act.user} ({self._role(act.role)}): {act.action}" for act in named]
+        return list(dict.fromkeys(named))
 
-    def _alerts(self, alerts: Sequence[Alarm]) -> list[Block]:
+    def _alerts(self, alerts: Sequence[Alarm], *, cut: bool) -> list[Block]:
         rows = [
             (self._when(one.began), self._when(one.ended), one.device or "–", one.text, one.by or "–") for one in alerts
         ]
         keys = ("alerts.began", "alerts.ended", "alerts.device", "alerts.text", "report.owner")
-        heading = f"{self._t('report.incidents')}: {len(alerts)}"
-        return [Heading(heading), Rows(tuple(map(self._t, keys)), rows, (18, 18, 14, 36, 14))]
+        shortened = [Text(self._t("paper.cut_alerts", n=len(alerts)), strong=True)] if cut else []
+        heading = f"{self._t('report.incidents')}{self._colon}{len(alerts)}"
+        return [Heading(heading), *shortened, Rows(tuple(map(self._t, keys)), rows, (18, 18, 14, 36, 14))]
 
     def _said(self, one: Line) -> str:
-        return f"{self._t('round.void')}: {one.reason}" if one.result == "void" else one.outcome
+        return f"{self._t('round.void')}{self._colon}{one.reason}" if one.result == "void" else one.outcome
 
     def _marks(self, one: Line) -> str:
         marks = [

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ from console_floor import T0, Console, opened
 from daemon.console import paper
 from daemon.console.pages import exports
 from daemon.console.paper import Busy, Facts, Heading, Lines, NotMade, Paper, Rows, Text
-from daemon.console.reports import COLUMNS
+from daemon.console.reports import COLUMNS, Period, Printer
+from daemon.console.words.local import Local
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 typesetting = pytest.importorskip("daemon.console.typesetting", reason="reportlab is not installed")
@@ -26,6 +27,7 @@ typesetting = pytest.importorskip("daemon.console.typesetting", reason="reportla
 ROU = "rou-3"
 VOID = {"reason": {"code": "no_launch", "values": {"pocket": "2"}}, "bets": "returned"}
 PERIOD = {"from": "2026-11-19T00:00", "to": "2026-11-22T00:00"}
+PRINTER = Printer(Local("en", UTC))
 FIRST = f"{ROU}:2026-11-20:1"
 
 
@@ -93,6 +95,9 @@ async def test_a_period_as_csv_and_json_agrees_with_the_verdicts(console: Consol
     head, *rows = csv.reader(io.StringIO(table.text.removeprefix("\ufeff")))
     assert tuple(head) == COLUMNS
     found = [dict(zip(head, row, strict=True)) for row in rows]
+    gaps = [(row["result"], row["ended"]) for row in found if not row["digest"]]
+    assert gaps == [("gap", "2026-11-19T00:00:00+00:00")]
+    found = found[:3]
     assert [row["round"][-1] for row in found] == ["1", "2", "3"]
     assert [row["result"] for row in found] == ["resolved", "void", "resolved"]
     assert [row["digest"] for row in found] == digests == [row["digest"] for row in report["rounds"]]
@@ -112,7 +117,7 @@ async def test_the_documented_command_computes_the_digest_from_the_csv(console: 
         (tmp_path / "report.csv").write_bytes((await browser.get(f"/table/{ROU}/rounds.csv", params=PERIOD)).content)
         report = (await browser.get(f"/table/{ROU}/rounds.json", params=PERIOD)).json()
     manual = (Path(__file__).parents[2] / "docs/how-to/operate-the-console.md").read_text(encoding="utf-8")
-    [command] = re.findall(r"`(tail [^`]+ sha256sum)`", manual)
+    [command] = re.findall(r"`(sed [^`]+ sha256sum)`", manual)
     assert shell(command, tmp_path).split()[0] == report["digest"]
 
 
@@ -147,6 +152,74 @@ async def test_a_long_report_is_cut_and_says_so(console: Console, monkeypatch: p
     assert [one["round"][-1] for one in report["rounds"]] == ["1", "2"]
 
 
+async def test_a_long_csv_says_where_it_ends(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exports, "MOST", 2)
+    data = [ended(console, seq) for seq in (1, 2, 3)]
+    async with console.browser("inspector") as browser:
+        rows = list(csv.reader((await browser.get(f"/table/{ROU}/rounds.csv", params=PERIOD)).text.splitlines()))
+    assert [row[-1] for row in rows[1:3]] == [sha256(one).hexdigest() for one in data[:2]]
+    assert rows[-1][2] == "cut"
+    assert "Rounds in it: 2" in rows[-1][3]
+
+
+async def test_a_report_says_that_acts_and_alerts_are_left_out_but_keeps_decisions(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MOST_ACTS", 3)
+    monkeypatch.setattr(exports, "MOST_ALERTS", 1)
+    evening(console)
+    console.alert(ROU, "dirt", code="wheel.dirt", device="wheel-1", text="dust")
+    for n in range(5):
+        console.house.actions.note("dea", "dealer", "dealer", ROU, {"key": "bell", "id": str(n)})
+    async with console.browser("inspector") as browser:
+        report = (await browser.get(f"/table/{ROU}/rounds.json", params=PERIOD)).json()
+        whole = (await browser.get(f"/table/{ROU}/rounds.json", params={**PERIOD, "to": "2026-11-20T00:00"})).json()
+    assert [act["user"] for act in report["acts"]] == ["sam", "dea", "dea", "dea"]
+    assert (report["acts_cut"], report["alerts_cut"], len(report["alerts"])) == (True, True, 1)
+    assert (whole["acts_cut"], whole["alerts_cut"]) == (False, False)
+
+
+async def test_a_report_names_who_decided_that_round_and_no_other(console: Console) -> None:
+    for seq, number in ((1, 1), (2, 10)):
+        ended(console, seq, number=number, void=VOID)
+    console.house.actions.note("sam", "supervisor", "dealer", ROU, {"key": "void", "round": f"{ROU}:2026-11-20:10"})
+    async with console.browser("inspector") as browser:
+        report = msgspec.json.decode(
+            (await browser.get(f"/table/{ROU}/rounds.json", params=PERIOD)).content, type=Period
+        )
+    [part] = [rows for rows in PRINTER.period(report).blocks if isinstance(rows, Rows) and len(rows.head) == 5][:1]
+    assert [row[4] for row in part.rows] == ["–", "sam (supervisor): void"]
+
+
+async def test_a_report_of_a_part_of_the_rounds_says_nothing_of_the_others(console: Console) -> None:
+    evening(console)
+    found = {}
+    async with console.browser("inspector") as browser:
+        for show in ("all", "resolved"):
+            answer = await browser.get(f"/table/{ROU}/rounds.json", params={**PERIOD, "show": show})
+            blocks = PRINTER.period(msgspec.json.decode(answer.content, type=Period)).blocks
+            found[show] = [one.text for one in blocks if isinstance(one, Heading)]
+    assert "Void: 1" in found["all"]
+    assert not any(text.startswith("Void") for text in found["resolved"])
+
+
+async def test_a_report_says_until_when_it_can_speak(console: Console) -> None:
+    ended(console, 1)
+    console.now = T0 + timedelta(hours=1)
+    async with console.browser("inspector") as browser:
+        over, going_on = [
+            msgspec.json.decode(
+                (await browser.get(f"/table/{ROU}/rounds.json", params={**PERIOD, "to": to})).content, type=Period
+            )
+            for to in ("2026-11-20T20:30", "2026-11-22T00:00")
+        ]
+    assert over.heard_until == T0 + timedelta(minutes=1)
+    said = Text("The period was not over when this report was made.", strong=True)
+    assert (said in PRINTER.period(over).blocks, said in PRINTER.period(going_on).blocks) == (False, True)
+    facts = dict(next(one for one in PRINTER.period(over).blocks if isinstance(one, Facts)).rows)
+    assert facts["Last verdict heard"] == "20 Nov 2026 20:01:00"
+
+
 async def test_a_name_that_looks_like_a_formula_is_harmless_in_a_spreadsheet(console: Console) -> None:
     ended(console, 1, announcements={"en": "=1+1"})
     async with console.browser("inspector") as browser:
@@ -163,7 +236,7 @@ async def test_a_name_that_looks_like_a_formula_is_harmless_in_a_spreadsheet(con
     [
         ("en", ["Rounds of table rou-3", "Page 1 of", "Void: 1", "two, red", "Made by"]),
         ("pt", ["Jogadas da mesa rou-3", "Página 1 de", "Nulas: 1", "dois, vermelho, não ímpar", "Feito por"]),
-        ("zh-Hant", ["枱 rou-3 的各局", "第 1 頁", "作廢: 1", "2號", "製作人"]),
+        ("zh-Hant", ["枱 rou-3 的各局", "第 1 頁", "作廢：1", "2號", "製作人"]),
     ],
 )
 async def test_a_period_on_paper_can_be_searched_in_three_languages(
@@ -192,7 +265,7 @@ async def test_a_round_on_paper_has_its_versions_its_events_and_how_to_compare(
     for data in (first, corrected):
         assert sha256(data).hexdigest() in text
     assert text.index('"pocket":"17"') < text.index('"pocket":"2"')
-    assert f"feltd journal recall rou-3 --round '{FIRST}'" in text
+    assert f"feltd journal recall rou-3 --round {FIRST}" in text
     assert f"edge-7:{ROU}:4" in text
     assert re.search(r"straight:2\s+35", text)
 

@@ -3,12 +3,14 @@
 import asyncio
 import contextlib
 import sqlite3
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 from urllib.parse import quote
 
 import msgspec
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -18,9 +20,22 @@ from daemon.console import paper, reports
 from daemon.console.context import ConsoleContext
 from daemon.console.pages.alerts import csv_text, harmless, said
 from daemon.console.pages.rounds import AFTER, BEFORE, LONGEST, acts_of, period_of, table_of
-from daemon.console.reports import COLUMNS, Act, Alarm, Line, Made, Period, Printer, Version, cells, digest_of, line_of
+from daemon.console.reports import (
+    COLUMNS,
+    Act,
+    Alarm,
+    Line,
+    Made,
+    Period,
+    Printer,
+    Version,
+    cells,
+    digest_of,
+    line_of,
+    missing_rows,
+)
 from daemon.console.reports import Round as RoundReport
-from daemon.console.site.rounds import Asked, Records, Rounds
+from daemon.console.site.rounds import Asked, Records, Rounds, Show, Stretch
 from daemon.console.words import words
 from daemon.console.words.local import Local
 from protocols.contract.results import LONGEST_ROUND
@@ -30,6 +45,7 @@ __all__ = ["routes"]
 MOST, MOST_ON_PAPER = 20_000, 3_000
 """Rounds in a file, and in a PDF."""
 MOST_ACTS, MOST_ALERTS = 500, 500
+MOST_ACTS_READ = 20_000
 KINDS = {"pdf": "application/pdf", "csv": "text/csv; charset=utf-8", "json": "application/json"}
 
 
@@ -40,6 +56,17 @@ def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
         Route("/table/{table}/rounds.{kind}", pages.period),
         Route("/table/{table}/report/{kind}/{round:path}", pages.round),
     ]
+
+
+class _Found(Struct, frozen=True):
+    """What the store has of a table in a period."""
+
+    lines: tuple[Line, ...]
+    cut: bool
+    counts: dict[Show, int]
+    complete_since: datetime | None
+    heard_until: datetime | None
+    gaps: tuple[Stretch, ...]
 
 
 class _Pages:
@@ -54,27 +81,30 @@ class _Pages:
         asked, lang = period.asked, context.lang(request)
         made = self._made(request, table, "rounds.export", {**period.query, "as": kind})
         self._rounds.flush()
-        most = MOST_ON_PAPER if kind == "pdf" else MOST
-        lines = await asyncio.to_thread(self._lines, asked, most + 1, lang)
+        found = await asyncio.to_thread(self._found, asked, MOST_ON_PAPER if kind == "pdf" else MOST, made.at, lang)
         name = f"rounds-{made.site}-{table}-{asked.since:%Y%m%dT%H%MZ}"
-        if kind == "csv":
-            rows = [COLUMNS, *(tuple(harmless(cell) for cell in cells(one)) for one in lines[:most])]
-            return _file(name, kind, ("\ufeff" + csv_text(rows)).encode())
-        records = Records(context.store.db)
+        acts, acts_cut = await self._acts(table, asked.since, asked.until)
+        alerts, alerts_cut = self._alerts(asked, lang)
         report = Period(
             made=made,
             since=asked.since,
             until=asked.until,
             show=asked.show,
-            complete_since=records.since(table),
-            gaps=tuple(records.gaps(table, asked.since, min(asked.until, made.at))),
-            counts=records.counts(asked),
-            cut=len(lines) > most,
-            digest=digest_of(one.digest for one in lines[:most]),
-            rounds=tuple(lines[:most]),
-            acts=await self._acts(table, asked.since, asked.until),
-            alerts=self._alerts(asked, lang),
+            complete_since=found.complete_since,
+            heard_until=found.heard_until,
+            gaps=found.gaps,
+            counts=found.counts,
+            cut=found.cut,
+            digest=digest_of(one.digest for one in found.lines),
+            rounds=found.lines,
+            acts=acts,
+            acts_cut=acts_cut,
+            alerts=alerts,
+            alerts_cut=alerts_cut,
         )
+        if kind == "csv":
+            rows = [COLUMNS, *map(cells, found.lines), *missing_rows(report, lang)]
+            return _file(name, kind, _csv(rows))
         return await self._answer(request, name, kind, report)
 
     async def round(self, request: Request) -> Response:
@@ -93,17 +123,18 @@ class _Pages:
             Version(one.at, one.kind, one.journal, one.seq, one.digest.hex(), one.result)
             for one in records.versions(table, wanted)
         )
+        acts, acts_cut = await self._acts(table, since, line.at + AFTER)
         report = RoundReport(
             made=made,
             digest=digest_of(one.digest for one in versions),
             versions=versions,
             notes=tuple(records.notes(table, wanted)),
-            acts=await self._acts(table, since, line.at + AFTER),
+            acts=acts,
+            acts_cut=acts_cut,
         )
         name = "round-" + "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in wanted)[:80]
         if kind == "csv":
-            rows = [COLUMNS, tuple(harmless(cell) for cell in cells(line_of(line, context.lang(request))))]
-            return _file(name, kind, ("\ufeff" + csv_text(rows)).encode())
+            return _file(name, kind, _csv([COLUMNS, cells(line_of(line, context.lang(request)))]))
         return await self._answer(request, name, kind, report)
 
     def _made(self, request: Request, table: str, action: str, detail: dict[str, Any]) -> Made:
@@ -115,28 +146,44 @@ class _Pages:
         game = words.say(context.lang(request), f"game.{ruleset}" if ruleset else "pit.no_game")
         return Made(context.site.site, table, game, user.name, user.role, context.now())
 
-    def _lines(self, asked: Asked, most: int, lang: words.Lang) -> list[Line]:
-        """Read beside the loop, with a connection of its own."""
+    def _found(self, asked: Asked, most: int, now: datetime, lang: words.Lang) -> _Found:
+        """Read beside the loop, with a connection of its own, as the store is at one moment."""
         path = f"file:{quote(str(self._context.store.path))}?mode=ro"
         with contextlib.closing(sqlite3.connect(path, uri=True)) as db:
-            return [line_of(one, lang) for one in islice(Records(db).in_order(asked, most), most)]
+            db.execute("BEGIN")
+            records, place = Records(db), asked.place
+            lines = [line_of(one, lang) for one in islice(records.in_order(asked, most + 1), most + 1)]
+            return _Found(
+                tuple(lines[:most]),
+                len(lines) > most,
+                records.counts(asked),
+                records.since(place),
+                records.heard_until(place),
+                tuple(records.gaps(place, asked.since, min(asked.until, now))),
+            )
 
-    async def _acts(self, table: str, since: datetime, until: datetime) -> tuple[Act, ...]:
-        """What users did at the table; but not that they made reports."""
-        found = await acts_of(self._context, table, since, until, MOST_ACTS)
-        return tuple(
-            Act(one.time, one.user, one.role, one.action, one.target, one.detail)
-            for one in found
-            if not one.action.endswith(".export")
-        )
+    async def _acts(self, table: str, since: datetime, until: datetime) -> tuple[tuple[Act, ...], bool]:
+        """What users did at the table, but not that they made reports; and whether some are left out.
 
-    def _alerts(self, asked: Asked, lang: words.Lang) -> tuple[Alarm, ...]:
-        found = self._context.incidents.during(asked.since, asked.until, MOST_ALERTS, (asked.place,))
-        return tuple(
+        Decisions on a round are kept before all others: a report says by whom.
+        """
+        found = await acts_of(self._context, table, since, until, MOST_ACTS_READ)
+        acts = [one for one in found if not one.action.endswith(".export")]
+        decided = [one for one in acts if "round" in one.detail]
+        others = [one for one in acts if "round" not in one.detail]
+        kept = sorted((*decided[-MOST_ACTS:], *others[-MOST_ACTS:]), key=lambda one: one.n)
+        cut = len(kept) < len(acts) or len(found) == MOST_ACTS_READ
+        return tuple(Act(one.time, one.user, one.role, one.action, one.target, one.detail) for one in kept), cut
+
+    def _alerts(self, asked: Asked, lang: words.Lang) -> tuple[tuple[Alarm, ...], bool]:
+        """Those of the table; and whether some are left out."""
+        found = self._context.incidents.during(asked.since, asked.until, MOST_ALERTS + 1, (asked.place,))
+        alerts = tuple(
             Alarm(one.began, one.ended, one.device, one.severity, one.code, said(one, lang)[0], one.by)
-            for one in found
+            for one in found[:MOST_ALERTS]
             if one.table == asked.place
         )
+        return alerts, len(found) > MOST_ALERTS
 
     async def _answer(self, request: Request, name: str, kind: str, report: Period | RoundReport) -> Response:
         if kind == "json":
@@ -153,6 +200,11 @@ class _Pages:
             raise HTTPException(503, words.say(lang, "paper.busy")) from error
         except paper.NotMade as error:
             raise HTTPException(500, words.say(lang, "paper.not_made", why=str(error))) from error
+
+
+def _csv(rows: Iterable[tuple[str, ...]]) -> bytes:
+    """With the mark by which spreadsheets know UTF-8."""
+    return ("\ufeff" + csv_text([tuple(map(harmless, row)) for row in rows])).encode()
 
 
 def _kind(request: Request) -> str:

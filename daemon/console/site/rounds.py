@@ -395,6 +395,11 @@ class Records:
         found = self._db.execute(query, (place,)).fetchone()
         return None if found is None else _time(found[0])
 
+    def heard_until(self, place: str) -> datetime | None:
+        """The time of the last verdict that was heard of a table; None where none was."""
+        (until,) = self._db.execute("SELECT max(until) FROM round_stretch WHERE place = ?", (place,)).fetchone()
+        return None if until is None else _time(until)
+
     def ends(self, place: str, since: datetime, until: datetime, limit: int) -> list[tuple[datetime, str, str]]:
         """Time, kind and round of the newest `limit` ends of a period, the oldest first; of corrected rounds, each."""
         query = "SELECT at, kind, round FROM round_end WHERE place = ? AND at >= ? AND at < ? ORDER BY n DESC LIMIT ?"
