@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -34,6 +35,8 @@ PAD = 5
 """Right of each cell."""
 TOGETHER = 100
 """Rows of a table that are laid out together: the time grows with their square."""
+MOST_LINES = 45
+"""In a cell of a table: a row is not broken between pages."""
 LATIN, BOLD, CODE, HAN = "Vera", "VeraBd", "Courier", "MSung-Light"
 INK, SOFT, LINE = HexColor("#14181b"), HexColor("#555f68"), HexColor("#c9cfd3")
 # Everything from the CJK radicals on, and the punctuation that is as wide as a character.
@@ -130,13 +133,15 @@ def _table(block: Rows) -> Iterator[Any]:
         for y, row in enumerate(rows[at : at + TOGETHER], 1):
             cells.append([])
             for x, (text, width) in enumerate(zip(row, widths, strict=True)):
-                plain = _UNSEEN.sub("\u25a1", text[:LONGEST_CELL])
+                plain = _printable(text)
                 if _HAN.search(plain) and _ACCENTS.search(plain):  # no font has both
-                    cells[-1].append(_paragraph(plain, _style(8)))
+                    widest = 8  # a Chinese character
+                    cells[-1].append(_paragraph(_cut(plain, int((width - PAD) / widest) * MOST_LINES), _style(widest)))
                     continue
                 font = HAN if _HAN.search(plain) else CODE if x in block.mono else LATIN
                 size = 7 if font == CODE else 8
-                cells[-1].append("\n".join(_broken(plain, font, size, width - PAD)))
+                lines = list(islice(_broken(plain, font, size, width - PAD), MOST_LINES + 1))
+                cells[-1].append("\n".join(lines if len(lines) <= MOST_LINES else (*lines[:MOST_LINES], "…")))
                 style.append(("FONT", (x, y), (x, y), font, size, size * 1.3))
         yield Table([head, *cells], widths, repeatRows=1, hAlign="LEFT", style=style)
 
@@ -181,12 +186,22 @@ def _ruled() -> list[tuple[Any, ...]]:
 
 def _paragraph(text: str, style: ParagraphStyle) -> Any:
     """Latin in the font of the style, Chinese in its own; characters that no font here has stand as a square."""
-    plain = _UNSEEN.sub("\u25a1", text[:LONGEST_CELL])
+    plain = _printable(text)
     pieces = _HAN.split(plain)
     marked = "".join(
         f'<font name="{HAN}">{escape(piece)}</font>' if n % 2 else escape(piece) for n, piece in enumerate(pieces)
     )
     return Paragraph(marked.replace("\n", "<br/>"), style)
+
+
+def _cut(text: str, most: int) -> str:
+    """At most so many characters, and a mark where some are left out."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _printable(text: str) -> str:
+    """Not longer than a cell, with a square for each character that no font here has."""
+    return _UNSEEN.sub("\u25a1", _cut(text, LONGEST_CELL))
 
 
 def _style(

@@ -295,6 +295,14 @@ def test_any_text_can_be_set(rows: int) -> None:
     assert pdf.rstrip().endswith(b"%%EOF")
 
 
+@needs_poppler
+@pytest.mark.parametrize("text", ["x", "two words ", "令", "não 令 "])
+def test_a_cell_that_does_not_fit_a_page_is_cut_and_says_so(text: str, tmp_path: Path) -> None:
+    rows = Rows(("a", "b"), [(text * 5_000, "x")], (1, 9))
+    pdf = typesetting.pdf(Paper("t", "en", "", "", (rows, Facts((("a", text * 5_000),)), Lines((text * 5_000,)))))
+    assert text_of(pdf, tmp_path).count("…") == 3
+
+
 async def test_paper_says_why_it_was_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paper, "TIMEOUT_S", 0.0)
     with pytest.raises(NotMade, match="longer than"):

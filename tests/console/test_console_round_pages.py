@@ -2,14 +2,17 @@
 
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
+from zoneinfo import ZoneInfo
 
 import httpx
 import msgspec
 import pytest
 from console_floor import T0, Console, opened
+from starlette.requests import Request
 
 from daemon.console.pages import rounds as pages
 from protocols.contract.topics import Wire, encode_wire, table_topic
@@ -120,6 +123,27 @@ async def test_all_tables_are_counted_for_a_day(console: Console) -> None:
         page = (await browser.get("/rounds", params=DAY)).text
     assert re.search(rf'href="/table/{ROU}/rounds\?[^"]*show=void">1</a>', page)
     assert 'href="/table/bac-12/rounds?' in page
+
+
+async def test_a_longer_time_than_is_shown_says_so(console: Console) -> None:
+    said = "At most 31 days are shown at once"
+    async with console.browser("inspector") as browser:
+        for path in (f"/table/{ROU}/rounds", "/rounds"):
+            assert said in (await browser.get(path, params={"from": "2026-01-01T00:00", "to": "2026-12-31T00:00"})).text
+            assert said not in (await browser.get(path, params=DAY)).text
+
+
+@pytest.mark.parametrize(
+    ("by", "day"), [(0, "2026-10-25"), (1, "2026-10-26"), (-1, "2026-10-24"), (7, "2026-11-01"), (-210, "2026-03-29")]
+)
+def test_a_day_leads_to_days_although_the_clocks_change(by: int, day: str) -> None:
+    zone = ZoneInfo("Europe/Lisbon")  # 25 October 2026 has 25 hours there, 29 March 23
+    request = Request({"type": "http", "query_string": b"", "headers": []})
+    period = pages.period_of(request, ROU, datetime(2026, 10, 25, 12, tzinfo=zone), zone)
+    assert period.asked.until - period.asked.since == timedelta(hours=25)
+    moved = dict(parse_qsl(period.moved(by)))
+    until = datetime.fromisoformat(day) + timedelta(days=1)
+    assert moved == {"from": f"{day}T00:00", "to": f"{until:%Y-%m-%dT%H:%M}"}
 
 
 @pytest.mark.parametrize(

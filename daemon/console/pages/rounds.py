@@ -32,6 +32,8 @@ BEFORE = timedelta(minutes=10)
 """How long before the end of the first round that is known its actions are looked for."""
 AFTER = timedelta(minutes=1)
 MOST_ACTS = 50
+_FIELD = "%Y-%m-%dT%H:%M"
+"""A time as a field of a form has it."""
 
 
 def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
@@ -45,11 +47,12 @@ def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
 
 
 class Period(Struct, frozen=True):
-    """What is asked for: the rounds, and the query that asks for the same again."""
+    """What is asked for: the rounds, and the query that asks for the same again. `cut`: a longer time was asked for."""
 
     asked: Asked
     query: dict[str, str]
     zone: tzinfo
+    cut: bool = False
 
     @property
     def words(self) -> str:
@@ -57,12 +60,10 @@ class Period(Struct, frozen=True):
         return urlencode(self.query)
 
     def moved(self, by: int) -> str:
-        """The query of the period before (-1) or after (1) this one, of the same length."""
-        one = self.asked
-        step = (one.until - one.since) * by
-        return urlencode(
-            {**self.query, "from": _typed(one.since + step, self.zone), "to": _typed(one.until + step, self.zone)}
-        )
+        """The query of the period before (-1) or after (1) this one, of the same length by the clock on the wall."""
+        since, until = (at.astimezone(self.zone).replace(tzinfo=None) for at in (self.asked.since, self.asked.until))
+        step = (until - since) * by
+        return urlencode({**self.query, "from": f"{since + step:{_FIELD}}", "to": f"{until + step:{_FIELD}}"})
 
 
 class Version(Struct, frozen=True):
@@ -99,10 +100,10 @@ def period_of(request: Request, table: str, now: datetime, zone: tzinfo) -> Peri
     today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     since = _time(asked.get("from", ""), zone) or today
     until = _time(asked.get("to", ""), zone) or since + timedelta(days=1)
-    until = min(max(until, since), since + LONGEST)
+    until, wanted = min(max(until, since), since + LONGEST), until
     show: Show = next((one for one in SHOWS if one == asked.get("show")), "all")
     query = {"from": _typed(since, zone), "to": _typed(until, zone), **({"show": show} if show != "all" else {})}
-    return Period(Asked(table, since.astimezone(UTC), until.astimezone(UTC), show), query, zone)
+    return Period(Asked(table, since.astimezone(UTC), until.astimezone(UTC), show), query, zone, wanted > until)
 
 
 async def acts_of(context: ConsoleContext, table: str, since: datetime, until: datetime, most: int) -> list[Action]:
@@ -128,9 +129,8 @@ class _Pages:
             if not user.tables or table in user.tables:
                 period = period_of(request, table, now, self._context.zone)
                 rows.append((table, self._records.since(table), self._records.counts(period.asked)))
-        return self._context.page(
-            request, "rounds_tables.html", rows=rows, period=period_of(request, "", now, self._context.zone)
-        )
+        period = period_of(request, "", now, self._context.zone)
+        return self._context.page(request, "rounds_tables.html", rows=rows, period=period, longest=LONGEST.days)
 
     async def listed(self, request: Request) -> Response:
         table = table_of(self._context, request)
@@ -146,6 +146,7 @@ class _Pages:
             "rounds.html",
             table=table,
             period=period,
+            longest=LONGEST.days,
             rows=[(one, shapes.chip(one.result, lang)) for one in rows],
             counts=self._records.counts(asked),
             shows={show: urlencode({**period.query, "show": show}) for show in SHOWS},
@@ -235,7 +236,7 @@ def _position(text: str) -> Position | None:
 
 def _typed(at: datetime, zone: tzinfo) -> str:
     """As a field of a form has it, in the zone of the site."""
-    return f"{at.astimezone(zone):%Y-%m-%dT%H:%M}"
+    return f"{at.astimezone(zone):{_FIELD}}"
 
 
 def _time(text: str, zone: tzinfo) -> datetime | None:
