@@ -183,7 +183,7 @@ class ConsoleProcess:
 
     def _add_fragments(self) -> None:
         for fragment in (
-            *web.fragments(self.context, self.days.known),
+            *web.fragments(self.context, self.days),
             *pit.fragments(self.context),
             *self.decisions.fragments(),
             *timeline.fragments(self.context, self.days),

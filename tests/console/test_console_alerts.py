@@ -111,6 +111,20 @@ async def test_a_screen_of_some_tables_sees_theirs_and_the_sites(console: Consol
     assert sorted(one.code for one in past) == ["edge.offline", "x"]
 
 
+def test_page_of_a_table_shows_its_alerts_and_their_buttons(console: Console) -> None:
+    jam(console)
+    console.alert("bac-12", "round-suspended", code="round.suspended", text="two results differ")
+    console.alert("rou-3", "x", code="x", text="the wheel squeaks")
+    console.wait(1)
+    drawn = console.house.live.html("alerts/table/bac-12", Viewer("en", "technician", name="tess"))
+    assert "a card is stuck" in drawn
+    assert "two results differ" in drawn
+    assert "squeaks" not in drawn
+    assert drawn.count("/acknowledge") == 2
+    assert 'name="to" value="/table/bac-12"' in drawn
+    assert "/acknowledge" not in console.house.live.html("alerts/table/bac-12", Viewer("en", "viewer"))
+
+
 def test_many_alerts_are_not_all_rendered(console: Console) -> None:
     for number in range(130):
         console.alert("bac-12", f"x-{number}", code=f"x-{number}", device="shoe-1")

@@ -55,7 +55,21 @@ def cookie(console: Console, role: str = "viewer") -> list[tuple[str, str]]:
 # ---- memory
 
 
-@pytest.mark.parametrize("name", ["top/x", "edges/x", "alerts/x", "tile/x", "device/bac-12", "device/x/y", "x", ""])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "top/x",
+        "edges/x",
+        "alerts/x",
+        "alerts/table",
+        "alerts/table/x/y",
+        "tile/x",
+        "device/bac-12",
+        "device/x/y",
+        "x",
+        "",
+    ],
+)
 def test_a_fragment_that_is_none_is_not_kept(console: Console, name: str) -> None:
     viewer = Viewer("en", "viewer")
     with pytest.raises(KeyError):

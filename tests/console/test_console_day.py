@@ -19,7 +19,7 @@ from daemon.console.words.local import Local, zone_of
 from daemon.console.words.words import LANGS
 from protocols.contract.documents import EdgeInfo
 from protocols.contract.events import DeviceOffline, DeviceOnline
-from protocols.contract.topics import Wire, edge_topic, encode_wire, table_topic
+from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
 
 TABLE = "bac-12"
 
@@ -53,6 +53,35 @@ def verdict(console: Console, n: int, kind: str = "resolved", **more: Any) -> st
 def drawn(console: Console, name: str = f"day/{TABLE}", lang: Any = "en") -> str:
     console.house.days.flush(everything=True)
     return console.house.live.html(name, Viewer(lang, "viewer"))
+
+
+def test_restart_of_the_console_is_news_on_the_pit_for_a_quarter_of_an_hour(tmp_path: Path) -> None:
+    for first in (True, False):
+        one = Console(tmp_path)
+        try:
+            begin(one)
+            one.now += timedelta(minutes=5 if first else 2)
+            assert ("the console started again" in drawn(one, "edges")) is not first
+            one.now += timedelta(minutes=14)
+            one.house.site.notify("edges")
+            assert "the console started again" not in drawn(one, "edges")
+            with one.store.write() as db:  # it was there before
+                db.execute("UPDATE about SET value = ? WHERE key = 'day'", ((T0 - timedelta(hours=1)).isoformat(),))
+        finally:
+            one.house.close()
+            one.store.close()
+            one.journal.close()
+
+
+def test_a_fault_from_before_the_story_is_not_denied(console: Console) -> None:
+    story = f"story/{TABLE}/shoe-1"
+    assert "No faults and no losses" in drawn(console, story)
+    fault = {"code": "shoe.jam", "text": "stuck", "severity": "error", "remedy": "", "since": console.now}
+    console.say(device_topic("lisboa", TABLE, "shoe-1", "state"), msgspec.json.encode({"faults": [fault]}))
+    assert "No faults" not in drawn(console, story)
+    console.say(device_topic("lisboa", TABLE, "shoe-1", "state"), b'{"faults":[]}')
+    console.say(device_topic("lisboa", TABLE, "shoe-1", "availability"), b"offline")
+    assert "began before that time" in drawn(console, story)
 
 
 def marks(page: str) -> list[tuple[str, str]]:

@@ -123,6 +123,41 @@ def test_no_tile_moves_under_a_finger(pit: FullPit, page: Browser) -> None:
     page.when(lambda: run(page, ORDER) == before)
 
 
+@pytest.mark.parametrize("size", [(1024, 768), (1280, 800)])
+def test_the_whole_menu_of_a_supervisor_is_seen_in_portuguese(
+    troubled: FullPit, page: Browser, size: tuple[int, int]
+) -> None:
+    page.floor = troubled
+    sized(page, size)
+    page.come_in("sam", lang="pt")
+    page.go("/")
+    page.until("header .counts .silenced")
+    inner = "const nav = document.querySelector('header nav'); return nav.scrollWidth - nav.clientWidth"
+    assert run(page, inner) <= 0
+
+
+def test_a_phone_shows_filters_and_processes_without_scrolling_sideways(small: FullPit, page: Browser) -> None:
+    look(page, small, "tess", "/", (390, 844))
+    assert run(page, WIDE) <= 0
+    ends = (
+        "[...document.querySelectorAll('.tools select, .edges .lamp')].map((one) => one.getBoundingClientRect().right)"
+    )
+    right = f"return Math.max(...{ends})"
+    assert run(page, right) <= 390
+
+
+def test_a_table_shows_its_alert_its_devices_its_day_and_its_result_at_once(pit: FullPit, page: Browser) -> None:
+    pit.do(lambda: pit.fault("stud-09", "shuffler-1"))
+    look(page, pit, "tess", "/table/stud-09", DESK)
+    for part in ("alerts/table", "round", "devices", "day", "result"):
+        top = f"return document.querySelector(\"[data-live^='{part}/stud-09']\").getBoundingClientRect().top"
+        assert run(page, top) < DESK[1] - 60, part
+    page.press("[data-live='alerts/table/stud-09'] .line1 > form button")
+    page.until("[data-live='alerts/table/stud-09'] .taken", "you")
+    assert page.driver.current_url.endswith("/table/stud-09")
+    pit.do(lambda: pit.mend("stud-09", "shuffler-1"))
+
+
 # ---- alerts without leaving the pit
 
 
@@ -301,13 +336,14 @@ def test_a_user_can_be_changed_on_a_phone(pit: FullPit, page: Browser) -> None:
 
 def test_the_head_of_a_phone_is_slim(pit: FullPit, page: Browser) -> None:
     look(page, pit, "sam", "/", PHONE)
-    assert run(page, "return document.querySelector('body > header').offsetHeight") <= PHONE[1] * 0.08
+    stays = "scrollTo(0, 500); return document.querySelector('body > header').getBoundingClientRect().bottom"
+    assert 0 < run(page, stays) <= PHONE[1] * 0.08
 
 
 def test_dangerous_commands_look_dangerous_and_say_their_direction(pit: FullPit, page: Browser) -> None:
     look(page, pit, "tess", "/table/rou-01/device/wheel-1", DESK)
     buttons = """return [...document.querySelectorAll("form[action$='/command/%s'] button")]
-    .map((one) => [one.innerText.trim(), one.className, one.dataset.sure])"""
+    .map((one) => [one.textContent.trim(), one.className, one.dataset.sure])"""
     assert [(text, kind) for text, kind, _ in run(page, buttons % "power")] == [
         ("Switch on", ""),
         ("Switch off", "grave"),

@@ -84,6 +84,21 @@ def test_bytes_stand_as_digits_and_as_letters_under_a_head_that_stays(pit: FullP
     page.when(lambda: page.driver.execute_script(head) == [True, True])
 
 
+def test_times_of_a_trace_are_the_sites_on_a_screen_elsewhere(pit: FullPit, page: Browser) -> None:
+    page.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Asia/Kolkata"})
+    try:
+        page.go(TRACE)
+        page.until("[data-lines]")
+        line = TraceLine(datetime.now(UTC), "in", b"site".hex(), 999, 0)
+        topic = device_topic("lisboa", "rou-01", "wheel-1", "trace")
+        pit.do(lambda: pit.console.say(topic, msgspec.json.encode(line)))
+        page.until("[data-lines] tr:last-child td:nth-child(4)", "site")
+        zone = pit.console.house.context.zone
+        assert page.text("[data-lines] tr:last-child td")[:8] == f"{line.at.astimezone(zone):%H:%M:%S}"
+    finally:
+        page.driver.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
+
+
 def test_the_figures_of_a_wheel_are_a_list(page: Browser) -> None:
     page.go("/table/rou-01/device/wheel-1")
     options = "return [...document.querySelectorAll(\"form[action$='/command/ask'] option\")].map((one) => one.value)"

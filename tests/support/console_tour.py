@@ -15,6 +15,7 @@ def fragments(house: ConsoleProcess) -> list[str]:
     site = house.site
     kinds = ("tile", "round", "result", "history", "board", "devices")
     of_tables = [f"{kind}/{table}" for table in site.tables for kind in kinds]
+    of_tables += [f"alerts/table/{table}" for table in site.tables]
     of_devices = [
         f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog", "tracing")
     ]

@@ -159,12 +159,12 @@ def fragment(
     """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
     `kept`: a note typed for one of them, by its number. `name`: the reader. `acts`: with buttons, where the role has
-    the right. `at`: only those of this device, by table and name.
+    the right. `at`: only those of this device, by table and name; name "": of the whole table.
     """
     known = context.incidents
     shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
     if at is not None:
-        shown = [one for one in shown if (one.incident.table, one.incident.device) == at]
+        shown = [one for one in shown if one.incident.table == at[0] and at[1] in ("", one.incident.device)]
     most += len(shown) == most + 1  # one more takes no more room than to say so
     loud = [one.incident.severity for one in shown if one.silence is None]
     handles, longer = acts and may(role, "acknowledge"), may(role, "silence")
@@ -201,7 +201,7 @@ def fragment(
         "ends": ENDS if longer else OWN_ENDS,
         "sure": context.site.connected,
         "at": at,
-        "helps": _helps(context, *at) if at is not None and may(role, "command") else {},
+        "helps": _helps(context, *at) if at is not None and at[1] and may(role, "command") else {},
     }
 
 
@@ -225,15 +225,16 @@ def _people(context: ConsoleContext) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
-    """`alerts`: open incidents for the page of alerts; the worst of them for the pit and for a wall; of one device."""
+    """`alerts`: open incidents for the page of alerts; the worst for the pit and a wall; of a table, of a device."""
 
     def render(argument: str, viewer: Viewer) -> str:
         kind, _, rest = argument.partition("/")
         table, _, device = rest.partition("/")
-        if kind not in ("", "worst", "wall", "device") or (rest != "") != (kind == "device"):
+        places = {"device": table != "" and device != "", "table": rest != "" and not device}
+        if kind not in ("", "worst", "wall", *places) or not places.get(kind, rest == ""):
             raise KeyError(argument)
         most, name = (WORST if kind in ("worst", "wall") else SHOWN), f"alerts/{argument}".rstrip("/")
-        at = (table, device) if kind == "device" else None
+        at = (table, device) if kind in places else None
         values = fragment(
             context, viewer.lang, viewer.role, viewer.tables, most, name=viewer.name, acts=argument != "wall", at=at
         )

@@ -23,6 +23,7 @@ from daemon.console.fairness import scoreboards
 from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.timeline import HOURS
 from daemon.console.site import story
+from daemon.console.site.day import Days
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
 from drivers import CHOICES, DRIVERS
@@ -35,6 +36,8 @@ __all__ = ["Answers", "fragments", "routes"]
 
 PATIENCE = 20.0
 DAY = timedelta(hours=24)
+NEWS = timedelta(minutes=15)
+"""So long a restart is shown; static/live.js hides it then."""
 REMEMBERED = 200
 # Seconds between two drawings of a log and of the time of the last event on one page, which change with each event.
 LOG_S = 0.25
@@ -45,8 +48,8 @@ DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 # ---- fragments
 
 
-def fragments(context: ConsoleContext, known: datetime) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
-    """What pages hold and what each depends on. `known`: since when this console's store follows the site."""
+def fragments(context: ConsoleContext, days: Days) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
+    """What pages hold and what each depends on. `days`: since when this console's store follows the site."""
 
     def of_table(table: str) -> tuple[str, ...]:
         return (f"table/{table}", "broker", "present")
@@ -95,7 +98,8 @@ def fragments(context: ConsoleContext, known: datetime) -> tuple[Fragment, ...]:
         if argument:
             raise KeyError(argument)
         rows = [(edge, _edge_lamp(context, edge.current)) for _, edge in sorted(context.site.edges.items())]
-        return context.render("_edges.html", viewer.lang, edges=rows)
+        again = days.known < days.started and context.now() - days.started < NEWS
+        return context.render("_edges.html", viewer.lang, edges=rows, again=days.started if again else None)
 
     def of_device(kind: str, values: Any, *keys: str, every: float = 0.0) -> Fragment:
         def render(argument: str, viewer: Viewer) -> str:
@@ -115,7 +119,7 @@ def fragments(context: ConsoleContext, known: datetime) -> tuple[Fragment, ...]:
         Fragment("top", lambda _: ("broker", "edges"), top),
         Fragment("edges", lambda _: ("broker", "edges"), edges),
         of_device("device", _device_values, "device"),
-        of_device("story", partial(_story_values, known), "device", "events", every=LOG_S),
+        of_device("story", partial(_story_values, days.known), "device", "events", every=LOG_S),
         of_device("devicelog", _log_values, "events", every=LOG_S),
         Fragment("last", the_last, last, same, every=LOG_S),
         of("round", _round_values, of_table, the_last),
@@ -201,7 +205,8 @@ def _story_values(known: datetime, context: ConsoleContext, device: DeviceView) 
     history = device.history
     if len(history) == history.maxlen:
         since = max(since, history[0].at)
-    return {"lines": story.told(story.episodes(history), since), "since": since}
+    ill = bool(device.state.faults) or context.site.lamp(device) == "offline"
+    return {"lines": story.told(story.episodes(history), since), "since": since, "ill": ill}
 
 
 def _log_values(_context: ConsoleContext, device: DeviceView) -> dict[str, Any]:

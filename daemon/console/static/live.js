@@ -199,6 +199,7 @@
   window.addEventListener("online", follow);
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
+  document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   clocks(document);
   count();
   sound();

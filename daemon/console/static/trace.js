@@ -10,9 +10,11 @@
   const filter = place.querySelector("[data-filter]"), way = place.querySelector("[data-way]");
   let paused = false, held = [], heldOut = 0, leftOut = 0, heard = performance.now(), source = null;
 
+  const zone = document.documentElement.dataset.zone; // times are the site's, wherever the browser is
+  const times = new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "medium" });
   const local = (text) => {
     const at = new Date(text);
-    return `${at.toTimeString().slice(0, 8)}.${String(at.getMilliseconds()).padStart(3, "0")}`;
+    return `${times.format(at)}.${String(at.getMilliseconds()).padStart(3, "0")}`;
   };
   const letters = (hex) => (hex.match(/../g) ?? []).map((two) => {
     const code = parseInt(two, 16);
