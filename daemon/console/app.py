@@ -19,15 +19,14 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.routing import Mount, Route
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import logs
 from daemon.broker.connection import Connect
 from daemon.broker.retained import Retained
 from daemon.config.model import Config, Console, Table, broker_of
-from daemon.console import front_server
+from daemon.console import assets, front_server
 from daemon.console.alerts import metrics
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.pools import PoolAlerts
@@ -308,7 +307,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *exports.routes(context, console.rounds),
             *fair_pages.routes(context, console.fairness),
             *metrics.routes(console.access, console.metrics, console.ready),
-            Mount("/static", StaticFiles(directory=HERE / "static")),
+            assets.route,
         ],
         middleware=[Middleware(_Headers, secure=console.access.secure)],
         exception_handlers={

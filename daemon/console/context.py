@@ -11,13 +11,14 @@ from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import jinja2
+from jinja2.ext import Extension
 from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from daemon.config.model import Config
-from daemon.console import shapes
+from daemon.console import assets, shapes
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.articles import cited
 from daemon.console.auth.access import Access, Right, User, may, of_the_same_origin
@@ -198,6 +199,14 @@ def _code(text: str) -> Markup:
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped here
 
 
+class _Digests(Extension):
+    """Puts the digest of each asset behind its address, once when a template is compiled."""
+
+    def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002
+        """The source with digests."""
+        return assets.with_digests(source)
+
+
 class _Environment(jinja2.Environment):
     """Templates without globals of their own: all share the environment's.
 
@@ -212,6 +221,7 @@ class _Environment(jinja2.Environment):
 def _templates(**more: Any) -> jinja2.Environment:
     made = _Environment(
         loader=jinja2.FileSystemLoader(HERE / "templates"),
+        extensions=[_Digests],
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

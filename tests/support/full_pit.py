@@ -20,6 +20,7 @@ import uvicorn
 from console_floor import Console
 from floor import Browser
 from helpers import result_of
+from starlette.applications import Starlette
 
 from daemon.console.app import make_app
 from daemon.console.auth.users import By, Role, hash_password
@@ -138,6 +139,7 @@ class FullPit:
         self._dice = random.Random(7)
         self._rounds: dict[str, int] = {}
         self.console: Console
+        self.app: Starlette
         self.port = 0
 
     # ---- as a Floor
@@ -185,10 +187,9 @@ class FullPit:
         house = console.house
         for name, role in PEOPLE.items():
             house.access.users.add(By("test", "system"), name, role, (), hash_password(PASSWORD))
+        self.app = make_app(house)
         server = uvicorn.Server(
-            uvicorn.Config(
-                make_app(house), "127.0.0.1", 0, log_config=None, lifespan="off", timeout_graceful_shutdown=1
-            )
+            uvicorn.Config(self.app, "127.0.0.1", 0, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
         )
         serving = asyncio.create_task(server.serve())
         watching = asyncio.create_task(house.watch.run())
