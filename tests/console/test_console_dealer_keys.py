@@ -5,6 +5,7 @@ import pytest
 from daemon.config.model import Table
 from daemon.console.dealer.cloth import Cloth, cloth_of
 from daemon.console.dealer.keys import (
+    AGAIN,
     GAMES,
     KEYS,
     Moment,
@@ -113,7 +114,12 @@ VOID = Way("void")
     [
         ("macau.fantan", Moment("closed"), ()),
         ("macau.fantan", Moment("suspended"), (VOID,)),
-        ("macau.fantan", Moment("suspended", ended=True), (Way("buttons"), Way("paid"), VOID)),
+        (
+            "macau.fantan",
+            Moment("suspended", ended=True),
+            (Way("buttons", advice="enter_again"), Way("paid", advice="first_stands"), VOID),
+        ),
+        ("macau.roulette", Moment("suspended", ended=True), (Way("paid", advice="first_stands"), VOID)),
         ("macau.baccarat", Moment("suspended"), (Way("correct", supervisor=True), VOID)),
         (
             "macau.blackjack",
@@ -129,6 +135,12 @@ VOID = Way("void")
 )
 def test_ways_out_of_a_suspended_round(ruleset: str, now: Moment, ways: tuple[Way, ...]) -> None:
     assert ways_out(ruleset, now) == ways
+
+
+def test_only_where_the_rules_take_it_a_result_is_entered_again() -> None:
+    rulesets = {name: kind(kind.Options()) for name, kind in RULESETS.items()}
+    games = {name: getattr(one, "game", one) for name, one in rulesets.items()}
+    assert {name for name, one in games.items() if getattr(one, "told_again_stands", False)} == AGAIN
 
 
 @pytest.mark.parametrize("ruleset", RULESETS)

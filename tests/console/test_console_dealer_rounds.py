@@ -8,7 +8,8 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, TypeAlias
 
 import pytest
 from axe_core_python.selenium import Axe
@@ -380,6 +381,52 @@ def test_suspended_round_names_what_ends_it_and_who_does(floor: DealerFloor, win
     assert window.complaints() == []
 
 
+def test_main_bets_before_the_bell_end_a_gap(floor: DealerFloor, window: Browser) -> None:
+    """The other way out, which needs no supervisor: a bet names its seat."""
+    one = suspended_for_seats(floor, window)
+    one.sure("void")
+    one.phase("idle")
+    one.key("bets_opened")
+    one.phase("betting")
+    for seat in (2, 5):
+        one.bet(seat, "main")
+    one.key("bell")
+    one.phase("dealing")
+    one.deal(seat_2=["TS", "9S"], seat_5=["TD", "8S"], dealer=["7D", "KC"])
+    window.when(lambda: one.due("decision"))
+    for seat in (2, 5):
+        one.act(seat, "stand")
+    window.when(lambda: one.due("card"))
+    one.deal(dealer=["KC"])
+    one.result("17", "2,000")
+    one.paid()
+    assert window.complaints() == []
+
+
+def test_two_results_that_differ_lead_to_the_key_that_decides(floor: DealerFloor, window: Browser) -> None:
+    """A wrong result, put right before the payment: the page leads back to the key, and says what each way does."""
+    one = Dealer(floor, window, "macau.fantan")
+    one.key("buttons_separated")
+    one.key("bets_opened")
+    one.phase("betting")
+    one.key("bell")
+    one.phase("closed")
+    one.twice("buttons", 'button[value="3"]')
+    one.result("Three wins")
+    one.twice("buttons", 'button[value="2"]')
+    one.phase("suspended")
+    doubt = "[data-now] .doubt"
+    window.until(doubt, "The first result stands and is paid")
+    one.click(f'{doubt} [data-way="buttons"]')
+    focused = 'form[data-key="buttons"] button:focus'
+    window.until(focused)
+    one.twice("buttons", 'button[value="2"]')
+    one.result("Two wins")
+    window.until(doubt, gone=True)
+    one.paid()
+    assert window.complaints() == []
+
+
 def test_dead_keys_say_why_and_a_void_asks_once_more(floor: DealerFloor, window: Browser) -> None:
     one = Dealer(floor, window, "angola.french-bank")
     one.key("bets_opened")
@@ -407,10 +454,15 @@ def test_dead_keys_say_why_and_a_void_asks_once_more(floor: DealerFloor, window:
 
 
 SIZES = ((390, 844), (1024, 768), (1280, 800))
-# Every size, theme and language once; all of them in the nightly tests.
-LOOKS = at_length(
-    ((SIZES[0], "light", "en"), (SIZES[1], "dark", "zh-Hant"), (SIZES[2], "dark", "pt")),
-    tuple((size, theme, lang) for size in SIZES for theme in ("light", "dark") for lang in ("en", "pt", "zh-Hant")),
+Look: TypeAlias = tuple[str, tuple[int, int], str, str]
+# Every size, theme and language once, each with another game; all of them in the nightly tests.
+LOOKS: tuple[Look, ...] = at_length(
+    (
+        ("macau.fantan", SIZES[0], "light", "en"),
+        ("macau.roulette", SIZES[1], "dark", "zh-Hant"),
+        ("angola.blackjack", SIZES[2], "dark", "pt"),
+    ),
+    tuple(product(RULESETS, SIZES, ("light", "dark"), ("en", "pt", "zh-Hant"))),
 )
 SMALL = """
 const low = [], keys = "button, summary, .button, select, input, .tap label";
@@ -424,21 +476,21 @@ return low;
 """
 
 
-@pytest.mark.parametrize("ruleset", at_length(("macau.fantan", "macau.roulette", "angola.blackjack"), tuple(RULESETS)))
-def test_page_fits_every_screen_and_axe_finds_nothing(floor: DealerFloor, window: Browser, ruleset: str) -> None:
-    driver = window.driver
+@pytest.mark.parametrize(("ruleset", "size", "theme", "lang"), LOOKS)
+def test_page_fits_every_screen_and_axe_finds_nothing(
+    floor: DealerFloor, window: Browser, ruleset: str, size: tuple[int, int], theme: str, lang: str
+) -> None:
+    driver, (width, height) = window.driver, size
     try:
-        for (width, height), theme, lang in LOOKS:
-            metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-            window.come_in("sam", lang=lang, theme=theme)
-            window.go(f"/dealer/{table_of(ruleset)}")
-            window.until("[data-there]:not([hidden])")
-            driver.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true")
-            at = f"{ruleset} {width} {theme} {lang}"
-            assert driver.execute_script("return document.documentElement.scrollWidth") <= width, at
-            assert driver.execute_script(SMALL) == [], at
-            found = Axe().run(driver)["violations"]
-            assert [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found] == [], at
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        window.come_in("sam", lang=lang, theme=theme)
+        window.go(f"/dealer/{table_of(ruleset)}")
+        window.until("[data-there]:not([hidden])")
+        driver.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true")
+        assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+        assert driver.execute_script(SMALL) == []
+        found = Axe().run(driver)["violations"]
+        assert [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found] == []
     finally:
         driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -15,6 +15,7 @@ from protocols.fdl.console import ACTIONS
 
 __all__ = [
     "ACTED",
+    "AGAIN",
     "BETTING",
     "DICE",
     "GAMES",
@@ -157,6 +158,10 @@ _UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
 def group_of(key: Key, ruleset: str) -> Group:
     """The place of a key: a card that was seen is rare at blackjack; stud poker tells the dealer's open card by it."""
     return "rare" if key.name == "card_exposed" and GAME_OF.get(ruleset) == "blackjack" else key.group
+
+
+AGAIN: Final = frozenset({"angola.craps", "angola.french-roulette", "macau.fantan"})
+"""Games where a disputed result that is entered once more stands; in others a payment or a void ends the dispute."""
 
 
 class Moment(Struct, frozen=True):
@@ -396,8 +401,11 @@ def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
     game = GAME_OF.get(ruleset, "")
     reason = now.detail.reason.code if now.detail.reason is not None else ""
     if game not in _CARDS:
-        again = tuple(Way(key) for key in GAMES.get(ruleset, ()) if key in _RESULTS)
-        return (*again, Way("paid"), Way("void")) if now.ended else (Way("void"),)
+        if not now.ended:
+            return (Way("void"),)
+        again = tuple(Way(key, advice="enter_again") for key in GAMES[ruleset] if key in _RESULTS)
+        paid = Way("paid", advice="" if game in _THROWN else "first_stands")
+        return (*(again if ruleset in AGAIN else ()), paid, Way("void"))
     if game == "blackjack" and reason in _UNCERTAIN:
         return (Way("name_seats", supervisor=True, advice="name_seats"), Way("void", advice="void_this_only"))
     return (Way("correct", supervisor=True), Way("void"))

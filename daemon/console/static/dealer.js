@@ -114,7 +114,11 @@
     } else if (key.dataset.close !== undefined) key.closest("details").open = false;
     else if (key.dataset.way !== undefined) {
       const fold = document.getElementById(`key-${key.dataset.way}`);
-      if (fold) { fold.open = true; fold.scrollIntoView({ block: "center" }); }
+      if (!fold) return;
+      event.preventDefault();
+      if (fold.matches("details")) fold.open = true;
+      fold.scrollIntoView({ block: "center" });
+      fold.querySelector("summary, button:enabled")?.focus({ preventScroll: true });
     } else {
       const lay = key.closest("[data-lay]");
       if (key.dataset.hand !== undefined) lay.dataset.on = key.dataset.hand;
