@@ -20,6 +20,7 @@ from daemon.console.site.rounds import SHOWS, Ended, Note, Show, Stretch
 from daemon.console.words import words
 from daemon.console.words.local import Local
 from daemon.journal.recall import Recalled
+from protocols.contract.payouts import payout_order
 from protocols.contract.results import Result
 
 __all__ = [
@@ -306,6 +307,21 @@ class Printer:
             (self._t("paper.ruleset"), f"{result.ruleset} {result.edition}".rstrip()),
             (self._t("rounds.digest"), f"{one.digest} ({' / '.join(filter(None, (one.journal, str(one.seq))))})"),
         ]
+        pushes = [one if isinstance(one, str) else f"{one.bet} ({_seat(one.seat, one.hand)})" for one in result.pushes]
+        moves = [f"{bet} → {place}" for bet, place in result.moves.items()]
+        named = words.catalog(self._lang)
+        awards = [
+            f"{one.jackpot}{self._colon}{named.get(f'combination.{one.combination}', one.combination)}"
+            f" ({', '.join(map(str, one.among)) or '–'}; {one.law})"
+            for one in result.jackpots
+        ]
+        options = msgspec.json.format(bytes(result.options), indent=-1).decode()
+        more = {"paper.options": [options] if options != "{}" else []}
+        more |= {"paper.pushes": pushes, "paper.stands": list(result.stands), "round.moves": moves}
+        facts += [(self._t(key), ", ".join(said)) for key, said in more.items() if said]
+        facts += [(self._t("round.jackpots"), one) for one in awards]
+        if result.demo:
+            facts.append((self._t("paper.demo"), self._t("paper.demo_text")))
         facts += [
             (self._t("round.irregular"), f"{words.noted(self._lang, note)} ({note.law})")
             for note in result.irregularities
@@ -316,9 +332,13 @@ class Printer:
             head = (self._t("round.bet"), self._t("round.pays"))
             blocks += [Text(self._t("round.winners", n=len(rows))), Rows(head, rows, (70, 30))]
         if result.settlements:
-            paid = [(str(one.seat), one.bet, str(one.stake), str(one.returned)) for one in result.settlements]
+            payout = payout_order(result)
+            paid = [
+                (_seat(one.seat, one.hand), one.bet, str(one.stake), str(one.returned)) for one in payout.settlements
+            ]
             head4 = (self._t("paper.seat"), *map(self._t, ("round.bet", "round.stake", "round.returned")))
             blocks += [Text(self._t("round.payments", n=len(paid))), Rows(head4, paid, (10, 50, 20, 20))]
+            blocks += [Text("; ".join(payout.law))] if payout.law else []
         return blocks
 
     def _acts(self, acts: Sequence[Act], *, cut: bool) -> list[Block]:
@@ -429,6 +449,10 @@ class Printer:
             *([self._t("rounds.irregular", n=len(one.irregularities))] if one.irregularities else []),
         ]
         return ", ".join(marks)
+
+
+def _seat(seat: int, hand: int) -> str:
+    return f"{seat} · {hand}" if hand else str(seat)
 
 
 def printable() -> bool:

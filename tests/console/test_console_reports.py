@@ -19,7 +19,9 @@ from daemon.console import paper
 from daemon.console.pages import exports
 from daemon.console.paper import Busy, Facts, Heading, Lines, NotMade, Paper, Rows, Text
 from daemon.console.reports import COLUMNS, Period, Printer
+from daemon.console.reports import Round as RoundReport
 from daemon.console.words.local import Local
+from protocols.contract.payouts import payout_order
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 typesetting = pytest.importorskip("daemon.console.typesetting", reason="reportlab is not installed")
@@ -268,6 +270,37 @@ async def test_a_round_on_paper_has_its_versions_its_events_and_how_to_compare(
     assert f"feltd journal recall rou-3 --round {FIRST}" in text
     assert f"edge-7:{ROU}:4" in text
     assert re.search(r"straight:2\s+35", text)
+
+
+async def test_a_round_on_paper_leaves_nothing_of_its_result_out(console: Console) -> None:
+    paid = [
+        {"seat": 3, "bet": "odd", "stake": 5, "returned": 10},
+        {"seat": 2, "bet": "column:2", "stake": 7, "returned": 21},
+    ]
+    ended(
+        console,
+        1,
+        demo=True,
+        options={"betting": "no_more_bets"},
+        pushes=["tie", {"bet": "main", "seat": 4, "hand": 2}],
+        stands=["come:6"],
+        moves={"come": "come:8"},
+        jackpots=[{"jackpot": "poker", "combination": "flush", "pays": "fixed", "law": "art. 10", "among": [2, 5]}],
+        settlements=[*paid, {"seat": 4, "bet": "main", "stake": 9, "returned": 9, "hand": 2}],
+    )
+    async with console.browser("inspector") as browser:
+        report = msgspec.json.decode((await browser.get(f"/table/{ROU}/report/json/{FIRST}")).content, type=RoundReport)
+    blocks = PRINTER.round(report).blocks
+    facts = {name: value for one in blocks if isinstance(one, Facts) for name, value in one.rows}
+    assert facts["Options"] == '{"betting":"no_more_bets"}'
+    assert facts["Bets that come back"] == "tie, main (4 · 2)"
+    assert (facts["Bets that stand"], facts["Bets that move"]) == ("come:6", "come → come:8")
+    assert facts["Jackpots"] == "poker: flush (2, 5; art. 10)"
+    assert facts["Demonstration"] == "no bets counted"
+    [rows] = [one for one in blocks if isinstance(one, Rows) and one.head[0] == "Seat"]
+    expected = payout_order(report.versions[0].result).settlements
+    assert [row[1] for row in rows.rows] == [one.bet for one in expected]
+    assert ("4 · 2", "main", "9", "9") in rows.rows
 
 
 def big(rows: int) -> Paper:

@@ -116,6 +116,15 @@ async def test_a_corrected_round_shows_both_results_and_who_was_at_work(console:
     assert "/report/pdf/" not in page
 
 
+async def test_bets_that_come_back_and_a_demonstration_are_shown(console: Console) -> None:
+    ended(console, 1, demo=True, pushes=["tie", {"bet": "main", "seat": 4, "hand": 2}])
+    async with console.browser("viewer") as browser:
+        page = (await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:1")).text
+    shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page))
+    assert "Bets that come back: tie, main (4 · 2)" in shown
+    assert "Demonstration: no bets counted" in shown
+
+
 async def test_all_tables_are_counted_for_a_day(console: Console) -> None:
     for seq in range(1, 4):
         ended(console, seq, void=VOID if seq == 2 else None)
