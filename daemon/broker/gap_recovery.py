@@ -57,7 +57,7 @@ class Stream(Generic[T]):
         """`expected`: the next seq."""
         self.expected = expected
         self._early: dict[int, T] = {}
-        self._again = Again()
+        self._again: Again | None = None
 
     def take(self, item: T) -> list[T]:
         """The events that can be used now, in order. A duplicate gives nothing; an early event waits, if there is
@@ -98,11 +98,13 @@ class Stream(Generic[T]):
 
     def to_ask(self, now: float) -> tuple[int, int] | None:
         """The part of the gap to request at `now`: at once, and again while it stays."""
-        gap = self.gap
-        if gap is None:
-            self._again = Again()
+        if not self._early:  # as nearly always, of each table for each batch of messages
+            self._again = None
             return None
-        return (gap[0], min(gap[1], gap[0] + PAGE - 1)) if self._again.due(gap[0], now) else None
+        first, last = self.expected, min(self._early) - 1
+        if self._again is None:
+            self._again = Again()
+        return (first, min(last, first + PAGE - 1)) if self._again.due(first, now) else None
 
 
 async def ask(session: Session, topic: str, writer: str, first: int, last: int | None = None) -> None:
