@@ -422,12 +422,10 @@ class Printer:
 
     def _who(self, line: Line, acts: Sequence[Act]) -> list[str]:
         """Who named the round in what they did; each once."""
-        named = (
-            f"{act.user} ({self._role(act.role)}){self._colon}{act.detail.get('key') or act.action}"
-            for act in acts
-            if act.detail.get("round") == line.round
-        )
-        return list(dict.fromkeys(named))
+        named = [act for act in acts if act.detail.get("round") == line.round]
+        did = [act.detail.get("key") or act.detail.get("command") or act.action for act in named]
+        said = (f"{act.user} ({self._role(act.role)}){self._colon}{what}" for act, what in zip(named, did, strict=True))
+        return list(dict.fromkeys(said))
 
     def _alerts(self, alerts: Sequence[Alarm], *, cut: bool) -> list[Block]:
         rows = [

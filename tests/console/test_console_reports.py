@@ -22,6 +22,7 @@ from daemon.console.reports import COLUMNS, Period, Printer
 from daemon.console.reports import Round as RoundReport
 from daemon.console.words.local import Local
 from protocols.contract.payouts import payout_order
+from protocols.contract.results import RoundState
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 typesetting = pytest.importorskip("daemon.console.typesetting", reason="reportlab is not installed")
@@ -222,11 +223,33 @@ async def test_a_report_says_until_when_it_can_speak(console: Console) -> None:
     assert facts["Last verdict heard"] == "20 Nov 2026 20:01:00"
 
 
-async def test_a_name_that_looks_like_a_formula_is_harmless_in_a_spreadsheet(console: Console) -> None:
-    ended(console, 1, announcements={"en": "=1+1"})
+@pytest.mark.parametrize("sign", "=+-@\t\r\n＝＋－＠")
+async def test_a_name_that_looks_like_a_formula_is_harmless_in_a_spreadsheet(console: Console, sign: str) -> None:
+    ended(console, 1, announcements={"en": f"{sign}1+1"})
     async with console.browser("inspector") as browser:
         table = (await browser.get(f"/table/{ROU}/rounds.csv", params=PERIOD)).text
-    assert ",'=1+1," in table
+    assert f"'{sign}1+1" in table
+
+
+async def test_a_command_that_voids_the_round_is_noted_with_its_name(console: Console) -> None:
+    console.device(ROU, "wheel-1", "cammegh_ss2")
+    console.say(
+        table_topic("lisboa", ROU, "round/state"), msgspec.json.encode(RoundState(FIRST, "running", {}, {}, "r"))
+    )
+    async with console.browser("supervisor") as browser:
+        for command in ("restart-spin", "self-test"):
+            answer = await browser.post(f"/table/{ROU}/device/wheel-1/command/{command}", data={})
+            assert answer.status_code == 303
+    ended(console, 1, void=VOID)
+    async with console.browser("inspector") as browser:
+        answer = await browser.get(f"/table/{ROU}/rounds.json", params=PERIOD)
+    report = msgspec.json.decode(answer.content, type=Period)
+    assert [(act.detail["command"], act.detail.get("round")) for act in report.acts] == [
+        ("restart-spin", FIRST),
+        ("self-test", None),
+    ]
+    part = next(one for one in PRINTER.period(report).blocks if isinstance(one, Rows) and len(one.head) == 5)
+    assert [row[4] for row in part.rows] == ["supervisor@lisboa (supervisor): restart-spin"]
 
 
 # ---- paper

@@ -523,8 +523,8 @@ def _cells(one: Incident) -> tuple[str, ...]:
 
 
 def harmless(cell: str) -> str:
-    """Escape text so that spreadsheets do not execute it as a formula."""
-    return "'" + cell if cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+    """Escape text so that spreadsheets do not execute it as a formula; some of them take the wide signs too."""
+    return "'" + cell if cell.startswith(tuple("=+-@\t\r\n＝＋－＠")) else cell
 
 
 def csv_text(rows: list[tuple[str, ...]]) -> str:

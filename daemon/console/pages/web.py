@@ -421,7 +421,11 @@ class _Pages:
         except (BadCommand, TypeError, ValueError) as error:
             raise HTTPException(400, str(error)) from error
         target = f"{device.table}/{device.name}"
-        self.context.actions.note(user.name, user.role, "command", target, {"command": name, "args": args})
+        detail = {"command": name, "args": args}
+        view = self.context.site.tables.get(device.table)
+        if name in DANGEROUS and view is not None and view.round:  # a report says who ended it
+            detail["round"] = view.round
+        self.context.actions.note(user.name, user.role, "command", target, detail)
         reply = await self.answers.ask(self.context, device.table, device.name, name, encoded)
         return RedirectResponse(f"/table/{device.table}/device/{device.name}?answer={reply.id}", 303)
 
