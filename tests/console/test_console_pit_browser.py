@@ -165,7 +165,7 @@ def test_a_fault_is_acknowledged_with_one_press_and_the_pit_stays(pit: FullPit, 
     look(page, pit, "tess", "/?area=Salon", DESK)
     pit.do(lambda: pit.fault("fan-03", "lamps-1"))
     try:
-        page.until("[data-live='alerts/worst'] .line1", "a card is stuck")
+        page.until("[data-live='alerts/worst'] .line1", "a lamp that should be dark is lit")
         page.until("[data-live='counts']", "1 fault")
         assert page.driver.title.startswith("(1) ")
         page.press("[data-live='alerts/worst'] .line1 button")
@@ -183,7 +183,7 @@ def test_a_fault_is_handled_from_its_line_and_handed_over(pit: FullPit, page: Br
     look(page, pit, "tess", "/", DESK)
     pit.do(lambda: pit.fault("rou-04", "lamps-1"))
     try:
-        page.until(line, "a card is stuck")
+        page.until(line, "a lamp that should be dark is lit")
         for button, stage in (("Take it", "taken"), ("On the way", "on the way"), ("At the table", "at the table")):
             page.until(f"{line} > form button", button)
             page.press(f"{line} > form button")
@@ -229,7 +229,7 @@ def test_a_new_fault_sounds_where_somebody_switched_it_on(pit: FullPit, page: Br
 def test_a_line_unfolds_with_what_to_do_and_a_note(troubled: FullPit, page: Browser) -> None:
     look(page, troubled, "tess", "/", DESK)
     page.press("[data-live='alerts/worst'] summary")
-    page.until("[data-live='alerts/worst'] details[open] .more", "take all cards out unseen")
+    page.until("[data-live='alerts/worst'] details[open] .more", "count it by hand")
     assert run(page, OPEN % "input[name=note]")
     assert run(page, OPEN % "a[href$='/device/shuffler-1']")
     troubled.do(lambda: troubled.console.house.site.notify("alerts"))  # an update folds nothing

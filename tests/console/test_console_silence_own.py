@@ -47,6 +47,15 @@ async def test_a_technician_ends_their_own_silence_where_they_see_it(console: Co
     assert console.house.incidents.silences(console.now) == []
 
 
+async def test_a_silenced_alert_says_who_silenced_it_and_why(console: Console) -> None:
+    async with console.browser("technician") as browser:
+        await silenced(console, browser)
+        page = (await browser.get("/")).text
+        line = page[page.index('class="more"') :]
+        assert ": a new roller" in line
+        assert "End the silence" in line
+
+
 @pytest.mark.parametrize("page", ["/alerts", "/", DEVICE])
 async def test_a_technician_does_not_end_a_silence_of_another(console: Console, page: str) -> None:
     async with console.browser("supervisor") as other, console.browser("technician") as browser:

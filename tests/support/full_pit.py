@@ -24,6 +24,8 @@ from starlette.applications import Starlette
 
 from daemon.console.app import make_app
 from daemon.console.auth.users import By, Role, hash_password
+from daemon.console.words import words
+from drivers import DRIVERS
 from protocols.contract.documents import TraceLine
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
 
@@ -55,6 +57,13 @@ def _cards(dice: random.Random) -> dict[str, Any]:
     return {"winner": dice.choice(("player", "banker", "banker", "tie"))}
 
 
+# By the driver, the fault that `FullPit.fault` lets a device report.
+FAULTS = {
+    "fdl_shuffler": "shuffler.count",
+    "fdl_continuous": "continuous.wrong_back",
+    "fdl_lamps": "lamps.stuck_on",
+    "cammegh_ss2": "wheel.ball_with_rotor",
+}
 GAMES: dict[str, Game] = {
     "bac": (
         "macau.baccarat",
@@ -248,14 +257,13 @@ class FullPit:
         wire = Wire("1.0", f"edge-7:{table}:{number}/0", source, "resolved", at, number, data=raw, journal="j")
         self.console.say(f"{source}/event/resolved", encode_wire(wire))
 
-    def fault(self, table: str, device: str, code: str = "card.jam", severity: str = "error", **said: str) -> None:
-        """A device reports a fault, and the edge an alert."""
-        text, remedy = (
-            said.get("text", "a card is stuck"),
-            said.get("remedy", "Open the lid, take all cards out unseen"),
-        )
+    def fault(self, table: str, device: str, severity: str = "") -> None:
+        """A device reports a fault of its driver, and the edge an alert. `severity`: another than the fault's own."""
+        driver = self.console.house.site.devices[table, device].meta.driver
+        fault = next(one for one in DRIVERS[driver].faults if one.code == FAULTS[driver])
         since = (self.console.now - timedelta(seconds=128)).isoformat()
-        one = {"code": code, "severity": severity, "text": text, "remedy": remedy, "since": since}
+        said = {"text": fault.text, "remedy": fault.remedy, "since": since}
+        one = {"code": fault.code, "severity": severity or fault.severity, **said}
         state = msgspec.json.encode({"faults": [one]})
         self.console.say(device_topic("lisboa", table, device, "state"), state)
         self.console.alert(table, f"{device}-x", device=device, **one)
@@ -277,15 +285,8 @@ class FullPit:
         """One table in each state that is not good; they are far behind in the configuration."""
         names = {game: [one for one in self.names if one.startswith(game)][-1] for game in GAMES}
         self.fault(names["stud"], "shuffler-1")
-        self.fault(
-            names["rou"],
-            "wheel-1",
-            "wheel.launched_twice",
-            "warning",
-            text="the ball was launched twice",
-            remedy="Nothing to do unless it comes again: then clean the ball track",
-        )
-        self.fault(names["bj"], "shuffler-1", "card.jam")
+        self.fault(names["rou"], "wheel-1")
+        self.fault(names["bj"], "shuffler-1")
         self.silence(names["bj"], "shuffler-1", "rollers are being changed")
         self.silence(names["fan"], "", "new felt")
         self.phase(names["cus"], "suspended")
@@ -293,12 +294,17 @@ class FullPit:
             names["cus"],
             "round-suspended",
             code="round.suspended",
-            text="the dice were seen twice and differ",
-            remedy="A supervisor looks at the dice and corrects or voids the round",
+            text=words.say("en", "reason.dice_touched"),
+            remedy=words.say("en", "reason.do_enter_throw"),
         )
         self.console.say(device_topic("lisboa", names["bac"], "shoe-1", "availability"), b"offline")
         self.console.alert(
-            names["bac"], "shoe-1-offline", device="shoe-1", code="device.offline", text="shoe-1 does not answer"
+            names["bac"],
+            "shoe-1-offline",
+            device="shoe-1",
+            code="device.offline",
+            text="shoe-1 does not answer: never seen",
+            remedy=words.say("en", "fault.device.offline.remedy"),
         )
         self.console.house.watch.look()
 

@@ -160,14 +160,14 @@ def technician(book: Book, page: Browser, pit: FullPit) -> None:
     hand = Hand(page, pit, "tess", "/")
     pit.do(lambda: pit.fault("stud-03", "shuffler-1"))
     with book.task(hand, "technician", "from fault to acknowledged", 3):
-        page.until(LINE, "a card is stuck")
+        page.until(LINE, "wrong number of cards")
         hand.press(f"{LINE} > form button", "Take it")
         page.until(f"{LINE}.mine .when", "you · taken")
         assert hand.where == "/"
     hand = Hand(page, pit, "tess", "/")
     with book.task(hand, "technician", "finds the remedy", 1):
         hand.press(f"{LINE} summary", "stud-03", said="the line")
-        page.until(f"{LINE} details[open] .more", "take all cards out unseen")
+        page.until(f"{LINE} details[open] .more", "count it by hand")
     hand = Hand(page, pit, "tess", "/")
     with book.task(hand, "technician", "on the way, at the table, done", 4):
         for button, stage in (("On the way", "on the way"), ("At the table", "at the table"), ("Done", "done")):

@@ -116,6 +116,8 @@ class Line(Struct, frozen=True):
     text: str
     remedy: str
     silenced: datetime | None
+    hush: Silence | None = None
+    """Who silenced it, and why."""
     closable: bool = False
     seen: str = ""
     """The version that was shown, sent with the form."""
@@ -133,7 +135,7 @@ class Line(Struct, frozen=True):
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
     text, remedy = said(shown.incident, lang)
-    return Line(shown.incident, text, remedy, shown.silence.until if shown.silence is not None else None)
+    return Line(shown.incident, text, remedy, shown.silence.until if shown.silence is not None else None, shown.silence)
 
 
 def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
