@@ -435,6 +435,8 @@ async def test_a_key_of_another_day_shows_its_day(inn: Inn) -> None:
         ("bac-1", "bet_back", {"seat": "3", "bet": "tie"}, "Seat 3 · tie"),
         ("bj-1", "action", {"seat": "3", "hand": "2", "action": "hit", "amount": "0"}, "Seat 3 · 2 · hit"),
         ("none-1", "bet", {"seat": "3", "bet": "straight:17", "amount": "100"}, "Seat 3 · straight up 17 · 100"),
+        ("none-1", "buttons", {"count": "4", "fragments": "0"}, ""),
+        ("none-1", "void", {"reason": "0"}, "no reason given"),
         ("none-1", "ball_launched", {"ball": "1", "rotor": "2"}, "clockwise · anticlockwise"),
     ],
 )

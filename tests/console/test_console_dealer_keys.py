@@ -78,6 +78,11 @@ def test_some_key_is_live_in_every_phase(ruleset: str, phase: str) -> None:
     assert "void" in found or phase == "idle"
 
 
+def test_a_key_of_payment_says_that_the_round_is_paid() -> None:
+    assert live_keys("macau.fantan", Moment("idle", paid=True))["paid"] == "paid_already"
+    assert live_keys("macau.fantan", Moment("idle"))["paid"] == "result_first"
+
+
 def test_only_the_seat_that_decides_has_live_actions() -> None:
     due = Due("decision", "3.2", 3, ("hit", "stand"))
     facts = RoundFacts(hands={"dealer": ("7D",), "3.1": ("5S",), "3.2": ("9S",), "5.1": ("KD",)}, due=due)

@@ -250,6 +250,8 @@ def _payment(game: str, now: Moment) -> str:
         return ""
     if now.phase == "resolved" or _spun(game, now):
         return "paid_already" if now.paid else ""
+    if now.phase == "idle" and now.paid:
+        return "paid_already"
     return "round_waits" if now.phase == "suspended" else "result_first"
 
 

@@ -622,6 +622,12 @@ def _detail_words(pressed: Pressed, lang: words.Lang) -> str:
         case "action", [seat, hand, action, *amounts]:
             values = [shapes.hand_words(f"seat_{seat}" if hand == "1" else f"seat_{seat}_{hand}", lang)]
             values.append(words.value(lang, "action", action))
+        case "void", [reason, *named]:
+            values, amounts = [_why(lang, VOID_REASONS.get(int(reason), ""), "dealer.void_0"), *named], []
+        case "throw", [faces, reason] if len(faces) > 1 and reason != "0":
+            values, amounts = [faces, _why(lang, THROW_REASONS.get(int(reason), ""), "dealer.throw_0")], []
+        case "dice" | "throw" | "buttons", _:
+            return re.sub(r"( 0)+$", "", pressed.detail)  # no fragments, no die that lies on another
         case "ball_launched", [ball, rotor]:
             values, amounts = [words.say(lang, f"dealer.turn_{turn}") for turn in (ball, rotor)], []
         case _:
