@@ -289,7 +289,7 @@ class Browser:
 
     def until(self, css: str, words: str = "", *, gone: bool = False, patience: float = PATIENCE) -> None:
         """Wait until `words` stand in such an element, or do no longer."""
-        waiting = WebDriverWait(self.driver, patience, 0.02)
+        waiting = WebDriverWait(self.driver, patience, 0.05)
         if gone:
             waiting.until(lambda _: words not in self.text(css) if words else not self.there(css))
         else:
@@ -297,7 +297,7 @@ class Browser:
 
     def when(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
         """Wait until it is so."""
-        WebDriverWait(self.driver, patience, 0.02).until(lambda _: condition())
+        WebDriverWait(self.driver, patience, 0.05).until(lambda _: condition())
 
     def press(self, css: str) -> None:
         """Press what is there at this moment: the page may be another in the next."""
