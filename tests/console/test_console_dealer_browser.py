@@ -386,7 +386,7 @@ async def test_a_trace_is_shown_filtered_and_paused(
         await until(lambda: len(shown()) == 3)
         rows = await asyncio.to_thread(shown)
         assert "drawn: card KH" in rows[0]
-        assert "2 pieces are missing here" in rows[1]
+        assert "Pieces missing here: 2" in rows[1]
 
         words = await found(browser, "[data-filter]")
         await asyncio.to_thread(words.send_keys, "card 9d")
