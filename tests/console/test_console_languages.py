@@ -221,7 +221,7 @@ def paths(console: Console, *, every: bool) -> Iterator[str]:
         if isinstance(route, Mount) or not isinstance(route, Route) or "GET" not in (route.methods or ()):
             continue
         match route.path:
-            case path if path in DATA:
+            case path if path in DATA or path.startswith("/static/"):
                 continue
             case path if "{device}" in path:
                 yield from (path.replace("{table}", "mesa-1").replace("{device}", device) for device in devices)
