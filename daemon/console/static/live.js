@@ -16,7 +16,7 @@
 
   // Days and times are the site's, wherever the browser is; the words are the page's.
   const zone = root.dataset.zone, [seconds_, minutes_, hours_, days_] = (root.dataset.ages ?? "").split("|");
-  const lazily = (make) => { let made; return (at) => (made ??= make()).format(at); }; // one takes a browser 5 ms
+  const lazily = (make) => { let made; return (at) => (made ??= make()).format(at); }; // slow to make
   const days = lazily(() => new Intl.DateTimeFormat("en-CA", { timeZone: zone, dateStyle: "short" }));
   const times = lazily(() => new Intl.DateTimeFormat("en-GB", { timeZone: zone, timeStyle: "medium" }));
 
