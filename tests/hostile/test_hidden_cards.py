@@ -123,6 +123,7 @@ class Reader:
         self._table.alerted = False
         self._rules._streams.clear()
         self._rules._unsaved.clear()
+        self._rules._moved.clear()
         self._rules.retained = Retained()
         self._rules.retained.put(STATE, partial(self._rules.standing, TABLE))
         self._rows.head = 0
