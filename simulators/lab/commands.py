@@ -50,12 +50,12 @@ def bench(
     """How fast it is, measured beside yardsticks in the same run. Takes minutes.
 
     \b
-    spine     latency, throughput, CPU, memory and start, measured from outside beside bridges in C, Python and
-              Node.js; needs mosquitto, gcc and libmosquitto-dev
+    spine     latency, throughput, CPU, memory and start, from outside; needs mosquitto, gcc and libmosquitto-dev;
+              beside bridges in C, Python and Node.js
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
     tables    each kind of table, simulated: how many times real time; needs mosquitto, or the built-in broker
     rules     each ruleset on one core, and a replay of very many rounds, twice
-    console   what it costs to follow fifty tables, and how late a browser sees an event; needs mosquitto
+    console   what it costs to follow sixty tables, and how late a browser sees an event; needs mosquitto
     recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
     jackpots  bets a second into the books, and how late a pool's level is; needs mosquitto
     """

@@ -152,7 +152,8 @@ def test_a_journal_that_fails_under_way_is_one_message(config: Path, monkeypatch
     async def fails(_edge: Edge) -> None:
         raise BadJournal("edge.db: disk is full; nothing was lost that was written before")
 
-    monkeypatch.setattr(Edge, "run", fails)
+    monkeypatch.setattr(Edge, "serve", fails)
+    monkeypatch.setattr(Edge, "supervise", lambda *_: None)
     result = run("edge", "-c", config)
     assert result.exit_code == 1
     assert result.stderr == "Error: edge.db: disk is full; nothing was lost that was written before\n"

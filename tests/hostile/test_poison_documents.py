@@ -378,4 +378,4 @@ async def walk(console: Console) -> None:
         said = await ask(console.app, path, headers=user)
         assert said.status < 500 or path == "/readyz", (path, said.body)
     for fragment in fragments(console.house):
-        console.house.live.html(fragment, Viewer("en", "admin"))
+        console.house.live.html(fragment, Viewer("en", "supervisor"))

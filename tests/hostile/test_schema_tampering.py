@@ -88,7 +88,7 @@ def site(tmp_path: Path, template: Path) -> Path:
 def run(site: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str, bool]:
     """A command of the site: its exit code, what it said, and whether a process was started."""
     started: list[object] = []
-    monkeypatch.setattr("daemon.cli.processes.run_process", lambda process, *_: started.append(process))
+    monkeypatch.setattr("daemon.cli.processes.run_process", lambda process, *_, **_more: started.append(process))
     done = CliRunner().invoke(cli.main, [*words[:2], "-c", str(site / "feltd.toml"), *words[2:]])
     return done.exit_code, done.output, bool(started)
 
