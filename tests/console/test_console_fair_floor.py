@@ -51,7 +51,7 @@ async def test_a_stranger_sees_nothing(floor: Console) -> None:
         assert answer.headers["location"].startswith("/login")
 
 
-@pytest.mark.parametrize(("lang", "word"), [("pt", "Equidade e desgaste"), ("zh-Hant", "公平與磨損")])
+@pytest.mark.parametrize(("lang", "word"), [("pt", "Equidade e desgaste"), ("zh-Hant", "公平與損耗")])
 async def test_it_speaks_the_language_of_the_browser(floor: Console, lang: str, word: str) -> None:
     async with floor.browser("viewer", **{"accept-language": lang}) as browser:
         assert word in (await browser.get(PATH)).text

@@ -18,7 +18,7 @@ NOT_ALWAYS = ("/bundle",)
 STRANGER = ""
 Examples = Mapping[str, Sequence[str]]
 # Places whose values are the same on every site.
-GIVEN: Examples = {"kind": ["csv"]}
+GIVEN: Examples = {"kind": ["csv"], "path": ["console.css"]}
 
 
 def routes() -> list[str]:
