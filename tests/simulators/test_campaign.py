@@ -454,6 +454,7 @@ def test_a_journal_that_returns_before_its_commit_is_found(monkeypatch: pytest.M
     assert "survived" in found(30)
 
 
+@pytest.mark.timeout(900)  # it plays on until it has found it
 def test_a_drivers_memory_beside_the_transaction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Written down first, and the events after it: who dies in between has lost them."""
     emit = DeviceSession.emit
