@@ -109,6 +109,8 @@ class CommandService:
         self._rounds: dict[str, RoundState] = {}
         self._rounds_changed = asyncio.Event()
         self._rules_online = False
+        self._rules_since = 0.0
+        """Since when they are online, on the loop's clock."""
         self._cases: dict[tuple[str, str, str], CommandRecord] = {}
         self._places: dict[str, CommandRecord] = {}
         self._numbers: dict[str, int] = {}
@@ -144,11 +146,18 @@ class CommandService:
         return [table for (table, _), number in self._under_way.items() if number]
 
     def may_be_in_round(self, table: str) -> bool:
-        """Whether a round of the table is open, or may be: the rules are not there to say so."""
+        """Whether a round of the table is open, or may be: the rules are not there to say so.
+
+        Rules that are online for a while without a state of the table do not keep it, so no round of it is open.
+        """
         if table not in self._ruled:
             return False
+        if not self._rules_online:
+            return True
         said = self._rounds.get(table)
-        return said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS
+        if said is None:
+            return asyncio.get_running_loop().time() - self._rules_since < HEARD_WITHIN
+        return said.phase not in BETWEEN_ROUNDS
 
     # ---- what the broker says
 
@@ -164,6 +173,8 @@ class CommandService:
 
     def rules_are(self, online: bool) -> None:
         """Whether the rules consumer is online. Without it nothing is known about open rounds."""
+        if online and not self._rules_online:
+            self._rules_since = asyncio.get_running_loop().time()
         self._rules_online = online
 
     def round_is(self, table: str, payload: bytes) -> None:

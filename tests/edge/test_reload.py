@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
+import msgspec
 import pytest
 import structlog
 from helpers import MemoryLink, virtual_time
@@ -16,6 +17,7 @@ from structlog.testing import capture_logs
 from daemon.broker.session import BrokerLost
 from daemon.config.model import Config, load, parse
 from daemon.consumer.consumer import Consumer
+from daemon.edge.commands import HEARD_WITHIN
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import HostLink
 from daemon.journal.store import Journal
@@ -151,6 +153,25 @@ async def test_a_device_that_stays_the_same_keeps_its_link(tmp_path: Path, monke
         for post in edge.sessions:
             assert post.task is not None
             post.task.cancel()
+    journal.close()
+
+
+@virtual_time
+async def test_a_table_that_the_rules_no_longer_keep_is_not_waited_for(tmp_path: Path) -> None:
+    """They read the new configuration first and cleared its state; until retained states have come it may be open."""
+    journal = Journal(tmp_path / "edge.db")
+    edge = Edge(parse(HEAD + ONE.replace("actor", "tcs_saturn")), journal, connect=no_broker)
+    assert edge.busy(parse(HEAD)) == ["t-1"]
+    edge.desk.rules_are(online=True)
+    assert edge.busy(parse(HEAD)) == ["t-1"]
+    await asyncio.sleep(HEARD_WITHIN + 1)
+    assert edge.busy(parse(HEAD)) == []
+    edge.desk.round_is("t-1", msgspec.json.encode(RoundState("t-1:1", "spinning")))
+    assert edge.busy(parse(HEAD)) == ["t-1"]
+    edge.desk.round_is("t-1", b"")
+    assert edge.busy(parse(HEAD)) == []
+    edge.desk.rules_are(online=False)
+    assert edge.busy(parse(HEAD)) == ["t-1"]
     journal.close()
 
 
