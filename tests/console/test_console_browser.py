@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_core_python.selenium import Axe
-from floor import PASSWORD, Browser, Floor, browser
+from floor import PASSWORD, Browser, Floor, opened
 from helpers import at_length
 from selenium.webdriver.support.select import Select
 
@@ -36,27 +36,8 @@ PAGES = {
 
 @pytest.fixture(scope="module")
 def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
-    one = Floor(tmp_path_factory.mktemp("floor"))
-    one.open()
-    try:
+    with opened(Floor(tmp_path_factory.mktemp("floor"))) as one:
         yield one
-    finally:
-        one.close()
-
-
-@pytest.fixture(scope="module")
-def window(floor: Floor) -> Iterator[Browser]:
-    """One browser for many looks."""
-    with browser(floor) as one:
-        yield one
-
-
-@pytest.fixture
-def page(window: Browser) -> Iterator[Browser]:
-    """It complains of nothing by itself: no script fails, nothing is missing, no policy is hurt."""
-    window.complaints()
-    yield window
-    assert not window.complaints()
 
 
 def serious(page: Browser) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import pytest
 from axe_core_python.selenium import Axe
 from dealer_floor import DealerFloor, table_of
-from floor import Browser, browser
+from floor import Browser, opened
 from helpers import at_length
 from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By as Find
@@ -40,18 +40,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DealerFloor]:
-    one = DealerFloor(tmp_path_factory.mktemp("dealers"))
-    one.open()
-    try:
-        yield one
-    finally:
-        one.close()
-
-
-@pytest.fixture(scope="module")
-def window(floor: DealerFloor) -> Iterator[Browser]:
-    """One browser for all games."""
-    with browser(floor) as one:
+    with opened(DealerFloor(tmp_path_factory.mktemp("dealers"))) as one:
         yield one
 
 

@@ -4,8 +4,6 @@ The pages are found from the routes. `make test` looks at each page once; at len
 themes.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -13,7 +11,7 @@ from pathlib import Path
 import pytest
 from axe_core_python.selenium import Axe
 from every_page import STRANGER, Examples, Pages, routes
-from floor import PEOPLE, Browser, Floor, browser
+from floor import PEOPLE, Browser, Floor, browser, opened
 from helpers import at_length
 from jackpot_floor import JackpotFloor
 
@@ -28,16 +26,6 @@ THEMES = ("light", "dark")
 POOLS = "/jackpots/"
 UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true; window.scrollTo(0, 0);"
 SHOW = "document.querySelectorAll('body > header details').forEach((one) => { one.open = true; });"
-
-
-@contextmanager
-def served(floor: Floor) -> Iterator[tuple[Floor, Browser]]:
-    floor.open()
-    try:
-        with browser(floor) as page:
-            yield floor, page
-    finally:
-        floor.close()
 
 
 def examples_of(floor: Floor) -> Examples:
@@ -89,7 +77,7 @@ def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> l
 def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
     asked = [route for route in routes() if not route.startswith(POOLS)]
     floor = Floor(tmp_path, kinds=KINDS, speed=10, dealer=DEALER, styleguide=True)
-    with served(floor) as (_, page):
+    with opened(floor), browser(floor) as page:
         floor.until(lambda: all(view.results for view in floor.picture.tables.values()))
         floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
         page.come_in("sam")
@@ -104,7 +92,7 @@ def test_axe_finds_nothing_on_the_pages_of_pools(tmp_path: Path) -> None:
     asked = [route for route in routes() if route.startswith(POOLS)]
     assert asked
     floor = JackpotFloor(tmp_path)
-    with served(floor) as (_, page):
+    with opened(floor), browser(floor) as page:
         floor.opened("bac-1", "bac-1:2026-11-20:1")
         floor.ended("bac-1", "bac-1:2026-11-20:1", [(1, 2000), (2, 5000)])
         page.come_in("sam")

@@ -64,14 +64,6 @@ def window(pit: FullPit) -> Iterator[Browser]:
         yield one
 
 
-@pytest.fixture
-def page(window: Browser) -> Iterator[Browser]:
-    """It complains of nothing by itself."""
-    window.complaints()
-    yield window
-    assert not window.complaints()
-
-
 def look(page: Browser, pit: FullPit, name: str, path: str, size: tuple[int, int], theme: str = "light") -> None:
     """Somebody opens a page on a screen."""
     page.floor = pit

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from axe_core_python.selenium import Axe
-from floor import PATIENCE, Browser, browser
+from floor import PATIENCE, Browser, opened
 from jackpot_floor import JackpotFloor
 from selenium.webdriver.support.expected_conditions import alert_is_present
 from selenium.webdriver.support.wait import WebDriverWait
@@ -32,26 +32,8 @@ PHONE, TABLET, DESKTOP = (390, 844), (820, 1180), (1280, 800)
 
 @pytest.fixture(scope="module")
 def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JackpotFloor]:
-    one = JackpotFloor(tmp_path_factory.mktemp("jackpots"))
-    one.open()
-    try:
+    with opened(JackpotFloor(tmp_path_factory.mktemp("jackpots"))) as one:
         yield one
-    finally:
-        one.close()
-
-
-@pytest.fixture(scope="module")
-def window(floor: JackpotFloor) -> Iterator[Browser]:
-    with browser(floor) as one:
-        yield one
-
-
-@pytest.fixture
-def page(window: Browser) -> Iterator[Browser]:
-    """Scripts, styles and policies give no complaint."""
-    window.complaints()
-    yield window
-    assert not window.complaints()
 
 
 def send(page: Browser, form: str, *, sure: bool = False) -> None:

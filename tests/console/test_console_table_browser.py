@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from axe_core_python.selenium import Axe
-from floor import Browser, Floor, browser
+from floor import Browser, Floor, opened
 from selenium.webdriver.common.keys import Keys
 
 from simulators.lab.broker import find_mosquitto
@@ -35,25 +35,8 @@ def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Floor]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaccaratTable, "_correct", waits)
-        one = Floor(tmp_path_factory.mktemp("floor"), kinds=("bac", "slot"), dealer=TABLE)
-        one.open()
-        try:
+        with opened(Floor(tmp_path_factory.mktemp("floor"), kinds=("bac", "slot"), dealer=TABLE)) as one:
             yield one
-        finally:
-            one.close()
-
-
-@pytest.fixture(scope="module")
-def window(floor: Floor) -> Iterator[Browser]:
-    with browser(floor) as one:
-        yield one
-
-
-@pytest.fixture
-def page(window: Browser) -> Iterator[Browser]:
-    window.complaints()
-    yield window
-    assert not window.complaints()
 
 
 def serious(page: Browser) -> list[str]:

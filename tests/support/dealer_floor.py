@@ -5,15 +5,12 @@ other devices of the table would report is written to the edge's journal.
 """
 
 import asyncio
-import threading
-from collections.abc import Callable
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
 
 import msgspec
-from floor import PASSWORD
+from floor import PASSWORD, InAThread
 
 from daemon.config.model import Config, parse
 from daemon.console import app as app_module
@@ -60,49 +57,21 @@ def table_of(ruleset: str) -> str:
     return ruleset.replace(".", "-")
 
 
-class DealerFloor:
+class DealerFloor(InAThread):
     """The processes, from `open` to `close`."""
 
     def __init__(self, directory: Path, rulesets: tuple[str, ...] = tuple(RULESETS)) -> None:
+        super().__init__("dealer-floor", opens_within_s=90)
         self._directory = directory
         self._rulesets = rulesets
-        self._ready: Future[None] = Future()
-        self._loop: asyncio.AbstractEventLoop
-        self._over: asyncio.Event
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="dealer-floor")
         self.house: ConsoleProcess
         self.edge: Edge
-        self.port = 0
 
     # ---- as a Floor
-
-    @property
-    def url(self) -> str:
-        """Where the console is."""
-        return f"http://127.0.0.1:{self.port}"
 
     def secret(self, name: str) -> str:
         """The cookie of a new session of somebody."""
         return self.do(lambda: self.house.access.users.begin(name, "127.0.0.1", "test"))
-
-    def do(self, work: Callable[[], T]) -> T:
-        """In the floor's own thread."""
-
-        async def body() -> T:
-            return work()
-
-        return asyncio.run_coroutine_threadsafe(body(), self._loop).result(20)
-
-    def open(self) -> None:
-        """Return when every page's edge is there."""
-        self._thread.start()
-        self._ready.result(90)
-
-    def close(self) -> None:
-        """End all of it."""
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(60)
-        assert not self._thread.is_alive()
 
     def report(self, table: str, device: str, *events: Event) -> None:
         """A device of the table reports."""
@@ -129,18 +98,12 @@ class DealerFloor:
         return parse("\n".join((text, *pages, *tables)))
 
     async def _live(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._over = asyncio.Event()
         broker = Broker(self._directory)
         await broker.start()
         journals = [Journal(self._directory / f"{name}.db") for name in ("edge", "rules", "actions")]
         try:
             config = self._config(broker)
             await self._run(config, *journals)
-        except BaseException as error:
-            if not self._ready.done():
-                self._ready.set_exception(error)
-            raise
         finally:
             for journal in journals:
                 journal.close()

@@ -6,6 +6,7 @@ and mended from the test.
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -43,7 +44,75 @@ PEOPLE: dict[str, Role] = {
 PATIENCE = 20.0
 
 
-class Floor:
+class InAThread(ABC):
+    """Something that lives in a thread of its own, so that a test may wait for a browser."""
+
+    def __init__(self, name: str, opens_within_s: float = 60.0) -> None:
+        """Nothing runs yet."""
+        self.port = 0
+        self._opens_within_s = opens_within_s
+        self._ready: Future[None] = Future()
+        self._loop: asyncio.AbstractEventLoop
+        self._over: asyncio.Event
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._whole()), name=name)
+
+    @property
+    def url(self) -> str:
+        """Where the console is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def open(self) -> None:
+        """Return when all of it is there."""
+        self._thread.start()
+        self._ready.result(self._opens_within_s)
+
+    def close(self) -> None:
+        """End all of it."""
+        self._loop.call_soon_threadsafe(self._over.set)
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def do(self, work: Callable[[], T]) -> T:
+        """In the thread itself."""
+
+        async def body() -> T:
+            return work()
+
+        return self.wait(body())
+
+    def wait(self, body: Coroutine[Any, Any, T]) -> T:
+        """Something there that takes time."""
+        return asyncio.run_coroutine_threadsafe(body, self._loop).result(PATIENCE)
+
+    async def _whole(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._over = asyncio.Event()
+        try:
+            await self._live()
+        except BaseException as error:
+            if not self._ready.done():
+                self._ready.set_exception(error)
+            raise
+
+    @abstractmethod
+    async def _live(self) -> None:
+        """Set `_ready` once all is there, and live until `_over`."""
+
+
+L = TypeVar("L", bound=InAThread)
+
+
+@contextmanager
+def opened(one: L) -> Iterator[L]:
+    """It lives for a while."""
+    one.open()
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+class Floor(InAThread):
     """The pit and its processes, from `open` to `close`."""
 
     def __init__(
@@ -56,6 +125,7 @@ class Floor:
         styleguide: bool = False,
     ) -> None:
         """`dealer`: a table that has a dealer's page beside its console."""
+        super().__init__("floor")
         self._styleguide = styleguide
         self.directory = directory
         self.pace: Pace
@@ -67,35 +137,11 @@ class Floor:
         self.edge, self.rules, self.console = (Child(name, self.config) for name in ("edge", "rules", "console"))
         self.picture: SiteState
         self._broken: dict[tuple[str, str], Any] = {}
-        self.port = 0
-        self._loop: asyncio.AbstractEventLoop
-        self._ready: Future[None] = Future()
-        self._over: asyncio.Event
-        self._thread = threading.Thread(target=lambda: asyncio.run(self._live()), name="floor")
 
     def open(self) -> None:
         """Return when every device of the pit is online and the console serves."""
         self._users()
-        self._thread.start()
-        self._ready.result(60)
-
-    def close(self) -> None:
-        """End all processes."""
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(60)
-        assert not self._thread.is_alive()
-
-    def do(self, work: Callable[[], T]) -> T:
-        """In the floor's own thread: to break and mend devices."""
-
-        async def body() -> T:
-            return work()
-
-        return self.wait(body())
-
-    def wait(self, body: Coroutine[Any, Any, T]) -> T:
-        """Something of the floor that takes time."""
-        return asyncio.run_coroutine_threadsafe(body, self._loop).result(PATIENCE)
+        super().open()
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the floor's own picture shows it."""
@@ -129,11 +175,6 @@ class Floor:
         assert child.process is not None
         child.process.send_signal(number)
 
-    @property
-    def url(self) -> str:
-        """Where the console is."""
-        return f"http://127.0.0.1:{self.port}"
-
     def secret(self, name: str) -> str:
         """The cookie of a new session of somebody."""
         store = Store(self.directory / "console.db")
@@ -160,8 +201,6 @@ class Floor:
             store.close()
 
     async def _live(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._over = asyncio.Event()
         self.pace = Pace(self._speed)
         await self.broker.start()
         try:
@@ -198,10 +237,6 @@ class Floor:
                 finally:
                     for task in tasks:
                         task.cancel()
-        except BaseException as error:
-            if not self._ready.done():
-                self._ready.set_exception(error)
-            raise
         finally:
             await self.broker.stop()
 

@@ -7,9 +7,7 @@ takes pictures of it.
 import asyncio
 import json
 import random
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +16,7 @@ from typing import Any, TypeVar
 import msgspec
 import uvicorn
 from console_floor import Console
-from floor import Browser
+from floor import Browser, InAThread, opened
 from helpers import result_of
 from starlette.applications import Starlette
 
@@ -135,62 +133,26 @@ def _config(names: list[str], *, dealers: bool) -> str:
     return text + (pages if dealers else "")
 
 
-class FullPit:
+class FullPit(InAThread):
     """The console of `count` tables, from `open` to `close`. All is well until `trouble`."""
 
     def __init__(self, directory: Path, count: int, *, dealers: bool = False) -> None:
+        super().__init__("full-pit")
         self.names = _names(count)
         self._dealers = dealers
         self._directory = directory
-        self._loop: asyncio.AbstractEventLoop
-        self._ready: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, name="full-pit")
         self._dice = random.Random(7)
         self._rounds: dict[str, int] = {}
         self.console: Console
         self.app: Starlette
-        self.port = 0
 
     # ---- as a Floor
-
-    @property
-    def url(self) -> str:
-        """Where the console is."""
-        return f"http://127.0.0.1:{self.port}"
 
     def secret(self, name: str) -> str:
         """The cookie of a new session of somebody."""
         return self.do(lambda: self.console.house.access.users.begin(name, "127.0.0.1", "test"))
 
-    def do(self, work: Callable[[], T]) -> T:
-        """In the console's own thread."""
-
-        async def body() -> T:
-            return work()
-
-        return asyncio.run_coroutine_threadsafe(body(), self._loop).result(20)
-
-    def open(self) -> None:
-        """Return when the pages are served."""
-        self._thread.start()
-        self._ready.result(60)
-
-    def close(self) -> None:
-        """End it."""
-        self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(60)
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._live())
-        except BaseException as error:
-            if not self._ready.done():
-                self._ready.set_exception(error)
-            raise
-
     async def _live(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._over = asyncio.Event()
         self.console = console = Console(self._directory, config=_config(self.names, dealers=self._dealers))
         self._fill()
         house = console.house
@@ -332,12 +294,8 @@ class FullPit:
 @contextmanager
 def full_pit(directory: Path, count: int, *, dealers: bool = False) -> Iterator[FullPit]:
     """A pit for a while."""
-    one = FullPit(directory, count, dealers=dealers)
-    one.open()
-    try:
+    with opened(FullPit(directory, count, dealers=dealers)) as one:
         yield one
-    finally:
-        one.close()
 
 
 SIZES = ((1920, 1080), (1280, 800), (1024, 768), (390, 844))

@@ -95,8 +95,6 @@ class JackpotFloor(Floor):
             store.close()
 
     async def _live(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._over = asyncio.Event()
         await self.broker.start()
         try:
             given = {"site": SITE, "port": self.broker.port, "version": self.broker.version, "folder": self.directory}
@@ -116,10 +114,6 @@ class JackpotFloor(Floor):
                 finally:
                     for task in tasks:
                         task.cancel()
-        except BaseException as error:
-            if not self._ready.done():
-                self._ready.set_exception(error)
-            raise
         finally:
             await self.broker.stop()
 

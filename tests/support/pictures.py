@@ -12,7 +12,7 @@ from pathlib import Path
 
 from contact_sheet import filled
 from contact_sheet import main as contact_sheet
-from floor import Browser, Floor, browser
+from floor import Browser, Floor, browser, opened
 from full_pit import SIZES, sized
 
 HERE = Path(__file__).parents[2] / "docs/pictures"
@@ -73,37 +73,33 @@ def main() -> None:
     """All of it."""
     HERE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="feltd-pictures-") as directory:
-        floor = Floor(Path(directory), kinds=KINDS, speed=20, dealer="cus-1")
-        floor.open()
-        try:
-            with browser(floor) as page:
-                page.come_in("sam")
-                page.go("/table/bac-1")
-                more = "return document.querySelectorAll(\"[data-live^='history/'] tbody tr\").length"
-                page.when(lambda: int(page.driver.execute_script(more)) >= 15, patience=300)
-                shot(page, "/table/bac-1", "table", ".playing", (1280, 1100))
-                floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
-                shot(page, "/table/stud-1/device/shuffler-1", "fault", ".line1.error", (1280, 900))
-                shot(page, "/", "pit", "[data-live='tile/stud-1'] .why")
-                shot(page, "/alerts", "alerts", "main .alert, main article, main table")
-                floor.repairs("stud-1", "shuffler-1")
-                page.come_in("vera", lang="zh-Hant", theme="dark")
-                shot(page, "/", "pit-dark", ".tile")
-                page.come_in("dora")
-                shot(page, "/dealer/cus-1", "dealer", "main button", (900, 1200))
-                page.come_in("ines")
-                page.go("/table/bac-1")
-                page.until("[data-live='result/bac-1'] a.button")
-                page.press("[data-live='result/bac-1'] a.button")
-                page.until("pre.wire", "feltd journal recall")
-                page.driver.save_screenshot(str(HERE / "round.png"))
-                page.come_in("tess")
-                for path in ("/", "/table/bac-1", "/table/cus-1/device/shaker-1", "/table/rou-1/fairness", "/alerts"):
-                    times = paints(page, path)
-                    tell(f"{path}: first paint", times)
-                tell("from the bytes of a device to the page", seen_after(page))
-        finally:
-            floor.close()
+        made = Floor(Path(directory), kinds=KINDS, speed=20, dealer="cus-1")
+        with opened(made) as floor, browser(floor) as page:
+            page.come_in("sam")
+            page.go("/table/bac-1")
+            more = "return document.querySelectorAll(\"[data-live^='history/'] tbody tr\").length"
+            page.when(lambda: int(page.driver.execute_script(more)) >= 15, patience=300)
+            shot(page, "/table/bac-1", "table", ".playing", (1280, 1100))
+            floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
+            shot(page, "/table/stud-1/device/shuffler-1", "fault", ".line1.error", (1280, 900))
+            shot(page, "/", "pit", "[data-live='tile/stud-1'] .why")
+            shot(page, "/alerts", "alerts", "main .alert, main article, main table")
+            floor.repairs("stud-1", "shuffler-1")
+            page.come_in("vera", lang="zh-Hant", theme="dark")
+            shot(page, "/", "pit-dark", ".tile")
+            page.come_in("dora")
+            shot(page, "/dealer/cus-1", "dealer", "main button", (900, 1200))
+            page.come_in("ines")
+            page.go("/table/bac-1")
+            page.until("[data-live='result/bac-1'] a.button")
+            page.press("[data-live='result/bac-1'] a.button")
+            page.until("pre.wire", "feltd journal recall")
+            page.driver.save_screenshot(str(HERE / "round.png"))
+            page.come_in("tess")
+            for path in ("/", "/table/bac-1", "/table/cus-1/device/shaker-1", "/table/rou-1/fairness", "/alerts"):
+                times = paints(page, path)
+                tell(f"{path}: first paint", times)
+            tell("from the bytes of a device to the page", seen_after(page))
     with filled(60, pools=False) as pit, browser(pit) as page:
         page.come_in("sam")
         sized(page, SIZES[0])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dealer_floor import DealerFloor, table_of
-from floor import Browser, Served, browser
+from floor import Browser, Served, browser, opened
 from full_pit import FullPit, full_pit, sized
 from msgspec import Struct
 from selenium.common.exceptions import WebDriverException
@@ -335,14 +335,9 @@ def at_tables(
     book: Book, folder: Path, tasks: tuple[Callable[[Book, Browser, DealerFloor], None], ...] = TASKS
 ) -> None:
     """The tasks of dealers, supervisors and inspectors."""
-    floor = DealerFloor(folder, (FANTAN, BLACKJACK))
-    floor.open()
-    try:
-        with browser(floor) as page:
-            for task in tasks:
-                task(book, page, floor)
-    finally:
-        floor.close()
+    with opened(DealerFloor(folder, (FANTAN, BLACKJACK))) as floor, browser(floor) as page:
+        for task in tasks:
+            task(book, page, floor)
 
 
 def in_a_pit(book: Book, folder: Path) -> None:
