@@ -23,7 +23,17 @@ from daemon.config.model import Config, Mqtt, Table
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
 from protocols.contract.events import EVENT_TYPES, Event, UnknownEvent, decode_data
 from protocols.contract.jackpots import jackpot_topic
-from protocols.contract.results import ENDS, BadRound, Irregularity, Noted, Opened, Result, decode_end, decode_state
+from protocols.contract.results import (
+    ENDS,
+    BadRound,
+    Irregularity,
+    Noted,
+    Opened,
+    Result,
+    RoundState,
+    decode_end,
+    decode_state,
+)
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
     LONGEST_EVENT,
@@ -175,6 +185,8 @@ class TableView:
         self.phase = "-"
         self.round = ""
         self.detail: dict[str, Any] = {}
+        self.stand: RoundState | None = None
+        """The last `round/state`; None where it was cleared or unreadable."""
         self.events = 0
         self.last_event: datetime | None = None
         self.lately: deque[Wire] = deque(maxlen=LAST)
@@ -712,15 +724,24 @@ class SiteState:
         try:
             state = decode_state(message.payload)
         except BadRound as error:  # the earlier state no longer holds
+            view.stand = None
             view.phase, view.round, view.detail = "-", "", {}
             if message.payload:  # empty: cleared, the rules no longer have this table
                 self._refuse(message.topic, error)
         else:
+            if view.stand is not None and self._lags(state, view.stand):
+                return
+            view.stand = state
             view.phase, view.round, view.detail = state.phase, state.round, state.detail
         if stood != (view.phase, view.round, view.detail):
             self._notify_of(table, "table")
         if stood[0] != view.phase:
             self._notify_of(table, "tile")
+
+    def _lags(self, state: RoundState, stand: RoundState) -> bool:
+        """Whether another rules process, which is online, has shown later events of the same table."""
+        behind = any(seq < stand.heard.get(journal, 0) for journal, seq in state.heard.items())
+        return behind and state.rules != stand.rules and self.is_online(stand.rules)
 
     def _table(self, name: str) -> TableView:
         view = self.tables.get(name)

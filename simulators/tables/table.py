@@ -76,6 +76,11 @@ class Look(Struct, frozen=True):
         """The round that is shown; none where that has ended: a broker with an old memory shows an old screen."""
         return "" if self.round in self.ended else self.round
 
+    def settled(self, mine: str) -> bool:
+        """No round is open, and the screen is not that of a round before `mine`."""
+        outdated = bool(mine) and mine not in self.ended and self.round in self.ended
+        return self.over and not outdated
+
 
 class Floor(Struct, frozen=True):
     """The surroundings of a dealer: the devices' sockets, the pace, the display, and commands to the devices.
@@ -206,10 +211,10 @@ async def settle(floor: Floor, console: Console, rng: random.Random, mine: str =
     Where the display waits for a person, in this round or in one that a stray signal opened, it is declared void.
     """
     await floor.pace.sleep(rng.uniform(2.0, 4.0))
-    over = await shows(floor, lambda look: look.over)
+    over = await shows(floor, lambda look: look.settled(mine))
     if not over:
         floor.press(console, "void", 2)
-        await shows(floor, lambda look: look.over)
+        await shows(floor, lambda look: look.settled(mine))
     return floor.look().ended.get(mine, over)
 
 

@@ -143,6 +143,30 @@ def test_listeners_receive_only_changes() -> None:
     heard.changed.clear()
     heard.event("shoe.started", {})
     assert heard.changed == ["events/bac-12/shoe-1", "last/bac-12"]
+
+
+def test_round_state_of_a_lagging_standby_does_not_replace_a_later_one() -> None:
+    """A standby that was away publishes where it stands before it catches up: the table showed the round before."""
+    heard = Heard()
+    heard.all_well()
+
+    def state(rules: str, number: int, journal: str, seq: int) -> str:
+        document = {"phase": "betting", "round": f"bac-12:{number}", "heard": {journal: seq}, "rules": rules}
+        heard.says("table/bac-12/round/state", document)
+        return heard.site.tables["bac-12"].round
+
+    heard.says("edge/standby/availability", b"online")
+    heard.says("edge/rules/availability", b"online")
+    assert state("rules", 2, "j", 80) == "bac-12:2"
+    assert state("standby", 1, "j", 70) == "bac-12:2"
+    assert state("standby", 2, "j", 80) == "bac-12:2"
+    assert state("rules", 1, "j", 70) == "bac-12:2"
+    assert state("standby", 3, "j", 90) == "bac-12:3"
+    assert state("rules", 4, "another", 1) == "bac-12:4", "the edge has another journal"
+    assert state("rules", 3, "another", 0) == "bac-12:3", "what a process says of itself holds"
+    assert state("rules", 5, "another", 9) == "bac-12:5"
+    heard.says("edge/rules/availability", b"offline")
+    assert state("standby", 4, "another", 3) == "bac-12:4", "the one that was ahead is gone"
     heard.changed.clear()
     heard.ended(1, heard.result(1))
     assert heard.changed == ["results/bac-12", "table/bac-12", "tile/bac-12"]

@@ -810,6 +810,24 @@ async def test_a_dealer_whose_clock_is_that_of_the_wall_voids_a_round_that_waits
     assert pressed == ["void"]
 
 
+@virtual_time
+async def test_dealer_does_not_take_an_outdated_screen_for_the_end_of_a_round() -> None:
+    """The screen of the round before, from a broker with an old memory: he paid a round that was suspended."""
+    console = Console(random.Random(1))
+    pressed: list[str] = []
+
+    async def ready() -> bool:
+        return False
+
+    outdated = Look("paying", "t:1", ended={"t:1": True})
+    voided = Look("void", "t:2", ended={"t:1": True, "t:2": False})
+    floor = Floor({}, Pace(), ready, lambda: voided if pressed else outdated, cast("Any", None))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
+        assert not await settle(floor, console, random.Random(1), "t:2")
+    assert pressed == ["void"]
+
+
 @pytest.mark.parametrize(("phases", "presses"), [(["covered"], 1), (["paying", "paying", "betting"], 3)])
 @virtual_time
 async def test_opened_bets_are_seen_as_open(phases: list[str], presses: int) -> None:
