@@ -237,6 +237,14 @@ def test_each_process_gets_its_own_passwords_and_keys() -> None:
     assert keys == {f"/etc/feltd/{part}-key.pem": f"feltd-{part}" for part in PARTS}
 
 
+def test_a_purge_removes_every_password_that_the_package_made() -> None:
+    made = re.findall(r"(?m)^    password (\S+)", POSTINST.read_text(encoding="utf-8"))
+    script = (ROOT / "debian/feltd.postrm").read_text(encoding="utf-8")
+    [removed] = re.findall(r"(?m)^    for user in (.*); do$", script)
+    assert removed.split() == made
+    assert all(f"/var/lib/feltd/{part}" in script for part in PARTS)
+
+
 def test_the_first_line_of_the_example_counts_its_tables() -> None:
     text = EXAMPLE_FILE.read_text(encoding="utf-8")
     assert f": {len(tomllib.loads(text)['table'])} tables." in text.splitlines()[0]
