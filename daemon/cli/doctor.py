@@ -89,11 +89,15 @@ class File(Struct, frozen=True):
 
 
 class Broker(Struct, frozen=True):
-    """A connection to the broker as the user of one part. `error` is empty if the broker accepted it."""
+    """A connection to the broker as the user of one part. `error` is empty if the broker accepted it.
+
+    `encrypted`: the file of a password or key that opens for the service alone, so that nothing was tried.
+    """
 
     part: str
     place: str
     error: str = ""
+    encrypted: str = ""
 
 
 class Certificate(Struct, frozen=True):
@@ -213,6 +217,9 @@ def _file(file: File) -> Line:
 
 def _broker(broker: Broker) -> Line:
     check = f"broker as {broker.part}"
+    if broker.encrypted:
+        text = f"not tried: {broker.encrypted} opens for its service alone"
+        return Line(check, State.WARNING, text, f"journalctl -u feltd-{broker.part}: broker.connected or broker.lost")
     if broker.error:
         remedy = "systemctl status mosquitto; a refused password: docs/how-to/read-a-fault.md"
         return Line(check, State.PROBLEM, f"{broker.place}: {broker.error}", remedy)

@@ -18,7 +18,17 @@ from urllib.parse import parse_qs, urlsplit
 from daemon.broker.connection import connect
 from daemon.broker.session import BrokerLost
 from daemon.cli.doctor import Broker, Certificate, Clock, Disk, End, Facts, File, Kind, Port
-from daemon.config.model import Config, Console, Edge, Mqtt, Rules, broker_of, files_of, signing_as
+from daemon.config.model import (
+    Config,
+    Console,
+    Edge,
+    Mqtt,
+    Rules,
+    broker_of,
+    encrypted_credential,
+    files_of,
+    signing_as,
+)
 
 __all__ = ["measured"]
 
@@ -91,15 +101,17 @@ def _files(config: Config, path: Path, journals: dict[str, Path]) -> Iterator[Fi
 
 
 def _file(name: str, path: Path, kind: Kind) -> File:
+    encrypted = encrypted_credential(path)
     try:
-        found = path.stat()
+        found = (encrypted or path).stat()
     except OSError as error:
         return File(name, str(path), kind, error=error.strerror or str(error))
     try:
         owner = pwd.getpwuid(found.st_uid).pw_name
     except KeyError:
         owner = str(found.st_uid)
-    return File(name, str(path), kind, found.st_mode & 0o7777, owner, _unreadable_for(name, found))
+    unreadable_for = "" if encrypted else _unreadable_for(name, found)  # systemd opens it, as root
+    return File(name, str(encrypted or path), kind, found.st_mode & 0o7777, owner, unreadable_for)
 
 
 def _unreadable_for(name: str, found: os.stat_result) -> str:
@@ -123,6 +135,10 @@ async def _brokers(settings: dict[str, Mqtt]) -> list[Broker]:
     found = []
     for part, one in settings.items():
         place = f"{one.host}:{one.port}"
+        encrypted = encrypted_credential(Path(one.password_file)) or encrypted_credential(Path(one.key))
+        if encrypted is not None:
+            found.append(Broker(part, place, encrypted=str(encrypted)))
+            continue
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(one, ""):
                 found.append(Broker(part, place))

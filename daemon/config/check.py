@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 import msgspec
 
 from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys
-from daemon.config.model import FILES, Config, Mqtt, broker_of, files_of, is_loopback, likely, line_of
+from daemon.config.model import (
+    FILES,
+    Config,
+    Mqtt,
+    broker_of,
+    encrypted_credential,
+    files_of,
+    is_loopback,
+    likely,
+    line_of,
+)
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, check_url, open_link
@@ -303,7 +313,7 @@ def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
 
 def _may_be_there(path: str) -> bool:
     try:
-        return Path(path).exists()
+        return Path(path).exists() or encrypted_credential(Path(path)) is not None
     except OSError:  # the user of the check may not see it
         return True
 

@@ -410,6 +410,17 @@ def _with_credentials(value: Any) -> Any:
             return value
 
 
+def encrypted_credential(path: Path) -> Path | None:
+    """The file of a credential that is there in encrypted form only: systemd alone opens it, for a service."""
+    encrypted = Path(f"{CREDSTORE}.encrypted", path.name)
+    if path.parent != Path(CREDSTORE):
+        return None
+    try:
+        return encrypted if encrypted.exists() and not path.exists() else None
+    except OSError:  # not to be seen by this user
+        return None
+
+
 def _beyond_bounds(text: str) -> Mistake | None:
     """Refuse input before parsing that would take unbounded memory or is no TOML text."""
     if len(text) > LONGEST:

@@ -34,6 +34,7 @@ from daemon.cli.doctor import (
     text_of,
 )
 from daemon.cli.main import main
+from daemon.config import model
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from simulators.lab.broker import Broker as Mosquitto
@@ -225,6 +226,32 @@ def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: p
         ("port rou-1/wheel-3", "problem"),
     ]
     assert "problem  permissions console.key" in examined(tmp_path / "feltd.toml").stdout
+
+
+def test_an_encrypted_credential_is_a_password_that_only_its_service_reads(
+    tmp_path: Path, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CREDENTIALS_DIRECTORY", raising=False)
+    monkeypatch.setattr(model, "CREDSTORE", f"{tmp_path}/credstore")
+    config = site(tmp_path, closed_port)
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("[rules]", 'password_file = "credential:mqtt-edge"\n[rules]'), encoding="utf-8")
+
+    def states() -> list[str]:
+        found = {one["check"]: one["state"] for one in json.loads(examined(config, "--json").stdout)}
+        return [found["permissions edge.password_file"], found["broker as edge"]]
+
+    missing = f"edge.password_file: {tmp_path}/credstore/mqtt-edge is not there"
+    assert states() == ["problem", "problem"]
+    assert missing in CliRunner().invoke(main, ["check", "-c", str(config)]).output
+    encrypted = tmp_path / "credstore.encrypted" / "mqtt-edge"
+    encrypted.parent.mkdir()
+    encrypted.touch(0o600)
+    assert states() == ["ok", "warning"]
+    assert missing not in CliRunner().invoke(main, ["check", "-c", str(config)]).output
+    (tmp_path / "credstore").mkdir()
+    (tmp_path / "credstore" / "mqtt-edge").touch(0o600)
+    assert states() == ["ok", "problem"], "the broker is tried again: its port is closed"
 
 
 def test_a_changed_journal_is_a_problem(tmp_path: Path, closed_port: int) -> None:
