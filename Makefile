@@ -104,6 +104,7 @@ deb-check: .venv/.runtime .venv/.lab deb
 	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb dist/feltd_*.deb
 	debian/try dist/feltd_*.deb
 	debian/try-systemd dist/feltd_*.deb
+	debian/try-attacks dist/feltd_*.deb
 
 # dist/: sources, package, wheels and bill of materials of the last commit, with a signed list of their checksums. KEY names
 # a key of GnuPG.
