@@ -4,15 +4,14 @@ A driver is loaded when it is asked for: all of them together take 6 MiB and a f
 those of its devices.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from importlib import import_module
-from typing import TypeVar, cast
+from typing import cast
 
 from drivers.driver import Driver
+from protocols.on_demand import OnDemand
 
 __all__ = ["CHOICES", "DRIVERS", "FAULTS"]
-
-T = TypeVar("T")
 
 # By the driver's name, which is that of its file, the class in it.
 _CLASSES = {
@@ -37,34 +36,6 @@ _CLASSES = {
 }
 
 
-class _ByDriver(MutableMapping[str, T]):
-    """A mapping whose values are made when they are asked for."""
-
-    def __init__(self, names: Iterable[str], make: Callable[[str], T]) -> None:
-        self._make = make
-        self._made: dict[str, T | None] = dict.fromkeys(names)
-
-    def __getitem__(self, name: str) -> T:
-        if (made := self._made[name]) is None:
-            self._made[name] = made = self._make(name)
-        return made
-
-    def __setitem__(self, name: str, value: T) -> None:
-        self._made[name] = value
-
-    def __delitem__(self, name: str) -> None:
-        del self._made[name]
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._made
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-
 def _driver(name: str) -> type[Driver]:
     return cast("type[Driver]", getattr(import_module(f"drivers.{name}"), _CLASSES[name]))
 
@@ -83,14 +54,14 @@ def _choices(name: str) -> Mapping[tuple[str, str], tuple[str, ...]]:
     return {("ask", "what"): ("meters", *sas_machine.ASKABLE)}
 
 
-DRIVERS: MutableMapping[str, type[Driver]] = _ByDriver(_CLASSES, _driver)
+DRIVERS: MutableMapping[str, type[Driver]] = OnDemand(_CLASSES, _driver)
 
-FAULTS: Mapping[str, tuple[str, ...]] = _ByDriver(
+FAULTS: Mapping[str, tuple[str, ...]] = OnDemand(
     _CLASSES, lambda name: tuple(fault.code for fault in DRIVERS[name].faults)
 )
 """By driver, the codes of the faults it may tell of."""
 
-CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = _ByDriver(
+CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = OnDemand(
     ("cammegh_ss2", "tcs_saturn", "sas_machine"), _choices
 )
 """By driver, the words that it takes in a field of a command, where the field is a text: by command and field."""

@@ -1,12 +1,15 @@
-"""The languages of the console, and what CLDR (by babel) says of each: plural forms, and how a number is written."""
+"""The languages of the console, and what CLDR (by babel) says of each: plural forms, and how a number is written.
+
+babel is loaded with the first number: the rules use the sentences, most of which have none.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal
 from functools import cache
-from typing import Final, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 
-from babel import Locale
-from babel.numbers import format_decimal
+if TYPE_CHECKING:
+    from babel import Locale
 
 __all__ = ["LANGS", "Lang", "Numeral", "locale", "number", "plural", "plural_forms"]
 
@@ -23,8 +26,10 @@ class Numeral(str):
 
 
 @cache
-def locale(lang: Lang) -> Locale:
+def locale(lang: Lang) -> "Locale":
     """The data of CLDR for a language, read at first use."""
+    from babel import Locale
+
     return Locale.parse(_LOCALES[lang])
 
 
@@ -42,6 +47,8 @@ def plural_forms(lang: Lang) -> frozenset[str]:
 
 def number(lang: Lang, value: float | Decimal, digits: int = 0) -> Numeral:
     """A number in groups of three digits, with so many decimals."""
+    from babel.numbers import format_decimal
+
     pattern = "#,##0" + ("." + "0" * digits if digits else "")
     text = format_decimal(-value if value < 0 else value, format=pattern, locale=locale(lang))
     made = Numeral("\u2212" + text if value < 0 and text.strip("0,.") else text)
