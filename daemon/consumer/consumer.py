@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from msgspec.structs import replace
 
 from daemon import logs, version
 from daemon.broker.connection import Connect, stay_connected
-from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, Stream, ask
+from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, ask
 from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
@@ -30,12 +29,12 @@ from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_of
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
 from daemon.config.model import Config, Table, broker_of
 from daemon.console.words import words
+from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
-from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn, encode_data
-from protocols.contract.events import type_of as event_type
+from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn
 from protocols.contract.results import (
     ENDS,
     VERDICTS,
@@ -51,7 +50,6 @@ from protocols.contract.results import (
 )
 from protocols.contract.results import type_of as verdict_type
 from protocols.contract.topics import (
-    DIGEST_SIZE,
     LONGEST_EVENT_ID,
     BadEnvelope,
     Envelope,
@@ -61,7 +59,6 @@ from protocols.contract.topics import (
     edge_topic,
     encode_wire,
     envelope_of,
-    in_utc,
     is_id,
     is_mac,
     mac_of,
@@ -73,10 +70,6 @@ from rules.engine.ruleset import Ruleset, conflict, judge, options_from
 
 __all__ = ["Consumer"]
 
-KEPT_DIGESTS = 2000
-"""Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
-IN_CONFLICT = b"\xff" * DIGEST_SIZE
-"""In the place of a digest: different events came under this number."""
 MOST_EDGES, MOST_JOURNALS = 32, 1000
 """At one table: how many edges may tell of it at once, and of how many journals the position is kept."""
 CONFLICT_NUMBER = 100
@@ -90,96 +83,6 @@ REMEDIES = {
     "export); where no copy of that journal was put back, change the edge's password on the broker and give it a MAC "
     "key (feltd mac-key)",
 }
-
-
-class Position(Struct, frozen=True, omit_defaults=True):
-    """The offset of a stream: how far the events of one journal were used for one table.
-
-    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past.
-    `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone.
-    """
-
-    seq: int = 0
-    at: datetime | None = None
-    retired: bool = msgspec.field(default=False, name="left")
-    doubt: bool = False
-    digest: str = ""
-
-
-def read_position(value: bytes) -> Position:
-    """As it was written down."""
-    position = msgspec.json.decode(value, type=Position)
-    try:
-        return position if position.at is None else replace(position, at=in_utc(position.at))
-    except ValueError:  # no plausible time: what was used before the next event is not known
-        return replace(position, at=None, doubt=True)
-
-
-class _Events(Stream[Envelope]):
-    """What one journal of an edge tells of one table.
-
-    Remembers the digests of the last events used: a second event under one of their numbers, with other content, is no
-    duplicate.
-    """
-
-    def __init__(self, position: Position) -> None:
-        super().__init__(position.seq + 1)
-        self.at = position.at
-        self.doubt = position.doubt
-        self.in_conflict = False
-        """Whether a conflict was told since the last event was used: of several at once only the first is told."""
-        self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
-        self._known_from = self.expected
-        if position.digest:
-            self._known_from = position.seq
-            self._remember(position.seq, bytes.fromhex(position.digest))
-
-    def position(self, *, retired: bool = False) -> bytes:
-        last = self.expected - 1
-        digest = self._digest(last).hex() if last >= self._known_from else ""
-        return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest))
-
-    def take(self, item: Envelope) -> list[Envelope]:
-        """As of any stream. Of two different events that wait under one number neither is used: it counts as lost."""
-        early = self._early.get(item.seq)
-        if early is not None and early.digest != item.digest:
-            item = msgspec.structs.replace(early, event=EventsMissed(1), digest=IN_CONFLICT)
-        ready = super().take(item)
-        for one in ready:
-            self._remember(one.seq, one.digest)
-        return ready
-
-    def skip(self, to: int) -> list[Envelope]:
-        """As of any stream. What was used is of another count, or far behind: it is forgotten."""
-        ready = super().skip(to)
-        self._known_from = to
-        for one in ready:
-            self._remember(one.seq, one.digest)
-        return ready
-
-    def contradicts(self, item: Envelope) -> bool:
-        """Whether `item` says something else than the event that was used, or waits, under its number."""
-        if item.seq >= self.expected:
-            early = self._early.get(item.seq)
-            return early is not None and early.digest not in (IN_CONFLICT, item.digest)
-        if item.seq >= max(self._known_from, self.expected - KEPT_DIGESTS):
-            return self._digest(item.seq) not in (IN_CONFLICT, item.digest)
-        return item.seq == self.expected - 1 and self.at not in (None, item.time)
-
-    def settle(self, item: Envelope) -> bool:
-        """Note that its number, which was used, is in conflict, once and for good; whether that is to be told."""
-        self._known_from = min(self._known_from, item.seq)
-        self._remember(item.seq, IN_CONFLICT)
-        told, self.in_conflict = self.in_conflict, True
-        return not told
-
-    def _remember(self, seq: int, digest: bytes) -> None:
-        at = seq % KEPT_DIGESTS * DIGEST_SIZE
-        self._digests[at : at + DIGEST_SIZE] = digest
-
-    def _digest(self, seq: int) -> bytes:
-        at = seq % KEPT_DIGESTS * DIGEST_SIZE
-        return bytes(self._digests[at : at + DIGEST_SIZE])
 
 
 class _Alarm:
@@ -216,7 +119,8 @@ class _Table:
         """Whether something that was written of its last round cannot be read."""
         self.other_options = False
         """Whether the state was left under other options than those of now: a round then ends by neither."""
-        stored = journal.memory(f"state/{table.name}")
+        self.key = f"state/{table.name}"
+        stored = journal.memory(self.key)
         if stored:
             try:
                 kept = msgspec.json.decode(stored, type=_Kept)
@@ -238,7 +142,14 @@ class _Table:
 
     def kept(self) -> bytes:
         """The state, to be written down."""
-        return msgspec.json.encode(_Kept(self.ruleset.id, msgspec.Raw(msgspec.json.encode(self.state))))
+        return msgspec.json.encode({"ruleset": self.ruleset.id, "state": self.state})  # as _Kept reads it
+
+
+class _Batch(Struct, frozen=True):
+    """What follows from the events that are used together: rows to write, and verdicts to tell when they are sent."""
+
+    entries: list[Entry] = []
+    verdicts: list[tuple[_Table, Verdict]] = []
 
 
 class Consumer:
@@ -267,14 +178,18 @@ class Consumer:
             lambda: self.outbox.waiting,
             self._log,
         )
-        self._streams: dict[tuple[str, ...], _Events] = {
-            tuple(key.split("/")[1:]): _Events(position)
+        self._streams: dict[tuple[str, ...], Events] = {
+            tuple(key.split("/")[1:]): Events(position)
             for key, value in journal.memories("stream/").items()
             if not (position := read_position(value)).retired
         }
         self._unsaved: dict[str, bytes] = {}
-        self._moved: dict[str, _Events] = {}
-        """Streams whose position is to be written, by its key: encoded once for all events of a batch."""
+        self._moved: dict[Source, Events] = {}
+        self._changed: dict[str, _Table] = {}
+        """Streams whose position, and tables whose state, is to be written: encoded once for all events of a batch."""
+        self._untold: list[tuple[_Table, Verdict]] = []
+        self._shown: dict[str, _Table] = {}
+        """What is not logged and retained yet: the verdicts, and the tables whose round moved."""
         self._told: dict[str, tuple[dict[str, int], float]] = {}
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
@@ -319,13 +234,17 @@ class Consumer:
 
     def take(self, envelopes: Iterable[Envelope]) -> None:
         """Use what is in order, and write down what follows. Nothing is published before it is durable."""
+        self._use(envelopes)
+        self._tell_all()
+
+    def _use(self, envelopes: Iterable[Envelope]) -> None:
+        """The same, and `_tell_all` tells the rest of it."""
         self._in_sync = False
-        entries: list[Entry] = []
-        verdicts: list[tuple[str, Verdict]] = []
+        batch = _Batch()
         for envelope in envelopes:
             edge, _, table_name = envelope.id.rpartition(":")[0].partition(":")
             table = self._tables.get(table_name)
-            if table is None or not is_id(edge) or not _is_journal(envelope.journal) or envelope.seq < 1:
+            if table is None or not is_id(edge) or not is_journal(envelope.journal) or envelope.seq < 1:
                 continue
             key = (edge, envelope.journal, table_name)
             if key not in self._streams and not self._new_stream(key):
@@ -334,13 +253,13 @@ class Consumer:
                 )
                 continue
             stream = self._streams[key]
-            heard = envelope if envelope.digest else msgspec.structs.replace(envelope, digest=_digest(envelope))
+            heard = digested(envelope)
             if stream.contradicts(heard):
-                self._in_conflict(table, edge, stream, heard, entries, verdicts)
+                self._in_conflict(table, edge, stream, heard, batch)
             for ready in stream.take(heard):
-                self._apply(table, stream, ready, entries, verdicts)
+                self._apply(table, stream, ready, batch)
             self._note(key, stream, table)
-        self._finish(entries, verdicts)
+        self._finish(batch)
 
     def _new_stream(self, key: tuple[str, ...]) -> bool:
         """Go on where this journal was left, under whatever name its edge had. False, and nothing is kept: too many.
@@ -349,27 +268,19 @@ class Consumer:
         """
         here = [known for known in self._streams if known[2] == key[2]]
         retired = [known for known in here if known[0] == key[0] or known[1] == key[1]]
-        moved = {key: stream.position() for key, stream in self._moved.items()}
+        moved = {key_of(source): stream.position() for source, stream in self._moved.items()}
         written = {**self.journal.memories("stream/"), **self._unsaved, **moved}
         kept = [one for one in written if one.startswith("stream/") and one.endswith(f"/{key[2]}")]
-        if len(here) - len(retired) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and _stream_key(key) not in kept):
+        if len(here) - len(retired) >= MOST_EDGES or (len(kept) >= MOST_JOURNALS and key_of(key) not in kept):
             return False
         for old in retired:
-            self._moved.pop(_stream_key(old), None)
-            self._unsaved[_stream_key(old)] = written[_stream_key(old)] = self._streams.pop(old).position(retired=True)
+            self._moved.pop(old, None)
+            self._unsaved[key_of(old)] = written[key_of(old)] = self._streams.pop(old).position(retired=True)
         known = [read_position(value) for one, value in written.items() if one.split("/")[2:] == list(key[1:])]
-        self._streams[key] = _Events(max(known, key=lambda one: one.seq, default=Position()))
+        self._streams[key] = Events(max(known, key=lambda one: one.seq, default=Position()))
         return True
 
-    def _in_conflict(
-        self,
-        table: _Table,
-        edge: str,
-        stream: _Events,
-        second: Envelope,
-        entries: list[Entry],
-        verdicts: list[tuple[str, Verdict]],
-    ) -> None:
+    def _in_conflict(self, table: _Table, edge: str, stream: Events, second: Envelope, batch: _Batch) -> None:
         """A second event under a number, with other content: somebody else writes in the name of the edge, or a copy of
         its journal was put back. Where the first was used, that is in doubt from now on; the second is not used.
         """
@@ -377,9 +288,9 @@ class Consumer:
         self._alarm(table.name, CONFLICT, text)
         if second.seq < stream.expected and stream.settle(second):
             table.state, new = conflict(table.ruleset, table.state, second)
-            self._enter(table, second, new, entries, verdicts, CONFLICT_NUMBER)
+            self._enter(table, second, new, batch, CONFLICT_NUMBER)
 
-    def _went_back(self, key: tuple[str, ...], stream: _Events, to: int) -> None:
+    def _went_back(self, key: tuple[str, ...], stream: Events, to: int) -> None:
         """An edge's journal is older than what was used of it: a copy was put back. What it told since is in doubt."""
         self._log.error(
             "events.went_back",
@@ -393,7 +304,7 @@ class Consumer:
         stream.skip(to)
         stream.at = None
         stream.doubt = True
-        self._unsaved[_stream_key(key)] = stream.position()
+        self._unsaved[key_of(key)] = stream.position()
 
     def _are_gone(self, key: tuple[str, ...], oldest: int) -> None:
         """Events that were never used are in no file of their edge any more: go on from the oldest that is."""
@@ -412,14 +323,14 @@ class Consumer:
             "here; the files tell what happened (feltd journal export)",
         )
         self._in_sync = False
-        entries: list[Entry] = []
-        verdicts: list[tuple[str, Verdict]] = []
+        batch = _Batch()
         ready = stream.skip(oldest)
         stream.at, stream.doubt = None, True
         for one in ready:
-            self._apply(table, stream, one, entries, verdicts)
+            self._apply(table, stream, one, batch)
         self._note(key, stream, table)
-        self._finish(entries, verdicts)
+        self._finish(batch)
+        self._tell_all()
 
     def _find_unreadable(self, table: _Table) -> None:
         """A row of the last round that an earlier version wrote and nobody can read: the round does not count. Once."""
@@ -454,8 +365,8 @@ class Consumer:
         for key, stream in self._streams.items():
             if key[2] == table.name:
                 stream.doubt = True
-                self._unsaved[_stream_key(key)] = stream.position()
-        self._unsaved[f"state/{table.name}"] = b""
+                self._unsaved[key_of(key)] = stream.position()
+        self._changed[table.name] = table
         opened, last = self._newest(table)
         if opened is None or last is None:
             self._commit([])
@@ -494,17 +405,10 @@ class Consumer:
             return Corrected(abandoned(round_, table.abandoned, evidence, supersedes=round_))
         return None
 
-    def _apply(
-        self,
-        table: _Table,
-        stream: _Events,
-        envelope: Envelope,
-        entries: list[Entry],
-        verdicts: list[tuple[str, Verdict]],
-    ) -> None:
+    def _apply(self, table: _Table, stream: Events, envelope: Envelope, batch: _Batch) -> None:
         doubted: tuple[Verdict, ...] = ()
         if stream.doubt:
-            lost = msgspec.structs.replace(envelope, event=EventsMissed(1))
+            lost = replace(envelope, event=EventsMissed(1))
             table.state, doubted = judge(table.ruleset, table.state, lost)
         stream.at, stream.doubt, stream.in_conflict = envelope.time, False, False
         used = conflict if envelope.digest == IN_CONFLICT else judge
@@ -517,57 +421,58 @@ class Consumer:
                 round_ = table.ruleset.view(table.state).round
                 answered = self.answers.decide(table.name, envelope, before, table.state, doubted + new, round_)
                 self._unsaved.update(answered)
-        self._enter(table, envelope, doubted + new, entries, verdicts)
+        self._enter(table, envelope, doubted + new, batch)
 
     def _enter(
-        self,
-        table: _Table,
-        envelope: Envelope,
-        new: tuple[Verdict, ...],
-        entries: list[Entry],
-        verdicts: list[tuple[str, Verdict]],
-        first: int = 0,
+        self, table: _Table, envelope: Envelope, new: tuple[Verdict, ...], batch: _Batch, first: int = 0
     ) -> None:
         """Number what follows from an event, to be written and told."""
         for number, verdict in enumerate(new, first):
             # The id is made of the event and its consequence, so that a standby says the same.
             cause = f"{envelope.id}/{number}"
-            entries.append(
-                Entry(table.name, "round", verdict_type(verdict), envelope.time, encode_verdict(verdict), cause=cause)
-            )
-            verdicts.append((table.name, verdict))
+            type_, data = verdict_type(verdict), encode_verdict(verdict)
+            batch.entries.append(Entry(table.name, "round", type_, envelope.time, data, cause=cause))
+            batch.verdicts.append((table, verdict))
 
-    def _note(self, key: tuple[str, ...], stream: _Events, table: _Table) -> None:
-        self._moved[_stream_key(key)] = stream
-        self._unsaved[f"state/{table.name}"] = b""  # encoded when written: a batch may change it many times
+    def _note(self, source: Source, stream: Events, table: _Table) -> None:
+        """An event was used. State and position are encoded when they are written: a batch may change them often."""
+        self._moved[source] = stream
+        self._changed[table.name] = self._shown[table.name] = table
 
-    def _finish(self, entries: list[Entry], verdicts: list[tuple[str, Verdict]]) -> None:
-        changed = [key.partition("/")[2] for key in self._unsaved if key.startswith("state/")]
-        if entries or self.answers.waits:
-            self._commit(entries)
+    def _finish(self, batch: _Batch) -> None:
+        if batch.entries or self.answers.waits:
+            self._commit(batch.entries)
         self._in_sync = True
         if self.answers.told:
             self.answers.release()
-        for table_name, verdict in verdicts:
-            self._tell(self._tables[table_name], verdict)
-        for table_name in changed:
-            self.retained.touch(table_topic(self.site, table_name, "round/state"))
-            table = self._tables[table_name]
-            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
-                self._alert(table, None)
+        self._untold += batch.verdicts
 
     def _commit(self, entries: list[Entry], *, exact: bool = False) -> None:
         """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
-        memory = {
-            key: self._tables[key.partition("/")[2]].kept() if key.startswith("state/") else value
-            for key, value in self._unsaved.items()
-        } | {key: stream.position() for key, stream in self._moved.items()}
-        memory |= self.outbox.memory(exact=exact) if entries or memory or exact else {}
+        memory = dict(self._unsaved)
+        for table in self._changed.values():
+            memory[table.key] = table.kept()
+        for source, stream in self._moved.items():
+            memory[key_of(source)] = stream.position()
+        if entries or memory or exact:
+            memory |= self.outbox.memory(exact=exact)
         if entries or memory:
             rows = self.journal.append(entries, memory)
             self._unsaved.clear()
+            self._changed.clear()
             self._moved.clear()
             self.outbox.offer(rows)
+
+    def _tell_all(self) -> None:
+        """Log and retain what follows from the events that were used."""
+        untold, self._untold = self._untold, []
+        for table, verdict in untold:
+            self._tell(table, verdict)
+        shown, self._shown = self._shown, {}
+        for table in shown.values():
+            self.retained.touch(table_topic(self.site, table.name, "round/state"))
+            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
+                self._alert(table, None)
 
     def _tell(self, table: _Table, verdict: Verdict) -> None:
         self.on_verdict(table.name, verdict)
@@ -713,10 +618,11 @@ class Consumer:
 
     async def _receive(self, session: Session) -> None:
         while True:
-            batch = await session.messages()
             envelopes: list[Envelope] = []
-            for message in batch:
+            for message in await session.messages():
                 match message.topic.split("/")[3:]:
+                    case ["table", table, "device", _, "event", _]:
+                        envelopes += self._read(table, message)
                     case ["edge", edge, leaf]:
                         await self._edge_says(session, edge, leaf, message)
                     case ["table", table, "cmd", *_]:
@@ -725,13 +631,16 @@ class Consumer:
                         await self._answered(session, table, message)
                     case ["table", table, "round", "state"]:
                         await self._met(session, table, message)
-                    case ["table", table, "device", _, "event", _]:
-                        envelopes += self._read(table, message)
                     case ["table", table, "wager"]:
                         self.answers.heard(table, message)
                     case _:  # a broker may send what somebody else subscribed to; requests have their own connection
                         pass
-            self.take(envelopes)
+            self._use(envelopes)
+            try:
+                if self._untold:
+                    await asyncio.sleep(0)  # the verdicts go to the socket first
+            finally:
+                self._tell_all()
             await self._ask_for_gaps(session)
 
     async def _met(self, session: Session, table: str, message: Message) -> None:
@@ -812,7 +721,7 @@ class Consumer:
         ours = awaited is not None and awaited[0] == said.first
         if ours:
             del self._awaited[said.edge, name]
-        if not _is_journal(said.journal):
+        if not is_journal(said.journal):
             return
         key = (said.edge, said.journal, name)
         stream = self._streams.get(key)
@@ -880,20 +789,6 @@ def _options(known: bytes, kind: type[Any]) -> Any:
 def _round_of(row: Row) -> str:
     """Which round an opening or a doubt is of."""
     return str(msgspec.json.decode(row.data)["round"])
-
-
-def _digest(envelope: Envelope) -> bytes:
-    """Of an envelope that did not come over the wire."""
-    return digest_of(envelope.source, event_type(envelope.event), envelope.time, encode_data(envelope.event))
-
-
-def _is_journal(name: str) -> bool:
-    """Whether that can be the name of a journal, and the key of a position."""
-    return len(name) <= 64 and "/" not in name
-
-
-def _stream_key(key: tuple[str, ...]) -> str:
-    return "stream/" + "/".join(key)
 
 
 def _now() -> float:

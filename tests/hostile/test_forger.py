@@ -23,7 +23,8 @@ from daemon.cli.main import main
 from daemon.config.model import parse
 from daemon.console.words import words
 from daemon.consumer import consumer as consumer_module
-from daemon.consumer.consumer import ALERT_FOR, KEPT_DIGESTS, MOST_EDGES, Consumer
+from daemon.consumer.consumer import ALERT_FOR, MOST_EDGES, Consumer
+from daemon.consumer.streams import KEPT_DIGESTS
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
 from protocols.contract.documents import ReplayAnswer, mac_of_answer

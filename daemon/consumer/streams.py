@@ -1,0 +1,142 @@
+"""The streams of events that the rules use: one for each edge, journal and table, in order and each event once.
+
+Of the last events the digests are remembered: a second event under one of their numbers, with other content, is no
+duplicate. The position of each stream is written with the verdicts.
+"""
+
+from datetime import datetime
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from daemon.broker.gap_recovery import Stream
+from protocols.contract.events import EventsMissed, encode_data, type_of
+from protocols.contract.topics import DIGEST_SIZE, Envelope, digest_of, in_utc
+
+__all__ = [
+    "IN_CONFLICT",
+    "KEPT_DIGESTS",
+    "Events",
+    "Position",
+    "Source",
+    "digested",
+    "is_journal",
+    "key_of",
+    "read_position",
+]
+
+Source = tuple[str, ...]
+"""Edge, journal and table."""
+KEPT_DIGESTS = 2000
+"""Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
+IN_CONFLICT = b"\xff" * DIGEST_SIZE
+"""In the place of a digest: different events came under this number."""
+
+
+class Position(Struct, frozen=True, omit_defaults=True):
+    """The offset of a stream: how far the events of one journal were used for one table.
+
+    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past.
+    `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone.
+    """
+
+    seq: int = 0
+    at: datetime | None = None
+    retired: bool = msgspec.field(default=False, name="left")
+    doubt: bool = False
+    digest: str = ""
+
+
+def read_position(value: bytes) -> Position:
+    """As it was written down."""
+    position = msgspec.json.decode(value, type=Position)
+    try:
+        return position if position.at is None else replace(position, at=in_utc(position.at))
+    except ValueError:  # no plausible time: what was used before the next event is not known
+        return replace(position, at=None, doubt=True)
+
+
+class Events(Stream[Envelope]):
+    """What one journal of an edge tells of one table.
+
+    Remembers the digests of the last events used: a second event under one of their numbers, with other content, is no
+    duplicate.
+    """
+
+    def __init__(self, position: Position) -> None:
+        super().__init__(position.seq + 1)
+        self.at = position.at
+        self.doubt = position.doubt
+        self.in_conflict = False
+        """Whether a conflict was told since the last event was used: of several at once only the first is told."""
+        self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
+        self._known_from = self.expected
+        if position.digest:
+            self._known_from = position.seq
+            self._remember(position.seq, bytes.fromhex(position.digest))
+
+    def position(self, *, retired: bool = False) -> bytes:
+        last = self.expected - 1
+        digest = self._digest(last).hex() if last >= self._known_from else ""
+        return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest))
+
+    def take(self, item: Envelope) -> list[Envelope]:
+        """As of any stream. Of two different events that wait under one number neither is used: it counts as lost."""
+        early = self._early.get(item.seq)
+        if early is not None and early.digest != item.digest:
+            item = replace(early, event=EventsMissed(1), digest=IN_CONFLICT)
+        ready = super().take(item)
+        for one in ready:
+            self._remember(one.seq, one.digest)
+        return ready
+
+    def skip(self, to: int) -> list[Envelope]:
+        """As of any stream. What was used is of another count, or far behind: it is forgotten."""
+        ready = super().skip(to)
+        self._known_from = to
+        for one in ready:
+            self._remember(one.seq, one.digest)
+        return ready
+
+    def contradicts(self, item: Envelope) -> bool:
+        """Whether `item` says something else than the event that was used, or waits, under its number."""
+        if item.seq >= self.expected:
+            early = self._early.get(item.seq)
+            return early is not None and early.digest not in (IN_CONFLICT, item.digest)
+        if item.seq >= max(self._known_from, self.expected - KEPT_DIGESTS):
+            return self._digest(item.seq) not in (IN_CONFLICT, item.digest)
+        return item.seq == self.expected - 1 and self.at not in (None, item.time)
+
+    def settle(self, item: Envelope) -> bool:
+        """Note that its number, which was used, is in conflict, once and for good; whether that is to be told."""
+        self._known_from = min(self._known_from, item.seq)
+        self._remember(item.seq, IN_CONFLICT)
+        told, self.in_conflict = self.in_conflict, True
+        return not told
+
+    def _remember(self, seq: int, digest: bytes) -> None:
+        at = seq % KEPT_DIGESTS * DIGEST_SIZE
+        self._digests[at : at + DIGEST_SIZE] = digest
+
+    def _digest(self, seq: int) -> bytes:
+        at = seq % KEPT_DIGESTS * DIGEST_SIZE
+        return bytes(self._digests[at : at + DIGEST_SIZE])
+
+
+def digested(envelope: Envelope) -> Envelope:
+    """With its digest, also where it did not come over the wire."""
+    if envelope.digest:
+        return envelope
+    data = encode_data(envelope.event)
+    return replace(envelope, digest=digest_of(envelope.source, type_of(envelope.event), envelope.time, data))
+
+
+def is_journal(name: str) -> bool:
+    """Whether that can be the name of a journal, and the key of a position."""
+    return len(name) <= 64 and "/" not in name
+
+
+def key_of(source: Source) -> str:
+    """Under which the position of a stream is written."""
+    return "stream/" + "/".join(source)
