@@ -10,13 +10,13 @@ install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
-test: .venv/.runtime .venv/.lab .venv/.dev
+test: .venv/.runtime .venv/.lab .venv/.dev .venv/.node-red
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign
 # and real kills.
-nightly: .venv/.runtime .venv/.lab .venv/.dev
+nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
@@ -79,6 +79,13 @@ tasks: .venv/.runtime .venv/.lab .venv/.dev
 .venv/.%: .venv/bin/python requirements/%.txt | .venv/.runtime
 	$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/$*.txt
 	@touch $@
+
+# Node-RED, which runs docs/examples/node-red-flow.json in a test. Without npm, or where it reaches no registry, that test
+# is skipped.
+.venv/.node-red: requirements/node-red/package-lock.json | .venv/bin/python
+	@mkdir -p .venv/node-red && cp requirements/node-red/*.json .venv/node-red
+	@if command -v npm >/dev/null && cd .venv/node-red && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error; \
+	  then touch ../.node-red; else echo "no Node-RED, as npm installs it: the test of its flow is skipped"; fi
 
 # dist/: feltd for a table's computer, feltd_lab for whoever simulates. An old build/ would end up in them.
 wheels: .venv/.runtime

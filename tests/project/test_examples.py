@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import AsyncIterator, Sequence
@@ -23,7 +24,16 @@ from rules import RULESETS
 from rules.engine.ruleset import Verdict, options_from
 from simulators.lab.broker import Broker, find_mosquitto
 
-EXAMPLES = Path(__file__).parents[2] / "docs/examples"
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "docs/examples"
+FLOW = json.loads((EXAMPLES / "node-red-flow.json").read_text(encoding="utf-8"))
+NODE_RED = ROOT / ".venv/node-red/node_modules/.bin/node-red"
+SETTINGS = """\
+module.exports = {
+  flowFile: "flow.json", httpAdminRoot: false, httpNodeRoot: false,
+  contextStorage: { default: { module: "localfilesystem" } },
+};
+"""
 ROUNDS = 6
 NODE = {**os.environ, "NODE_PATH": os.environ.get("NODE_PATH", "/usr/share/nodejs")}
 pytestmark = pytest.mark.system
@@ -71,12 +81,14 @@ async def answer(session: Session, said: Sequence[tuple[str, bytes]]) -> None:
 
 
 async def until(process: asyncio.subprocess.Process, last: str) -> list[str]:
-    """The rounds that it prints, up to this one."""
+    """The rounds that it prints, up to this one: as JSON, or as Node-RED's debug node prints an object."""
     assert process.stdout is not None
     rounds: list[str] = []
     async with asyncio.timeout(IDLE_S):
         while last not in rounds:
-            rounds.append(json.loads(await process.stdout.readline())["round"])
+            line = (await process.stdout.readline()).decode()
+            assert line, f"it ended after {rounds}"
+            rounds += re.findall(r"""["']?round["']?: ?["']([^"']+)["']""", line)
     return rounds
 
 
@@ -90,22 +102,34 @@ async def running(start: list[str], folder: Path) -> AsyncIterator[asyncio.subpr
         await process.communicate()
 
 
-def command(language: str) -> list[str]:
-    if language == "python":
-        return [sys.executable, str(EXAMPLES / "follow_results.py")]
+def command(language: str, folder: Path, port: int) -> list[str]:
+    """What a reader types, with the files that it needs in `folder`."""
     node = shutil.which("node")
-    if node is None or not (Path(NODE["NODE_PATH"]) / "mqtt").exists():
-        pytest.skip("no Node.js with MQTT.js on this computer: apt-get install nodejs node-mqtt")
-    return [node, str(EXAMPLES / "follow_results.js")]
+    match language:
+        case "python":
+            start = [sys.executable, str(EXAMPLES / "follow_results.py")]
+        case "javascript":
+            if node is None or not (Path(NODE["NODE_PATH"]) / "mqtt").exists():
+                pytest.skip("no Node.js with MQTT.js on this computer: apt-get install nodejs node-mqtt")
+            start = [node, str(EXAMPLES / "follow_results.js")]
+        case _:
+            program = NODE_RED if NODE_RED.exists() else shutil.which("node-red")
+            if node is None or program is None:
+                pytest.skip("no Node-RED on this computer: install npm, then make .venv/.node-red")
+            flow = [one | {"port": str(port)} if one["type"] == "mqtt-broker" else one for one in FLOW]
+            (folder / "flow.json").write_text(json.dumps(flow), encoding="utf-8")
+            (folder / "settings.js").write_text(SETTINGS, encoding="utf-8")
+            return [str(program), "--settings", str(folder / "settings.js"), "--userDir", str(folder)]
+    return [*start, "lisboa", "127.0.0.1", str(port)]
 
 
-@pytest.mark.parametrize("language", ["python", "javascript"])
+@pytest.mark.parametrize("language", ["python", "javascript", "node-red"])
 async def test_an_example_prints_each_round_once_over_gaps_and_restarts(
     tmp_path: Path, broker: Broker, language: str
 ) -> None:
     said = verdicts()
     rounds = [f"rou-3:2026-11-20:{number}" for number in range(1, ROUNDS + 1)]
-    start = [*command(language), "lisboa", "127.0.0.1", str(broker.port)]
+    start = command(language, tmp_path, broker.port)
     async with connect(Mqtt(port=broker.port), "rules") as session, asyncio.TaskGroup() as group:
         await session.subscribe("felt/1/lisboa/table/rou-3/round/cmd/replay")
         half = len(said) // 2
@@ -130,8 +154,7 @@ async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_
     node = shutil.which("node")
     if node is None:
         pytest.skip("no Node.js on this computer")
-    flow = json.loads(await asyncio.to_thread((EXAMPLES / "node-red-flow.json").read_text))
-    (function,) = (one["func"] for one in flow if one["type"] == "function")
+    (function,) = (one["func"] for one in FLOW if one["type"] == "function")
     said = [(topic, json.loads(payload)) for topic, payload in verdicts()]
     sent = [said[0], said[0], *said[2:], *said[1:]]
     program = (
@@ -140,13 +163,34 @@ async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_
         f"const sent = {json.dumps([{'topic': topic, 'payload': payload} for topic, payload in sent])};\n"
         "const out = sent.map(step);\n"
         "console.log(JSON.stringify({rounds: out.flatMap((o) => o[0]).map((m) => m.payload.round),"
-        " asked: out.flatMap((o) => o[1]).map((m) => m.payload.from), again: step({again: true})}));"
+        " asked: out.flatMap((o) => o[1]), again: step({again: true}), disconnected: step({status: {fill: 'red'}}),"
+        " connected: step({status: {fill: 'green'}})}));"
     )
     process = await asyncio.create_subprocess_exec(node, "-e", program, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
     got = json.loads(output)
     assert got["rounds"] == [f"rou-3:2026-11-20:{number}" for number in range(1, ROUNDS + 1)]
-    assert set(got["asked"]) == {2}
-    assert got["again"] == [[], []]
-    wires = {target for one in flow for outputs in one.get("wires", ()) for target in outputs}
-    assert wires <= {one["id"] for one in flow}
+    replay = "felt/1/lisboa/table/rou-3/round/cmd/replay"
+    assert {(one["topic"], one["payload"]["from"]) for one in got["asked"]} == {(replay, 2)}
+    assert got["again"] == got["disconnected"] == [[], []]
+    assert got["connected"] == [[], [{"topic": replay, "payload": {"from": len(said) + 1}}]]
+
+
+def test_the_node_red_flow_is_whole_and_its_topics_are_of_the_contract() -> None:
+    ids = [one["id"] for one in FLOW]
+    assert len(ids) == len(set(ids))
+    tab = next(one["id"] for one in FLOW if one["type"] == "tab")
+    for one in FLOW:
+        assert one.get("z", tab) == tab
+        assert {target for outputs in one.get("wires", ()) for target in outputs} <= set(ids)
+        assert len(one.get("wires", ())) == one.get("outputs", len(one.get("wires", ())))
+        assert one.get("broker") in {None, "127.0.0.1", "feltd-broker"}
+        assert set(one.get("scope", ())) <= set(ids)
+    document = json.loads((ROOT / "docs/reference/asyncapi.json").read_text(encoding="utf-8"))
+    addresses = [one["address"] for one in document["channels"].values()]
+    (topic,) = (one["topic"] for one in FLOW if one["type"] == "mqtt in")
+    ends = [address for address in addresses if re.fullmatch(r"felt/1/\{\w+\}/table/\{\w+\}/round/event/.+", address)]
+    pattern = topic.replace("+", "[^/]+")
+    assert ends
+    assert all(re.fullmatch(pattern, re.sub(r"\{\w+\}", "lisboa", address)) for address in ends)
+    assert any(address.endswith("}/round/cmd/replay") for address in addresses)

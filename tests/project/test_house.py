@@ -1,6 +1,7 @@
 """The house holds together: registries, example, README and packages agree."""
 
 import importlib.metadata
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -90,3 +91,7 @@ def test_requirements_are_pinned_with_hashes_and_name_no_registry() -> None:
         pins = [line for line in text.splitlines() if "==" in line and not line.startswith("#")]
         assert pins
         assert all(line.endswith("\\") for line in pins), path
+    lock = json.loads((ROOT / "requirements/node-red/package-lock.json").read_text(encoding="utf-8"))
+    del lock["packages"][""]
+    assert all("resolved" not in one for one in lock["packages"].values())
+    assert all("integrity" in one or one.get("inBundle") for one in lock["packages"].values())
