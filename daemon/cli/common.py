@@ -21,7 +21,7 @@ CONFIG = click.option(
     show_default=True,
     help="the configuration of the site",
 )
-
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="for programs")
 
 THREADS = 24
 
@@ -30,6 +30,13 @@ class BadInputError(click.ClickException):
     """What a person gave us is wrong: place and remedy, exit code 2."""
 
     exit_code = 2
+
+
+def echo_json(value: object) -> None:
+    """Print a value for programs."""
+    import msgspec
+
+    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
 
 
 def load_config(path: Path) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daemon.cli.common import CONFIG, BadInputError, load_config, refuse, run_process
+from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, refuse, run_process
 
 if TYPE_CHECKING:
     from daemon.console.auth.users import By, Hashed, Users
@@ -152,11 +152,12 @@ def add_user(config_path: Path, name: str, role: Any, tables: str) -> None:
 
 
 @user.command("list")
+@AS_JSON
 @click.pass_obj
-def list_users(config_path: Path) -> None:
+def list_users(config_path: Path, as_json: bool) -> None:
     """Every user, with role and tables."""
     with _users(config_path) as (_config, users, _by):
-        _listed([(one.name, one.role, ", ".join(one.tables) or "all") for one in users.all()], "no user yet")
+        _listed([(one.name, one.role, one.tables) for one in users.all()], "no user yet", as_json=as_json)
 
 
 @user.command("remove")
@@ -231,11 +232,12 @@ def _address(of: Any) -> str:
 
 
 @token.command("list")
+@AS_JSON
 @click.pass_obj
-def list_tokens(config_path: Path) -> None:
+def list_tokens(config_path: Path, as_json: bool) -> None:
     """Every token, without its secret."""
     with _users(config_path) as (_config, users, _by):
-        _listed([(one.name, one.role, ", ".join(one.tables) or "all") for one in users.tokens()], "no token yet")
+        _listed([(one.name, one.role, one.tables) for one in users.tokens()], "no token yet", as_json=as_json)
 
 
 @token.command("remove")
@@ -252,8 +254,11 @@ def _changed(config_path: Path, name: str, done: str, change: Callable[["Users",
     click.echo(f"{name}: {done}")
 
 
-def _listed(rows: list[tuple[str, str, str]], nothing: str) -> None:
+def _listed(rows: list[tuple[str, str, tuple[str, ...]]], nothing: str, *, as_json: bool) -> None:
+    if as_json:
+        echo_json([{"name": name, "role": role, "tables": tables} for name, role, tables in rows])
+        return
     for name, role, tables in rows:
-        click.echo(f"{name:32}  {role:10}  {tables}")
+        click.echo(f"{name:32}  {role:10}  {', '.join(tables) or 'all'}")
     if not rows:
         click.echo(nothing, err=True)

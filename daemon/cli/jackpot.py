@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from daemon import logs
-from daemon.cli.common import CONFIG, BadInputError, load_config, open_journal, refuse, run_process
+from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, open_journal, refuse, run_process
 
 
 @click.command()
@@ -49,7 +48,7 @@ def jackpots(config_path: Path) -> None:
 @click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 @click.option("--bridge", "bridged", metavar="SITE", help="instead: mosquitto's bridge to a site with tables of pools")
 def jackpot(
     config_path: Path,
@@ -84,8 +83,7 @@ def jackpot(
     except (BadBooks, sqlite3.Error, OSError) as error:
         raise BadInputError(f"{config.jackpots.journal}: {error}; is `feltd jackpots` running here?") from error
     if as_json:
-        pools = [pool_json(one, wins=wins) for one in found]
-        click.echo(msgspec.json.format(msgspec.json.encode(pools)).decode())
+        echo_json([pool_json(one, wins=wins) for one in found])
     else:
         click.echo("\n\n".join(pool_text(one, wins=wins) for one in found) or "no pool has begun yet")
     if any(one.wrong for one in found):

@@ -1,15 +1,25 @@
 """The commands of `feltd journal`."""
 
-from collections.abc import Sequence
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 import msgspec
 
 from daemon import logs
-from daemon.cli.common import CONFIG, OPTIONAL_CONFIG, BadInputError, load_config, run_until_interrupted
+from daemon.cli.common import (
+    AS_JSON,
+    CONFIG,
+    OPTIONAL_CONFIG,
+    BadInputError,
+    echo_json,
+    load_config,
+    run_until_interrupted,
+)
 
 if TYPE_CHECKING:
     from daemon.config.model import Config
@@ -51,7 +61,7 @@ PUBLIC = click.option(
     type=click.Path(path_type=Path, exists=True),
     help="files of `feltd journal witness`, or their folder: a cut end is then found",
 )
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path))
 def verify(
     config_path: Path | None,
@@ -66,6 +76,7 @@ def verify(
     edge, rules and, where it has [console] or [[jackpot]], those of the console and the jackpots. A journal may be in
     use meanwhile.
     """
+    from daemon.cli.progress import ProgressLine
     from daemon.journal.export import verify_export
     from daemon.journal.findings import report_text
     from daemon.journal.reader import left_of
@@ -83,28 +94,39 @@ def verify(
     if config is not None and config_path is not None and not files:
         of_files = _journals_there(config, config_path)
     reports = {}
-    for path, key in of_files.items():
-        keys = _public_keys(public, key)
-        try:
-            if not path.exists() and left_of(path):
-                reports[str(path)] = verified(path, keys)
-                continue
-            with path.open("rb") as file:
-                exported = file.read(1) == b"{"
-                file.seek(0)
-                report = verify_export(file, str(path), keys) if exported else verified(path, keys)
-            if heads and not exported:
-                compare(path, heads, keys, report)
-            reports[str(path)] = report
-        except OSError as error:
-            raise BadInputError(f"{path}: {error.strerror}") from error
+    with ProgressLine() as progress:
+        for path, key in of_files.items():
+            keys, heard = _public_keys(public, key), progress.of(str(path))
+            try:
+                if not path.exists() and left_of(path):
+                    reports[str(path)] = verified(path, keys)
+                    continue
+                with path.open("rb") as file:
+                    exported = file.read(1) == b"{"
+                    file.seek(0)
+                    lines = _lines(file, heard)
+                    report = verify_export(lines, str(path), keys) if exported else verified(path, keys, progress=heard)
+                if heads and not exported:
+                    compare(path, heads, keys, report)
+                reports[str(path)] = report
+            except OSError as error:
+                raise BadInputError(f"{path}: {error.strerror}") from error
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(reports)).decode())
+        echo_json(reports)
     else:
         for name, report in reports.items():
             click.echo(report_text(name, report))
     if not all(report.good for report in reports.values()):
         raise click.exceptions.Exit(1)
+
+
+def _lines(file: BinaryIO, progress: Callable[[float], None]) -> Iterator[bytes]:
+    """The lines of a file; `progress` hears which part of it was read."""
+    size, read = max(os.fstat(file.fileno()).st_size, 1), 0
+    for line in file:
+        read += len(line)
+        progress(min(read / size, 1.0))
+        yield line
 
 
 def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
@@ -151,6 +173,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
     """A table's rows as NDJSON on standard output, with wire bytes, hashes and signatures: for an inspector."""
     import sqlite3
 
+    from daemon.cli.progress import ProgressLine
     from daemon.journal.export import export
 
     config = load_config(config_path)
@@ -170,11 +193,16 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
         until=until or datetime.max.replace(tzinfo=UTC),
         edge=not of_rules,
     )
-    count = 0
+    count, total = 0, 0
     try:
-        for line in lines:
-            click.echo(line)
-            count += 1
+        with ProgressLine(also_on=sys.stdout) as progress:
+            for line in lines:
+                click.echo(line)
+                if not count:
+                    head = msgspec.json.decode(line)
+                    total = max(head["last"] - head["first"] + 1, 1)
+                count += 1
+                progress(table, min(count / total, 1.0))
     except (sqlite3.Error, OSError) as error:
         raise BadInputError(f"{of.journal}: {error}") from error
     if count == 1:  # the head alone
@@ -186,7 +214,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
 @click.argument("table")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="so many of the last  [default: 1]")
 @click.option("--round", "only", help="this one, however old, as its result names it")
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 @click.option("--pdf", type=click.Path(path_type=Path, dir_okay=False), help="write a report; needs reportlab")
 @click.option("--lang", type=click.Choice(("en", "pt", "zh-Hant")), default="en", help="of the PDF  [default: en]")
 def recall_rounds(
@@ -195,6 +223,7 @@ def recall_rounds(
     """The last rounds, from the result and its law to the events and the bytes on the wire; the newest first."""
     import sqlite3
 
+    from daemon.cli.progress import ProgressLine
     from daemon.journal.recall import recall, recall_old, recall_text
 
     if rounds and only:
@@ -206,13 +235,17 @@ def recall_rounds(
         )
     rules, edge = Path(config.rules.journal), Path(config.edge.journal)
     try:
-        found = recall_old(rules, edge, table, only) if only else recall(rules, edge, table, rounds or 1)
+        with ProgressLine() as progress:
+            heard = progress.of(f"files of {rules}")
+            found = recall_old(rules, edge, table, only, heard) if only else recall(rules, edge, table, rounds or 1)
     except (sqlite3.Error, OSError) as error:
         raise BadInputError(f"{error}; `feltd journal verify` says more") from error
     if pdf is not None and found:
         _print(found, config, table, pdf, lang)
+    elif as_json:
+        echo_json(found)
     else:
-        click.echo(msgspec.json.format(msgspec.json.encode(found)).decode() if as_json else recall_text(found).rstrip())
+        click.echo(recall_text(found).rstrip())
     if not found and only:
         raise BadInputError(f"{table}: no round {only!r} has ended; write it as its result does: {table}:2026-11-20:17")
     if not found:
@@ -246,7 +279,8 @@ def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path,
 
 @journals.command("accept")
 @click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path, dir_okay=False))
-def accept_journal(path: Path) -> None:
+@AS_JSON
+def accept_journal(path: Path, as_json: bool) -> None:
     """Take a journal as it stands, after a copy of it was put back on purpose. Stop its process before.
 
     What is beside JOURNAL says then that it ends here. The note of before is kept: it shows what was there.
@@ -258,6 +292,9 @@ def accept_journal(path: Path) -> None:
         report, last, kept = accept(path)
     except BadJournal as error:
         raise BadInputError(str(error)) from error
+    if as_json:
+        echo_json({"report": report, "checkpoint": last.number, "row": last.n, "note": kept and str(kept)})
+        return
     at = f"checkpoint {last.number} after row {last.n}" if last.number else "no checkpoint"
     click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows stand in its files")
     if kept is not None:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -73,9 +73,10 @@ def capture_frames(raw: bytes, name: str, pace: float) -> list[Frame]:
 class _CaptureLink:
     """A link that hears a capture, each byte at its time; what the driver writes goes nowhere."""
 
-    def __init__(self, frames: Sequence[Frame]) -> None:
+    def __init__(self, frames: Sequence[Frame], progress: Callable[[float], None]) -> None:
         self._left = deque(frame for frame in frames if frame.from_device)
         self._start = frames[0].at
+        self._all, self._progress = len(self._left), progress
 
     @property
     def left(self) -> int:
@@ -92,6 +93,7 @@ class _CaptureLink:
     async def read(self) -> Chunk:
         await self.until_more()  # a reader that gives up meanwhile leaves the frame for the next
         frame = self._left.popleft()
+        self._progress(1 - len(self._left) / self._all)
         return Chunk(frame.data, frame.at, (frame.at - self._start).total_seconds())
 
     def stamp(self) -> Chunk:
@@ -112,8 +114,16 @@ class Seen(Struct, frozen=True):
     wire: str
 
 
-def replay(frames: Sequence[Frame], driver: str, options: dict[str, Any]) -> list[Seen]:
-    """What `driver` makes of a capture, by the ordinary way: silence in it is an outage. Raises BadInput."""
+def replay(
+    frames: Sequence[Frame],
+    driver: str,
+    options: dict[str, Any],
+    progress: Callable[[float], None] = lambda _: None,
+) -> list[Seen]:
+    """What `driver` makes of a capture, by the ordinary way: silence in it is an outage. Raises BadInput.
+
+    `progress` hears which part of the capture was read.
+    """
     kind = DRIVERS[driver]
     try:
         settings = msgspec.convert(options, kind.Options, strict=False)
@@ -133,7 +143,7 @@ def replay(frames: Sequence[Frame], driver: str, options: dict[str, Any]) -> lis
             seen.append(Seen(f"replay:{number}", one.chunk.at, type_of(one.event), data, one.wire.hex()))
 
     async def run() -> None:
-        link = _CaptureLink(frames)
+        link = _CaptureLink(frames, progress)
         heard = True
         while heard and link.left:
             before = link.left

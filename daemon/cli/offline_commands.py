@@ -1,6 +1,7 @@
 """The commands that work on files: a capture to events, events to results."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
     """A capture to events as NDJSON."""
     from daemon.cli.offline import BadInput, capture_frames
     from daemon.cli.offline import replay as replayed
+    from daemon.cli.progress import ProgressLine
     from drivers import DRIVERS
 
     if driver not in DRIVERS:
@@ -57,7 +59,8 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
         raise BadInputError(f"{capture}: {error.strerror}") from error
     try:
         frames = capture_frames(raw, str(capture), pace)
-        seen = replayed(frames, driver, option_pairs(options))
+        with ProgressLine(also_on=sys.stdout) as progress:
+            seen = replayed(frames, driver, option_pairs(options), progress.of(capture.name))
     except BadInput as error:
         raise BadInputError(str(error)) from error
     for one in seen:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from daemon.cli.common import CONFIG, BadInputError, load_config, option_pairs, refuse
+from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, option_pairs, refuse
 
 GROUP = "feltd"
 """The group of the three services, which read the configuration."""
@@ -17,7 +17,7 @@ GROUP = "feltd"
 
 @click.command()
 @CONFIG
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 def doctor(config_path: Path, as_json: bool) -> None:
     """Examine this computer: clock, disk, permissions, broker, certificates, journals, ports. Run it as root.
 
@@ -39,14 +39,16 @@ def doctor(config_path: Path, as_json: bool) -> None:
 @click.command()
 @CONFIG
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
-def backup(config_path: Path, folder: Path) -> None:
+@AS_JSON
+def backup(config_path: Path, folder: Path, as_json: bool) -> None:
     """Copy the configuration, all journals and the console's store to FOLDER, and verify the copies. Run it as root.
 
     Everything may be in use. A second run copies only what changed. Keys and passwords are not copied.
     """
+    from daemon.cli.progress import ProgressLine
     from daemon.config.check import has_console
     from daemon.journal.backup import BadBackup, back_up_file, back_up_journal
-    from daemon.journal.findings import report_text
+    from daemon.journal.findings import Report, report_text
     from daemon.journal.verify import verify
 
     config = load_config(config_path)
@@ -55,27 +57,32 @@ def backup(config_path: Path, folder: Path) -> None:
         parts["console"] = config.console
     if config.jackpot:
         parts["jackpots"] = config.jackpots
-    good = True
+    reports: dict[str, Report] = {}
+    others: list[str] = []
     try:
-        for name, part in parts.items():
-            journal, to = Path(part.journal), folder / name
-            if not journal.exists():
-                click.echo(f"{journal}: is not there yet", err=True)
-                continue
-            back_up_journal(journal, to)
-            report = verify(to / journal.name)
-            click.echo(report_text(str(to / journal.name), report))
-            good = good and report.good
-        store = Path(config.console.store)
-        if "console" in parts and store.exists():
-            back_up_file(store, folder / "console")
-            click.echo(f"{folder / 'console' / store.name}: users, sessions, incidents and statistics")
+        with ProgressLine() as progress:
+            for name, part in parts.items():
+                journal, copy = Path(part.journal), folder / name / Path(part.journal).name
+                if not journal.exists():
+                    click.echo(f"{journal}: is not there yet", err=True)
+                    continue
+                back_up_journal(journal, copy.parent, progress.of(f"copy {journal}"))
+                reports[str(copy)] = verify(copy, progress=progress.of(f"verify {copy}"))
+            store = Path(config.console.store)
+            if "console" in parts and store.exists():
+                back_up_file(store, folder / "console", progress.of(f"copy {store}"))
+                others.append(str(folder / "console" / store.name))
         shutil.copyfile(config_path, folder / config_path.name)
+        others.append(str(folder / config_path.name))
     except BadBackup as error:
         raise BadInputError(str(error)) from error
     except OSError as error:
         raise BadInputError(f"{error.filename}: {error.strerror}") from error
-    if not good:
+    if as_json:
+        echo_json({"journals": reports, "files": others})
+    else:
+        click.echo("\n".join([report_text(path, report) for path, report in reports.items()] + others))
+    if not all(report.good for report in reports.values()):
         raise click.exceptions.Exit(1)
 
 

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
-from daemon.cli.common import BadInputError
+from daemon.cli.common import AS_JSON, BadInputError, echo_json
 
 if TYPE_CHECKING:
     from daemon.cli.authority import Authority, Issued
@@ -50,46 +49,53 @@ def init(folder: Path, site: str) -> None:
 @click.option(
     "--host", "hosts", multiple=True, metavar="ADDRESS", help="for a broker: an address or name it is reached by"
 )
+@AS_JSON
 @click.argument("name")
-def issue(folder: Path, days: int, hosts: tuple[str, ...], name: str) -> None:
+def issue(folder: Path, days: int, hosts: tuple[str, ...], as_json: bool, name: str) -> None:
     """Make a certificate. NAME is the user on the broker; with --host it is that of a broker or of a console."""
-    _do(folder, lambda authority: authority.issue(name, hosts, days))
+    _do(folder, lambda authority: authority.issue(name, hosts, days), as_json=as_json)
 
 
 @pki.command()
 @FOLDER
 @DAYS
+@AS_JSON
 @click.argument("name")
-def renew(folder: Path, days: int, name: str) -> None:
+def renew(folder: Path, days: int, as_json: bool, name: str) -> None:
     """A new certificate and key for NAME; the one before stays valid until it ends or is revoked."""
-    _do(folder, lambda authority: authority.renew(name, days))
+    _do(folder, lambda authority: authority.renew(name, days), as_json=as_json)
 
 
 @pki.command()
 @FOLDER
+@AS_JSON
 @click.argument("name")
-def revoke(folder: Path, name: str) -> None:
+def revoke(folder: Path, as_json: bool, name: str) -> None:
     """Refuse every certificate of NAME made so far: a computer was stolen or a key was copied."""
     from daemon.cli.authority import BadAuthority
 
     try:
-        gone = _open(folder).revoke(name)
+        authority = _open(folder)
+        serials = {one.serial for one in authority.revoke(name)}
     except BadAuthority as error:
         raise BadInputError(str(error)) from error
+    if as_json:
+        echo_json([one for one in authority.issued() if one.serial in serials])
+        return
     crl = folder / "ca.crl"
     click.echo(
-        f"{name}: revoked {len(gone)}; copy {crl} to each broker (crlfile) and restart it: until then it is let in"
+        f"{name}: revoked {len(serials)}; copy {crl} to each broker (crlfile) and restart it: until then it is let in"
     )
 
 
 @pki.command("list")
 @FOLDER
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 def list_(folder: Path, as_json: bool) -> None:
     """Show every certificate that was made, with its end."""
     authority = _open(folder)
     if as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode({"ends": authority.ends, "issued": authority.issued()})))
+        echo_json({"ends": authority.ends, "issued": authority.issued()})
         return
     now = datetime.now(UTC)
     click.echo(f"authority: valid until {authority.ends:%Y-%m-%d}")
@@ -108,13 +114,16 @@ def _open(folder: Path) -> "Authority":
         raise BadInputError(str(error)) from error
 
 
-def _do(folder: Path, make: Any) -> None:
+def _do(folder: Path, make: Any, *, as_json: bool) -> None:
     from daemon.cli.authority import BadAuthority
 
     try:
         one: Issued = make(_open(folder))
     except BadAuthority as error:
         raise BadInputError(str(error)) from error
+    if as_json:
+        echo_json(one)
+        return
     click.echo(
         f"{folder / one.name}.crt and .key: valid until {one.ends:%Y-%m-%d}; move both to the computer of {one.name}"
     )

@@ -8,8 +8,10 @@ import click
 
 from daemon import logs
 from daemon.cli.common import (
+    AS_JSON,
     CONFIG,
     BadInputError,
+    echo_json,
     load_config,
     open_journal,
     refuse,
@@ -112,31 +114,43 @@ def _by_line(mistakes: list[str], path: Path) -> list[str]:
 @click.command()
 @CONFIG
 @click.option("--probe", is_flag=True, help="also open each device and wait for it to answer; stop the edge first")
-def check(config_path: Path, probe: bool) -> None:
+@AS_JSON
+def check(config_path: Path, probe: bool, as_json: bool) -> None:
     """Validate a configuration; name every mistake with its line.
 
     A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
-    from daemon.config.check import (
-        dealer_mistakes,
-        device_mistakes,
-        file_mistakes,
-        jackpot_mistakes,
-        mac_key_mistakes,
-        probe_devices,
-        ruleset_mistakes,
-        summary,
-        webhook_mistakes,
-    )
+    from daemon.config.check import facts, probe_devices, summary
+
+    try:
+        config = _good(config_path)
+    except BadInputError as error:
+        if not as_json:
+            raise
+        echo_json({"good": False, "mistakes": error.message.splitlines()})
+        raise click.exceptions.Exit(BadInputError.exit_code) from error
+    if not as_json:
+        click.echo(summary(config, config_path))
+    probed = run_until_interrupted(probe_devices(config)) if probe else []
+    if as_json:
+        echo_json({"good": True, "mistakes": [], **facts(config), "probed": probed})
+    else:
+        for one in probed or []:
+            click.echo(f"{one.device}: {'answers' if one.answers else 'FAILS'}: {one.text}")
+    if probed is None or not all(one.answers for one in probed):
+        raise click.exceptions.Exit(1)
+
+
+def _good(config_path: Path) -> Any:
+    """The configuration without a mistake. Raises BadInputError with all of them."""
+    from daemon.config import check as checks
 
     config = load_config(config_path)
-    mistakes = device_mistakes(config, config_path) + ruleset_mistakes(config, config_path)
-    mistakes += jackpot_mistakes(config, config_path)
-    mistakes += dealer_mistakes(config, config_path) + webhook_mistakes(config, config_path)
-    mistakes += file_mistakes(config, config_path)
-    mistakes += mac_key_mistakes(config, config_path)
+    mistakes = checks.device_mistakes(config, config_path) + checks.ruleset_mistakes(config, config_path)
+    mistakes += checks.jackpot_mistakes(config, config_path)
+    mistakes += checks.dealer_mistakes(config, config_path) + checks.webhook_mistakes(config, config_path)
+    mistakes += checks.file_mistakes(config, config_path)
+    mistakes += checks.mac_key_mistakes(config, config_path)
     refuse(_by_line(mistakes, config_path))
-    click.echo(summary(config, config_path))
-    if probe and not run_until_interrupted(probe_devices(config, click.echo)):
-        raise click.exceptions.Exit(1)
+    return config

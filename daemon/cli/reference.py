@@ -6,12 +6,12 @@ from typing import Any
 import click
 import msgspec
 
-from daemon.cli.common import BadInputError, load_config, option_pairs, ruleset_named, write_files
+from daemon.cli.common import AS_JSON, BadInputError, echo_json, load_config, option_pairs, ruleset_named, write_files
 
 
 @click.command()
 @click.argument("device", metavar="[DRIVER|CODE]", required=False)
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 @click.option(
     "--pages", type=click.Path(path_type=Path, file_okay=False), help="write its page, or that of each, there"
 )
@@ -38,7 +38,7 @@ def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
     elif as_json:
         every = device_list()
         shown = next(one for one in every if one["driver"] == device) if device else every
-        click.echo(msgspec.json.format(msgspec.json.encode(shown)).decode())
+        echo_json(shown)
     else:
         click.echo(device_page(device) if device else device_table())
 
@@ -68,27 +68,36 @@ def cards(folder: Path, config_path: Path | None, language: Any) -> None:
 
 
 @click.command()
-def detect() -> None:
+@AS_JSON
+def detect(as_json: bool) -> None:
     """List what is plugged in, by the name that stays."""
-    from daemon.cli.listings import detected
+    from daemon.cli.listings import detected, plugged
 
-    click.echo(detected())
+    if as_json:
+        echo_json([{"link": link, "what": what.strip()} for link, what in plugged()])
+    else:
+        click.echo(detected())
 
 
 @click.command()
 @click.argument("ruleset", required=False)
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 def rulesets(ruleset: str | None, as_json: bool) -> None:
     """List the games, or one with its bets, odds, options and articles."""
     from daemon.cli.listings import ruleset_info, ruleset_page, ruleset_table
     from rules import RULESETS
 
     if ruleset is None:
-        infos = [ruleset_info(kind) for kind in RULESETS.values()]
-        click.echo(msgspec.json.format(msgspec.json.encode(infos)).decode() if as_json else ruleset_table())
+        if as_json:
+            echo_json([ruleset_info(kind) for kind in RULESETS.values()])
+        else:
+            click.echo(ruleset_table())
         return
     kind = ruleset_named(ruleset)
-    click.echo(msgspec.json.format(msgspec.json.encode(ruleset_info(kind))).decode() if as_json else ruleset_page(kind))
+    if as_json:
+        echo_json(ruleset_info(kind))
+    else:
+        click.echo(ruleset_page(kind))
 
 
 @click.command()
@@ -104,7 +113,7 @@ def schema() -> None:
 
 @click.command()
 @click.argument("ruleset", required=False)
-@click.option("--json", "as_json", is_flag=True, help="for programs")
+@AS_JSON
 @click.option(
     "--write", type=click.Path(path_type=Path, file_okay=False), help="write one TOML file of each game into a folder"
 )
@@ -117,6 +126,7 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None, options: tup
     Baccarat takes about a minute: every coup by ranks, for each jackpot, with eight decks and with six.
     With --option the figures are those of these options alone: `feltd figures macau.baccarat --option decks=7`.
     """
+    from daemon.cli.progress import ProgressLine
     from rules.engine.ruleset import BadOption
     from rules.figures.figure import Variant
     from rules.figures.figures import GAMES, figures_table, figures_toml
@@ -132,12 +142,13 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None, options: tup
     if write is not None:
         write_files(write, {})  # or an hour is computed for nothing
     try:
-        rows = {name: computed(name, variants) for name in ([ruleset] if ruleset else GAMES)}
+        with ProgressLine() as progress:
+            rows = {name: computed(name, variants, progress.of(name)) for name in ([ruleset] if ruleset else GAMES)}
     except BadOption as error:
         raise BadInputError(str(error)) from error
     if write is not None:
         write_files(write, {f"{name}.toml": figures_toml(name, one) for name, one in rows.items()})
     elif as_json:
-        click.echo(msgspec.json.format(msgspec.json.encode(rows)).decode())
+        echo_json(rows)
     else:
         click.echo("\n\n".join(figures_table(name, one) for name, one in rows.items()))

@@ -8,7 +8,16 @@ from typing import Literal
 import click
 
 from daemon import logs
-from daemon.cli.common import CONFIG, BadInputError, load_config, option_pairs, refuse, run_until_interrupted
+from daemon.cli.common import (
+    AS_JSON,
+    CONFIG,
+    BadInputError,
+    echo_json,
+    load_config,
+    option_pairs,
+    refuse,
+    run_until_interrupted,
+)
 
 SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 
@@ -140,6 +149,7 @@ def make_bundle(config_path: Path, output: Path | None) -> None:
 
     What only the console knows (states, incidents) is in the file that its page makes.
     """
+    from daemon.cli.progress import ProgressLine
     from daemon.console.pages.bundle import Given, known_logs, make
 
     config = load_config(config_path)
@@ -147,7 +157,8 @@ def make_bundle(config_path: Path, output: Path | None) -> None:
     path = output or Path(f"feltd-{config.site.name}-{now:%Y%m%dT%H%M%SZ}.zip")
     journals = (config.edge.journal, config.rules.journal, config.console.journal)
     try:
-        make(path, config, Given(now, logs=known_logs(*journals)))
+        with ProgressLine() as progress:
+            make(path, config, Given(now, logs=known_logs(*journals)), progress)
     except OSError as error:
         raise BadInputError(f"{error.filename or path}: {error.strerror}") from error
     click.echo(path)
@@ -163,7 +174,10 @@ def make_bundle(config_path: Path, output: Path | None) -> None:
     type=click.FloatRange(1, 400),
     help="seconds for the answer  [default: what the slowest device takes]",
 )
-def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float | None) -> None:
+@AS_JSON
+def command(
+    config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float | None, as_json: bool
+) -> None:
     """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
     from daemon.cli.device_tools import command as telling
     from daemon.cli.device_tools import find_device
@@ -187,8 +201,11 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
         raise click.ClickException(f"no answer in {wait:g} s: {remedy}") from error
     if reply is None:  # Ctrl-C: what was asked may still be done
         raise click.exceptions.Exit(1)
-    said = (f"{key}={value}" for key, value in reply.data.items())
-    click.echo(f"{device} {name}: {' '.join((reply.status, reply.text, *said))}".rstrip())
+    if as_json:
+        echo_json({"device": device, "command": name, "status": reply.status, "text": reply.text, "data": reply.data})
+    else:
+        said = (f"{key}={value}" for key, value in reply.data.items())
+        click.echo(f"{device} {name}: {' '.join((reply.status, reply.text, *said))}".rstrip())
     sys.exit(0 if reply.status == "done" else 1)
 
 
@@ -196,7 +213,8 @@ def command(config_path: Path, device: str, name: str, args: tuple[str, ...], wa
 @CONFIG
 @click.argument("name", metavar="EDGE")
 @click.option("--although-online", is_flag=True, help="the broker takes it for online, and it is not there")
-def forget(config_path: Path, name: str, although_online: bool) -> None:
+@AS_JSON
+def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -> None:
     """Clear what an edge or rules left on the broker that are gone for good; until then screens show it as offline."""
     from daemon.broker.session import BrokerLost
     from daemon.cli.forget import StillThere
@@ -217,6 +235,9 @@ def forget(config_path: Path, name: str, although_online: bool) -> None:
         raise click.ClickException("the broker does not answer") from error
     if cleared is None:  # Ctrl-C
         raise click.exceptions.Exit(1)
+    if as_json:
+        echo_json({"name": name, "cleared": cleared})
+        return
     for topic in cleared:
         click.echo(topic)
     click.echo(f"{name}: {len(cleared)} topics cleared" if cleared else f"{name}: nothing of it stands on the broker")

@@ -5,7 +5,7 @@ import contextlib
 import ipaddress
 import re
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -33,8 +33,10 @@ from protocols.contract.commands import Announce, ShowAmount
 from protocols.contract.events import DeviceOnline
 
 __all__ = [
+    "Probed",
     "dealer_mistakes",
     "device_mistakes",
+    "facts",
     "file_mistakes",
     "has_console",
     "jackpot_mistakes",
@@ -268,6 +270,26 @@ def _tcp(url: str) -> tuple[str, int] | None:
     return host, parts.port
 
 
+def facts(config: Config) -> dict[str, Any]:
+    """The content of the configuration, for programs."""
+    return {
+        "site": config.site.name,
+        "edge": config.edge.name,
+        "broker": f"{config.mqtt.host}:{config.mqtt.port}",
+        "tables": [
+            {
+                "name": table.name,
+                "ruleset": table.ruleset,
+                "dealer": config.console.dealer.get(table.name, ""),
+                "devices": [{"name": one.name, "driver": one.driver, "url": one.url} for one in table.device],
+            }
+            for table in config.table
+        ],
+        "jackpots": [{"name": pool.name, "tables": pool.tables} for pool in config.jackpot],
+        "notes": _notes(config),
+    }
+
+
 def summary(config: Config, path: Path) -> str:
     """The content of the configuration, for comparison with the real table."""
     lines = [
@@ -318,15 +340,21 @@ def _may_be_there(path: str) -> bool:
         return True
 
 
-async def probe_devices(config: Config, say: Callable[[str], None]) -> bool:
-    """Open every device and wait for it to come online; whether all did."""
+class Probed(msgspec.Struct, frozen=True):
+    """A device and its answer: model and firmware, or why there was none."""
+
+    device: str
+    answers: bool
+    text: str
+
+
+async def probe_devices(config: Config) -> list[Probed]:
+    """Open every device and wait for it to come online."""
     results = await asyncio.gather(
         *(_probe(device.driver, device.url, device.options) for table in config.table for device in table.device)
     )
     names = [f"{table.name}/{device.name}" for table in config.table for device in table.device]
-    for name, (good, text) in zip(names, results, strict=True):
-        say(f"{name}: {'answers' if good else 'FAILS'}: {text}")
-    return all(good for good, _ in results)
+    return [Probed(name, good, text) for name, (good, text) in zip(names, results, strict=True)]
 
 
 class _Answered(Exception):

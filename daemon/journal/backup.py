@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 from daemon.journal.hash_chain import Noted, encode_noted, fingerprint
@@ -19,18 +20,22 @@ class BadBackup(Exception):
     """A copy could not be made. The message names the file and the remedy."""
 
 
-def back_up_journal(path: Path, folder: Path) -> int:
+def back_up_journal(path: Path, folder: Path, progress: Callable[[float], None] = lambda _: None) -> int:
     """Copy the journal at `path`, which may be in use, to `folder`. Returns the files that were copied.
 
-    A closed file never changes: one that is in `folder` with its size is not copied again. Raises BadBackup.
+    A closed file never changes: one that is in `folder` with its size is not copied again. `progress` hears which part
+    of the files is copied. Raises BadBackup.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         live, before = open_live(path)
         with contextlib.closing(live):
-            count = sum(_copy_closed(one, folder) for one in before)
+            count, files = 0, len(before) + 1
+            for done, one in enumerate(before):
+                progress(done / files)
+                count += _copy_closed(one, folder)
             copy = folder / path.name
-            with contextlib.closing(_copied(live, copy)) as db:
+            with contextlib.closing(_copied(live, copy, lambda part: progress((len(before) + part) / files))) as db:
                 name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
                 last = db.execute("SELECT number, n, statement FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
             noted = Noted(name, last[0], last[1], fingerprint(last[2])) if last else Noted(name, 0, 0, "")
@@ -41,12 +46,12 @@ def back_up_journal(path: Path, folder: Path) -> int:
     return count + 1
 
 
-def back_up_file(path: Path, folder: Path) -> None:
-    """Copy a SQLite file that may be in use. Raises BadBackup."""
+def back_up_file(path: Path, folder: Path, progress: Callable[[float], None] = lambda _: None) -> None:
+    """Copy a SQLite file that may be in use. `progress` hears which part is copied. Raises BadBackup."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-            _copied(db, folder / path.name).close()
+            _copied(db, folder / path.name, progress).close()
         _finish(folder / path.name)
     except (sqlite3.Error, OSError) as error:
         raise BadBackup(f"{path}: {error}; check disk, owner and rights of both folders") from error
@@ -61,10 +66,13 @@ def _copy_closed(one: Path, folder: Path) -> int:
     return 1
 
 
-def _copied(db: sqlite3.Connection, copy: Path) -> sqlite3.Connection:
+def _copied(db: sqlite3.Connection, copy: Path, progress: Callable[[float], None]) -> sqlite3.Connection:
+    def copied(_status: int, remaining: int, total: int) -> None:
+        progress(1 - remaining / max(total, 1))
+
     to = sqlite3.connect(begin(copy), isolation_level=None)
     try:
-        db.backup(to, pages=_PAGES)
+        db.backup(to, pages=_PAGES, progress=copied)
     except BaseException:
         to.close()
         raise

@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -202,13 +203,16 @@ class Files:
         self._other: tuple[Path, sqlite3.Connection] | None = None
         self._origins: dict[Path, dict[str, int]] = {}
 
-    def newest(self, most: int, which: str, *values: Any) -> list[tuple[Any, ...]]:
-        """At most so many of the rows that `which` names, the newest first."""
+    def newest(
+        self, most: int, which: str, *values: Any, progress: Callable[[float], None] = lambda _: None
+    ) -> list[tuple[Any, ...]]:
+        """At most so many of the rows that `which` names, the newest first. `progress` hears the part of the files."""
         found: list[tuple[Any, ...]] = []
         query = f"SELECT {COLUMNS}, hash FROM event WHERE {which} ORDER BY seq DESC LIMIT ?"  # noqa: S608
-        for path in reversed(self._paths):
+        for done, path in enumerate(reversed(self._paths)):
             if len(found) >= most:
                 break
+            progress(done / len(self._paths))
             found += self._opened(path).execute(query, (*values, most - len(found))).fetchall()
         return found
 

@@ -1,6 +1,6 @@
 """`recall`: why a round ended as it did, from its result back to the bytes on the wire."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -55,11 +55,14 @@ def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> 
         return _recalled(verdicts.newest(rounds, _ENDED, table), edge, table, only)
 
 
-def recall_old(rules: Path, edge: Path, table: str, only: str) -> list[Recalled]:
+def recall_old(
+    rules: Path, edge: Path, table: str, only: str, progress: Callable[[float], None] = lambda _: None
+) -> list[Recalled]:
     """The ends of one round, however old: all files are looked through. Raises sqlite3.Error or OSError."""
     member = b'"round":' + msgspec.json.encode(only)  # the whole name: others may begin with it
     with Files(rules) as verdicts:
-        return _recalled(verdicts.newest(CORRECTIONS, f"{_ENDED} AND instr(data, ?)", table, member), edge, table, only)
+        ends = verdicts.newest(CORRECTIONS, f"{_ENDED} AND instr(data, ?)", table, member, progress=progress)
+        return _recalled(ends, edge, table, only)
 
 
 def _recalled(ends: Iterable[tuple[Any, ...]], edge: Path, table: str, only: str) -> list[Recalled]:

@@ -9,7 +9,7 @@ import re
 import shlex
 import sqlite3
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -69,6 +69,7 @@ class _Walk:
 
     def __init__(self, report: Report, keys: Sequence[Verifier]) -> None:
         self.report = report
+        self.read: Callable[[int], None] = lambda _: None
         self.keys = {key.id: key for key in keys}
         self.name = ""
         self.n = 0
@@ -103,6 +104,7 @@ class _Walk:
                 n = self.n
         self.n = n
         self.report.rows += count
+        self.read(self.report.rows)
 
     def _broken(self, file: str, values: tuple[Any, ...], computed: bytes) -> None:
         """Say what is wrong with a row, and take the chain up as it stands: one change, one finding."""
@@ -199,9 +201,15 @@ class _Walk:
         return self._known and fingerprint(statement) == self._previous
 
 
-def verify(path: Path, keys: Sequence[Verifier] = (), *, now: datetime | None = None) -> Report:
-    """Every row of the journal at `path` and of the closed files beside it."""
-    return _verified(path, keys, now, closed=True)
+def verify(
+    path: Path,
+    keys: Sequence[Verifier] = (),
+    *,
+    now: datetime | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Report:
+    """Every row of the journal at `path` and of the closed files beside it. `progress` hears which part was read."""
+    return _verified(path, keys, now, closed=True, progress=progress)
 
 
 def verify_recent(path: Path, keys: Sequence[Verifier] = ()) -> Report:
@@ -213,7 +221,14 @@ def verify_recent(path: Path, keys: Sequence[Verifier] = ()) -> Report:
     return _verified(path, keys, None, closed=False)
 
 
-def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, closed: bool) -> Report:
+def _verified(
+    path: Path,
+    keys: Sequence[Verifier],
+    now: datetime | None,
+    *,
+    closed: bool,
+    progress: Callable[[float], None] | None = None,
+) -> Report:
     report = Report()
     walk = _Walk(report, keys)
     with contextlib.ExitStack() as stack:
@@ -239,6 +254,8 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
             _find_unread(report, path, error)
             with contextlib.suppress(OSError):
                 before = closed_files(path)
+        if progress is not None and live is not None and (total := _rows_in(before, live)):
+            walk.read = lambda rows: progress(min(rows / total, 1.0))
         for one in before if closed else []:
             try:
                 with contextlib.closing(open_to_read(one)) as db:
@@ -259,6 +276,17 @@ def _verified(path: Path, keys: Sequence[Verifier], now: datetime | None, *, clo
             _compare_noted(report, path, live, noted, told=closed, keyed=bool(keys))
     _conclude(report, walk)
     return report
+
+
+def _rows_in(before: Sequence[Path], live: sqlite3.Connection) -> int:
+    """How many rows these files should have; 0 where they do not say it."""
+    with contextlib.suppress(sqlite3.Error, OSError, TypeError), contextlib.ExitStack() as stack:
+        oldest = stack.enter_context(contextlib.closing(open_to_read(before[0]))) if before else live
+        first = oldest.execute("SELECT n FROM beginning").fetchone()[0]
+        last = live.execute("SELECT max(n) FROM event").fetchone()[0]
+        if isinstance(first, int) and isinstance(last, int):
+            return max(last - first, 0)
+    return 0
 
 
 def _find_unread(report: Report, path: Path, error: Exception) -> None:

@@ -13,7 +13,7 @@ baccarat, and a round of blackjack, is the first of a full shoe; cards burnt uns
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import groupby, product
@@ -395,10 +395,13 @@ def _names(ruleset: Ruleset[Any], weights: Weights, bets: Sequence[str]) -> str:
     return ", ".join(bets)
 
 
-def figures(name: str, variants: Sequence[Variant] | None = None) -> list[Figure]:
+def figures(
+    name: str, variants: Sequence[Variant] | None = None, progress: Callable[[float], None] = lambda _: None
+) -> list[Figure]:
     """Every bet of a game under each of its `variants`; bets alike in all that is said share a row.
 
-    A variant's rows are those that differ from the one it stands beside.
+    A variant's rows are those that differ from the one it stands beside. `progress` hears which part of the variants
+    is computed.
     """
     game = GAMES[name]
     computed: dict[str, Weights] = {}
@@ -409,7 +412,9 @@ def figures(name: str, variants: Sequence[Variant] | None = None) -> list[Figure
         return computed[said(options)]
 
     rows = []
-    for variant in game.variants if variants is None else variants:
+    chosen = game.variants if variants is None else variants
+    for done, variant in enumerate(chosen):
+        progress(done / len(chosen))
         ruleset = ruleset_of(name, variant.options)
         weights = weights_of(variant.options)
         known = weights_of(variant.beside) if variant.beside is not None else {}

@@ -1,0 +1,53 @@
+"""How far a long command is: a line on standard error that is written over itself, on a terminal alone."""
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from typing import Self, TextIO
+
+__all__ = ["ProgressLine"]
+
+FIRST_AFTER_S = 1.0
+EVERY_S = 0.2
+_CLEAR = "\r\x1b[K"
+
+
+class ProgressLine:
+    """Called with what is done and which part of it is over, from 0 to 1. Work of less than a second shows nothing.
+
+    `also_on`: nothing is shown if this is a terminal too, because a command writes its output there.
+    """
+
+    def __init__(
+        self, file: TextIO | None = None, also_on: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`file` is standard error where none is given."""
+        self._file = file or sys.stderr
+        self._terminal = self._file.isatty() and not (also_on is not None and also_on.isatty())
+        self._clock = clock
+        self._next_s = clock() + FIRST_AFTER_S
+        self._written = False
+
+    def __call__(self, what: str, part: float) -> None:
+        """Write the line again, at most five times a second."""
+        if not self._terminal or (now := self._clock()) < self._next_s:
+            return
+        self._next_s = now + EVERY_S
+        self._written = True
+        columns = shutil.get_terminal_size().columns
+        self._file.write(_CLEAR + f"{what}: {part:.0%}"[: columns - 1])
+        self._file.flush()
+
+    def of(self, what: str) -> Callable[[float], None]:
+        """The same for one piece of work."""
+        return lambda part: self(what, part)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Remove the line."""
+        if self._written:
+            self._file.write(_CLEAR)
+            self._file.flush()
