@@ -242,26 +242,32 @@ class Consumer:
         self._in_sync = False
         batch = _Batch()
         for envelope in envelopes:
-            edge, _, table_name = envelope.id.rpartition(":")[0].partition(":")
-            table = self._tables.get(table_name)
-            if table is None or not is_id(edge) or not is_journal(envelope.journal) or envelope.seq < 1:
+            edge, _, name = envelope.id.rpartition(":")[0].partition(":")
+            source, table = (edge, envelope.journal, name), self._tables.get(name)
+            if table is None or envelope.seq < 1:
                 continue
-            key = (edge, envelope.journal, table_name)
-            if key not in self._streams and not self._new_stream(key):
-                self._alarm(
-                    table_name, FORGED, "events came of more edges or journals than a table has: they are not used"
-                )
+            stream = self._streams.get(source) or self._first_of(source)
+            if stream is None:
                 continue
-            stream = self._streams[key]
             heard = digested(envelope)
             if stream.contradicts(heard):
                 self._in_conflict(table, edge, stream, heard, batch)
             for ready in stream.take(heard):
                 self._apply(table, stream, ready, batch)
-            self._note(key, stream, table)
+            self._note(source, stream, table)
         self._finish(batch)
 
-    def _new_stream(self, key: tuple[str, ...]) -> bool:
+    def _first_of(self, source: Source) -> Events | None:
+        """The stream of the first event of a source; None where there are too many of the table, or it can be none."""
+        edge, journal, table = source
+        if not is_id(edge) or not is_journal(journal):
+            return None
+        if not self._new_stream(source):
+            self._alarm(table, FORGED, "events came of more edges or journals than a table has: they are not used")
+            return None
+        return self._streams[source]
+
+    def _new_stream(self, key: Source) -> bool:
         """Go on where this journal was left, under whatever name its edge had. False, and nothing is kept: too many.
 
         An edge that counts in another journal is not asked for the old one any more, unless that comes back.

@@ -276,6 +276,8 @@ class Engine(Generic[P]):
         fact = Fact(seen.id, seen.device, happened, event)
         if event.overtaken:
             return self._late(table, fact) if self._is_fact(event) else (table, ())
+        if type(event) in self.game.own:  # as most are
+            return self._step(table, fact)
         named = _named(event)
         if named and (table.open is None or named != table.open.round.id):
             return self._about_last(table, fact, named)
@@ -331,7 +333,8 @@ class Engine(Generic[P]):
         round_ = effect.round or frame.round
         if effect.evidence:
             round_ = witness(round_, fact)
-        round_ = self._noted_on(round_, effect, fact)
+        if effect.notes:
+            round_ = self._noted_on(round_, effect, fact)
         reason = effect.suspend
         if effect.first:
             if table.doubt:
@@ -344,7 +347,7 @@ class Engine(Generic[P]):
             verdicts += (Closed(round_.id),)
         frame = _with(frame, round_, fact)
         table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
-        beside = tuple(verdict for note in effect.beside for verdict in self._note(note, fact))
+        beside = tuple([verdict for note in effect.beside for verdict in self._note(note, fact)])
         if effect.void:
             table, more = self._void(table, frame, fact, effect.void, effect.article)
             return table, verdicts + more + beside

@@ -125,10 +125,11 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     its end. That somebody declared a round void and was not heard in time is always said.
     """
     after, told = ruleset.apply(state, seen)
-    late = seen.event.overtaken and not isinstance(seen.event, RoundPaid | SpinMissed)
+    if not seen.event.overtaken or isinstance(seen.event, RoundPaid | SpinMissed):
+        return after, told
     if getattr(ruleset, "places_late_events", False):  # rules/engine/refold.py puts a late event at its time
         return after, told
-    if not late or (not told and _facts(after) == _facts(state)):
+    if not told and _facts(after) == _facts(state):
         return after, told
     doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
     doubted, verdicts = ruleset.apply(state, doubt)
