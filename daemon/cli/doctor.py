@@ -11,6 +11,7 @@ __all__ = [
     "Broker",
     "Certificate",
     "Clock",
+    "Device",
     "Disk",
     "End",
     "Facts",
@@ -28,6 +29,8 @@ __all__ = [
 SLOW_SYNC_MS, TOO_SLOW_SYNC_MS = 20.0, 200.0
 """Median fdatasync. Each event waits for one: above the first a table feels it, above the second devices time out."""
 SOON = timedelta(days=30)
+LATELY = timedelta(days=8)
+"""A nightly `feltd backup` or a weekly `feltd journal verify` reads all rows of a journal in this time."""
 _MB = 1_000_000
 
 
@@ -110,7 +113,7 @@ class Certificate(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """The end of a journal, verified now. `rows` were checked."""
+    """The end of a journal, verified now. `rows` were checked; `verified` is when all rows last were, or None."""
 
     part: str
     path: str
@@ -118,6 +121,7 @@ class End(Struct, frozen=True):
     rows: int = 0
     signed: bool = False
     finding: str = ""
+    verified: datetime | None = None
 
 
 class Port(Struct, frozen=True):
@@ -127,6 +131,15 @@ class Port(Struct, frozen=True):
     url: str
     found: bool
     error: str = ""
+
+
+class Device(Struct, frozen=True):
+    """What a device said of itself when it came online. `model` is empty if it has not since the edge started."""
+
+    name: str
+    model: str = ""
+    serial: str = ""
+    firmware: str = ""
 
 
 class Facts(Struct, frozen=True, kw_only=True):
@@ -142,6 +155,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     certificates: tuple[Certificate, ...] = ()
     ends: tuple[End, ...] = ()
     ports: tuple[Port, ...] = ()
+    devices: tuple[Device, ...] = ()
 
 
 def lines(facts: Facts) -> list[Line]:
@@ -152,8 +166,10 @@ def lines(facts: Facts) -> list[Line]:
     found += [_file(one) for one in facts.files]
     found += [_broker(one) for one in facts.brokers]
     found += [_certificate(one, facts.now) for one in facts.certificates]
-    found += [_end(one) for one in facts.ends]
+    for end in facts.ends:
+        found += [_end(end), *_verified(end, facts.now)]
     found += [_port(one) for one in facts.ports]
+    found += [_device(one) for one in facts.devices]
     return found
 
 
@@ -232,9 +248,13 @@ def _certificate(one: Certificate, now: datetime) -> Line:
         return Line(check, State.PROBLEM, f"{one.path}: {one.error}", "put a certificate there, as PEM")
     day = f"{one.path}: until {one.ends:%Y-%m-%d}"
     if one.ends <= now:
-        return Line(check, State.PROBLEM, f"{day}: it has expired", "renew it, then restart the services")
+        return Line(
+            check, State.PROBLEM, f"{day}: it has expired", "feltd pki renew; copy it here, then restart the services"
+        )
     if one.ends - now < SOON:
-        return Line(check, State.WARNING, f"{day}: {(one.ends - now).days} days left", "renew it")
+        return Line(
+            check, State.WARNING, f"{day}: {(one.ends - now).days} days left", "feltd pki renew, and copy it here"
+        )
     return Line(check, State.OK, day)
 
 
@@ -248,6 +268,29 @@ def _end(end: End) -> Line:
         text = f"{end.path}: the last {end.rows} rows are whole; nothing is signed"
         return Line(check, State.WARNING, text, "make a key: feltd journal key; name it as journal_key")
     return Line(check, State.OK, f"{end.path}: the last {end.rows} rows are whole; feltd journal verify reads all")
+
+
+def _verified(end: End, now: datetime) -> list[Line]:
+    if not end.exists or end.finding:
+        return []
+    check = f"verification {end.part}"
+    remedy = "feltd journal verify, every week; a nightly feltd backup does it too"
+    if end.verified is None:
+        return [Line(check, State.WARNING, f"{end.path}: all rows were never verified here", remedy)]
+    day = f"{end.path}: all rows were verified on {end.verified:%Y-%m-%d}"
+    if now - end.verified > LATELY:
+        return [Line(check, State.WARNING, f"{day}, {(now - end.verified).days} days ago", remedy)]
+    return [Line(check, State.OK, day)]
+
+
+def _device(device: Device) -> Line:
+    check = f"device {device.name}"
+    if not device.model:
+        text = "its model and firmware are not known: it has not been online since the edge started"
+        return Line(check, State.WARNING, text, "start feltd-edge; check cable and power; its alert says more")
+    serial = f", serial number {device.serial}" if device.serial else ""
+    firmware = f"firmware {device.firmware}" if device.firmware else "it reports no firmware"
+    return Line(check, State.OK, f"{device.model}{serial}, {firmware}")
 
 
 def _port(port: Port) -> Line:

@@ -1,6 +1,7 @@
 """Measures what `feltd doctor` judges. It opens no device and writes no journal."""
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import pwd
@@ -15,13 +16,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
+
 from daemon.broker.connection import connect
 from daemon.broker.session import BrokerLost
-from daemon.cli.doctor import Broker, Certificate, Clock, Disk, End, Facts, File, Kind, Port
+from daemon.broker.stale_topics import METAS
+from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
+from daemon.cli.forget import standing
 from daemon.config.model import (
     Config,
     Console,
     Edge,
+    Jackpots,
     Mqtt,
     Rules,
     broker_of,
@@ -29,6 +35,8 @@ from daemon.config.model import (
     files_of,
     signing_as,
 )
+from protocols.contract.documents import DeviceMeta
+from protocols.contract.topics import device_topic, table_topic
 
 __all__ = ["measured"]
 
@@ -41,10 +49,13 @@ _PUBLIC = ("ca_file", "certificate", "broker_certificate")
 
 def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
     """Everything that the checks need. `with_console`: the configuration has the section."""
-    parts: dict[str, Edge | Rules | Console] = {"edge": config.edge, "rules": config.rules}
+    parts: dict[str, Edge | Rules | Console | Jackpots] = {"edge": config.edge, "rules": config.rules}
     if with_console:
         parts["console"] = config.console
+    if config.jackpot:
+        parts["jackpots"] = config.jackpots
     journals = {name: Path(part.journal) for name, part in parts.items()}
+    brokers, metas = asyncio.run(_brokers({name: broker_of(config, part) for name, part in parts.items()}, config))
     return Facts(
         now=datetime.now(UTC),
         clock=_clock(),
@@ -52,10 +63,11 @@ def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
         file_mb=config.journal.file_mb,
         disks=tuple(_disk(one, journals.values()) for one in dict.fromkeys(path.parent for path in journals.values())),
         files=tuple(_files(config, path, journals)),
-        brokers=tuple(asyncio.run(_brokers({name: broker_of(config, part) for name, part in parts.items()}))),
+        brokers=tuple(brokers),
         certificates=tuple(_certificates(config)),
         ends=tuple(_end(name, journals[name], signing_as(config, part).journal.key) for name, part in parts.items()),
         ports=tuple(_ports(config)),
+        devices=tuple(_devices(config, metas) if metas is not None else ()),
     )
 
 
@@ -130,9 +142,12 @@ def _unreadable_for(name: str, found: os.stat_result) -> str:
     return "" if may else user
 
 
-async def _brokers(settings: dict[str, Mqtt]) -> list[Broker]:
-    """Each part's user once, under a client id that the broker chooses: running services keep their sessions."""
-    found = []
+async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Broker], dict[str, bytes] | None]:
+    """Each part's user once, under a client id that the broker chooses: running services keep their sessions.
+
+    Also what stands there of the devices, as the edge reads it: by topic, None where the edge was not let in.
+    """
+    found, metas = [], None
     for part, one in settings.items():
         place = f"{one.host}:{one.port}"
         encrypted = encrypted_credential(Path(one.password_file)) or encrypted_credential(Path(one.key))
@@ -140,13 +155,25 @@ async def _brokers(settings: dict[str, Mqtt]) -> list[Broker]:
             found.append(Broker(part, place, encrypted=str(encrypted)))
             continue
         try:
-            async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(one, ""):
+            async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(one, "") as session:
+                if part == "edge":
+                    metas = await standing(session, table_topic(config.site.name, "+", METAS))
                 found.append(Broker(part, place))
         except BrokerLost as error:
             found.append(Broker(part, place, str(error)))
         except TimeoutError:
             found.append(Broker(part, place, f"no answer in {CONNECT_TIMEOUT_S:g} s"))
-    return found
+    return found, metas
+
+
+def _devices(config: Config, metas: dict[str, bytes]) -> Iterator[Device]:
+    for table in config.table:
+        for device in table.device:
+            meta = DeviceMeta()
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                raw = metas.get(device_topic(config.site.name, table.name, device.name, "meta"), b"{}")
+                meta = msgspec.json.decode(raw, type=DeviceMeta)
+            yield Device(f"{table.name}/{device.name}", meta.model, meta.serial, meta.firmware)
 
 
 def _certificates(config: Config) -> Iterator[Certificate]:
@@ -177,17 +204,26 @@ def _certificate(name: str, path: str) -> Certificate:
 
 def _end(part: str, path: Path, key: str) -> End:
     from daemon.journal.signing import BadKey, PublicKey, public_path
+    from daemon.journal.verified import verified_at
     from daemon.journal.verify import verify_recent
 
     try:
         if not path.exists():
             return End(part, str(path), exists=False)
         beside = public_path(Path(key)) if key else None
+        verified = verified_at(path)
         report = verify_recent(path, [PublicKey.load(beside)] if beside is not None and beside.exists() else [])
     except (OSError, sqlite3.Error, BadKey) as error:
         return End(part, str(path), finding=f"{path}: {error}")
     findings = [str(one) for one in report.findings if not one.about_key and not one.unreadable]
-    return End(part, str(path), rows=report.rows, signed=bool(key), finding=findings[0] if findings else "")
+    return End(
+        part,
+        str(path),
+        rows=report.rows,
+        signed=bool(key),
+        finding=findings[0] if findings else "",
+        verified=verified,
+    )
 
 
 def _ports(config: Config) -> Iterator[Port]:

@@ -9,7 +9,7 @@ from daemon.config.model import Config, broker_of
 from drivers import FAULTS
 from protocols.contract.topics import edge_topic, table_topic
 
-__all__ = ["StillThere", "forget"]
+__all__ = ["StillThere", "forget", "standing"]
 
 QUIET = 1.0
 """Seconds without a further message after which all that stands there was heard."""
@@ -34,21 +34,21 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
     for part, leaf in ((config.edge, METAS), (config.rules, STATES)):
         broker = broker_of(config, config.maintenance if config.maintenance.username else part)
         async with asyncio.timeout(PATIENCE), connect(broker, "") as session:
-            standing = await _standing(session, f"{own}+", table_topic(site, "+", leaf))
-            if standing.get(f"{own}availability") == b"online" and not although_online:
+            there = await standing(session, f"{own}+", table_topic(site, "+", leaf))
+            if there.get(f"{own}availability") == b"online" and not although_online:
                 raise StillThere(
                     f"{name} is online: stop it, and see that nothing starts it again. "
                     "If it is not there, and only the broker believes so: --although-online"
                 )
             topics: list[str] = []
-            for topic, payload in standing.items():
+            for topic, payload in there.items():
                 message = Message(topic, payload)
                 if topic.startswith(own):
                     continue
                 topics += (
                     stale_of_edge(site, name, message, FAULTS) if leaf == METAS else stale_of_rules(site, name, message)
                 )
-            topics += sorted((topic for topic in standing if topic.startswith(own)), key=_availability_last)
+            topics += sorted((topic for topic in there if topic.startswith(own)), key=_availability_last)
             for topic in topics:
                 await session.publish(topic, b"", retain=True)
             await session.drained()
@@ -60,7 +60,7 @@ def _availability_last(topic: str) -> bool:
     return topic.endswith("/availability")
 
 
-async def _standing(session: Session, *topics: str) -> dict[str, bytes]:
+async def standing(session: Session, *topics: str) -> dict[str, bytes]:
     """What stands under these topics."""
     await session.read_retained(*topics)
     heard: dict[str, bytes] = {}

@@ -80,6 +80,7 @@ def verify(
     from daemon.journal.export import verify_export
     from daemon.journal.findings import report_text
     from daemon.journal.reader import left_of
+    from daemon.journal.verified import note_verified
     from daemon.journal.verify import verify as verified
     from daemon.journal.witness import BadWitness, compare, heads_in
 
@@ -108,6 +109,8 @@ def verify(
                     report = verify_export(lines, str(path), keys) if exported else verified(path, keys, progress=heard)
                 if heads and not exported:
                     compare(path, heads, keys, report)
+                if report.good and not files:
+                    note_verified(path, report.rows, datetime.now(UTC))
                 reports[str(path)] = report
             except OSError as error:
                 raise BadInputError(f"{path}: {error.strerror}") from error

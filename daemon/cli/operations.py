@@ -4,6 +4,7 @@ import contextlib
 import os
 import shutil
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
     from daemon.config.check import has_console
     from daemon.journal.backup import BadBackup, back_up_file, back_up_journal
     from daemon.journal.findings import Report, report_text
+    from daemon.journal.verified import note_verified
     from daemon.journal.verify import verify
 
     config = load_config(config_path)
@@ -67,7 +69,9 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
                     click.echo(f"{journal}: is not there yet", err=True)
                     continue
                 back_up_journal(journal, copy.parent, progress.of(f"copy {journal}"))
-                reports[str(copy)] = verify(copy, progress=progress.of(f"verify {copy}"))
+                report = reports[str(copy)] = verify(copy, progress=progress.of(f"verify {copy}"))
+                if report.good:
+                    note_verified(journal, report.rows, datetime.now(UTC))
             store = Path(config.console.store)
             if "console" in parts and store.exists():
                 back_up_file(store, folder / "console", progress.of(f"copy {store}"))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 import structlog
 from click.testing import CliRunner, Result
@@ -16,11 +17,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 from msgspec.structs import replace
 
+from daemon.broker.connection import connect
 from daemon.cli import doctor_facts
 from daemon.cli.doctor import (
     Broker,
     Certificate,
     Clock,
+    Device,
     Disk,
     End,
     Facts,
@@ -35,8 +38,11 @@ from daemon.cli.doctor import (
 )
 from daemon.cli.main import main
 from daemon.config import model
+from daemon.config.model import Mqtt
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
+from protocols.contract.documents import DeviceMeta
+from protocols.contract.topics import device_topic
 from simulators.lab.broker import Broker as Mosquitto
 from simulators.lab.broker import find_mosquitto
 
@@ -111,8 +117,8 @@ def test_other_findings_have_their_states_and_remedies() -> None:
         brokers=(Broker("edge", "127.0.0.1:1883"), Broker("rules", "127.0.0.1:1883", "Not authorized")),
         certificates=(Certificate("mqtt.ca_file", "/c", error="no certificate as PEM"),),
         ends=(
-            End("edge", "/j", rows=7, signed=True),
-            End("rules", "/j", rows=7),
+            End("edge", "/j", rows=7, signed=True, verified=NOW - timedelta(days=7)),
+            End("rules", "/j", rows=7, verified=NOW - timedelta(days=9)),
             End("console", "/j", exists=False),
             End("edge", "/j", finding="/j: row 3 was changed"),
         ),
@@ -120,7 +126,7 @@ def test_other_findings_have_their_states_and_remedies() -> None:
         disks=(Disk("/d", error="Permission denied"),),
     )
     assert [line.state.value for line in found] == [
-        "warning", "ok", "problem", "problem", "ok", "warning", "warning", "problem", "ok", "problem",
+        "warning", "ok", "problem", "problem", "ok", "ok", "warning", "warning", "warning", "problem", "ok", "problem",
     ]  # fmt: skip
     assert all(bool(line.remedy) == (line.state is not State.OK) for line in found)
     assert exit_code(found) == 1
@@ -219,6 +225,7 @@ def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: p
         ("broker as console", "problem"),
         ("certificate console.certificate", "warning"),
         ("journal edge", "warning"),  # whole, and not signed
+        ("verification edge", "warning"),
         ("journal rules", "warning"),
         ("journal console", "warning"),
         ("port rou-1/wheel-1", "ok"),
@@ -254,6 +261,47 @@ def test_an_encrypted_credential_is_a_password_that_only_its_service_reads(
     assert states() == ["ok", "problem"], "the broker is tried again: its port is closed"
 
 
+def test_a_journal_that_was_verified_or_copied_lately_is_ok(tmp_path: Path, closed_port: int) -> None:
+    config = site(tmp_path, closed_port)
+
+    def state() -> str:
+        found: dict[str, str] = {one["check"]: one["state"] for one in json.loads(examined(config, "--json").stdout)}
+        return found["verification edge"]
+
+    assert state() == "warning"
+    note = tmp_path / "edge.db-verified"
+    for words in (["journal", "verify", "-c", str(config)], ["backup", "-c", str(config), str(tmp_path / "copy")]):
+        assert CliRunner().invoke(main, words).exit_code == 0
+        assert state() == "ok"
+        note.unlink()
+    for damaged in (b"", b"{}", b'{"at":"2026-11-20T12:00:00","rows":1}', b"\xff"):
+        note.write_bytes(damaged)
+        assert state() == "warning"
+
+
+def test_a_journal_that_is_not_good_is_not_noted_as_verified(tmp_path: Path, closed_port: int) -> None:
+    config = site(tmp_path, closed_port)
+    (tmp_path / "edge.db").write_bytes((tmp_path / "edge.db").read_bytes().replace(b"rou-1", b"rou-2"))
+    assert CliRunner().invoke(main, ["journal", "verify", "-c", str(config)]).exit_code == 1
+    assert not (tmp_path / "edge.db-verified").exists()
+
+
+def test_model_and_firmware_of_a_device_are_shown() -> None:
+    found = judged(
+        devices=(
+            Device("rou-1/w", "Cammegh SS2", "", "4.1"),
+            Device("rou-1/d", "SICBO", "7"),
+            Device("rou-1/x"),
+        )
+    )
+    assert [(line.state, line.text) for line in found[:2]] == [
+        (State.OK, "Cammegh SS2, firmware 4.1"),
+        (State.OK, "SICBO, serial number 7, it reports no firmware"),
+    ]
+    assert found[2].state is State.WARNING
+    assert found[2].remedy
+
+
 def test_a_changed_journal_is_a_problem(tmp_path: Path, closed_port: int) -> None:
     config = site(tmp_path, closed_port)
     data = (tmp_path / "edge.db").read_bytes()
@@ -269,8 +317,16 @@ async def test_a_broker_that_accepts_is_ok(tmp_path: Path) -> None:
     broker = Mosquitto(tmp_path)
     await broker.start()
     try:
+        async with connect(Mqtt(port=broker.port), "") as session:
+            meta = DeviceMeta("cammegh_ss2", "Cammegh SS2", "", "4.1", "serial:///x", "edge-1")
+            topic = device_topic("lisboa", "rou-1", "wheel-1", "meta")
+            await session.publish(topic, msgspec.json.encode(meta), retain=True)
+            await session.publish(topic.replace("wheel-1", "wheel-2"), b"\xff", retain=True)
+            await session.drained()
         done = await asyncio.to_thread(examined, site(tmp_path, broker.port), "--json")
     finally:
         await broker.stop()
-    states = {one["check"]: one["state"] for one in json.loads(done.stdout)}
-    assert [states[f"broker as {part}"] for part in ("edge", "rules", "console")] == ["ok"] * 3
+    found = {one["check"]: one for one in json.loads(done.stdout)}
+    assert [found[f"broker as {part}"]["state"] for part in ("edge", "rules", "console")] == ["ok"] * 3
+    assert found["device rou-1/wheel-1"]["text"] == "Cammegh SS2, firmware 4.1"
+    assert found["device rou-1/wheel-2"]["state"] == found["device rou-1/wheel-3"]["state"] == "warning"
