@@ -1,12 +1,12 @@
 """The heartbeat of a process: a reader that stops hearing it knows that the process hangs long before its last will."""
 
-import asyncio
 from typing import Final
 
 from daemon.broker.session import Session
+from daemon.pulse import PULSE_S, pulse
 from protocols.contract.topics import edge_topic
 
-BEAT_EVERY_S: Final = 1.5
+BEAT_EVERY_S: Final = PULSE_S
 SILENT_S: Final = 4.0
 """A process that was not heard for so long hangs, or the network between does: two beats may come late."""
 
@@ -16,4 +16,4 @@ async def beat(session: Session, site: str, name: str) -> None:
     topic = edge_topic(site, name, "alive")
     while True:
         session.publish_qos0(topic, b"alive")
-        await asyncio.sleep(BEAT_EVERY_S)
+        await pulse()

@@ -37,6 +37,7 @@ from daemon.edge.supervisor import Opener, supervise
 from daemon.edge.tracing import Trace, publish
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import BadJournal, Journal
+from daemon.pulse import next_pulse
 from drivers import DRIVERS, FAULTS
 from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
 from protocols.contract import commands
@@ -745,7 +746,7 @@ class Edge:
             self.retained.touch(edge_topic(self.site, self.name, "health"))
 
     async def _watch(self) -> None:
-        """Every second: how late this loop is, and whether the clock went back."""
+        """At each pulse: how late this loop is, and whether the clock went back."""
         loop = asyncio.get_running_loop()
         clock = ClockWatch(self.journal.newest_time if self.journal.head else self.now(), loop.time())
         was: datetime | None = None
@@ -754,8 +755,8 @@ class Edge:
             if (back := clock.look(self.now(), loop.time())) != was:
                 was = back
                 self._show_clock(was)
-            due = loop.time() + 1.0
-            await asyncio.sleep(1.0)
+            due = next_pulse(loop.time())
+            await asyncio.sleep(due - loop.time())
             self._lag = max(loop.time() - due, 0.0)
 
     def _show_clock(self, was: datetime | None) -> None:

@@ -14,6 +14,7 @@ import structlog
 
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE
+from daemon.pulse import pulse
 from protocols.contract.documents import Alert
 from protocols.contract.events import Event, JackpotContributed, WagerPlaced
 from protocols.contract.jackpots import PoolOwner, jackpot_topic
@@ -24,7 +25,6 @@ __all__ = ["KEY", "LOST_S", "Pools"]
 KEY = "pool/"
 LOST_S = 10.0
 """Seconds without a heartbeat after which betting is closed: longer than a restart of the owner."""
-LOOK_S = 1.0
 MOST_POOLS = 200
 MOST_BYTES = 64 * 1024
 
@@ -109,7 +109,7 @@ class Pools:
         self.since = self.since or asyncio.get_running_loop().time()
         while True:
             self.look()
-            await asyncio.sleep(LOOK_S)
+            await pulse()
 
     def look(self) -> None:
         """Compare the heartbeats with the clock."""

@@ -26,12 +26,15 @@ from daemon.journal.findings import Report
 from daemon.journal.hash_chain import Noted
 from daemon.journal.store import BadJournal, Journal, not_started
 from daemon.journal.verify import verify, verify_recent
+from daemon.pulse import PULSE_S, pulse
 from protocols.contract.documents import Alert
 from protocols.contract.topics import edge_topic
 
 __all__ = ["Room", "accept", "kept", "room", "take_up"]
 
-EVERY = 1.0
+EVERY = PULSE_S
+LOOK_EVERY_S = 10.0
+"""Seconds between two looks at files and room while no row is written and there is room: others may fill the disk."""
 TOLD_EVERY = 3600.0
 """Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
@@ -162,9 +165,9 @@ async def _keep(
         remedy = "create a key with `feltd journal key` and name it as journal_key"
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
     signed, level = float("-inf"), -1  # rows that a killed process left unsigned are signed at once
-    foreign: list[Path] = []
-    unread: list[str] = []
+    files: tuple[list[Path], list[str]] = [], []
     told, recorded, unnoted = float("-inf"), loop.time(), ""
+    looked, head = float("-inf"), -1
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
             journal.sign()
@@ -182,14 +185,13 @@ async def _keep(
         if loop.time() - recorded >= TOLD_EVERY:
             journal.record_uptime()
             recorded = loop.time()
+        if level == 0 and journal.head == head and loop.time() - looked < LOOK_EVERY_S:
+            await pulse(EVERY)
+            continue
+        looked, head = loop.time(), journal.head
         if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
             log.info("journal.rotated", journal=str(journal.path), row=journal.head)
-        if foreign != (foreign := journal.foreign):
-            _log_foreign(foreign, log)
-        before, unread = unread, journal.unread
-        for text in unread:
-            if text not in before:
-                log.error("journal.unread", text=text)
+        files = _log_files(journal, files, log)
         for path in _forget(journal, keeping, datetime.now(UTC)):
             log.info(
                 "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"
@@ -204,16 +206,27 @@ async def _keep(
             else:
                 tell(None)
             level = new
+        if new < 3:
+            await pulse(EVERY)
+            continue
         await asyncio.sleep(EVERY)  # publish the alert before the end
-        if new == 3 and room(journal, keeping).share >= 1:
+        if room(journal, keeping).share >= 1:
             raise BadJournal(_full(journal, now, keeping))
 
 
-def _log_foreign(files: list[Path], log: structlog.typing.FilteringBoundLogger) -> None:
-    """Files among the journal's that it did not write."""
-    for path in files:
-        remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
-        log.warning("journal.foreign", file=str(path), remedy=remedy)
+def _log_files(
+    journal: Journal, known: tuple[list[Path], list[str]], log: structlog.typing.FilteringBoundLogger
+) -> tuple[list[Path], list[str]]:
+    """Log which files among the journal's it did not write, and which it cannot read, when they are not `known`."""
+    foreign, unread = journal.foreign, journal.unread
+    if foreign != known[0]:
+        for path in foreign:
+            remedy = "move it away: the next start is refused, and where its name is needed no new file is begun"
+            log.warning("journal.foreign", file=str(path), remedy=remedy)
+    for text in unread:
+        if text not in known[1]:
+            log.error("journal.unread", text=text)
+    return foreign, unread
 
 
 def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:

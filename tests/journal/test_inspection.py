@@ -22,7 +22,7 @@ import msgspec
 import pytest
 import structlog
 from click.testing import CliRunner, Result
-from helpers import at_length
+from helpers import at_length, virtual_time
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -45,6 +45,7 @@ from daemon.journal.store import BadJournal, Journal
 from daemon.journal.verify import verify, verify_recent
 from daemon.journal.wal import log_of
 from daemon.logs import get
+from daemon.pulse import PULSE_S
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ALWAYS = {"since": datetime(1, 1, 1, tzinfo=UTC), "until": datetime.max.replace(tzinfo=UTC)}
@@ -988,6 +989,7 @@ async def test_closed_files_of_another_journal_end_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Somebody puts them there while it runs. It says so, once, and grows on."""
+    monkeypatch.setattr(keeping, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(keeping, "EVERY", 0.001)
     other = Journal(tmp_path / "other" / "j.db")
     filled(other)
@@ -1286,6 +1288,7 @@ async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
 
 
 async def test_a_closed_file_that_cannot_be_read_is_said_once(rotated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeping, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(keeping, "EVERY", 0.001)
     journal = Journal(rotated)
     journal.check_closed()
@@ -1650,6 +1653,7 @@ async def test_room_is_announced_before_it_ends_and_then_play_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = Keeper(tmp_path, monkeypatch, 10**9)
+    monkeypatch.setattr(keeping, "LOOK_EVERY_S", 0.0)
     one.journal.append(entries(30))
     one.journal.rotate()
     used = one.journal.closed[0].size
@@ -1673,6 +1677,39 @@ async def test_room_is_announced_before_it_ends_and_then_play_stops(
     assert (alert["code"], alert["severity"]) == ("journal.room", "error")
     assert "play stops here" in alert["text"]
     one.journal.close()
+
+
+@virtual_time
+async def test_idle_journal_looks_at_the_disk_seldom_and_notices_that_others_fill_it(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        one = Keeper(tmp_path, patch, 10**9)
+        patch.setattr(keeping, "EVERY", PULSE_S)
+        looks, measured = [0], keeping.room
+
+        def counted(journal: Journal, config: Any) -> keeping.Room:
+            looks[0] += 1
+            return measured(journal, config)
+
+        patch.setattr(keeping, "room", counted)
+
+        async def process() -> None:
+            one.journal.append(entries(30))
+            one.journal.rotate()
+            await asyncio.sleep(5)
+            looks[0] = 0
+            await asyncio.sleep(60)
+            assert looks[0] <= 2 * 60 / keeping.LOOK_EVERY_S  # for what may be deleted, and for the alert
+            looks[0] = 0
+            for _ in range(10):
+                one.journal.append(entries(1))
+                await asyncio.sleep(PULSE_S)
+            assert looks[0] >= 10
+            one.limit = one.journal.closed[0].size * 100 // 97
+            await asyncio.sleep(keeping.LOOK_EVERY_S + 2 * PULSE_S)
+            assert (one.alert() or {})["severity"] == "error"
+
+        await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+        one.journal.close()
 
 
 async def test_quiet_hours_are_signed_and_grown_files_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
