@@ -71,7 +71,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
         """Send CONNECT."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self._flush()
+        self.flush()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
@@ -157,10 +157,11 @@ class Mqtt5Session(Session, asyncio.Protocol):
     def _write(self, data: bytes) -> None:
         """Send in this turn of the loop, with all else that is sent in it."""
         if not self._unsent:
-            self._loop.call_soon(self._flush)
+            self._loop.call_soon(self.flush)
         self._unsent.append(data)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """As `Session.flush`."""
         if self._transport is not None and self._unsent and not self._transport.is_closing():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
@@ -253,7 +254,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
         """Say goodbye, which withdraws the will, and close the socket within a second."""
         if self._lost is None and self._transport is not None:
             self._write(mqtt5.DisconnectPacket().write())
-            self._flush()
+            self.flush()
             self._transport.close()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._over.wait(), CLOSE_TIMEOUT_S)

@@ -84,6 +84,7 @@ class Outbox:
                 except BrokerLost:
                     break  # `run` gets the same error and ends the session
                 sent += 1
+            self._session.flush()
         if self._sent != self._journal.head:
             self._keep(rows[sent:])
             self._news.set()
