@@ -159,6 +159,12 @@ def _bench_jackpots(seconds: float, as_json: bool, say: Callable[[str], None]) -
     click.echo(msgspec.json.encode(report) if as_json else jackpots_markdown(report))
 
 
+class _NotMeasuredError(click.ClickException):
+    """This computer lacks something, or is too busy to measure anything."""
+
+    exit_code = 3
+
+
 def _bench_spine(
     rates: str | None,
     seconds: float | None,
@@ -180,7 +186,9 @@ def _bench_spine(
             report = quick_bench(wanted, seconds or 1.5, say)
         else:
             report = benched(wanted, seconds or 10.0, say, sides=chosen, beside=beside)
-    except (NothingCameError, CannotMeasureError) as error:
+    except CannotMeasureError as error:
+        raise _NotMeasuredError(str(error)) from error
+    except NothingCameError as error:
         raise click.ClickException(str(error)) from error
     click.echo(msgspec.json.encode(report) if as_json else markdown(report))
     if quick and (slow := too_slow(report)):

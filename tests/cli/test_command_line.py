@@ -652,6 +652,14 @@ def test_without_any_broker_that_is_the_one_message(monkeypatch: pytest.MonkeyPa
     assert refused(run(*words.split())) == f"there is no MQTT broker here: {remedy}"
 
 
+def test_a_benchmark_that_cannot_measure_here_has_an_exit_code_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("simulators.lab.broker.find_mosquitto", lambda: "mosquitto")
+    monkeypatch.setattr("simulators.lab.bench.outside.shutil.which", lambda _name: None)
+    result = run("bench", "--quick")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == "Error: the subscriber is a C program: apt-get install gcc libmosquitto-dev\n"
+
+
 def test_the_help_of_the_benches_says_which_need_a_broker() -> None:
     lines = [line.split() for line in run("bench", "--help").stdout.splitlines()]
     needs = {line[0]: "needs" in line for line in lines if line and line[0] in BENCHES}
