@@ -10,11 +10,12 @@ class Pace:
 
     def __init__(self, speed: float = 1.0) -> None:
         self._speed = speed
-        self._began = asyncio.get_running_loop().time()
+        self._time = asyncio.get_running_loop().time
+        self._began = self._time()
 
     def now(self) -> float:
         """Simulated seconds since the beginning."""
-        return (asyncio.get_running_loop().time() - self._began) * self._speed
+        return (self._time() - self._began) * self._speed
 
     def real(self, seconds: float) -> float:
         """Simulated seconds as seconds of the loop."""

@@ -56,7 +56,7 @@ class _Client(Session):
         self.context = contextvars.copy_context()
         self.open = True  # the broker has it
         self.dead = False  # nothing passes any more
-        self.filters: list[str] = []
+        self.filters: tuple[str, ...] = ()
         self._up: deque[tuple[int, str, bytes, bool, bytes]] = deque()
         self._down: deque[Message | tuple[int, str]] = deque()
         self._up_waits = self._down_waits = False
@@ -103,7 +103,7 @@ class _Client(Session):
     def _unsubscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
-        self.filters = [one for one in self.filters if one not in topics]
+        self.filters = tuple(one for one in self.filters if one not in topics)
         self.broker.routes.clear()
         if not answer.done():
             answer.set_result(None)
@@ -259,6 +259,7 @@ class Broker:
         self.routes: dict[str, list[_Client]] = {}
         self.on_taken: Callable[[str, str, bytes], None] = lambda _identifier, _topic, _payload: None
         self._clients: dict[str, _Client] = {}
+        self._heard: dict[tuple[str, ...], dict[str, bool]] = {}
         self._chosen = 0
         self._written_down: dict[str, bytes] = {}
 
@@ -304,12 +305,19 @@ class Broker:
                 self.retained[topic] = payload
         clients = self.routes.get(topic)
         if clients is None:
-            clients = [one for one in self._clients.values() if any(matches(filter_, topic) for filter_ in one.filters)]
+            clients = [one for one in self._clients.values() if one.filters and self._hears(one.filters, topic)]
             self.routes[topic] = clients
         if clients:
             message = Message(topic, payload, correlation=correlation)
             for client in clients:
                 client.deliver(message)
+
+    def _hears(self, filters: tuple[str, ...], topic: str) -> bool:
+        """Whether any of the filters matches; remembered, because routes are cleared with each connection."""
+        known = self._heard.setdefault(filters, {})
+        if topic not in known:
+            known[topic] = any(matches(filter_, topic) for filter_ in filters)
+        return known[topic]
 
     def gone(self, client: _Client) -> None:
         """The broker noticed that a client is not there any more; its will waits a moment."""

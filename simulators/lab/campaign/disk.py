@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from daemon.journal.rows import Entry, Row
-from daemon.journal.store import BadJournal, Journal
+from daemon.journal.store import BadJournal, ClosedFile, Journal
 from simulators.lab.campaign.loop import Killed, Process
 
 __all__ = ["Disk", "Fate", "Ledger", "WrongError"]
@@ -74,6 +74,7 @@ class Disk(Journal):
 
     # Before Journal.__init__ is through, it appends already.
     _process: Process | None = None
+    _listed = False
 
     def __init__(
         self, path: Path, process: Process, fate: Fate, ledger: Ledger, source: str, rng: random.Random
@@ -107,6 +108,21 @@ class Disk(Journal):
         """Nothing is gained here; a short log is written back often. Nobody reads beside it: one lock for a life."""
         self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
+
+    def _look(self) -> None:
+        """As Journal, once between two files: it lists a folder again that changed in the last seconds on the wall."""
+        if not self._listed:
+            super()._look()
+            self._listed = True
+
+    def _rotate(self) -> bool:
+        self._listed = False
+        return super()._rotate()
+
+    def forget(self, oldest: ClosedFile) -> None:
+        """As Journal."""
+        super().forget(oldest)
+        self._listed = False
 
     def _promise(self, rows: list[Row]) -> None:
         source = self._source
