@@ -459,10 +459,14 @@ class Session:
             self._doubted = ()
         if not beat.faulty:
             self._ended = ()
-        known = {*self._faults.standing.open, *self._ended} - {fault.code for fault in HOST_FAULTS}
-        reports += self._faults.watch("fdl.untold_fault", beat.faulty and not known)
+        reports += self._faults.watch("fdl.untold_fault", beat.faulty and not self._explained())
         for event in reports:
             self._see(event, frame, chunk)
+
+    def _explained(self) -> bool:
+        """Whether a fault that the device reported explains that it says it has one."""
+        own = {fault.code for fault in HOST_FAULTS}
+        return any(code not in own for code in (*self._faults.standing.open, *self._ended))
 
     def _events(self, report: fdl.EventReport, identity: fdl.Identity) -> tuple[Event, ...] | fdl.Malformed:
         """The events of a frame, and a reason if its data is unreadable."""

@@ -386,15 +386,16 @@ def facts_of(facts: dict[str, Any]) -> RoundFacts:
         raise BadRound(str(error)) from error
 
 
+_NESTED = (dict, list)
+
+
 def _flat(value: Any, most: int) -> bool:
     """Whether lists and objects are nested at most `most` deep, so that encoding cannot exhaust the stack."""
-    match value:
-        case dict():
-            return most > 0 and all(_flat(one, most - 1) for one in value.values())
-        case list():
-            return most > 0 and all(_flat(one, most - 1) for one in value)
-        case _:
-            return True
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return True
+    return most > 0 and all(_flat(one, most - 1) for one in value if isinstance(one, _NESTED))
 
 
 _END = msgspec.json.Decoder(Resolved)  # the three have the same fields, and no tag within their data

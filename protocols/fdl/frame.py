@@ -65,6 +65,10 @@ def crc(data: bytes) -> int:
     return binascii.crc_hqx(data, 0xFFFF)
 
 
+_CODES = [bytes((length + 1,)) for length in range(255)]
+"""The byte before a block of each length."""
+
+
 def encode_frame(type_: int, seq: int, payload: bytes) -> bytes:
     """The bytes for the line. Raises ValueError for a payload that is too long."""
     if len(payload) > MAX_PAYLOAD:
@@ -72,8 +76,7 @@ def encode_frame(type_: int, seq: int, payload: bytes) -> bytes:
     body = bytes((len(payload), type_, seq)) + payload
     body += crc(body).to_bytes(2)
     # COBS; a body is shorter than 254 bytes, so the long block of the general rule never comes up.
-    stuffed = b"".join(bytes((len(block) + 1,)) + block for block in body.split(b"\0"))
-    return b"\0" + stuffed + b"\0"
+    return b"\0" + b"".join([_CODES[len(block)] + block for block in body.split(b"\0")]) + b"\0"
 
 
 def _frame(stuffed: bytes) -> Frame | Garbage:
@@ -105,12 +108,14 @@ class Decoder:
         found: list[Frame | Garbage] = []
         *whole, rest = data.split(b"\0")
         for piece in whole:
-            self._gather(piece, found)
+            if piece:
+                self._gather(piece, found)
             if self._partial and not self._skipping:
                 found.append(_frame(self._partial))
             self._partial = b""
             self._skipping = False
-        self._gather(rest, found)
+        if rest:
+            self._gather(rest, found)
         return found
 
     def _gather(self, piece: bytes, found: list[Frame | Garbage]) -> None:
