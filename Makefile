@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks pins clean
+.PHONY: install wheels deb deb-try deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
@@ -109,12 +109,15 @@ deb:
 	cp $(DEB_BUILD)/feltd_*.* dist
 	@ls -1 dist/feltd_*.deb
 
-# The package: built again in another folder to the same bytes, clean by lintian, and tried in a bare Debian where this computer can make one.
-deb-check: .venv/.runtime .venv/.lab deb
+# The package clean by lintian, and tried in a bare Debian where this computer can make one.
+deb-try: .venv/.runtime .venv/.lab deb
 	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning dist/feltd_*.changes; \
 	  else echo "lintian is not installed: skipped"; fi
-	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb dist/feltd_*.deb
 	debian/try dist/feltd_*.deb
+
+# Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite.
+deb-check: deb-try .venv/.dev
+	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb dist/feltd_*.deb
 	debian/try-systemd dist/feltd_*.deb
 	debian/try-attacks dist/feltd_*.deb
 

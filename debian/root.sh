@@ -1,4 +1,4 @@
-# Shared by debian/try and debian/try-systemd: a bare Debian 12 with the package and what it depends on, in $root.
+# Shared by debian/try, debian/try-systemd and debian/try-attacks: a bare Debian 12 with the package and what it depends on, in $root.
 #
 # The root is made by mmdebstrap from the sources that apt is configured with. What follows runs in a network of its own,
 # without a way out: so the installation needs no internet, and no port of this computer is used.
@@ -14,6 +14,15 @@ within() { DEBIAN_FRONTEND=noninteractive chroot "$root" /usr/bin/env -u FELTD_I
 until_true() { # seconds command…
   local end=$((SECONDS + $1)); shift
   until "$@"; do [ $SECONDS -lt $end ] || { tail -n 20 "$work"/*.log; return 1; }; sleep 0.2; done
+}
+
+WORST=1.5 # of each unit by `systemd-analyze security`, 0 to 10
+verified() { within sh -c 'said=$(systemd-analyze verify --man=no /lib/systemd/system/feltd-*.service 2>&1) && ! echo "$said" | grep feltd-'; }
+scored() { # unit, words for systemd-analyze…
+  local unit=$1 score; shift
+  score=$(within systemd-analyze security --no-pager "$@" | sed -n 's/.*Overall exposure level.*: \([0-9.]*\).*/\1/p')
+  echo "           $unit: systemd-analyze security $score"
+  expect "$unit is at $WORST or better" awk -v score="$score" -v worst="$WORST" 'BEGIN { exit !(score != "" && score <= worst) }'
 }
 
 bare_root() { # packages besides, joined by commas
