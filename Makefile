@@ -10,13 +10,13 @@ install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
-test: .venv/.runtime .venv/.lab .venv/.dev .venv/.node-red
+test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign
 # and real kills.
-nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.node-red
+nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)

@@ -95,6 +95,13 @@ def test_every_test_that_a_page_names_exists() -> None:
     assert named - written == set()
 
 
+def test_every_threat_names_a_test() -> None:
+    page = (ROOT / "docs/explanation/threats.md").read_text(encoding="utf-8").partition("\n## A wrong result\n")[2]
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| threat |")]
+    assert len(rows) > 20
+    assert [row for row in rows if not re.search(r"`test_\w+` \|$", row)] == []
+
+
 def toml_blocks(page: Path) -> list[str]:
     return re.findall(r"(?ms)^```toml\n(.*?)^```", page.read_text(encoding="utf-8"))
 
