@@ -42,7 +42,7 @@ from daemon.journal.hash_chain import (
 from daemon.journal.reader import FileLock, closed_files, heads_at, note_of, open_to_read, readers_of
 from daemon.journal.rows import BEYOND, COLUMNS, FIRST, Entry, Row, instant, micros_of, row_of, time_of
 from daemon.journal.schema import SCHEMA, TAMPERED, WrongSchema, connected, differences
-from daemon.journal.wal import anything_in_log, changed_log, log_of
+from daemon.journal.wal import anything_in_log, changed_log, grow_log, log_of
 from daemon.whole_files import sync_folder
 from protocols.contract.documents import JournalHead
 from protocols.contract.topics import EARLIEST, LATEST
@@ -305,11 +305,7 @@ class Journal:
         return BadJournal(f"{self.path}: {error}; {_WRITTEN}")
 
     def _grow_log(self) -> None:
-        """Append zeros to the log. No frame has that checksum, so SQLite treats them as unused."""
-        log = log_of(self._file)
-        with contextlib.suppress(OSError), log.open("ab") as file:  # an optimisation only; a full disk fails elsewhere
-            file.write(bytes(max(_WAL_PAGES * (_PAGE + 24) - file.tell(), 0)))
-            os.fsync(file.fileno())
+        grow_log(self._file, _WAL_PAGES * (_PAGE + 24))
 
     def _tighten(self) -> list[str]:
         beside = [self._file.with_name(self._file.name + end) for end in ("-wal", "-shm", "-lock")]

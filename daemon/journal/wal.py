@@ -5,13 +5,16 @@ called before SQLite opens a journal, and by `verify`: it tells a torn last tran
 Format: https://sqlite.org/fileformat2.html#the_write_ahead_log
 """
 
+import contextlib
 import os
 import struct
+import threading
+import time
 from array import array
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
-__all__ = ["Log", "anything_in_log", "changed_log", "log_broken", "log_of"]
+__all__ = ["Log", "anything_in_log", "changed_log", "grow_log", "log_broken", "log_of"]
 
 _LOG_MAGIC = 0x377F0682
 _log_head = struct.Struct(">8I").unpack_from  # magic, version, page size, round, two salts, two sums
@@ -19,6 +22,7 @@ _frame_head = struct.Struct(">6I").unpack_from  # page, the file's size where it
 _MASK = 0xFFFFFFFF
 _LANES = 256  # frames that are processed together: a megabyte
 _SECTOR = 512  # bytes that a power cut leaves entirely old or entirely new
+_STEP, _PAUSE_S = 1 << 20, 0.05  # bytes that the log is grown by at once, and the pause after them
 _Sums = tuple[int, int]
 
 
@@ -176,3 +180,27 @@ def changed_log(path: Path) -> str:
         if before == (at, head) and first == head:
             return f"from byte {at} on it is not as it was written, and durable rows stood behind that"
         before = at, head
+
+
+def grow_log(path: Path, size: int) -> None:
+    """Append zeros to the log until it has `size` bytes. No frame has that checksum, so SQLite treats them as unused.
+
+    A thread does it in steps: all at once would take 30 to 90 ms of a start and of a rotation, and no commit waits for
+    more than a step. It is an optimisation only; a full disk fails elsewhere.
+    """
+    with contextlib.suppress(OSError, RuntimeError):  # no room, or no thread
+        file = log_of(path).open("ab", buffering=0)
+        if size > _STEP:
+            threading.Thread(target=_grow, args=(file, size), name="journal log", daemon=True).start()
+        else:
+            _grow(file, size)
+
+
+def _grow(file: BinaryIO, size: int) -> None:
+    zeros = bytes(min(size, _STEP))
+    with contextlib.suppress(OSError), file:
+        while (missing := size - file.seek(0, os.SEEK_END)) > 0 and os.fstat(file.fileno()).st_nlink:
+            file.write(zeros[:missing])  # where it ends by then, whatever SQLite wrote meanwhile
+            os.fsync(file.fileno())
+            if missing > _STEP:
+                time.sleep(_PAUSE_S)

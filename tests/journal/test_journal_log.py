@@ -401,3 +401,42 @@ def test_a_log_that_a_reader_held_for_long_is_never_whole_in_memory(tmp_path: Pa
     pieces = Pieces(raw)
     assert log_broken(pieces) == (None if where is None else 32 + where * FRAME if where else 0)
     assert pieces.longest <= 256 * FRAME
+
+
+@pytest.mark.parametrize("step", [FRAME, 8192, 1_000_003])
+def test_log_grows_beside_commits_and_is_gone_with_its_journal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    """A thread appends zeros while rows are written: no byte of a row is lost, and no log is left behind."""
+    monkeypatch.setattr(journal_module, "_WAL_PAGES", 300)
+    monkeypatch.setattr(wal_module, "_STEP", step)
+    monkeypatch.setattr(wal_module, "_PAUSE_S", 0.0)
+    journal = Journal(tmp_path / "j.db")
+    growing = [one for one in threading.enumerate() if one.name == "journal log"]
+    for n in range(0, 200, 2):
+        journal.append(entries(2, n))
+    left_behind = left(journal, tmp_path / "left")
+    for one in growing:
+        one.join(60)
+    assert log_of(journal.path).stat().st_size >= 300 * FRAME
+    assert verify(journal.path).good
+    with closing(Journal(left_behind)) as again:
+        take_up(again, Keeping())
+        assert again.head == 200
+    journal.close()
+    assert not log_of(journal.path).exists()
+    assert verify(journal.path).good
+
+
+def test_log_of_a_closed_journal_is_not_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal_module, "_WAL_PAGES", 300)
+    monkeypatch.setattr(wal_module, "_STEP", FRAME)
+    monkeypatch.setattr(wal_module, "_PAUSE_S", 0.0)
+    journal = Journal(tmp_path / "j.db")
+    growing = [one for one in threading.enumerate() if one.name == "journal log"]
+    journal.append(entries(3))
+    journal.close()
+    for one in growing:
+        one.join(60)
+        assert not one.is_alive()
+    assert not log_of(journal.path).exists()
