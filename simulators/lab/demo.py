@@ -374,18 +374,31 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)
 
 
+def _console_port() -> int:
+    """PORT, else a free one.
+
+    Two demos may start in the same moment, before either console listens: the one with PORT holds a socket name until
+    it ends.
+    """
+    name = socket.socket(socket.AF_UNIX)
+    try:
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            name.bind(f"\0feltd-demo-{PORT}")
+            one.bind(("127.0.0.1", PORT))
+    except OSError:
+        name.close()
+        return free_port()
+    name.detach()  # the kernel closes it with the process
+    return PORT
+
+
 def _console(directory: Path, played: Mapping[str, str]) -> tuple[Login, str]:
     """The users with one random password; the console's configuration, with the tables that a person deals."""
     from daemon.console.auth.users import By, Users, hash_password
     from daemon.console.site.store import Store
 
-    with socket.socket() as one:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            one.bind(("127.0.0.1", PORT))
-        except OSError:
-            one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    port = _console_port()
     login = Login(port, secrets.token_urlsafe(9), ACCOUNTS)
     store = Store(directory / "console.db")
     try:

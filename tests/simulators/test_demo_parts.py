@@ -45,6 +45,7 @@ from simulators.clock import Pace
 from simulators.devices.compare import Account, Outcome, compare, spared
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_console import Console
+from simulators.lab import demo
 from simulators.lab.broker import find_mosquitto, free_port
 from simulators.lab.pit import COMMAND_TIMEOUT_S, EDGE, KINDS, SITE, Pit, UnderWay
 from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time
@@ -999,3 +1000,14 @@ def test_a_void_round_that_nobody_saw_and_a_void_result_are_taken_for_each_other
     # Of two, one had a number, and nothing came of it.
     assert spared(compare(truths, outcomes[:1]), outcomes[:1]).lost == 1
     assert spared(compare(truths[:2], outcomes[:1]), outcomes[:1]).lost == 1
+
+
+def test_two_demos_that_start_together_take_two_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither listens yet when the other looks."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        free = one.getsockname()[1]
+    monkeypatch.setattr(demo, "PORT", free)
+    first, second = demo._console_port(), demo._console_port()
+    assert first == free
+    assert second != free
