@@ -230,7 +230,7 @@ class BillyIII:
             self._shake.asked += 1
         await link.write(encode(Ask()))
 
-    # ---- what it says
+    # ---- incoming messages
 
     def _hear(self, code: int, tick: float) -> Sequence[Event]:
         """One state."""
@@ -314,7 +314,7 @@ class BillyIII:
         self._shake = None
         return self._faults.strike(fault.code, detail)
 
-    # ---- what it is told
+    # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
         """Shake once; returns the seconds when it is over. Takes at most duration + network + margin, and a

@@ -354,7 +354,7 @@ class CammeghSS2(SpinReader):
         else:
             test.over.set_exception(CommandFailed(f"the self-test had no result within {SELF_TEST_LIMIT:g} s"))
 
-    # ---- what it is told to do
+    # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
         """One command at a time; an order is done when the wheel's lines show it."""

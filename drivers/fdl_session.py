@@ -554,7 +554,7 @@ class FdlDriver:
         self._link: Link | None = None
         self._asked: dict[int, asyncio.Future[fdl.Answer]] = {}
 
-    # ---- what a device's driver says
+    # ---- hooks of a driver
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
         """The device's event in the casino's words; None for one that such a device does not have."""

@@ -160,7 +160,7 @@ class IdpDice:
         self._last: tuple[str, tuple[int, ...], float] | None = None  # the last reading: request, faces, second
         self._told: dict[str, float] = {}  # when each unasked word was told
 
-    # ---- what it says
+    # ---- incoming messages
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Come online at once, then report answers."""
@@ -238,7 +238,7 @@ class IdpDice:
             memory = Memory(self._faults.standing, self._request is not None)
             await self._emit(sightings, msgspec.json.encode(memory))
 
-    # ---- what it is told
+    # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
         """Read the dice; returns {"faces": […]}. It takes at most `attempts` times `timeout` and `pause`."""

@@ -158,7 +158,7 @@ class MachineReader:
         self._began = 0.0
         self._renewed: dict[int, float] = {}  # when an amount was sent again, by level; in this session
 
-    # ---- what it means
+    # ---- interpretation
 
     def _exception(self, code: int) -> list[Event]:  # noqa: C901 - what each exception code adds, in order
         """A confirmed exception. Changes the memory; the caller makes it durable."""

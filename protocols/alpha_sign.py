@@ -185,7 +185,7 @@ Command: TypeAlias = (
 )
 
 
-# ---- what comes over the line
+# ---- decoding
 
 
 class Frame(Struct, frozen=True):

@@ -240,7 +240,7 @@ def strokes_of(text: str) -> list[tuple[int, int]]:
     return [_TYPED[char] for char in text]
 
 
-# ---- what a code means
+# ---- meaning of the codes
 
 Order: TypeAlias = Literal["suit-rank", "rank-suit"]
 _RANK, _SUIT = "(?P<rank>[2-9TJQKA]|10)", "(?P<suit>[HDCS])"

@@ -197,11 +197,11 @@ def _verdict(wire: Wire) -> str:
             return f"{wire.type} {number}".rstrip()
 
 
-# ---- what is shown
+# ---- the selection
 
 
 class Shown(Struct, frozen=True):
-    """What was asked for. Without `tables` all; `device` is of one table; `since` from the journals first."""
+    """A selection. Empty `tables` selects all; `device` needs one table; `since` reads the journals first."""
 
     tables: tuple[str, ...] = ()
     device: str = ""
@@ -320,9 +320,10 @@ async def watch(
     remark: Callable[[str], None],
     columns: Callable[[], int | None] = lambda: None,
 ) -> None:
-    """Say the past that was asked for, then each message of the broker; `remark` gets what is said beside them.
+    """Print the rows of the journals since `shown.since`, then each message of the broker.
 
-    `columns` of the terminal; None: no terminal, so nothing is wrapped or coloured. Raises BadSince.
+    `say` prints a line, `remark` a note about the connection. `columns` is the width of the terminal, or None where
+    there is none and nothing is wrapped or coloured. Raises BadSince.
     """
     teller = _Teller(config, shown, say, columns)
     between = shown.since is not None

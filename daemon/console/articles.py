@@ -199,5 +199,5 @@ def _number(within: str, key: str) -> str:
 
 
 def _order(article: str) -> list[int]:
-    """By article and paragraph; what stands below keeps the order of the file."""
+    """Sort key: article, then paragraph. Subparagraphs keep the order of the file."""
     return [int(number) for number in numbers_of(article)[:2] if number.isdecimal()]

@@ -1,8 +1,8 @@
 """Style sheets, scripts and icons: read once at the start, sent from memory, and kept by browsers.
 
-A page names them with a digest of their content (`/static/live.js?1f0c...`). What is asked for with its digest may be
-kept for a year without asking again; everything else stays under `no-store`. They hold no secret, so they are the one
-kind of answer that is compressed.
+A page names them with a digest of their content (`/static/live.js?1f0c...`). An address with a digest may be
+cached for a year; every other answer has `no-store`. These files hold no secret, so they are the only answers that are
+compressed.
 """
 
 import gzip

@@ -159,7 +159,7 @@ class CommandService:
             return asyncio.get_running_loop().time() - self._rules_since < HEARD_WITHIN
         return said.phase not in BETWEEN_ROUNDS
 
-    # ---- what the broker says
+    # ---- messages of the broker
 
     def connected(self, session: Session) -> None:
         """A new connection: the known round states may be stale."""

@@ -774,7 +774,7 @@ def _numbered(verdict: str) -> tuple[str, int, int]:
     return place, int(seq), int(number)
 
 
-# ---- what is shown and checked
+# ---- views and checks
 
 
 def level_of(book: Book, currency: str, decimals: int, at: datetime | None) -> PoolLevel:

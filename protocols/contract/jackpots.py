@@ -100,7 +100,7 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     from_house: Units = "0"
 
 
-# ---- what two people decide
+# ---- decisions of two people
 
 
 class Adjust(Struct, frozen=True, tag_field="change", tag="adjust", forbid_unknown_fields=True):
@@ -224,7 +224,7 @@ def decode_order(name: str, args: bytes | msgspec.Raw) -> Order:
         raise BadOrder(f"{name}: {error}") from error
 
 
-# ---- what the books tell
+# ---- messages of the books
 
 
 ENTRIES = (

@@ -129,7 +129,7 @@ class Decoder:
         self._partial = stuffed
 
 
-# ---- what the frames say
+# ---- messages of the frames
 
 
 class Malformed(msgspec.Struct, frozen=True):
@@ -401,7 +401,7 @@ def _text_from_bytes(data: bytes) -> str:
     return "".join(character for character in data.decode(errors="replace") if character.isprintable())
 
 
-# ---- what happened: kind and data of an EVENT; those of one kind of device stand in protocols/fdl_<device>.py
+# ---- events: kind and data; those of one kind of device are in protocols/fdl/<device>.py
 
 
 class Happening(Protocol):

@@ -176,7 +176,7 @@ def families(bar: int = 12, dont_odds: dict[int, str] = INVERSE, place: dict[int
 FAMILIES: Final = names(families())
 
 
-# ---- what the stickman calls (13c)
+# ---- calls of the stickman (13c)
 
 _TOTALS: Final[dict[str, Words]] = {
     "natural": ("Total {total}", "Total {total}"),

@@ -479,7 +479,7 @@ class Engine(Generic[P]):
         frame, effect = _with(frame, frame.round, fact), self.game.suspended_by_loss(table.position)
         return self._suspend(table, frame, fact, say("round_events"), effect.remedy)
 
-    # ---- what a person says
+    # ---- decisions of people
 
     def _corrected(self, table: Table[P], fact: Fact, hands: Hands) -> Step[P]:
         named = bool(_named(fact.event))

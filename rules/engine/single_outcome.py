@@ -220,7 +220,7 @@ class SingleOutcome(ABC, Generic[T]):
     def view(self, table: T) -> View:
         """What may be shown of a table."""
 
-    # ---- what a game says
+    # ---- hooks of a game
 
     @abstractmethod
     def play(self, table: T, seen: Envelope) -> Step[T]:
@@ -524,7 +524,7 @@ class SingleOutcome(ABC, Generic[T]):
             return table, ()
         return self.hold(table, seen, self._rulings.missing)
 
-    # ---- what a game may do with the open round
+    # ---- a game's changes of the open round
 
     def witness(self, table: T, seen: Envelope) -> T:
         """The round rests on this event too."""

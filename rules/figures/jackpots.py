@@ -172,7 +172,7 @@ def _fixed(terms: PoolTerms, name: str) -> int:
     return terms.prizes[name].fixed if name in terms.prizes else 0
 
 
-# ---- what it costs
+# ---- cost
 
 
 def cost(hits: tuple[Hit, ...], terms: PoolTerms, bet: int = BET) -> Cost:

@@ -584,7 +584,7 @@ class Coups(Game[Position]):
         law = self._cited(dict.fromkeys(paid.articles))
         return Outcome(facts, paid.wins, paid.pushes, announcements, law)
 
-    # ---- what may be shown
+    # ---- public views
 
     def _lie(self, cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Both hands as everybody sees them. Seats that handle cards show them once each side has two ."""

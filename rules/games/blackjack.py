@@ -134,7 +134,7 @@ class Play(Struct, frozen=True):
         return self.turn < len(self.hands) and self.hands[self.turn].seat == seat
 
 
-# ---- what cards are worth
+# ---- card values
 
 
 def count(cards: Iterable[str]) -> tuple[int, bool]:
@@ -597,7 +597,7 @@ class House(Struct, frozen=True):
             return asks and PIPS[bank[0]] in (1, 10)
         return compared and self.draws(bank)
 
-    # ---- what may be shown
+    # ---- public views
 
     def due(self, play: Play, *, burn: bool) -> tuple[str, Hand | None]:
         """What the rules wait for, and of which hand: burn, card, peek or decision; None is the bank."""

@@ -105,7 +105,7 @@ class BlackjackRounds(Game[Position]):
         self.house = house
         self._decisions = Decisions(text, house, lambda: self.limits)
 
-    # ---- what a ruleset adds
+    # ---- hooks of a ruleset
 
     def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Note | None:
         """Why a bet is not taken; None where it is."""
@@ -146,7 +146,7 @@ class BlackjackRounds(Game[Position]):
         """What the round brings beside the hands."""
         return Beside()
 
-    # ---- what may be shown
+    # ---- public views
 
     def view(self, state: Table[Position]) -> View:
         """Phase: idle, burning, betting, dealing, suspended, resolved, ended (no round before a shuffle)."""
@@ -587,7 +587,7 @@ class BlackjackRounds(Game[Position]):
         waits = not play.hands or bool(round_.suspended) or self.house.due(play, burn=bool(p.burn))[0] in _CARDS
         return p, Effect(suspend=say("cards_ended"), remedy=RESHUFFLE) if waits else PLAIN
 
-    # ---- what was dealt wrongly is put right, and the round goes on from there
+    # ---- correction of a deal; the round goes on from there
 
     def lay(
         self,

@@ -64,7 +64,7 @@ def decider(wagers: tuple[Wager, ...], seat: int, decides: Decides) -> str:
             return highest[0] if len(highest) == 1 else "main"
 
 
-# ---- what the hands bring
+# ---- payments of hands
 
 
 def hands_won(

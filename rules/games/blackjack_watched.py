@@ -247,7 +247,7 @@ class WatchedBlackjack(BlackjackRounds):
             return position, noting("claim_too_late", say("claim_too_late"), self.law_of["claim_too_late"])
         return super().lay(position, hands, frame, before, named=named, reopened=reopened)
 
-    # ---- what may be shown
+    # ---- public views
 
     def view(self, state: Table[Position]) -> View:
         """`pay_now`: prizes that are paid at once, by hand: a blackjack that the bank cannot have, a special prize."""

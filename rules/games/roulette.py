@@ -158,7 +158,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         self._law = (at.rest, at.bets, at.prizes)
         self._facts = {str(pocket): self._outcome(pocket) for pocket in range(37)}
 
-    # ---- what the game says
+    # ---- hooks of the engine
 
     @abstractmethod
     def calls(self, pocket: int, facts: dict[str, Any]) -> dict[str, str]:

@@ -200,7 +200,7 @@ class ShakenDice(StandingBets[ShakenState]):
             throw = self._throw(faces)
             self._throws.update((order, throw) for order in permutations(faces))
 
-    # ---- what the game says
+    # ---- hooks of the engine
 
     @abstractmethod
     def _facts(self, faces: Faces) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class ShakenDice(StandingBets[ShakenState]):
     def _calls(self, faces: Faces, facts: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
         """What the croupier calls of this throw: the dice themselves, and what comes after total and size."""
 
-    # ---- what is shown
+    # ---- views
 
     def view(self, table: ShakenState) -> View:
         """Phase: idle, paying, covered, betting, closed, uncovered, suspended. `say` is what the croupier calls now."""

@@ -254,7 +254,7 @@ class StudPokerGame(StudPokerRounds):
             law=shown.law,
         )
 
-    # ---- what wins
+    # ---- winning hands
 
     def _showdown(self, deal: Deal, hands: Hands) -> Showdown:
         """What each seat wins."""

@@ -246,7 +246,7 @@ class Blackjack(BlackjackRounds):
         return wins, law
 
 
-# ---- what the options mean
+# ---- meaning of the options
 
 
 def _house(options: BlackjackOptions) -> House:

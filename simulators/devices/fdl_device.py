@@ -222,7 +222,7 @@ class FdlDevice:
             return fdl.DONE, 0, b""
         return fdl.NOT_KNOWN, 0, b""
 
-    # ---- what its sensors and its plug do
+    # ---- sensors and plug
 
     def record(self, happening: fdl.Happening, now: float) -> None:
         """Something happened. A device that is off does not see it."""

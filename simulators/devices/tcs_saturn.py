@@ -387,7 +387,7 @@ class Saturn:
     def _count(self) -> None:
         self._spin = (self._spin + 1) % 10_000
 
-    # ---- what goes wrong
+    # ---- faults
 
     def _void(self, reason: str) -> None:
         """The spin under way, if there is one, does not count."""

@@ -135,7 +135,7 @@ class Bus(usb.backend.IBackend):  # type: ignore[misc]
         self.ports: list[Usb] = []
         self.addresses = 0
 
-    # ---- what pyusb asks
+    # ---- calls of pyusb
 
     def enumerate_devices(self) -> Iterator[_Handle]:
         with self.lock:

@@ -475,7 +475,7 @@ class BlackjackTable(ShoeTable):
         floor.stir("console-1")
         await floor.pace.sleep(2.0)
 
-    # ---- what it came to
+    # ---- the outcome
 
     def _told(self) -> dict[str, Any]:
         """Arts. 7 to 19: every hand against the bank."""

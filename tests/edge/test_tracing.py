@@ -74,7 +74,7 @@ class Side:
         return self.ear.frames
 
 
-# ---- what is published
+# ---- published traces
 
 
 @virtual_time
@@ -151,7 +151,7 @@ async def test_no_more_lines_a_second_than_people_can_use() -> None:
     assert len(await side.end()) == 1000
 
 
-# ---- what tells cards
+# ---- traces of cards
 
 
 @virtual_time

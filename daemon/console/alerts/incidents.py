@@ -229,7 +229,7 @@ class Incidents:
         self.suspended: dict[str, int] = {}
         """By table, how often a round was suspended since the console started."""
 
-    # ---- what is told
+    # ---- incoming alerts
 
     def on_alert(self, key: AlertKey, alert: Alert | None, now: datetime) -> None:
         """The broker says that an alert stands, or that it ended."""
@@ -328,7 +328,7 @@ class Incidents:
         known = self._since.get(one.key)
         return since != known if known is not None else since > one.acknowledged
 
-    # ---- what people do
+    # ---- actions of users
 
     def seen(self, one: Incident) -> str:
         """What tells the trouble that a page shows from another under the same number. It goes with the form."""
@@ -491,7 +491,7 @@ class Incidents:
         self._follow_all(now)
         return over
 
-    # ---- what is asked
+    # ---- queries
 
     def silences(self, now: datetime) -> list[Silence]:
         """Those of now, the first to end first."""
@@ -590,7 +590,7 @@ class Incidents:
         query = "SELECT * FROM silence WHERE began < ? AND until > ? ORDER BY n LIMIT ?"
         return list(map(silence_of_row, self._store.db.execute(query, (micros_of(until), micros_of(since), limit))))
 
-    # ---- what the console itself sees
+    # ---- alerts of the console itself
 
     def look(self, site: Looked, now: datetime, *, disk_free: int | None = None, refused: int = 0) -> None:
         """To be called every second, and when the broker comes or goes.

@@ -370,7 +370,7 @@ def next_key(ruleset: str, now: Moment) -> str:
 
 
 def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """The hands that a correction may name, with the cards of each that all can see; what is missing comes first."""
+    """The hands that a correction may name, with their open cards; hands with missing cards come first."""
     game, detail = GAME_OF.get(ruleset, ""), now.detail
     hands = {_hand_name(name): _face_up(cards) for name, cards in detail.hands.items()}
     if game == "baccarat":

@@ -158,7 +158,7 @@ class Unit:
         self._send_at = 0.0
         self.on_change: Callable[[], None] = lambda: None
 
-    # ---- what the page asks
+    # ---- requests of the page
 
     @property
     def met(self) -> bool:

@@ -175,7 +175,7 @@ class Fairness:
         """The day before which rounds were forgotten."""
         self._lost = 0
 
-    # ---- what comes
+    # ---- incoming results
 
     def on_event(self, table: str, wire: Wire, event: Event | None = None) -> None:
         """One event of a device; `event` is what the read model decoded. A card it may tell is not looked at."""
@@ -574,7 +574,7 @@ class Fairness:
         ).fetchone()
         return None if row is None else (datetime.fromisoformat(row[0]), row[1])
 
-    # ---- what is known
+    # ---- findings
 
     def charts(self, table: str) -> list[Chart]:
         """All that was ever counted at `table`."""

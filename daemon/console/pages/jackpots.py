@@ -153,7 +153,7 @@ def order_id(drawn: str, user: User, pool: str, order: Order) -> str:
     return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]
 
 
-# ---- what a form says
+# ---- forms
 
 
 class BadForm(Exception):
@@ -263,7 +263,7 @@ def _order(name: str, given: Mapping[str, str], person: str, decimals: int, othe
             raise HTTPException(404)
 
 
-# ---- what pages show
+# ---- views
 
 
 class Row(Struct, frozen=True):

@@ -332,7 +332,7 @@ class Pools:
                 return
         sign.behind = sign.behind or self._now()
 
-    # ---- what is missing
+    # ---- gaps
 
     async def run(self) -> None:
         """Tell the pages of new entries, and request missing ones, until cancelled."""

@@ -207,7 +207,7 @@ class Rounds:
         finally:
             self.flush()
 
-    # ---- what is heard
+    # ---- incoming verdicts
 
     def _on_verdict(self, place: str, wire: Wire) -> None:
         if place not in self._site.tables:  # beyond the limit
@@ -266,7 +266,7 @@ class Rounds:
             if heard is not None and heard.first <= seq < heard.last:  # a new stretch begins behind what is lost
                 self._heard[place, journal] = _Heard(seq + 1, heard.last, heard.until, heard.until)
 
-    # ---- what is written
+    # ---- writing
 
     def flush(self) -> None:
         """Write what waits: all of it, or nothing where the store does not take it."""
@@ -325,7 +325,7 @@ def _prune(db: sqlite3.Connection, place: str, keep: int) -> None:
     )
 
 
-# ---- what is read
+# ---- reading
 
 
 class Records:
