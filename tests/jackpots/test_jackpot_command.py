@@ -3,6 +3,7 @@
 import gc
 import json
 import logging
+import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
+from daemon.cli.common import open_journal
 from daemon.cli.main import main
 from daemon.config.model import load
 from daemon.jackpots.books import Books
@@ -248,3 +250,26 @@ def test_the_access_list_lets_the_jackpots_do_what_they_do_and_nobody_else(confi
     assert not any("write felt/1/s/jackpot" in blocks[name] for name in ("e", "rules", "reader", "display"))
     config.write_text(config.read_text(encoding="utf-8").replace('password_file = "/x"', ""), encoding="utf-8")
     assert "jackpots 'jackpots' have no user of their own" in run("acl", config).output
+
+
+def test_books_that_were_put_back_from_a_backup_go_on_from_their_last_entry(config: Path, tmp_path: Path) -> None:
+    """As docs/how-to/operate-a-site.md says it: the disk is lost, the folder of the backup takes its place."""
+    play(config)
+    before = run("jackpot", "-c", config, "--json", "--check", "--entries", "5").stdout
+    assert run("backup", "-c", config, tmp_path / "backup").exit_code == 0
+    for lost in tmp_path.glob("jackpots.db*"):
+        lost.unlink()
+    for copy in (tmp_path / "backup/jackpots").iterdir():
+        shutil.copyfile(copy, tmp_path / copy.name)
+    assert run("jackpot", "-c", config, "--json", "--check", "--entries", "5").stdout == before
+    loaded = load(config)
+    journal = open_journal(loaded.jackpots.journal, loaded.journal)
+    books = Books(journal, {"red": loaded.jackpot[0].terms()}, NOON)
+    seen = Seen("rules/A/bac-1", 31, "e:bac-1:31/0", NOON + timedelta(minutes=31))
+    books.apply(end_round(books["red"], seen, Ended("bac-1:31", "bac-1", (), stakes=((1, 100),))), seen.id, seen.at)
+    books.commit()
+    journal.close()
+    [pool] = json.loads(run("jackpot", "-c", config, "--json", "--check", "--entries", "1").stdout)
+    [was] = json.loads(before)
+    assert pool != was
+    assert pool["wrong"] == was["wrong"]

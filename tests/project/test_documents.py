@@ -102,6 +102,21 @@ def test_every_threat_names_a_test() -> None:
     assert [row for row in rows if not re.search(r"`test_\w+` \|$", row)] == []
 
 
+def test_every_check_that_a_page_names_exists() -> None:
+    """Each promise has one: a test, a script or a target of make."""
+    page = (ROOT / "docs/explanation/checks.md").read_text(encoding="utf-8")
+    rows = re.findall(r"(?m)^\| (.+) \| (.+) \|$", page.partition("\n## The package\n")[2])
+    promises = [(promise, checks) for promise, checks in rows if checks != "checks"]
+    assert len(promises) > 35
+    check = re.compile(r"`(?:test_\w+|debian/[\w-]+|make [\w-]+)`")
+    assert [promise for promise, checks in promises if not check.search(checks)] == []
+    targets = set(re.findall(r"(?m)^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8")))
+    assert set(re.findall(r"`make ([\w-]+)`", page)) <= targets
+    assert all((ROOT / path).is_file() for path in re.findall(r"`(debian/[\w-]+|\.ci/run)`", page))
+    run = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    assert all(f"make {target}" in run for target in ("lint", "audit", "test", "deb-try"))
+
+
 def toml_blocks(page: Path) -> list[str]:
     return re.findall(r"(?ms)^```toml\n(.*?)^```", page.read_text(encoding="utf-8"))
 
