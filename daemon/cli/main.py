@@ -7,17 +7,46 @@ standard error and exit code 2.
 import errno
 import io
 import sys
+from importlib import import_module
 from typing import Any
 
 import click
 
 from daemon import logs
-from daemon.cli import jackpot, journals, offline_commands, operations, processes, reference, site
-from daemon.cli.console import console
-from daemon.cli.pki import pki
+from protocols.on_demand import OnDemand
 
 PLUGINS = "feltd.commands"
 LABORATORY = ("bench", "campaign", "demo", "simulate")
+# By name, the file and the function: a file is loaded for a command of it, or when all commands are listed.
+_COMMANDS = {
+    "edge": "processes:edge",
+    "mac-key": "processes:mac_key",
+    "rules": "processes:rules",
+    "check": "processes:check",
+    "jackpots": "jackpot:jackpots",
+    "jackpot": "jackpot:jackpot",
+    "init": "operations:init",
+    "doctor": "operations:doctor",
+    "backup": "operations:backup",
+    "devices": "reference:devices",
+    "cards": "reference:cards",
+    "detect": "reference:detect",
+    "rulesets": "reference:rulesets",
+    "schema": "reference:schema",
+    "figures": "reference:figures",
+    "resolve": "offline_commands:resolve",
+    "replay": "offline_commands:replay",
+    "acl": "site:acl",
+    "broker": "site:broker",
+    "watch": "site:watch",
+    "record": "site:record",
+    "bundle": "site:make_bundle",
+    "command": "site:command",
+    "forget": "site:forget",
+    "journal": "journals:journals",
+    "pki": "pki:pki",
+    "console": "console:console",
+}
 
 
 class _Output(io.FileIO):
@@ -83,7 +112,17 @@ class _Group(click.Group):
             sys.stdout.flush()
 
 
-@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def _command(name: str) -> click.Command:
+    file, _, function = _COMMANDS[name].partition(":")
+    found: click.Command = getattr(import_module(f"daemon.cli.{file}"), function)
+    return found
+
+
+@click.group(
+    cls=_Group,
+    commands=OnDemand(_COMMANDS, _command),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.version_option(package_name="feltd")
 @click.option(
     "--log-level",
@@ -95,38 +134,6 @@ class _Group(click.Group):
 def main(log_level: str) -> None:
     """feltd: casino table devices onto MQTT, every round resolved by the article of the law."""
     logs.set_up(log_level)
-
-
-for _command in (
-    processes.edge,
-    processes.mac_key,
-    processes.rules,
-    processes.check,
-    jackpot.jackpots,
-    jackpot.jackpot,
-    operations.init,
-    operations.doctor,
-    operations.backup,
-    reference.devices,
-    reference.cards,
-    reference.detect,
-    reference.rulesets,
-    reference.schema,
-    reference.figures,
-    offline_commands.resolve,
-    offline_commands.replay,
-    site.acl,
-    site.broker,
-    site.watch,
-    site.record,
-    site.make_bundle,
-    site.command,
-    site.forget,
-    journals.journals,
-    pki,
-    console,
-):
-    main.add_command(_command)
 
 
 if __name__ == "__main__":

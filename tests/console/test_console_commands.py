@@ -264,7 +264,7 @@ def test_at_a_terminal_the_password_is_asked_twice_and_not_shown(
 
 def test_the_command_line_stays_small() -> None:
     """The edge starts by it: nothing of the console is loaded that it never needs."""
-    code = "import json, sys, daemon.cli; print(json.dumps(list(sys.modules)))"
+    code = "import json, sys, daemon.cli.main; print(json.dumps(list(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout
     unwanted = {"starlette", "uvicorn", "jinja2", "sqlite3", "daemon.console.auth.users", "daemon.console.site.store"}
     assert unwanted.isdisjoint(json.loads(loaded))
