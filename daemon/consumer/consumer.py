@@ -146,10 +146,14 @@ class _Table:
 
 
 class _Batch(Struct, frozen=True):
-    """What follows from the events that are used together: rows to write, and verdicts to tell when they are sent."""
+    """What follows from the events that are used together.
+
+    Rows to write and to send; then what nobody waits for: verdicts to log and to retain, tables whose round moved.
+    """
 
     entries: list[Entry] = []
     verdicts: list[tuple[_Table, Verdict]] = []
+    moved: dict[str, _Table] = {}
 
 
 class Consumer:
@@ -187,9 +191,6 @@ class Consumer:
         self._moved: dict[Source, Events] = {}
         self._changed: dict[str, _Table] = {}
         """Streams whose position, and tables whose state, is to be written: encoded once for all events of a batch."""
-        self._untold: list[tuple[_Table, Verdict]] = []
-        self._shown: dict[str, _Table] = {}
-        """What is not logged and retained yet: the verdicts, and the tables whose round moved."""
         self._told: dict[str, tuple[dict[str, int], float]] = {}
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
@@ -234,11 +235,6 @@ class Consumer:
 
     def take(self, envelopes: Iterable[Envelope]) -> None:
         """Use what is in order, and write down what follows. Nothing is published before it is durable."""
-        self._use(envelopes)
-        self._tell_all()
-
-    def _use(self, envelopes: Iterable[Envelope]) -> None:
-        """The same, and `_tell_all` tells the rest of it."""
         self._in_sync = False
         batch = _Batch()
         for envelope in envelopes:
@@ -254,7 +250,7 @@ class Consumer:
                 self._in_conflict(table, edge, stream, heard, batch)
             for ready in stream.take(heard):
                 self._apply(table, stream, ready, batch)
-            self._note(source, stream, table)
+            self._note(source, stream, table, batch)
         self._finish(batch)
 
     def _first_of(self, source: Source) -> Events | None:
@@ -334,9 +330,8 @@ class Consumer:
         stream.at, stream.doubt = None, True
         for one in ready:
             self._apply(table, stream, one, batch)
-        self._note(key, stream, table)
+        self._note(key, stream, table, batch)
         self._finish(batch)
-        self._tell_all()
 
     def _find_unreadable(self, table: _Table) -> None:
         """A row of the last round that an earlier version wrote and nobody can read: the round does not count. Once."""
@@ -440,10 +435,10 @@ class Consumer:
             batch.entries.append(Entry(table.name, "round", type_, envelope.time, data, cause=cause))
             batch.verdicts.append((table, verdict))
 
-    def _note(self, source: Source, stream: Events, table: _Table) -> None:
+    def _note(self, source: Source, stream: Events, table: _Table, batch: _Batch) -> None:
         """An event was used. State and position are encoded when they are written: a batch may change them often."""
         self._moved[source] = stream
-        self._changed[table.name] = self._shown[table.name] = table
+        self._changed[table.name] = batch.moved[table.name] = table
 
     def _finish(self, batch: _Batch) -> None:
         if batch.entries or self.answers.waits:
@@ -451,7 +446,12 @@ class Consumer:
         self._in_sync = True
         if self.answers.told:
             self.answers.release()
-        self._untold += batch.verdicts
+        for table, verdict in batch.verdicts:
+            self._tell(table, verdict)
+        for table in batch.moved.values():
+            self.retained.touch(table_topic(self.site, table.name, "round/state"))
+            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
+                self._alert(table, None)
 
     def _commit(self, entries: list[Entry], *, exact: bool = False) -> None:
         """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
@@ -468,17 +468,6 @@ class Consumer:
             self._changed.clear()
             self._moved.clear()
             self.outbox.offer(rows)
-
-    def _tell_all(self) -> None:
-        """Log and retain what follows from the events that were used."""
-        untold, self._untold = self._untold, []
-        for table, verdict in untold:
-            self._tell(table, verdict)
-        shown, self._shown = self._shown, {}
-        for table in shown.values():
-            self.retained.touch(table_topic(self.site, table.name, "round/state"))
-            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
-                self._alert(table, None)
 
     def _tell(self, table: _Table, verdict: Verdict) -> None:
         self.on_verdict(table.name, verdict)
@@ -641,12 +630,7 @@ class Consumer:
                         self.answers.heard(table, message)
                     case _:  # a broker may send what somebody else subscribed to; requests have their own connection
                         pass
-            self._use(envelopes)
-            try:
-                if self._untold:
-                    await asyncio.sleep(0)  # the verdicts go to the socket first
-            finally:
-                self._tell_all()
+            self.take(envelopes)
             await self._ask_for_gaps(session)
 
     async def _met(self, session: Session, table: str, message: Message) -> None:

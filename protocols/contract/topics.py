@@ -197,8 +197,9 @@ def digest_of(source: str, type_: str, time: datetime, data: bytes) -> bytes:
 
     It leaves out the names of site and edge, which may change, and the fields that differ in a replay.
     """
-    what = _joined(source.rpartition("/")[2], type_, time.isoformat())
-    return blake2b(what + data, digest_size=DIGEST_SIZE).digest()
+    device, at = source.rpartition("/")[2], _iso(time)
+    what = f"{len(device)}:{device}{len(type_)}:{type_}{len(at)}:{at}"  # as `_joined` has it
+    return blake2b(what.encode() + data, digest_size=DIGEST_SIZE).digest()
 
 
 def mac_of(wire: Wire, key: bytes) -> str:
@@ -207,7 +208,7 @@ def mac_of(wire: Wire, key: bytes) -> str:
     These are `<length>:<text>` of id, source, type, time (ISO 8601), seq and journal in this order, then the bytes of
     the data. `bootid` and `replay` are left out, so a replayed event has its original MAC.
     """
-    texts = (wire.id, wire.source, wire.type, wire.time.isoformat(), str(wire.seq), wire.journal)
+    texts = (wire.id, wire.source, wire.type, _iso(wire.time), str(wire.seq), wire.journal)
     return mac_of_texts(texts, key, bytes(wire.data))
 
 
@@ -219,6 +220,11 @@ def mac_of_texts(texts: Iterable[str], key: bytes, data: bytes = b"") -> str:
 def is_mac(given: str | UnsetType, right: str) -> bool:
     """Whether the MAC is correct, compared in constant time."""
     return isinstance(given, str) and given.isascii() and hmac.compare_digest(given, right)
+
+
+def _iso(time: datetime) -> str:
+    """`time.isoformat()`; of a time in UTC by msgspec, which takes a tenth of the time."""
+    return _ENCODER.encode(time)[1:-2].decode() + "+00:00" if time.tzinfo is UTC else time.isoformat()
 
 
 def _joined(*texts: str) -> bytes:
