@@ -6,7 +6,6 @@ file `<edge>.key` for each edge). `protocols.contract.topics.mac_of` defines the
 
 import os
 import re
-import secrets
 from pathlib import Path
 
 from protocols.contract.topics import is_id
@@ -26,7 +25,7 @@ def make_mac_key(path: Path) -> None:
     """Write a new key, readable by its owner only. Raises BadMacKey; existing files are never overwritten."""
     try:
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(secrets.token_hex(SIZE) + "\n")
+            file.write(os.urandom(SIZE).hex() + "\n")
             file.flush()
             os.fsync(file.fileno())
     except FileExistsError as error:

@@ -24,8 +24,6 @@ from daemon.config.model import (
     likely,
     line_of,
 )
-from daemon.edge.links import mqtt as links_mqtt
-from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, check_url, open_link
 from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
@@ -74,7 +72,7 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
                     named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
                     text = f"options of {device.driver}: {error}"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
-            refused = links_sas.refusal(device.url) if device.driver == "sas_machine" else ""
+            refused = _refused_by_sas(device.url) if device.driver == "sas_machine" else ""
             try:
                 if not refused:
                     check_url(device.url)
@@ -83,6 +81,12 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
             if refused:
                 mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {refused}")
     return mistakes
+
+
+def _refused_by_sas(url: str) -> str:
+    from daemon.edge.links import sas  # as check_url, which loads the file of a scheme with the first link of it
+
+    return sas.refusal(url)
 
 
 def ruleset_mistakes(config: Config, path: Path) -> list[str]:
@@ -329,6 +333,8 @@ def _notes(config: Config) -> list[str]:
 
 def _of_devices(config: Config) -> list[tuple[str, Mqtt]]:
     """The brokers of devices that speak MQTT."""
+    from daemon.edge.links import mqtt as links_mqtt
+
     devices = ((f"{table.name}/{device.name}", device.url) for table in config.table for device in table.device)
     return [(name, links_mqtt.broker_of(url)) for name, url in devices if url.startswith("mqtt:")]
 

@@ -7,7 +7,6 @@ edge publishes meta, state, online, then the backlog. Readers request gaps by `c
 import asyncio
 import os
 import resource
-import shutil
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -35,6 +34,7 @@ from daemon.edge.links.link import HostLink, open_link, utc_now
 from daemon.edge.ordering import SIMULTANEOUS_S, EventOrdering
 from daemon.edge.supervisor import Opener, supervise
 from daemon.edge.tracing import Trace, publish
+from daemon.journal.retention import disk_free
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import BadJournal, Journal
 from daemon.pulse import next_pulse
@@ -732,7 +732,7 @@ class Edge:
             time=self.now(),
             outbox=OutboxHealth(self.outbox.depth, age_s),
             loop_lag_ms=round(self._lag * 1000, 1),
-            disk_free=shutil.disk_usage(self.journal.path.parent).free,
+            disk_free=disk_free(self.journal),
             cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
             rss=_resident(),
             boots=self.boots,
