@@ -373,11 +373,13 @@ async def test_a_device_that_takes_bytes_again_gets_them_and_nobody_asks_on(tmp_
                     while not transport.get_write_buffer_size():
                         await link.write(b"sixteen bytes...")
                         sent += 16
-                    while len(heard) < sent or transport._has_writer:
+                    while len(heard) < sent or transport.get_write_buffer_size():
                         with contextlib.suppress(BlockingIOError):
                             heard += os.read(master, 4096)
                         await asyncio.sleep(0)
                 assert heard == b"sixteen bytes..." * (sent // 16)
+                port = transport.get_extra_info("serial").fileno()
+                assert not asyncio.get_running_loop().remove_writer(port)
         assert not wrong
     finally:
         asyncio.get_running_loop().set_exception_handler(None)

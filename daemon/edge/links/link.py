@@ -26,13 +26,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from daemon.edge.links.serial_port import SerialTransport
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
-
-if TYPE_CHECKING:
-    from serial import Serial
 
 __all__ = [
     "BadUrl",
@@ -222,8 +220,7 @@ class StreamLink(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Hang-up."""
-        # pyserial says of a pulled cable that the port was ready and had nothing to read.
-        self._end("unplugged or switched off" if "readiness to read" in str(exc) else str(exc) if exc else "hung up")
+        self._end(str(exc) if exc else "hung up")
         self._gone.set()
 
     def pause_writing(self) -> None:
@@ -335,53 +332,6 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
     return link
 
 
-def _write_some(port: "Serial", data: bytes) -> int:
-    """Write the bytes that the port accepts now. Raises SerialException, or BlockingIOError if it accepts none.
-
-    pyserial retries until one byte is accepted, even in non-blocking mode: a hanging device would stop the loop.
-    """
-    import serial
-
-    try:
-        return os.write(port.fileno(), data)
-    except BlockingIOError:
-        raise
-    except OSError as error:
-        raise serial.SerialException(f"write failed: {error}") from error
-
-
-def _read_some(port: "Serial") -> bytes:
-    """The bytes that are there. Raises SerialException.
-
-    pyserial asks whether there are any before it reads, which the loop knows: 9.5 us of CPU a read and not 4.8. The
-    transport asks it for 1024 bytes; in a burst each read is a commit, and four times as many bytes are there.
-    """
-    import serial
-
-    try:
-        data = os.read(port.fileno(), MAX_WAITING)
-    except (BlockingIOError, InterruptedError):
-        return b""
-    except OSError as error:
-        raise serial.SerialException(f"read failed: {error}") from error
-    if not data:
-        raise serial.SerialException("device reports readiness to read but returned no data")
-    return data
-
-
-def _let_go_of_writer(transport: Any) -> None:
-    """Stop the transport from polling for writability after all bytes were sent, which would load the loop."""
-    write = transport._write_ready  # noqa: SLF001
-
-    def write_ready() -> None:
-        if transport._write_buffer:  # noqa: SLF001
-            write()
-        else:
-            transport._remove_writer()  # noqa: SLF001
-
-    transport._write_ready = write_ready  # noqa: SLF001
-
-
 async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
     """The result of a thread that opens a device, reported by `done`. It may hang in the kernel and is never joined.
 
@@ -440,27 +390,19 @@ async def _beside(name: str, work: Callable[[], T], undo: Callable[[T], object])
 
 async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     import serial
-    import serial_asyncio_fast
 
     path = target.path or await _beside(f"serial:?{target.match}", partial(_find, target.match), lambda _: None)
-    loop = asyncio.get_running_loop()
 
     def opened_port() -> serial.Serial:
         return serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
 
     try:
         port = await _beside(path, opened_port, lambda port: port.close())
-        port.write = lambda data: _write_some(port, bytes(data))  # type: ignore[method-assign]
-        port.read = lambda size=1: _read_some(port)  # type: ignore[method-assign]  # noqa: ARG005 - all that is there
-        try:  # it sets the line once more, and a refusal must not leave the port locked
-            opened: Any = await serial_asyncio_fast.connection_for_serial(loop, lambda: StreamLink(now), port)
+        try:  # it sets the line once more: a port that did not keep its settings refuses, and must not stay locked
+            port.timeout = 0
         except BaseException:
             port.close()
             raise
-        transport, link = opened
-        link.connection_made(transport)  # asyncio would call it one iteration later, after the driver's first write
-        _let_go_of_writer(transport)
-        transport._fatal_error = lambda error, _="": transport._abort(error)  # noqa: SLF001 - a pulled cable: no traceback
     except serial.SerialException as error:
         # pyserial has the error of the terminal in its text only
         match error.errno or getattr(error.__context__, "args", (None,))[0]:
@@ -478,7 +420,9 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
                 raise LinkLost(f"{path}: {error}") from error
     except (OSError, ValueError, termios.error) as error:
         raise DeviceRefused(f"{path}: the port refuses {target.baud} 8{target.parity}1: {error}") from error
-    return cast("StreamLink", link)
+    link = StreamLink(now)
+    SerialTransport(port, link)
+    return link
 
 
 def plugged_in() -> list[Any]:

@@ -100,7 +100,7 @@ def _unsent(port: int) -> int:
 def _port(stream: StreamLink) -> int:
     """The file descriptor below the stream."""
     transport: Any = stream._transport  # noqa: SLF001
-    return int(transport.serial.fileno())
+    return int(transport.get_extra_info("serial").fileno())
 
 
 class SasLink:

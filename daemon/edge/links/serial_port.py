@@ -1,0 +1,110 @@
+"""A serial port as a transport of asyncio, by file descriptor: pyserial opens the port and sets the line."""
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from serial import Serial
+
+__all__ = ["SerialTransport"]
+
+MAX_READ_BYTES = 65_536
+"""In a burst each read is a commit, so it takes all that is there."""
+PAUSE_ABOVE_BYTES, RESUME_BELOW_BYTES = 65_536, 16_384
+"""Bytes that wait for the port until its writer has to wait, and until it may go on."""
+
+
+class SerialTransport(asyncio.Transport):
+    """An open port. Its descriptor does not block (pyserial opens it so)."""
+
+    def __init__(self, port: "Serial", protocol: asyncio.Protocol) -> None:
+        """Reads for `protocol` from now on, and closes `port` in the end."""
+        super().__init__({"serial": port})
+        self._loop = asyncio.get_running_loop()
+        self._port, self._protocol = port, protocol
+        self._descriptor: int = port.fileno()
+        self._unsent = bytearray()
+        self._paused_writer = False
+        self._closing: asyncio.Future[None] | None = None
+        protocol.connection_made(self)
+        self.resume_reading()
+
+    def is_closing(self) -> bool:
+        """Whether the port is closed, or is being closed."""
+        return self._closing is not None
+
+    def pause_reading(self) -> None:
+        """Leave the bytes in the kernel."""
+        self._loop.remove_reader(self._descriptor)
+
+    def resume_reading(self) -> None:
+        """Go on reading."""
+        if self._closing is None:
+            self._loop.add_reader(self._descriptor, self._read)
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._descriptor, MAX_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(OSError(f"read failed: {error}"))
+            return
+        if data:
+            self._protocol.data_received(data)
+        else:
+            self._end(OSError("unplugged or switched off"))  # readable, and nothing to read
+
+    def get_write_buffer_size(self) -> int:
+        """Bytes that the port has not taken yet."""
+        return len(self._unsent)
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Send what the port takes now, and the rest when it takes more."""
+        if self._closing is not None or not data:
+            return
+        waited = bool(self._unsent)
+        self._unsent += data
+        if not waited:
+            self._write()
+        if self._unsent and not waited and self._closing is None:
+            self._loop.add_writer(self._descriptor, self._write)
+        if len(self._unsent) > PAUSE_ABOVE_BYTES and not self._paused_writer:
+            self._paused_writer = True
+            self._protocol.pause_writing()
+
+    def _write(self) -> None:
+        try:
+            del self._unsent[: os.write(self._descriptor, self._unsent)]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self._end(OSError(f"write failed: {error}"))
+            return
+        if not self._unsent:
+            self._loop.remove_writer(self._descriptor)
+        if self._paused_writer and len(self._unsent) <= RESUME_BELOW_BYTES:
+            self._paused_writer = False
+            self._protocol.resume_writing()
+
+    def abort(self) -> None:
+        """Close the port without waiting for unsent bytes."""
+        self._end(None)
+
+    close = abort
+
+    def _end(self, error: OSError | None) -> None:
+        """Close the port in a thread, because a hanging driver may block there, then tell the protocol."""
+        if self._closing is not None:
+            return
+        self._loop.remove_reader(self._descriptor)
+        self._loop.remove_writer(self._descriptor)
+        self._unsent.clear()
+        self._closing = self._loop.run_in_executor(None, self._port.close)
+        self._closing.add_done_callback(lambda closed: self._closed(closed, error))
+
+    def _closed(self, closed: "asyncio.Future[Any]", error: OSError | None) -> None:
+        if not closed.cancelled():
+            closed.exception()  # the port is gone whatever its driver says
+        self._protocol.connection_lost(error)
