@@ -71,7 +71,7 @@ class Outbox:
     def offer(self, rows: list[Row]) -> None:
         """New rows. They are sent at once if no row waits before them, otherwise in their turn.
 
-        Sending at once saves a turn of the loop, a tenth of a millisecond on an idle machine.
+        Sending in the turn of the commit saves two turns of the loop, a tenth of a millisecond on an idle machine.
         """
         sent = 0
         if self._session is not None and rows and self._sent == rows[0].n - 1:
@@ -90,7 +90,7 @@ class Outbox:
             self._news.set()
 
     def _keep(self, rows: list[Row]) -> None:
-        """For `run`, which then need not read them back. A row behind a hole is no use."""
+        """Keep rows for `run`, which then need not read them back, as long as they follow each other without a gap."""
         if self._unsent and rows and rows[0].n != self._unsent[-1].n + 1:
             return
         self._unsent.extend(rows[: MOST_KEPT - len(self._unsent)])

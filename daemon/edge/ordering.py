@@ -31,9 +31,10 @@ class EventOrdering:
 
     async def wait_turn(self, device: str, happened: float) -> None:
         """Return when no older event can still come. `happened` is in seconds of the loop's clock."""
-        loop = asyncio.get_running_loop()
         if self._until is None:
-            self._until = loop.time() + MAX_WAIT_S
+            self._until = asyncio.get_running_loop().time() + MAX_WAIT_S
+        if not self._behind and not self._heads:  # as almost always
+            return
         head = (happened, device)
         self._heads[device] = head
         self._moved.set()

@@ -71,6 +71,9 @@ class Broker:
             self.flying[len(self.published)] = acknowledged
         self.published.append((topic, payload, retain))
 
+    def flush(self) -> None:
+        """All was published at once."""
+
     def acknowledge(self, *numbers: int) -> None:
         """The publications with these numbers, or all in flight."""
         for number in numbers or tuple(self.flying):

@@ -625,6 +625,9 @@ class Line:
     async def until_room(self) -> None:
         await asyncio.sleep(0)
 
+    def flush(self) -> None:
+        """All is sent at once."""
+
     def send(
         self,
         topic: str,

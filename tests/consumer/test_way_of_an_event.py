@@ -104,6 +104,9 @@ class Broker:
         await self.until_room()
         self.send(topic, payload, **options)
 
+    def flush(self) -> None:
+        """All is sent at once."""
+
     def send(
         self,
         topic: str,

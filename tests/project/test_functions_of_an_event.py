@@ -91,6 +91,9 @@ class Broker:
         self.said: list[str] = []
         self.arriving: asyncio.Queue[Message] = asyncio.Queue()
 
+    def flush(self) -> None:
+        """All is sent at once."""
+
     def send(self, topic: str, _payload: bytes, **_options: Any) -> None:
         self.said.append(topic)
 
