@@ -39,7 +39,7 @@ from simulators.lab.fault_injection import FaultInjector
 from simulators.lab.keyboard import pressed
 from simulators.lab.live_faults import LiveFaults
 from simulators.lab.pit import EDGE, PITS, SITE, Pit
-from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
+from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
 
@@ -214,8 +214,7 @@ def _judge_pools(
         return None
     journals = (config.edge.journal, config.rules.journal, config.jackpots.journal)
     events, verdicts, books = (_rows(Path(one)) for one in journals)
-    doubted = doubted_tables(events)
-    return judge_pools(config, verdicts, books, pit.laid, people.sent, doubted, calm=calm, strangers=True)
+    return judge_pools(config, verdicts, books, pit.laid, people.sent, events, calm=calm, strangers=True)
 
 
 def _rows(path: Path) -> list[Row]:

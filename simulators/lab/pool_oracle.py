@@ -6,7 +6,7 @@ at nearly the same time, and either may come first.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from daemon.config.model import Config, Jackpot
 from daemon.journal.rows import Row
+from protocols.contract.events import WagerPlaced, decode_data
 from protocols.contract.jackpots import (
     Adjust,
     Approve,
@@ -31,7 +32,7 @@ from protocols.contract.results import ENDS, Result, decode_end
 from simulators.lab.pools import Sent
 from simulators.tables.stud_poker import Laid
 
-__all__ = ["PoolAccount", "doubted_tables", "judge_pools", "pools_text"]
+__all__ = ["PoolAccount", "judge_pools", "pools_text"]
 
 CHIP: Final = 1000
 """Minor units of the one chip of a bet: the drivers' default."""
@@ -50,7 +51,8 @@ ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "roya
 
 class PoolAccount(Struct):
     """What the pools of one pit came to. `bets` and `coins`: contributions and their minor units; `unsettled`: bets of
-    rounds whose bets the rules did not know surely, for a stated reason, so that they are in no pool.
+    rounds whose bets the rules did not know surely, and bets laid while the edge had closed the betting, for a stated
+    reason, so that they are in no pool.
     """
 
     bets: int = 0
@@ -79,7 +81,7 @@ def pools_text(account: PoolAccount) -> str:
         f"jackpots: {account.bets} bets of {account.coins} minor units, {account.wins} wins, {account.paid} paid, "
         f"{account.reversed} reversed, {account.changes} changes; {account.coins_lost} coins lost, "
         f"{account.coins_made} made; bets: {account.bets_lost} lost, {account.bets_doubled} doubled, "
-        f"{account.unsettled} that the rules could not tell; "
+        f"{account.unsettled} unsettled for a stated reason; "
         f"wins: {account.wins_lost} lost, {account.wins_doubled} doubled"
     )
 
@@ -306,9 +308,23 @@ class _Verdict(Struct):
     result: Result
 
 
-def doubted_tables(events: Iterable[Row]) -> set[str]:
-    """The tables at which a device may have lost something, or said that it is not sure."""
-    return {row.place for row in events if _is_doubt(row)}
+class _Journal(Struct, frozen=True):
+    """What the edge's journal says. `doubted`: the tables at which a device may have lost something, or said that it is
+    not sure. `closed`: by event id the seat of each bet that came while the pool's owner was lost.
+    """
+
+    doubted: set[str]
+    closed: dict[str, int]
+
+
+def _read_events(edge: str, events: Sequence[Row]) -> _Journal:
+    bets = ((row, decode_data(row.type, row.data)) for row in events if row.type == "wager.placed")
+    closed = {
+        f"{edge}:{row.place}:{row.seq}": bet.seat
+        for row, bet in bets
+        if isinstance(bet, WagerPlaced) and bet.pool_closed
+    }
+    return _Journal({row.place for row in events if _is_doubt(row)}, closed)
 
 
 def _is_doubt(row: Row) -> bool:
@@ -323,7 +339,7 @@ def judge_pools(
     books: Iterable[Row],
     laid: Mapping[str, Laid],
     sent: Mapping[str, Sent],
-    doubted: Collection[str],
+    events: Sequence[Row],
     *,
     calm: bool,
     strangers: bool = False,
@@ -331,19 +347,22 @@ def judge_pools(
     """Compare the books of all pools with the oracle: the account, and each difference in words.
 
     `verdicts` are the rows of one consumer, `books` those of the jackpots process, `laid` what the dealers know by
-    round, `sent` the orders of the supervisors. `doubted`: tables at which a device or a message was in doubt.
+    round, `sent` the orders of the supervisors, `events` the rows of the edge.
     `calm`: nothing at all went wrong, so that the rules must know every bet.
     `strangers`: people besides the supervisors may give orders; these are taken from the books.
     """
     account, wrong = PoolAccount(), list[str]()
     ends = {row.cause: _Verdict(row.place, decode_end(row.data)) for row in verdicts if row.type in ENDS}
     rows = list(books)
+    journal = _read_events(config.edge.name, events)
+    if calm and journal.closed:
+        wrong.append(f"the betting was closed though nothing was lost: {list(journal.closed)[:3]}")
     if strangers:
         sent = {**_orders_in(rows), **sent}
     for pool in config.jackpot:
         mine = [row for row in rows if row.place == pool.name]
         wrong += [
-            f"{pool.name}: {one}" for one in _judge(config, pool, ends, mine, laid, sent, doubted, account, calm=calm)
+            f"{pool.name}: {one}" for one in _judge(config, pool, ends, mine, laid, sent, journal, account, calm=calm)
         ]
     return account, wrong
 
@@ -355,7 +374,7 @@ def _judge(
     rows: Sequence[Row],
     laid: Mapping[str, Laid],
     sent: Mapping[str, Sent],
-    doubted: Collection[str],
+    journal: _Journal,
     account: PoolAccount,
     *,
     calm: bool,
@@ -375,7 +394,7 @@ def _judge(
     # A round without bets and prizes leaves no entry; where it stands makes no difference.
     for cause in [*order, *(cause for cause in expected if cause not in order)]:
         if (verdict := expected.get(cause)) is not None:
-            seats, hands, said = _of_dealer(verdict, laid, loose, verdict.table in doubted, account, calm=calm)
+            seats, hands, said = _of_dealer(verdict, laid, loose, journal, account, calm=calm)
             wrong += said
             if cause in order:
                 oracle.end(verdict.table, verdict.result, seats, hands)
@@ -435,7 +454,7 @@ def _of_dealer(
     verdict: _Verdict,
     laid: Mapping[str, Laid],
     loose: dict[str, frozenset[int]],
-    doubted: bool,
+    journal: _Journal,
     account: PoolAccount,
     *,
     calm: bool,
@@ -453,7 +472,14 @@ def _of_dealer(
         return (), {}, []
     loose[table] = frozenset()
     wrong = []
-    must, may = mine.seats, mine.seats | before
+    doubted = table in journal.doubted
+    refused = frozenset(
+        journal.closed[one.event]
+        for one in result.irregularities
+        if one.code == "jackpot_closed" and one.event in journal.closed
+    )
+    account.unsettled += len(mine.seats & refused - set(settled))
+    must, may = mine.seats - refused, mine.seats | before
     if must and not result.settlements and not calm:  # the rules did not know the amounts surely
         account.unsettled += len(must)
         return (), None, []
@@ -466,7 +492,7 @@ def _of_dealer(
     if missing := must - set(settled):
         wrong.append(f"round {result.round}: the chips of the seats {sorted(missing)} are not settled")
         account.bets_lost += len(missing)
-    seats = tuple(sorted(must | (before & set(settled))))
+    seats = tuple(sorted(must | (may & set(settled))))
     hands = {seat: name for seat, name in mine.hands.items() if seat in seats}
     named = {seat for one in result.jackpots for seat in one.among}
     if any(not one.among for one in result.jackpots):  # bettors that the rules do not know are named by a person

@@ -56,7 +56,7 @@ from simulators.lab.campaign.judges import judge_journals
 from simulators.lab.campaign.loop import Process, StandingStillError, VirtualLoop
 from simulators.lab.campaign.pit import KINDS, LINKED, Slot, VirtualPit
 from simulators.lab.pit import EDGE, SITE
-from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
+from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.tables.roulette import RouletteTable
 
@@ -562,9 +562,8 @@ class Life:
             mine = [row for row in rows if row.place == pool.name]
             if said := check(mine, self._bodies[JACKPOTS].books[pool.name]):
                 raise WrongError(f"pool {pool.name}: {said}")
-        doubted = doubted_tables(events)
         self.pools, wrong = judge_pools(
-            self._config, verdicts, rows, self.pit.laid, self.people.sent, doubted, calm=not self.injected
+            self._config, verdicts, rows, self.pit.laid, self.people.sent, events, calm=not self.injected
         )
         if wrong:
             raise WrongError("; ".join(wrong[:8]))

@@ -34,7 +34,7 @@ from simulators.lab.campaign.disk import WrongError
 from simulators.lab.campaign.judges import judge_journals
 from simulators.lab.demo import Stage, staged
 from simulators.lab.pit import EDGE, Pit
-from simulators.lab.pool_oracle import PoolAccount, doubted_tables, judge_pools, pools_text
+from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Sent
 
 __all__ = ["Report", "real", "run"]
@@ -198,8 +198,7 @@ class _Night:
                 book = read_book(journal.memories(f"book/{pool.name}/"), pool.name)
                 if said := check([row for row in rows if row.place == pool.name], book):
                     raise WrongError(f"pool {pool.name}: {said}")
-        doubted = doubted_tables(events)
-        account, wrong = judge_pools(config, verdicts, rows, self._pit.laid, self._sent, doubted, calm=False)
+        account, wrong = judge_pools(config, verdicts, rows, self._pit.laid, self._sent, events, calm=False)
         self._report.jackpots.add(account)
         if wrong:
             raise WrongError("; ".join(wrong[:8]))
