@@ -5,8 +5,8 @@ what the rules wrote down. Only the order in which a pool used them is taken fro
 at nearly the same time, and either may come first.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, Final
 
@@ -391,8 +391,7 @@ def _judge(
     loose: dict[str, frozenset[int]] = {}
     standing: dict[str, list[int]] = {}
     order = [cause for cause in dict.fromkeys(causes) if cause]
-    # A round without bets and prizes leaves no entry; where it stands makes no difference.
-    for cause in [*order, *(cause for cause in expected if cause not in order)]:
+    for cause in _in_turn(order, {cause: one.table for cause, one in expected.items()}):
         if (verdict := expected.get(cause)) is not None:
             seats, hands, said = _of_dealer(verdict, laid, loose, journal, account, calm=calm)
             wrong += said
@@ -416,6 +415,27 @@ def _judge(
     ]
     _compare(oracle, rows, standing, account, wrong)
     return wrong
+
+
+def _in_turn(order: Sequence[str], tables: Mapping[str, str]) -> Iterator[str]:
+    """The causes in the order of the books. A round without an entry comes before the next one of its table: if it was
+    void, its bets may be carried over to that.
+
+    `tables`: of each round's end, in the order in which the rules told them.
+    """
+    ordered = frozenset(order)
+    waiting: defaultdict[str, deque[str]] = defaultdict(deque)
+    for cause, table in tables.items():
+        waiting[table].append(cause)
+    for cause in order:
+        mine = waiting[tables.get(cause, "")]
+        if cause in mine:
+            while (first := mine.popleft()) != cause:
+                if first not in ordered:
+                    yield first
+        yield cause
+    for mine in waiting.values():
+        yield from (cause for cause in mine if cause not in ordered)
 
 
 def _orders_in(rows: Iterable[Row]) -> dict[str, Sent]:
@@ -467,18 +487,18 @@ def _of_dealer(
     mine = laid.get(result.round, Laid(frozenset(), {}))
     settled = [one.seat for one in result.settlements if one.bet == "jackpot"]
     before = loose.get(table, frozenset())
-    if result.void is not None:
-        loose[table] = before | mine.seats if result.void.jackpot_bets == "carried" else frozenset()
-        return (), {}, []
-    loose[table] = frozenset()
-    wrong = []
-    doubted = table in journal.doubted
     refused = frozenset(
         journal.closed[one.event]
         for one in result.irregularities
         if one.code == "jackpot_closed" and one.event in journal.closed
     )
     account.unsettled += len(mine.seats & refused - set(settled))
+    if result.void is not None:
+        loose[table] = before | (mine.seats - refused) if result.void.jackpot_bets == "carried" else frozenset()
+        return (), {}, []
+    loose[table] = frozenset()
+    wrong = []
+    doubted = table in journal.doubted
     must, may = mine.seats - refused, mine.seats | before
     if must and not result.settlements and not calm:  # the rules did not know the amounts surely
         account.unsettled += len(must)

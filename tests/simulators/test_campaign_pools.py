@@ -19,6 +19,7 @@ from simulators.lab.campaign.campaign import Life, live
 from simulators.lab.campaign.disk import Disk
 from simulators.lab.campaign.loop import Process
 from simulators.lab.campaign.pit import LINKED
+from simulators.lab.pool_oracle import _in_turn
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +88,13 @@ def test_bets_laid_while_the_owner_of_the_pool_is_away_are_no_loss(monkeypatch: 
     assert account.unsettled > 0
     assert account.bets > 5
     assert account.bets_lost == account.coins_lost == 0
+
+
+def test_a_round_without_an_entry_is_judged_before_the_next_one_of_its_table() -> None:
+    """Void rounds leave no entry and carry their bets over; judged at the end, the next round had bets of nobody."""
+    tables = {"a/1": "a", "b/1": "b", "a/2": "a", "a/3": "a", "b/2": "b", "a/4": "a"}
+    order = ["order of a person", "b/1", "a/2", "b/2", "a/3"]
+    assert list(_in_turn(order, tables)) == ["order of a person", "b/1", "a/1", "a/2", "b/2", "a/3", "a/4"]
 
 
 class Never(dict[str, bool]):
