@@ -147,10 +147,8 @@ class FdlDevice:
         """When it wants to send next."""
         if self._boots_at is not None:
             return self._boots_at
-        wants = [self._beat_at, *self._standing.values()]
-        if self._open and self.unacknowledged:
-            wants.append(self._send_at)
-        return min(wants)
+        due = min(self._beat_at, *self._standing.values()) if self._standing else self._beat_at
+        return min(due, self._send_at) if self._open and self.unacknowledged else due
 
     def wake(self, now: float) -> bytes:
         """Live until `now`; what it sends meanwhile."""

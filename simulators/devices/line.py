@@ -65,7 +65,7 @@ class Line:
 
     def due(self) -> float:
         """When something happens on the line by itself."""
-        return min(self._drops[0][0] if self._drops else float("inf"), self.plug_at)
+        return min(self._drops[0][0], self.plug_at) if self._drops else self.plug_at
 
     def to_host(self, data: bytes, now: float) -> bytes:
         """What of the device's bytes comes out at the host's end now."""

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any, cast
+from typing import Any
 
 from structlog.testing import capture_logs
 
@@ -184,7 +184,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """In the next turn."""
         handle = _Handle(self._now, callback, args, contextvars.copy_context() if context is None else context)
         self._queue.append(handle)
-        return cast("asyncio.Handle", handle)
+        return handle  # type: ignore[return-value]
 
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
@@ -196,7 +196,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
         """After `delay` seconds."""
-        return self.call_at(self._now + delay, callback, *args, context=context)
+        when = self._now + delay
+        timer = _Handle(when, callback, args, contextvars.copy_context() if context is None else context)
+        heapq.heappush(self._timers, (when, next(self._number), timer))
+        return timer  # type: ignore[return-value]
 
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
@@ -204,21 +207,21 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """At `when`."""
         timer = _Handle(when, callback, args, contextvars.copy_context() if context is None else context)
         heapq.heappush(self._timers, (when, next(self._number), timer))
-        return cast("asyncio.TimerHandle", timer)
+        return timer  # type: ignore[return-value]
 
     def _run_once(self) -> None:
         """Run the due callbacks until the loop is stopped."""
         queue, timers, process_of, take = self._queue, self._timers, _PROCESS, heapq.heappop
         most = self._most_steps
         while not self._stopping:  # type: ignore[attr-defined]
-            while not queue:
-                if not timers:
-                    raise StandingStillError("nothing is due and nothing will ever be")
-                when, _, timer = take(timers)
-                if not timer._cancelled:
+            if queue:
+                handle = queue.popleft()
+            elif timers:
+                when, _, handle = take(timers)
+                if not handle._cancelled:
                     self._now = max(self._now, when)
-                    queue.append(timer)
-            handle = queue.popleft()
+            else:
+                raise StandingStillError("nothing is due and nothing will ever be")
             if handle._cancelled:
                 continue
             self.steps += 1
