@@ -191,7 +191,8 @@ class Consumer:
         self._moved: dict[Source, Events] = {}
         self._changed: dict[str, _Table] = {}
         """Streams whose position, and tables whose state, is to be written: encoded once for all events of a batch."""
-        self._told: dict[str, tuple[dict[str, int], float]] = {}
+        self._told: dict[str, tuple[dict[str, int], dict[str, int], float]] = {}
+        """What an edge said of its newest events, what we waited for next when it came, and when that was."""
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
         self.answers = AnswerDesk(self.site, self._tables, journal)
@@ -695,7 +696,8 @@ class Consumer:
                 await self._ask(session, name, edge, max(self._next(edge, name) - 1, 1), None)
         elif leaf == "health":
             with contextlib.suppress(*UNREADABLE):
-                self._told[edge] = msgspec.json.decode(message.payload, type=EdgeHealth).newest, _now()
+                newest = msgspec.json.decode(message.payload, type=EdgeHealth).newest
+                self._told[edge] = newest, {name: self._next(edge, name) for name in self._tables}, _now()
 
     async def _answered(self, session: Session, name: str, message: Message) -> None:
         try:
@@ -756,7 +758,7 @@ class Consumer:
 
     async def _ask_for_tails(self, session: Session) -> None:
         """What an edge said long enough ago to have, and what still has not come: nothing later shows that gap."""
-        for edge, (newest, at) in list(self._told.items()):
+        for edge, (newest, waited_for, at) in list(self._told.items()):
             if _now() - at < ASK_AGAIN:
                 continue
             del self._told[edge]
@@ -764,7 +766,7 @@ class Consumer:
                 first = self._next(edge, name)
                 if newest.get(name, 0) >= first:
                     await self._ask(session, name, edge, first, None)
-                elif newest.get(name, first) < first - 1:  # an old word, or an old journal: its answer says which
+                elif newest.get(name, first) < waited_for[name] - 1:  # old health, or an old journal: the answer tells
                     await self._ask(session, name, edge, first - 1, None)
 
 

@@ -832,6 +832,23 @@ async def test_a_lost_tail_is_found_by_the_health_of_the_edge(tmp_path: Path) ->
 
 
 @virtual_time
+async def test_events_that_follow_the_health_of_the_edge_are_not_requested_again(tmp_path: Path) -> None:
+    """Health is looked at two seconds after it came: the rounds have newer events then."""
+    network = Network(tmp_path, Random(1), 0.0)
+    stream = as_sent(network, night(Random(1), "rou-1", 40))
+
+    async def body() -> None:
+        began = asyncio.get_running_loop().time()
+        await network.play(stream)
+        await network.quiet()
+        assert asyncio.get_running_loop().time() - began > HEALTH_EVERY + 2
+
+    await network.through(body())
+    assert [(one["from"], one["to"]) for one in network.asked] == [(1, None)] * 2  # of both tables, when the edge came
+    network.close()
+
+
+@virtual_time
 async def test_a_new_disk_behind_the_consumers_back(tmp_path: Path) -> None:
     """The edge comes back with an empty journal; what happened meanwhile stands there from 1."""
     network = Network(tmp_path / "1", Random(1), 0.0)
