@@ -122,8 +122,10 @@ def _file(name: str, path: Path, kind: Kind) -> File:
         owner = pwd.getpwuid(found.st_uid).pw_name
     except KeyError:
         owner = str(found.st_uid)
-    unreadable_for = "" if encrypted else _unreadable_for(name, found)  # systemd opens it, as root
-    return File(name, str(encrypted or path), kind, found.st_mode & 0o7777, owner, unreadable_for)
+    mode = found.st_mode & 0o7777
+    if encrypted:  # by systemd as root alone, whoever may read it
+        return File(name, str(encrypted), Kind.PUBLIC, mode, owner)
+    return File(name, str(path), kind, mode, owner, _unreadable_for(name, found))
 
 
 def _unreadable_for(name: str, found: os.stat_result) -> str:

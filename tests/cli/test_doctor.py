@@ -253,7 +253,8 @@ def test_an_encrypted_credential_is_a_password_that_only_its_service_reads(
     assert missing in CliRunner().invoke(main, ["check", "-c", str(config)]).output
     encrypted = tmp_path / "credstore.encrypted" / "mqtt-edge"
     encrypted.parent.mkdir()
-    encrypted.touch(0o600)
+    encrypted.touch()
+    encrypted.chmod(0o644)  # as systemd-creds makes it
     assert states() == ["ok", "warning"]
     assert missing not in CliRunner().invoke(main, ["check", "-c", str(config)]).output
     (tmp_path / "credstore").mkdir()
