@@ -27,7 +27,7 @@ scored() { # unit, words for systemd-analyze…
 
 bare_root() { # packages besides, joined by commas
   [ "$(id -u)" = 0 ] || skip "only root can make a Debian root"
-  for tool in mmdebstrap unshare ip chroot; do command -v $tool >/dev/null || skip "no $tool on this computer"; done
+  for tool in mmdebstrap unshare ip chroot mount; do command -v $tool >/dev/null || skip "no $tool on this computer"; done
   unshare --net --mount --pid --fork true 2>/dev/null || skip "this computer allows no namespaces"
   mapfile -t sources < <(grep -lsE '(^|[[:space:]])bookworm([[:space:]]|$)' /etc/apt/sources.list /etc/apt/sources.list.d/*)
   [ ${#sources[@]} -gt 0 ] || skip "apt is configured with no source of bookworm"
