@@ -38,7 +38,7 @@ def test_a_table_that_moved_to_another_computer_plays_on(
 
 
 async def _move(folder: Path, kind: str, *, rules_move: bool) -> None:
-    virtual = asyncio.get_virtual()
+    virtual = asyncio.get_running_loop()
     assert isinstance(virtual, VirtualLoop)
     broker = Broker(virtual, random.Random("broker"), lambda _fault: None)
     pit = VirtualPit(virtual, 7, (kind,), KINDS, connect=broker.connect)
