@@ -598,6 +598,20 @@ def test_a_state_of_another_version_is_said_and_begun_afresh(path: Path) -> None
     consumer.journal.close()
 
 
+def test_tables_with_the_same_game_and_options_share_a_ruleset(tmp_path: Path) -> None:
+    tables = [("a", "macau.cussec", {}), ("b", "macau.cussec", {}), ("c", "macau.cussec", {"smallest_chip": 5})]
+    text = CONFIG.partition("[[table]]")[0] + "".join(
+        f'[[table]]\nname = "{name}"\nruleset = "{game}"\n[table.options]\n'
+        + "".join(f"{option} = {value}\n" for option, value in options.items())
+        for name, game, options in tables
+    )
+    consumer = Consumer(parse(text), Journal(tmp_path / "rules.db"))
+    a, b, c = (cast("Any", consumer._tables[name].ruleset) for name in "abc")
+    assert a is b
+    assert (a.options.smallest_chip, c.options.smallest_chip) == (1, 5)
+    consumer.journal.close()
+
+
 # ---- on the broker: a way that loses, repeats and reorders
 
 
