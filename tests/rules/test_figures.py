@@ -104,7 +104,7 @@ def test_a_simulated_figure_rests_on_ten_million_rounds(name: str) -> None:
 def test_the_file_is_what_the_command_writes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = kept(name)
     assert (KEPT / f"{name}.toml").read_text(encoding="utf-8") == figures_toml(name, rows)
-    monkeypatch.setattr(module, "figures", lambda of, _variants: kept(of))
+    monkeypatch.setattr(module, "figures", lambda of, _variants, _advanced: kept(of))
     assert CliRunner().invoke(main, ["figures", name, "--write", str(tmp_path / "new")]).exit_code == 0
     assert [path.name for path in (tmp_path / "new").iterdir()] == [f"{name}.toml"]
     assert (tmp_path / "new" / f"{name}.toml").read_bytes() == (KEPT / f"{name}.toml").read_bytes()
