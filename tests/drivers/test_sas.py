@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import termios
+import threading
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -530,6 +531,41 @@ async def test_a_port_that_sends_nothing_is_a_lost_link_and_can_be_closed(monkey
             link.ninth_bit = True
             with pytest.raises(LinkLost, match="the port sends nothing"):
                 await link.write(b"\x81")
+
+
+async def test_message_in_progress_at_a_hang_up_reaches_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The number of the port's descriptor is used again as soon as the port is closed."""
+    waits, go_on = threading.Event(), threading.Event()
+
+    def unsent(_: int) -> int:
+        waits.set()
+        go_on.wait(10)
+        return 0
+
+    monkeypatch.setattr(links_sas, "_unsent", unsent)
+    for name in ("tcsetattr", "tcdrain"):
+        monkeypatch.setattr(termios, name, lambda *_: None)
+    ours, theirs = os.openpty()
+    other, ends_here = os.pipe()
+    os.set_blocking(other, False)
+    async with asyncio.timeout(10), open_link(f"sas://{os.ttyname(theirs)}") as link:
+        assert isinstance(link, SasLink)
+        link.ninth_bit = True
+        transport: Any = link._stream._transport
+        number = transport.get_extra_info("serial").fileno()
+        writing = asyncio.ensure_future(link.write(b"\x81"))
+        await asyncio.to_thread(waits.wait)
+        os.close(theirs)
+        os.close(ours)
+        await transport.closed.wait()
+        os.dup2(ends_here, number)
+        go_on.set()
+        with pytest.raises(LinkLost):
+            await writing
+        with pytest.raises(BlockingIOError):
+            os.read(other, 1)
+    for descriptor in (other, ends_here, number):
+        os.close(descriptor)
 
 
 async def test_a_port_that_is_not_there_is_a_lost_link() -> None:

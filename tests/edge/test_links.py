@@ -508,6 +508,50 @@ async def test_a_port_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
         pass
 
 
+@pytest.fixture
+def hanging_close(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
+    """The close of a port hangs in the kernel until this is set."""
+    hold = threading.Event()
+
+    class Hanging(serial.Serial):
+        def close(self) -> None:
+            hold.wait(2 * PATIENCE)
+            super().close()
+
+    monkeypatch.setattr(serial, "Serial", Hanging)
+    yield hold
+    hold.set()
+
+
+async def test_loss_of_a_port_is_reported_while_its_close_hangs(tmp_path: Path, hanging_close: threading.Event) -> None:
+    port = Pty(tmp_path / "tty")
+    port.plug()
+    async with open_link(f"serial://{port.path}") as link:
+        port.unplug()
+        async with asyncio.timeout(PATIENCE):
+            with pytest.raises(LinkLost):
+                await read(link, 1)
+        hanging_close.set()
+
+
+def test_process_ends_while_the_close_of_a_port_hangs(
+    terminal: str, hanging_close: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(links, "CLOSE_TIMEOUT", 0.1)
+
+    async def use() -> None:
+        async with open_link(f"serial://{terminal}"):
+            pass
+
+    process = threading.Thread(target=asyncio.run, args=(use(),))
+    process.start()
+    process.join(PATIENCE)
+    ended = not process.is_alive()
+    hanging_close.set()
+    process.join()
+    assert ended
+
+
 async def test_two_who_open_a_port_at_once_are_no_sign_that_it_hangs(
     terminal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -285,7 +285,10 @@ class StreamLink(asyncio.Protocol):
         if not self._transport.is_closing() or self._transport.get_write_buffer_size():
             self._transport.abort()
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._gone.wait(), CLOSE_TIMEOUT)
+            async with asyncio.timeout(CLOSE_TIMEOUT):
+                await self._gone.wait()
+                if isinstance(self._transport, SerialTransport):
+                    await self._transport.closed.wait()
 
 
 def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:

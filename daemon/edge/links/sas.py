@@ -84,7 +84,7 @@ def open_link(url: str, now: Callable[[], datetime] = links.utc_now) -> Abstract
 async def _open(url: str, now: Callable[[], datetime]) -> AsyncIterator[HostLink]:
     async with links.open_link(url, now) as stream:
         assert isinstance(stream, StreamLink)
-        link = SasLink(stream, _port(stream))
+        link = SasLink(stream, os.dup(_port(stream)))
         try:
             await link.in_thread(link.set_up)
             yield link
@@ -109,13 +109,16 @@ class SasLink:
     tap: Tap | None = None
 
     def __init__(self, stream: StreamLink, port: int) -> None:
-        """`port` is the descriptor of `stream`; without `set_up` there is no ninth bit."""
+        """Without `set_up` there is no ninth bit.
+
+        `port` is a descriptor of its own for the port of `stream`, which closes its descriptor at a hang-up: a message
+        in progress must not go to what is opened next under that number. `settle` closes it.
+        """
         self._stream = stream
         self._port = port
         self._mark: list[Any] = []
         self._space: list[Any] = []
         self._held = b""
-        self._sending: asyncio.Future[None] | None = None
         # Its own: a machine is polled five times a second, and others' ports may hang in threads that all share.
         self._thread = ThreadPoolExecutor(1, "sas")
         self.ninth_bit = False
@@ -165,11 +168,10 @@ class SasLink:
         if not self.ninth_bit:
             await self._stream.write(data)
             return
-        if self._stream._lost is not None:  # noqa: SLF001 - the port may belong to somebody else by now
+        if self._stream._lost is not None:  # noqa: SLF001
             raise LinkLost(self._stream._lost)  # noqa: SLF001
         # In a thread, and to its end even if nobody waits any more: half a message would be worse than none.
-        self._sending = self.in_thread(partial(self._send, data))
-        await asyncio.shield(self._sending)
+        await asyncio.shield(self.in_thread(partial(self._send, data)))
         self.sent += len(data)
 
     def in_thread(self, work: Callable[[], None]) -> asyncio.Future[None]:
@@ -177,11 +179,9 @@ class SasLink:
         return asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def settle(self) -> None:
-        """Return when no write is in progress: only then may the port be closed."""
+        """Close our descriptor when no write is in progress."""
         try:
-            if self._sending is not None:
-                await asyncio.wait([self._sending])
-                self._sending.exception()
+            await asyncio.shield(self.in_thread(partial(os.close, self._port)))  # behind a message in progress
         finally:
             self._thread.shutdown(wait=False)
 

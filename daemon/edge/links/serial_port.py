@@ -1,8 +1,10 @@
 """A serial port as a transport of asyncio, by file descriptor: pyserial opens the port and sets the line."""
 
 import asyncio
+import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+import threading
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from serial import Serial
@@ -26,13 +28,15 @@ class SerialTransport(asyncio.Transport):
         self._descriptor: int = port.fileno()
         self._unsent = bytearray()
         self._paused_writer = False
-        self._closing: asyncio.Future[None] | None = None
+        self._closing = False
+        self.closed = asyncio.Event()
+        """The port can be opened again. Its loss is reported earlier: a hanging driver may never close it."""
         protocol.connection_made(self)
         self.resume_reading()
 
     def is_closing(self) -> bool:
         """Whether the port is closed, or is being closed."""
-        return self._closing is not None
+        return self._closing
 
     def pause_reading(self) -> None:
         """Leave the bytes in the kernel."""
@@ -40,7 +44,7 @@ class SerialTransport(asyncio.Transport):
 
     def resume_reading(self) -> None:
         """Go on reading."""
-        if self._closing is None:
+        if not self._closing:
             self._loop.add_reader(self._descriptor, self._read)
 
     def _read(self) -> None:
@@ -62,13 +66,13 @@ class SerialTransport(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send what the port takes now, and the rest when it takes more."""
-        if self._closing is not None or not data:
+        if self._closing or not data:
             return
         waited = bool(self._unsent)
         self._unsent += data
         if not waited:
             self._write()
-        if self._unsent and not waited and self._closing is None:
+        if self._unsent and not waited and not self._closing:
             self._loop.add_writer(self._descriptor, self._write)
         if len(self._unsent) > PAUSE_ABOVE_BYTES and not self._paused_writer:
             self._paused_writer = True
@@ -95,16 +99,18 @@ class SerialTransport(asyncio.Transport):
     close = abort
 
     def _end(self, error: OSError | None) -> None:
-        """Close the port in a thread, because a hanging driver may block there, then tell the protocol."""
-        if self._closing is not None:
+        """Report the loss, and close the port in a thread that nothing joins, because it may hang in the kernel."""
+        if self._closing:
             return
+        self._closing = True
         self._loop.remove_reader(self._descriptor)
         self._loop.remove_writer(self._descriptor)
         self._unsent.clear()
-        self._closing = self._loop.run_in_executor(None, self._port.close)
-        self._closing.add_done_callback(lambda closed: self._closed(closed, error))
+        self._loop.call_soon(self._protocol.connection_lost, error)
+        threading.Thread(target=self._close, name="close serial port", daemon=True).start()
 
-    def _closed(self, closed: "asyncio.Future[Any]", error: OSError | None) -> None:
-        if not closed.cancelled():
-            closed.exception()  # the port is gone whatever its driver says
-        self._protocol.connection_lost(error)
+    def _close(self) -> None:
+        with contextlib.suppress(OSError):  # the port is gone whatever its driver says
+            self._port.close()
+        with contextlib.suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self.closed.set)
