@@ -1,7 +1,7 @@
-"""One wake-up for all that a process does from time to time.
+"""One wake-up for all periodic tasks of a process.
 
-A wake-up of an idle process takes 0.1 ms of CPU, whatever is done in it. What looks around periodically therefore waits
-for the same moments of the loop's clock.
+A wake-up of an idle process takes 0.1 ms of CPU, whatever is done in it. Periodic tasks therefore wait for the same
+moments of the loop's clock.
 """
 
 import asyncio
@@ -19,6 +19,6 @@ def next_pulse(now: float, every_s: float = PULSE_S) -> float:
 
 
 async def pulse(every_s: float = PULSE_S) -> None:
-    """Return at the next one."""
+    """Return at the next multiple of `every_s` on the loop's clock."""
     now = asyncio.get_running_loop().time()
     await asyncio.sleep(next_pulse(now, every_s) - now)

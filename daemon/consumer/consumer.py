@@ -152,7 +152,7 @@ class _Table:
 class _Batch(Struct, frozen=True):
     """What follows from the events that are used together.
 
-    Rows to write and to send; then what nobody waits for: verdicts to log and to retain, tables whose round moved.
+    `entries` are written and sent first. Then `verdicts` are logged and retained, and the rounds of `moved` published.
     """
 
     entries: list[Entry] = []

@@ -1,7 +1,7 @@
 """The streams of events that the rules use: one for each edge, journal and table, in order and each event once.
 
-Of the last events the digests are remembered: a second event under one of their numbers, with other content, is no
-duplicate. The position of each stream is written with the verdicts.
+A stream remembers the digests of its last events, because a second event under a used number is a duplicate only if its
+content is the same. The position of each stream is written with the verdicts.
 """
 
 from datetime import datetime
@@ -29,7 +29,7 @@ __all__ = [
 Source = tuple[str, ...]
 """Edge, journal and table."""
 KEPT_DIGESTS = 2000
-"""Of how many used events of a stream the digests are in memory, to notice another event under one of their numbers."""
+"""Used events of a stream whose digests are in memory, to notice another event under the number of one of them."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
 """In the place of a digest: different events came under this number."""
 
@@ -58,18 +58,14 @@ def read_position(value: bytes) -> Position:
 
 
 class Events(Stream[Envelope]):
-    """What one journal of an edge tells of one table.
-
-    Remembers the digests of the last events used: a second event under one of their numbers, with other content, is no
-    duplicate.
-    """
+    """The events of one table in one journal of an edge, with the digests of the last ones used."""
 
     def __init__(self, position: Position) -> None:
         super().__init__(position.seq + 1)
         self.at = position.at
         self.doubt = position.doubt
         self.in_conflict = False
-        """Whether a conflict was told since the last event was used: of several at once only the first is told."""
+        """Whether a conflict was reported since the last event was used: of several at once only the first is."""
         self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
         self._known_from = self.expected
         if position.digest:
@@ -82,7 +78,7 @@ class Events(Stream[Envelope]):
         return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest))
 
     def take(self, item: Envelope) -> list[Envelope]:
-        """As of any stream. Of two different events that wait under one number neither is used: it counts as lost."""
+        """As `Stream.take`. Of two different events that wait under one number neither is used: it counts as lost."""
         if item.seq == self.expected and not self._early:  # as nearly always
             self.expected += 1
             self._remember(item.seq, item.digest)
@@ -96,7 +92,7 @@ class Events(Stream[Envelope]):
         return ready
 
     def skip(self, to: int) -> list[Envelope]:
-        """As of any stream. What was used is of another count, or far behind: it is forgotten."""
+        """As `Stream.skip`. The digests of used events are forgotten: they are of another count, or far behind."""
         ready = super().skip(to)
         self._known_from = to
         for one in ready:
@@ -113,7 +109,7 @@ class Events(Stream[Envelope]):
         return item.seq == self.expected - 1 and self.at not in (None, item.time)
 
     def settle(self, item: Envelope) -> bool:
-        """Note that its number, which was used, is in conflict, once and for good; whether that is to be told."""
+        """Mark its number, which was used, as in conflict for good; whether the conflict is to be reported."""
         self._known_from = min(self._known_from, item.seq)
         self._remember(item.seq, IN_CONFLICT)
         told, self.in_conflict = self.in_conflict, True

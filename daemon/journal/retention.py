@@ -34,7 +34,7 @@ __all__ = ["Room", "accept", "disk_free", "kept", "room", "take_up"]
 
 EVERY = PULSE_S
 LOOK_EVERY_S = 10.0
-"""Seconds between two looks at files and room while no row is written and there is room: others may fill the disk."""
+"""Seconds between two checks of files and room while there is room and no row is written: others may fill the disk."""
 TOLD_EVERY = 3600.0
 """Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
@@ -55,7 +55,7 @@ class Room(Struct, frozen=True):
 
 
 def disk_free(journal: Journal) -> int:
-    """Bytes that are free for us where a journal is. (shutil.disk_usage loads all compressions for it: 3 ms.)"""
+    """Bytes that are free for us where a journal is. (shutil would import all compressions first: 3 ms.)"""
     disk = os.statvfs(journal.path.parent)
     return disk.f_bavail * disk.f_frsize
 

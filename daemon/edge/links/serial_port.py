@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 __all__ = ["SerialTransport"]
 
 MAX_READ_BYTES = 65_536
-"""In a burst each read is a commit, so it takes all that is there."""
+"""In a burst each read is a commit, so a read takes all bytes that arrived."""
 PAUSE_ABOVE_BYTES, RESUME_BELOW_BYTES = 65_536, 16_384
-"""Bytes that wait for the port until its writer has to wait, and until it may go on."""
+"""Unsent bytes above which the writer is paused, and at which it resumes."""
 
 
 class SerialTransport(asyncio.Transport):
