@@ -552,6 +552,21 @@ def test_process_ends_while_the_close_of_a_port_hangs(
     assert ended
 
 
+async def test_line_of_a_port_is_set_beside_the_loop(terminal: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An adapter answers such a request over USB, or hangs."""
+    threads: list[threading.Thread] = []
+
+    class Watched(serial.Serial):
+        def _reconfigure_port(self, force_update: bool = False) -> None:
+            threads.append(threading.current_thread())
+            super()._reconfigure_port(force_update)
+
+    monkeypatch.setattr(serial, "Serial", Watched)
+    async with open_link(f"serial://{terminal}"):
+        assert len(threads) == 2
+        assert threading.current_thread() not in threads
+
+
 async def test_two_who_open_a_port_at_once_are_no_sign_that_it_hangs(
     terminal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -397,15 +397,16 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
     path = target.path or await _beside(f"serial:?{target.match}", partial(_find, target.match), lambda _: None)
 
     def opened_port() -> serial.Serial:
-        return serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
-
-    try:
-        port = await _beside(path, opened_port, lambda port: port.close())
+        port = serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
         try:  # it sets the line once more: a port that did not keep its settings refuses, and must not stay locked
             port.timeout = 0
         except BaseException:
             port.close()
             raise
+        return port
+
+    try:
+        port = await _beside(path, opened_port, lambda port: port.close())
     except serial.SerialException as error:
         # pyserial has the error of the terminal in its text only
         match error.errno or getattr(error.__context__, "args", (None,))[0]:
