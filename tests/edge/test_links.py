@@ -559,7 +559,7 @@ async def test_line_of_a_port_is_set_beside_the_loop(terminal: str, monkeypatch:
     class Watched(serial.Serial):
         def _reconfigure_port(self, force_update: bool = False) -> None:
             threads.append(threading.current_thread())
-            super()._reconfigure_port(force_update)
+            super()._reconfigure_port(force_update)  # type: ignore[misc]
 
     monkeypatch.setattr(serial, "Serial", Watched)
     async with open_link(f"serial://{terminal}"):
