@@ -107,8 +107,8 @@ class Session(ABC):
     def set_read_interval(self, seconds: float) -> None:  # noqa: B027 - reading at once is always right
         """Read the socket only so often: a program that shows things to people need not wake for each message."""
 
-    def flush(self) -> None:  # noqa: B027 - some libraries send at once
-        """Hand what was sent to the socket now, and not at the end of this turn of the loop."""
+    def flush(self) -> None:  # noqa: B027 - some libraries send when they choose
+        """Write to the socket now what was sent, and not in the next turn of the loop."""
 
     def _acknowledge(self, numbers: list[int]) -> None:  # noqa: B027 - some libraries acknowledge on arrival
         """The application has taken these QoS 1 messages."""

@@ -674,5 +674,18 @@ def test_no_dealer_leaves_a_round_that_waits_for_him(monkeypatch: pytest.MonkeyP
     assert failure is None
 
 
+def test_virtual_loop_takes_the_name_of_a_task_with_its_coroutine() -> None:
+    """As Python 3.13.3, and 3.14 and later, hand it to a factory of tasks."""
+
+    async def nothing() -> None:
+        pass
+
+    loop = VirtualLoop()
+    task = loop._make_task(loop, nothing(), name="dealer")
+    loop.run_until_complete(task)
+    assert task.get_name() == "dealer"
+    loop.close()
+
+
 def test_nothing_in_a_process_catches_its_death() -> None:
     assert not issubclass(Killed, Exception)

@@ -159,12 +159,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
         loop: asyncio.AbstractEventLoop,
         coro: Any,
         context: contextvars.Context | None = None,
+        **more: Any,
     ) -> asyncio.Task[Any]:
         process = _PROCESS.get() if context is None else context.get(_PROCESS)
         # Python 3.11 has no eager tasks: nothing of it runs before it has its number.
         task = _Task.__new__(_Task)
         task.number = next(self._number)
-        task.__init__(coro, loop=loop, context=context)  # type: ignore[misc]
+        task.__init__(coro, loop=loop, context=context, **more)  # type: ignore[misc]
         if process is not None:
             tasks = process.tasks
             tasks.append(task)
