@@ -284,11 +284,13 @@ class StreamLink(asyncio.Protocol):
         assert self._transport is not None
         if not self._transport.is_closing() or self._transport.get_write_buffer_size():
             self._transport.abort()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_TIMEOUT):
-                await self._gone.wait()
-                if isinstance(self._transport, SerialTransport):
-                    await self._transport.closed.wait()
+        with contextlib.suppress(TimeoutError):  # with `timeout` Debian's Python would not go on (test_clean_up.py)
+            await asyncio.wait_for(self._closed(), CLOSE_TIMEOUT)
+
+    async def _closed(self) -> None:
+        await self._gone.wait()
+        if isinstance(self._transport, SerialTransport):
+            await self._transport.closed.wait()
 
 
 def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:
