@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from helpers import START, at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_site import SMALL_SITE
 
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.cli.main import main
@@ -37,27 +38,6 @@ from simulators.devices.compare import Account, Outcome, compare
 from simulators.lab.campaign import real as campaign_real
 from simulators.lab.commands import BENCHES
 from simulators.tables.table import Truth
-
-GOOD = """\
-[site]
-name = "lisboa"
-
-[edge]
-name = "edge-1"
-journal = "{folder}/edge.db"
-
-[rules]
-journal = "{folder}/rules.db"
-
-[[table]]
-name = "rou-1"
-ruleset = "macau.roulette"
-
-[[table.device]]
-name = "wheel-1"
-driver = "cammegh_ss2"
-url = "serial://{folder}/tty"
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -89,7 +69,7 @@ def refused(result: Result) -> str:
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "feltd.toml"
-    path.write_text(GOOD.format(folder=tmp_path), encoding="utf-8")
+    path.write_text(SMALL_SITE.format(folder=tmp_path), encoding="utf-8")
     return path
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner, Result
+from small_site import SMALL_SITE
 
 from daemon.cli import listings
 from daemon.cli.main import main
@@ -48,25 +49,14 @@ WITHOUT_JSON = {
     "console user remove": "changes one user; its exit code says whether it did",
     "console user role": "changes one user; its exit code says whether it did",
 }
-CONFIG = """\
-[site]
-name = "lisboa"
-[edge]
-name = "edge-1"
-journal = "{folder}/edge.db"
-[rules]
-journal = "{folder}/rules.db"
+CONFIG = (
+    SMALL_SITE.replace("serial://{folder}/tty", "tcp://127.0.0.1:1")
+    + """\
 [console]
 store = "{folder}/console.db"
 journal = "{folder}/actions.db"
-[[table]]
-name = "rou-1"
-ruleset = "macau.roulette"
-[[table.device]]
-name = "wheel-1"
-driver = "cammegh_ss2"
-url = "tcp://127.0.0.1:1"
 """
+)
 
 
 def commands(command: click.Command, name: str = "") -> Iterator[tuple[str, click.Command]]:

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from helpers import virtual_time
+from small_site import SMALL_SITE
 
 from daemon.broker.connection import stay_connected
 from daemon.broker.session import BrokerLost, Message
@@ -26,24 +27,7 @@ from protocols.contract.topics import Wire
 
 NOW = datetime(2026, 11, 23, 12, 0, 0, tzinfo=UTC)
 DEVICE, ROUND = "felt/1/lisboa/table/rou-1/device/wheel-1/event/x", "felt/1/lisboa/table/rou-1/round/event/x"
-CONFIG = """\
-[site]
-name = "lisboa"
-[edge]
-name = "edge-1"
-journal = "{folder}/edge.db"
-[rules]
-journal = "{folder}/rules.db"
-[[table]]
-name = "rou-1"
-ruleset = "macau.roulette"
-[[table.device]]
-name = "wheel-1"
-driver = "cammegh_ss2"
-url = "serial://{folder}/tty"
-[[table]]
-name = "bac-1"
-"""
+CONFIG = SMALL_SITE + '[[table]]\nname = "bac-1"\n'
 
 
 def wire(kind: str, data: Any, seq: int = 1, *, replay: bool = False, at: datetime = NOW) -> Wire:
