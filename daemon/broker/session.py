@@ -108,7 +108,7 @@ class Session(ABC):
         """Read the socket only so often: a program that shows things to people need not wake for each message."""
 
     def flush(self) -> None:  # noqa: B027 - some libraries send when they choose
-        """Write to the socket now what was sent, and not in the next turn of the loop."""
+        """Write sent messages to the socket now, and not in the next turn of the loop."""
 
     def _acknowledge(self, numbers: list[int]) -> None:  # noqa: B027 - some libraries acknowledge on arrival
         """The application has taken these QoS 1 messages."""

@@ -123,7 +123,7 @@ def _file(name: str, path: Path, kind: Kind) -> File:
     except KeyError:
         owner = str(found.st_uid)
     mode = found.st_mode & 0o7777
-    if encrypted:  # by systemd as root alone, whoever may read it
+    if encrypted:  # systemd decrypts it as root, so its rights do not matter
         return File(name, str(encrypted), Kind.PUBLIC, mode, owner)
     return File(name, str(path), kind, mode, owner, _unreadable_for(name, found))
 

@@ -14,7 +14,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class ProgressLine:
-    """Called with what is done and which part of it is over, from 0 to 1. Work of less than a second shows nothing.
+    """Shows the name of long work and the part that is done, from 0 to 1. Work of less than a second shows nothing.
 
     `also_on`: nothing is shown if this is a terminal too, because a command writes its output there.
     """

@@ -47,7 +47,7 @@ def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
 
 
 class Period(Struct, frozen=True):
-    """What is asked for: the rounds, and the query that asks for the same again. `cut`: a longer time was asked for."""
+    """The requested rounds, and the query of that request. `cut`: the request was for a longer time."""
 
     asked: Asked
     query: dict[str, str]

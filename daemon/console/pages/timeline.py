@@ -1,6 +1,6 @@
 """The timeline of a table: one strip of the last hours, drawn as SVG by the server, and the same as a list.
 
-Lanes: rounds, alerts, devices, people. What is not known is hatched, so that nothing looks quiet that was not watched.
+Lanes: rounds, alerts, devices, people. A time without observation is hatched, so that it does not look quiet.
 Positions are per cent of the width, so that one drawing fits every screen and texts are not stretched.
 """
 
