@@ -204,7 +204,7 @@ def test_a_new_fault_sounds_where_somebody_switched_it_on(pit: FullPit, page: Br
         pit.do(lambda: pit.fault("rou-06", "lamps-1"))
         page.until("[data-live='counts']", "1 fault")
         assert run(page, beeps) == 0
-        page.find(".me summary").click()
+        page.press(".me summary")
         page.find("[data-sound]").click()
         page.until("[data-sound][aria-pressed=true]", ": on")
         page.when(lambda: run(page, beeps) == 1)  # so that one knows it

@@ -8,10 +8,8 @@ from pathlib import Path
 import msgspec
 import pytest
 from axe_core_python.selenium import Axe
-from floor import PATIENCE, Browser, opened
+from floor import Browser, opened
 from jackpot_floor import JackpotFloor
-from selenium.webdriver.support.expected_conditions import alert_is_present
-from selenium.webdriver.support.wait import WebDriverWait
 
 from daemon.console.words.money import money
 from protocols.contract.jackpots import BookEntry
@@ -41,11 +39,10 @@ def send(page: Browser, form: str, *, sure: bool = False) -> None:
     page.driver.execute_script("window.before = true")
     page.until(f"form[action$='/order/{form}'] button")
     # At once in the page: a fragment may be replaced between looking for the button and pressing it.
-    click = "setTimeout(() => document.querySelector(arguments[0]).click())"
-    page.driver.execute_script(click, f"form[action$='/order/{form}'] button")
     if sure:
-        WebDriverWait(page.driver, PATIENCE).until(alert_is_present())
-        page.driver.switch_to.alert.accept()
+        page.ask(f"form[action$='/order/{form}'] button").accept()
+    else:
+        page.press(f"form[action$='/order/{form}'] button")
     page.when(lambda: not page.driver.execute_script("return window.before") and page.there("[data-outcome]"))
 
 
@@ -92,9 +89,9 @@ def test_a_win_is_confirmed_by_one_and_paid_by_another(floor: JackpotFloor, page
 def test_a_change_is_proposed_by_one_and_approved_by_another(floor: JackpotFloor, page: Browser) -> None:
     page.come_in("sam")
     page.go(PAGE)
-    page.find("#f-adjust summary").click()
-    page.find("#f-adjust input[name=amount]").send_keys("250.50")
-    page.find("#f-adjust input[name=reason]").send_keys("audit of November")
+    page.press("#f-adjust summary")
+    page.write("#f-adjust input[name=amount]", "250.50")
+    page.write("#f-adjust input[name=reason]", "audit of November")
     before = floor.books("dragon").book
     send(page, "adjust")
     old, new = money("en", before.amount, 2, "MOP"), money("en", before.amount + 25_050, 2, "MOP")
@@ -125,10 +122,10 @@ def test_a_change_is_proposed_by_one_and_approved_by_another(floor: JackpotFloor
 def test_a_pool_is_transferred_to_another_by_two_people(floor: JackpotFloor, page: Browser) -> None:
     page.come_in("sam")
     page.go("/jackpots/phoenix")
-    page.find("#f-transfer summary").click()
+    page.press("#f-transfer summary")
     assert page.text("#f-transfer select") == "dragon"
-    page.find("#f-transfer input[name=reason]").send_keys("the hall burnt")
-    page.find("#f-transfer input[name=authority]").send_keys("OSJ 12/26")
+    page.write("#f-transfer input[name=reason]", "the hall burnt")
+    page.write("#f-transfer input[name=authority]", "OSJ 12/26")
     before = floor.books("dragon").book.amount
     given = floor.books("phoenix").book.amount
     send(page, "transfer")
@@ -150,8 +147,8 @@ def test_a_pool_is_transferred_to_another_by_two_people(floor: JackpotFloor, pag
 def test_a_double_tap_on_a_slow_broker_is_one_proposal(floor: JackpotFloor, page: Browser) -> None:
     page.come_in("sam")
     page.go(PAGE)
-    page.find("#f-reset summary").click()
-    page.find("#f-reset input[name=reason]").send_keys("twice")
+    page.press("#f-reset summary")
+    page.write("#f-reset input[name=reason]", "twice")
     count = len([row for row in floor.books("dragon").entries if row.type == "proposed"])
     script = """
       const form = document.querySelector("form[action$='/order/reset']");
@@ -199,8 +196,8 @@ def test_pages_of_jackpots_can_be_used_by_everybody(
     if not page.there("[data-proposal]"):
         page.driver.execute_script("document.querySelector('#f-terms').open = true")
         page.find("form.terms input[name=visible]").clear()
-        page.find("form.terms input[name=visible]").send_keys("1/100")
-        page.find("form.terms input[name=reason]").send_keys("licence 7/2026")
+        page.write("form.terms input[name=visible]", "1/100")
+        page.write("form.terms input[name=reason]", "licence 7/2026")
         send(page, "set-terms")
     for path in ("/jackpots", PAGE, f"{PAGE}/entries"):
         page.go(path)

@@ -17,8 +17,15 @@ from unittest.mock import patch
 
 import msgspec
 from selenium import webdriver
+from selenium.common.exceptions import (
+    ElementNotInteractableException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
+from selenium.webdriver.common.alert import Alert
 from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.expected_conditions import alert_is_present
 from selenium.webdriver.support.wait import WebDriverWait
 
 from daemon.config.model import parse
@@ -337,6 +344,23 @@ class Browser:
     def press(self, css: str) -> None:
         """Press what is there at this moment: the page may be another in the next."""
         self.driver.execute_script("document.querySelector(arguments[0]).click()", css)
+
+    def ask(self, css: str) -> Alert:
+        """Press what the page asks about first, and return its question."""
+        self.driver.execute_script("setTimeout(() => document.querySelector(arguments[0]).click())", css)
+        WebDriverWait(self.driver, PATIENCE, 0.05).until(alert_is_present())
+        return self.driver.switch_to.alert
+
+    def write(self, css: str, text: str) -> None:
+        """Write into a field as soon as it can be written into: what was pressed before may not have shown it yet."""
+        missed = (ElementNotInteractableException, NoSuchElementException, StaleElementReferenceException)
+        waiting = WebDriverWait(self.driver, PATIENCE, 0.05, missed)
+
+        def written(_: object) -> bool:
+            self.find(css).send_keys(text)
+            return True
+
+        waiting.until(written)
 
     def there(self, css: str) -> bool:
         """Whether there is such an element."""
