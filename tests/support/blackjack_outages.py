@@ -9,14 +9,13 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from helpers import START
-from outages import CONSOLE, SENSORS, SHOE, Happened, dead, told
+from outages import CONSOLE, SENSORS, SHOE, Happened, interrupted
 
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
     CardDrawn,
     Event,
-    EventsMissed,
     HoleCardPeeked,
     RoundPaid,
     SeatActed,
@@ -99,22 +98,7 @@ def night(ruleset: Ruleset[Any], seed: int, rounds: int, *, lossy: bool, every: 
     """`lossy`: half of the outages lose some of what happened in them."""
     rng = random.Random(seed)
     true, truth = played(ruleset, rng, rounds)
-    arrivals: list[tuple[float, int, Happened]] = []
-    for device in (SHOE, CONSOLE, SENSORS):
-        mine = [one for one in true if one.device == device]
-        outages = dead(rng, true[-1].at, every)
-        for begin, end in outages:
-            within = [one for one in mine if begin <= one.at < end]
-            if lossy and within and rng.random() < 0.5:
-                gone = rng.sample(within, rng.randint(1, len(within)))
-                mine = [one for one in mine if one not in gone]
-                arrivals.append((end, len(arrivals), Happened(end, device, EventsMissed(len(gone)), 0)))
-        for one in mine:
-            arrives = next((end for begin, end in outages if begin <= one.at < end), one.at)
-            arrivals.append((arrives, len(arrivals), one))
-    arrivals.sort(key=lambda one: (one[0], one[1]))
-    seen, rounds_of = told(arrivals)
-    return Night(seen, rounds_of, truth)
+    return Night(*interrupted(rng, true, lossy=lossy, every=every), truth)
 
 
 def ends(ruleset: Ruleset[Any], one: Night) -> Ends:

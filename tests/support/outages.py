@@ -110,6 +110,13 @@ def night(seed: int, coups: int, *, bell: bool, lossy: bool, every: float = 120.
     """`lossy`: half of the outages lose some of what happened in them."""
     rng = random.Random(seed)
     true, hands = played(rng, coups, bell=bell, angola=angola)
+    return Night(*interrupted(rng, true, lossy=lossy, every=every), hands)
+
+
+def interrupted(
+    rng: random.Random, true: list[Happened], *, lossy: bool, every: float
+) -> tuple[list[Envelope], dict[str, int]]:
+    """What the edge says where each line is dead now and then, and the coup of each event by its id."""
     arrivals: list[tuple[float, int, Happened]] = []
     for device in (SHOE, CONSOLE, SENSORS):
         mine = [one for one in true if one.device == device]
@@ -124,7 +131,7 @@ def night(seed: int, coups: int, *, bell: bool, lossy: bool, every: float = 120.
             arrives = next((end for begin, end in outages if begin <= one.at < end), one.at)
             arrivals.append((arrives, len(arrivals), one))
     arrivals.sort(key=lambda one: (one[0], one[1]))
-    return Night(*told(arrivals), hands)
+    return told(arrivals)
 
 
 def told(arrivals: list[tuple[float, int, Happened]]) -> tuple[list[Envelope], dict[str, int]]:
