@@ -3,6 +3,8 @@
 import asyncio
 import contextlib
 import os
+import subprocess
+import sys
 import termios
 import threading
 from collections.abc import Iterator
@@ -533,6 +535,46 @@ async def test_a_port_that_sends_nothing_is_a_lost_link_and_can_be_closed(monkey
                 await link.write(b"\x81")
 
 
+DRAIN_HANGS = r"""
+import asyncio, sys, termios, threading
+from daemon.edge.links import link, sas
+sas.HANG_TIMEOUT = 0.2
+termios.tcdrain = lambda port: threading.Event().wait()
+termios.tcsetattr = lambda *_: None
+
+async def use(url):
+    try:
+        async with sas.open_link(url) as machine:
+            machine.ninth_bit = True
+            await machine.write(b"\x81")
+    except link.LinkLost as lost:
+        print(lost)
+
+async def twice(url):
+    await use(url)
+    await use(url)
+
+asyncio.run(twice(sys.argv[1]))
+"""
+
+
+def test_port_that_hangs_while_it_sends_is_a_lost_link_and_the_process_ends() -> None:
+    """A hanging adapter never returns from tcdrain."""
+    with pty() as (_, path):
+        ended = subprocess.run(
+            [sys.executable, "-c", DRAIN_HANGS, f"sas://{path}"],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.splitlines() == [
+        f"{path} hangs: unplug it, or its hub",
+        f"{path} does not open, and the last try still hangs: unplug it, or its hub",
+    ]
+
+
 async def test_message_in_progress_at_a_hang_up_reaches_no_other_file(monkeypatch: pytest.MonkeyPatch) -> None:
     """The number of the port's descriptor is used again as soon as the port is closed."""
     waits, go_on = threading.Event(), threading.Event()
@@ -551,13 +593,12 @@ async def test_message_in_progress_at_a_hang_up_reaches_no_other_file(monkeypatc
     async with asyncio.timeout(10), open_link(f"sas://{os.ttyname(theirs)}") as link:
         assert isinstance(link, SasLink)
         link.ninth_bit = True
-        transport: Any = link._stream._transport
-        number = transport.get_extra_info("serial").fileno()
+        number = link._stream.fileno()
         writing = asyncio.ensure_future(link.write(b"\x81"))
         await asyncio.to_thread(waits.wait)
         os.close(theirs)
         os.close(ours)
-        await transport.closed.wait()
+        await link._stream._gone.wait()
         os.dup2(ends_here, number)
         go_on.set()
         with pytest.raises(LinkLost):

@@ -12,11 +12,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import serial
-from helpers import at_length
+from helpers import at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -378,7 +378,7 @@ async def test_a_device_that_takes_bytes_again_gets_them_and_nobody_asks_on(tmp_
                             heard += os.read(master, 4096)
                         await asyncio.sleep(0)
                 assert heard == b"sixteen bytes..." * (sent // 16)
-                port = transport.get_extra_info("serial").fileno()
+                port = transport.fileno()
                 assert not asyncio.get_running_loop().remove_writer(port)
         assert not wrong
     finally:
@@ -473,6 +473,31 @@ async def test_line_settings_the_port_cannot_have(terminal: str) -> None:
     assert said.startswith(f"{terminal}: the port refuses 19200 8E1: ")
     async with open_link(f"serial://{terminal}?baud=19200"):
         pass
+
+
+# ---- a device that takes no bytes
+
+
+@virtual_time
+@pytest.mark.parametrize("bytes_a_look", [0, 1])
+async def test_device_that_takes_no_bytes_is_a_lost_link(bytes_a_look: int) -> None:
+    """One that takes them slowly is not."""
+    unsent = [100]
+
+    def size() -> int:
+        unsent[0] -= bytes_a_look
+        return unsent[0]
+
+    transport = SimpleNamespace(get_write_buffer_size=size, is_closing=lambda: False, write=lambda _: None)
+    link = StreamLink(lambda: datetime.now(UTC))
+    link.connection_made(cast("asyncio.Transport", transport))
+    link.pause_writing()
+    if bytes_a_look:
+        asyncio.get_running_loop().call_later(10 * links.STALL_TIMEOUT, link.resume_writing)
+        await link.write(b"x")
+    else:
+        with pytest.raises(LinkLost, match="takes no bytes for 30 s; check its cable and its flow control"):
+            await link.write(b"x")
 
 
 # ---- what is plugged in

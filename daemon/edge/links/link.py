@@ -29,16 +29,18 @@ from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
-from daemon.edge.links.serial_port import SerialTransport
+from daemon.edge.links.serial_port import SerialProtocol, SerialTransport
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
 __all__ = [
     "BadUrl",
     "HostLink",
+    "SerialLink",
     "StreamLink",
     "Tap",
     "Way",
     "check_url",
+    "hangs",
     "line_settings",
     "open_link",
     "open_tcp",
@@ -46,6 +48,7 @@ __all__ = [
     "place_of",
     "plugged_in",
     "utc_now",
+    "within",
 ]
 
 MAX_WAITING = 65536
@@ -60,13 +63,14 @@ PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
 OPEN_TIMEOUT = 15.0  # of a port: opening an adapter that hangs may never return
+STALL_TIMEOUT = 30.0  # without one byte leaving a full buffer
 # The kernel checks a connection without traffic; it is lost after some 20 s.
 PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
 
 
 T = TypeVar("T")
 _hanging: dict[str, threading.Thread] = {}
-"""Threads that have not returned from opening a device."""
+"""Threads that have not returned from a call on a device, by the device's path or name."""
 
 
 class BadUrl(ValueError):
@@ -200,6 +204,11 @@ class StreamLink(asyncio.Protocol):
         self.received_bytes = 0
         self.sent_bytes = 0
 
+    @property
+    def lost(self) -> str | None:
+        """The reason of the loss; None while connected."""
+        return self._lost
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         self._transport = cast("asyncio.Transport", transport)
@@ -266,8 +275,9 @@ class StreamLink(asyncio.Protocol):
         return Chunk(b"", self._now(), self._loop.time())
 
     async def write(self, data: bytes) -> None:
-        """Send. Raises LinkLost."""
-        await self._drained.wait()
+        """Send. Raises LinkLost, also where the device takes no bytes for STALL_TIMEOUT."""
+        if not self._drained.is_set():
+            await self._room()
         if self._lost is not None or self._transport is None or self._transport.is_closing():
             raise LinkLost(self._lost or "hung up")
         self.sent_bytes += len(data)
@@ -275,22 +285,49 @@ class StreamLink(asyncio.Protocol):
             self.tap("out", self._now(), data)
         self._transport.write(self.on_wire(data))
 
+    async def _room(self) -> None:
+        """Wait until the device takes bytes again."""
+        unsent = -1
+        while not self._drained.is_set():
+            before, unsent = unsent, self._transport.get_write_buffer_size() if self._transport is not None else 0
+            if unsent == before:
+                self._end(f"the device takes no bytes for {STALL_TIMEOUT:g} s; check its cable and its flow control")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._drained.wait(), STALL_TIMEOUT)
+
     def on_wire(self, data: bytes) -> bytes:
         """The bytes to send for `data`."""
         return data
 
     async def close(self) -> None:
-        """Close the port; return when it can be opened again. A serial port is closed in a thread."""
+        """Close the connection; return when it can be opened again."""
         assert self._transport is not None
         if not self._transport.is_closing() or self._transport.get_write_buffer_size():
             self._transport.abort()
         with contextlib.suppress(TimeoutError):  # with `timeout` Debian's Python would not go on (test_clean_up.py)
-            await asyncio.wait_for(self._closed(), CLOSE_TIMEOUT)
+            await asyncio.wait_for(self._gone.wait(), CLOSE_TIMEOUT)
 
-    async def _closed(self) -> None:
-        await self._gone.wait()
-        if isinstance(self._transport, SerialTransport):
-            await self._transport.closed.wait()
+
+class SerialLink(StreamLink, SerialProtocol):
+    """A tty. Its port is closed in a thread, later than its loss is reported."""
+
+    def __init__(self, path: str, now: Callable[[], datetime] = utc_now) -> None:
+        """`path` is the device file of the port."""
+        super().__init__(now)
+        self.path = path
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Hang-up. The port is still open."""
+        self._end(str(exc) if exc else "hung up")
+
+    def port_closed(self) -> None:
+        """The port can be opened again."""
+        self._gone.set()
+
+    def fileno(self) -> int:
+        """The descriptor of the open port."""
+        assert isinstance(self._transport, SerialTransport)
+        return self._transport.fileno()
 
 
 def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncContextManager[HostLink]:
@@ -337,6 +374,21 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
     return link
 
 
+async def within(done: asyncio.Future[T], limit_s: float) -> bool:
+    """Whether `done` ends within `limit_s` by the monotonic clock: the loop's clock may jump."""
+    began = time.monotonic()
+    while not done.done():
+        await asyncio.wait([done], timeout=limit_s)
+        if not done.done() and time.monotonic() - began >= limit_s:
+            return False
+    return True
+
+
+def hangs(name: str, thread: threading.Thread) -> None:
+    """Refuse to open the device `name` until `thread` ends, which hangs in a call on it."""
+    _hanging[name] = thread
+
+
 async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
     """The result of a thread that opens a device, reported by `done`. It may hang in the kernel and is never joined.
 
@@ -348,13 +400,10 @@ async def opened(thread: threading.Thread, done: asyncio.Future[T]) -> T:
         _hanging[thread.name] = last
         raise LinkLost(f"{thread.name} does not open, and the last try still hangs: unplug it, or its hub")
     thread.start()
-    began = time.monotonic()
     try:
-        while not done.done():
-            await asyncio.wait([done], timeout=OPEN_TIMEOUT)
-            if not done.done() and time.monotonic() - began >= OPEN_TIMEOUT:  # else a clock jumped
-                _hanging[thread.name] = thread
-                raise LinkLost(f"{thread.name} does not open: unplug it, or its hub")
+        if not await within(done, OPEN_TIMEOUT):
+            hangs(thread.name, thread)
+            raise LinkLost(f"{thread.name} does not open: unplug it, or its hub")
         return done.result()
     finally:
         done.cancel()  # no task waits for its result any more
@@ -426,7 +475,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
                 raise LinkLost(f"{path}: {error}") from error
     except (OSError, ValueError, termios.error) as error:
         raise DeviceRefused(f"{path}: the port refuses {target.baud} 8{target.parity}1: {error}") from error
-    link = StreamLink(now)
+    link = SerialLink(path, now)
     SerialTransport(port, link)
     return link
 

@@ -20,16 +20,17 @@ import fcntl
 import os
 import struct
 import termios
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from functools import partial
+from queue import SimpleQueue
 from typing import Any
 
 from daemon.edge.links import link as links
-from daemon.edge.links.link import BadUrl, HostLink, StreamLink, Tap
+from daemon.edge.links.link import BadUrl, HostLink, SerialLink, Tap
 from protocols.link import Chunk, LinkLost
 
 __all__ = ["SasLink", "check", "open_link", "refusal"]
@@ -39,7 +40,8 @@ CMSPAR = 0o10000000000  # mark and space instead of odd and even; the module ter
 IFLAG, CFLAG = 0, 2
 NETWORK = frozenset({"tcp", "rfc2217", "socket"})
 MARKED = 0xFF  # with PARMRK: FF FF is a byte FF, FF 00 X is X with a wrong parity
-PATIENCE = 1.0  # seconds for a message to leave the port
+PATIENCE = 1.0  # seconds for a part of a message to leave the port
+HANG_TIMEOUT = 5.0  # of a message or a setting: a call on a port may never return from the kernel
 
 
 def _serial(url: str) -> str:
@@ -83,8 +85,8 @@ def open_link(url: str, now: Callable[[], datetime] = links.utc_now) -> Abstract
 @contextlib.asynccontextmanager
 async def _open(url: str, now: Callable[[], datetime]) -> AsyncIterator[HostLink]:
     async with links.open_link(url, now) as stream:
-        assert isinstance(stream, StreamLink)
-        link = SasLink(stream, os.dup(_port(stream)))
+        assert isinstance(stream, SerialLink)
+        link = SasLink(stream, os.dup(stream.fileno()))
         try:
             await link.in_thread(link.set_up)
             yield link
@@ -97,18 +99,12 @@ def _unsent(port: int) -> int:
     return int(struct.unpack("i", fcntl.ioctl(port, termios.TIOCOUTQ, bytes(4)))[0])
 
 
-def _port(stream: StreamLink) -> int:
-    """The file descriptor below the stream."""
-    transport: Any = stream._transport  # noqa: SLF001
-    return int(transport.get_extra_info("serial").fileno())
-
-
 class SasLink:
     """A serial stream whose messages begin with the ninth bit set."""
 
     tap: Tap | None = None
 
-    def __init__(self, stream: StreamLink, port: int) -> None:
+    def __init__(self, stream: SerialLink, port: int) -> None:
         """Without `set_up` there is no ninth bit.
 
         `port` is a descriptor of its own for the port of `stream`, which closes its descriptor at a hang-up: a message
@@ -119,8 +115,11 @@ class SasLink:
         self._mark: list[Any] = []
         self._space: list[Any] = []
         self._held = b""
-        # Its own: a machine is polled five times a second, and others' ports may hang in threads that all share.
-        self._thread = ThreadPoolExecutor(1, "sas")
+        # Its own, because a port may hang. Nothing joins it, so that neither the loop nor the process waits for it.
+        self._thread = threading.Thread(target=self._work, name=f"sas {stream.path}", daemon=True)
+        self._jobs: SimpleQueue[tuple[Callable[[], None], asyncio.Future[None]] | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
         self.ninth_bit = False
         self.chirps = 0
         self.sent = 0
@@ -168,22 +167,43 @@ class SasLink:
         if not self.ninth_bit:
             await self._stream.write(data)
             return
-        if self._stream._lost is not None:  # noqa: SLF001
-            raise LinkLost(self._stream._lost)  # noqa: SLF001
-        # In a thread, and to its end even if nobody waits any more: half a message would be worse than none.
-        await asyncio.shield(self.in_thread(partial(self._send, data)))
+        if self._stream.lost is not None:
+            raise LinkLost(self._stream.lost)
+        # In a thread, and to its end even if the driver waits no more: half a message would be worse than none.
+        await self.in_thread(partial(self._send, data))
         self.sent += len(data)
 
-    def in_thread(self, work: Callable[[], None]) -> asyncio.Future[None]:
-        """Run a call that may block on the port in a thread."""
-        return asyncio.get_running_loop().run_in_executor(self._thread, work)
+    async def in_thread(self, job: Callable[[], None]) -> None:
+        """Run a call that may block on the port in the thread. Raises LinkLost where it does not return."""
+        done = self._loop.create_future()
+        self._jobs.put((job, done))
+        try:
+            if not await links.within(done, HANG_TIMEOUT):
+                raise LinkLost(f"{self._stream.path} hangs: unplug it, or its hub")
+            done.result()
+        finally:
+            done.cancel()  # no task waits for its result any more
+
+    def _work(self) -> None:
+        """The thread: one job after the other."""
+        while (one := self._jobs.get()) is not None:
+            job, done = one
+            error: BaseException | None = None
+            try:
+                job()
+            except BaseException as failed:  # noqa: BLE001 - it is raised in the loop
+                error = failed
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(_finish, done, error)
 
     async def settle(self) -> None:
-        """Close our descriptor when no write is in progress."""
+        """Close our descriptor when no write is in progress; where one hangs, refuse to open the port until it ends."""
         try:
-            await asyncio.shield(self.in_thread(partial(os.close, self._port)))  # behind a message in progress
+            await self.in_thread(partial(os.close, self._port))  # behind a message in progress
+        except LinkLost:
+            links.hangs(self._stream.path, self._thread)
         finally:
-            self._thread.shutdown(wait=False)
+            self._jobs.put(None)
 
     def _send(self, data: bytes) -> None:
         try:
@@ -243,6 +263,15 @@ class SasLink:
                 return bytes(out)
         self._held = b""
         return bytes(out) + data[at:]
+
+
+def _finish(done: asyncio.Future[None], error: BaseException | None) -> None:
+    if done.done():
+        return
+    if error is None:
+        done.set_result(None)
+    else:
+        done.set_exception(error)
 
 
 def _with(attributes: list[Any], which: int, on: int, off: int) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from serial import Serial
 
-__all__ = ["SerialTransport"]
+__all__ = ["SerialProtocol", "SerialTransport"]
 
 MAX_READ_BYTES = 65_536
 """In a burst each read is a commit, so a read takes all bytes that arrived."""
@@ -17,22 +17,31 @@ PAUSE_ABOVE_BYTES, RESUME_BELOW_BYTES = 65_536, 16_384
 """Unsent bytes above which the writer is paused, and at which it resumes."""
 
 
+class SerialProtocol(asyncio.Protocol):
+    """What a port reports. At `connection_lost` it may still be open: a hanging driver may never close it."""
+
+    def port_closed(self) -> None:
+        """The port can be opened again."""
+
+
 class SerialTransport(asyncio.Transport):
     """An open port. Its descriptor does not block (pyserial opens it so)."""
 
-    def __init__(self, port: "Serial", protocol: asyncio.Protocol) -> None:
+    def __init__(self, port: "Serial", protocol: SerialProtocol) -> None:
         """Reads for `protocol` from now on, and closes `port` in the end."""
-        super().__init__({"serial": port})
+        super().__init__()
         self._loop = asyncio.get_running_loop()
         self._port, self._protocol = port, protocol
         self._descriptor: int = port.fileno()
         self._unsent = bytearray()
         self._paused_writer = False
         self._closing = False
-        self.closed = asyncio.Event()
-        """The port can be opened again. Its loss is reported earlier: a hanging driver may never close it."""
         protocol.connection_made(self)
         self.resume_reading()
+
+    def fileno(self) -> int:
+        """The descriptor of the open port."""
+        return self._descriptor
 
     def is_closing(self) -> bool:
         """Whether the port is closed, or is being closed."""
@@ -113,4 +122,4 @@ class SerialTransport(asyncio.Transport):
         with contextlib.suppress(OSError):  # the port is gone whatever its driver says
             self._port.close()
         with contextlib.suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self.closed.set)
+            self._loop.call_soon_threadsafe(self._protocol.port_closed)
