@@ -317,8 +317,7 @@ def test_events_accepted_by_the_rules_are_readable_by_all(seed: int) -> None:
                     decode_wire(payload)
             journal.close()
         assert verify(folder / "rules.db").good
-        for table in TABLES:
-            look_into(folder, config, table)
+        look_into(folder, config, *TABLES)
 
 
 def _numbers_fit(value: Any) -> None:

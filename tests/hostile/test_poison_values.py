@@ -157,7 +157,7 @@ def test_an_event_at_an_impossible_time_is_refused_at_the_door(folder: Path, tim
         assert "time" in logs[0]["reason"] or "datetime" in logs[0]["reason"]
         take(consumer, [good[place]])
     consumer.journal.close()
-    assert [one.type for one in look_into(folder, config)] == ["resolved"]
+    assert [one.type for one in look_into(folder, config, "rou-1")] == ["resolved"]
     assert all(verify(folder / f"{name}.db").good for name in ("edge", "rules"))
     Consumer(config, Journal(folder / "rules.db")).journal.close()
 
@@ -237,7 +237,7 @@ def test_a_journal_with_a_bad_row_starts_and_its_round_is_void(folder: Path, mic
         Consumer(config, journal)
     assert [one for one in logs if one["log_level"] == "error"] == []
     journal.close()
-    assert [one.type for one in look_into(folder, config)] == ["resolved", "corrected", "resolved"]
+    assert [one.type for one in look_into(folder, config, "rou-1")] == ["resolved", "corrected", "resolved"]
 
 
 @pytest.mark.parametrize("micros", MICROS)
@@ -284,7 +284,7 @@ def test_a_bad_row_of_the_edge_is_published_as_a_loss(folder: Path, micros: int)
     take(consumer, messages)
     assert "suspended" in [row.type for row in consumer.journal.after(0, 100)]
     consumer.journal.close()
-    look_into(folder, config)
+    look_into(folder, config, "rou-1")
 
 
 @pytest.mark.parametrize("micros", MICROS)

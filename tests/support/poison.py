@@ -28,15 +28,18 @@ TIMES = (
 )
 
 
-def look_into(folder: Path, config: Config, table: str = "rou-1") -> list[Recalled]:
+def look_into(folder: Path, config: Config, *tables: str) -> list[Recalled]:
     """Everything that reads what the processes wrote; the ends of rounds. Raises what a reader cannot read."""
     always = {"since": EARLIEST, "until": LATEST}
-    recalled = recall(folder / "rules.db", folder / "edge.db", table, 1000)
-    recall_text(recalled)
-    for name, edge in (("rules.db", False), ("edge.db", True)):
-        lines = list(export(folder / name, table, site="s", writer="e", edge=edge, **always))
-        report = verify_export(lines, "x")
-        assert all(one.unreadable for one in report.findings), report_text("x", report)
+    recalled = list[Recalled]()
+    for table in tables:
+        ends = recall(folder / "rules.db", folder / "edge.db", table, 1000)
+        recall_text(ends)
+        recalled += ends
+        for name, edge in (("rules.db", False), ("edge.db", True)):
+            lines = list(export(folder / name, table, site="s", writer="e", edge=edge, **always))
+            report = verify_export(lines, "x")
+            assert all(one.unreadable for one in report.findings), report_text("x", report)
     make(folder / "bundle.zip", config, Given(START, journald=False))
     with zipfile.ZipFile(io.BytesIO((folder / "bundle.zip").read_bytes())) as file:
         assert json.loads(file.read("manifest.json"))["notes"] == []
