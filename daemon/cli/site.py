@@ -137,7 +137,7 @@ def record(config_path: Path, device: str) -> None:
         raise BadInputError(f"no device {device!r} in {config_path}; known: {names}")
     reason = run_until_interrupted(recording(found, click.echo))
     if reason:
-        click.echo(f"{device}: {reason}", err=True)
+        click.echo(f"{device}: {found.url}: {reason}", err=True)
         raise click.exceptions.Exit(1)
 
 

@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 PROBE_TIMEOUT = 8.0
+CHECK_LINE = "check the driver's name, power, cable and line settings"
 PLAIN_PORT = 1883
 LEAVES = ("ca_file", "password_file")
 
@@ -359,8 +360,11 @@ async def probe_devices(config: Config) -> list[Probed]:
     results = await asyncio.gather(
         *(_probe(device.driver, device.url, device.options) for table in config.table for device in table.device)
     )
-    names = [f"{table.name}/{device.name}" for table in config.table for device in table.device]
-    return [Probed(name, good, text) for name, (good, text) in zip(names, results, strict=True)]
+    places = [(f"{table.name}/{device.name}", device.url) for table in config.table for device in table.device]
+    return [
+        Probed(name, good, text if good else f"{url}: {text}")
+        for (name, url), (good, text) in zip(places, results, strict=True)
+    ]
 
 
 class _Answered(Exception):
@@ -369,6 +373,7 @@ class _Answered(Exception):
 
 async def _probe(driver: str, url: str, options: dict[str, Any]) -> tuple[bool, str]:
     kind = DRIVERS[driver]
+    opened = False
 
     async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:  # noqa: ARG001 - nothing is kept
         for one in sightings:
@@ -377,11 +382,14 @@ async def _probe(driver: str, url: str, options: dict[str, Any]) -> tuple[bool, 
 
     try:
         async with asyncio.timeout(PROBE_TIMEOUT), open_link(url) as link:
+            opened = True
             await kind(msgspec.convert(options, kind.Options)).run(link, emit)
     except _Answered as answer:
         return True, str(answer) or driver
     except TimeoutError:
-        return False, f"no answer in {PROBE_TIMEOUT:g} s; check power, cable and line settings"
-    except (LinkLost, DeviceRefused) as error:
+        return False, f"no answer in {PROBE_TIMEOUT:g} s; {CHECK_LINE}"
+    except LinkLost as error:
+        return False, f"{error}; {CHECK_LINE}" if opened else str(error)
+    except DeviceRefused as error:
         return False, str(error)
-    return False, "the driver ended"
+    return False, "the driver ended; send this and the configuration to the maintainers"

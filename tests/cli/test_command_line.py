@@ -36,6 +36,7 @@ from rules.engine.ruleset import Ruleset
 from simulators.devices.cammegh_ss2 import Wheel
 from simulators.devices.compare import Account, Outcome, compare
 from simulators.lab.campaign import real as campaign_real
+from simulators.lab.broker import free_port
 from simulators.lab.commands import BENCHES
 from simulators.tables.table import Truth
 
@@ -115,7 +116,39 @@ def test_check_prints_what_a_good_file_says(config: Path) -> None:
 def test_a_probe_says_what_does_not_answer(config: Path) -> None:
     result = run("check", "-c", config, "--probe")
     assert result.exit_code == 1
-    assert result.stdout.splitlines()[-1] == f"rou-1/wheel-1: FAILS: {config.parent}/tty is not there"
+    assert result.stdout.splitlines()[-1] == (
+        f"rou-1/wheel-1: FAILS: serial://{config.parent}/tty: {config.parent}/tty is not there; "
+        "check its cable and power; `feltd detect` lists what is plugged in"
+    )
+
+
+@pytest.mark.parametrize(
+    ("driver", "url", "text"),
+    [
+        (
+            "tcs_saturn",
+            "tcp://127.0.0.1:{port}",
+            "127.0.0.1:{port}: Connection refused; check that it is on, and its port",
+        ),
+        ("tcs_saturn", "serial:?vid=0403&pid=6001", "nothing with vid=0403 pid=6001 is plugged in; check its cable"),
+        (
+            "billy_iii",
+            "mqtt://127.0.0.1:{port}/?hear=a&say=b",
+            "127.0.0.1:{port}: Connection refused; check that the broker runs, and host and port of the url",
+        ),
+    ],
+)
+def test_failed_probe_names_device_url_and_remedy(tmp_path: Path, driver: str, url: str, text: str) -> None:
+    port = free_port()
+    url, text = url.format(port=port), text.format(port=port)
+    path = tmp_path / "feltd.toml"
+    path.write_text(
+        f'[site]\nname = "lisboa"\n[edge]\nname = "edge-1"\n[[table]]\nname = "t-1"\n'
+        f'[[table.device]]\nname = "d-1"\ndriver = "{driver}"\nurl = "{url}"\n'
+    )
+    said = run("check", "-c", path, "--probe").stdout.splitlines()[-1]
+    assert said.startswith(f"t-1/d-1: FAILS: {url}: ")
+    assert re.match(text, said.removeprefix(f"t-1/d-1: FAILS: {url}: ")), said
 
 
 @pytest.mark.parametrize(("command", "which"), [("edge", "edge"), ("rules", "rules")])
@@ -553,7 +586,10 @@ def test_a_recording_of_nothing_says_why(config: Path) -> None:
     result = run("record", "-c", config, "rou-1/wheel-1")
     assert result.exit_code == 1
     assert result.stdout == f"{CAPTURE_HEAD} driver=cammegh_ss2\n"
-    assert result.stderr == f"rou-1/wheel-1: {config.parent}/tty is not there\n"
+    assert result.stderr == (
+        f"rou-1/wheel-1: serial://{config.parent}/tty: {config.parent}/tty is not there; "
+        "check its cable and power; `feltd detect` lists what is plugged in\n"
+    )
 
 
 @pytest.mark.parametrize(

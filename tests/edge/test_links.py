@@ -400,7 +400,9 @@ async def refusal(url: str, kind: type[Exception]) -> str:
 
 
 async def test_refused_connection_is_a_lost_link() -> None:
-    assert await refusal(f"tcp://127.0.0.1:{free_port()}", LinkLost) == "Connection refused"
+    port = free_port()
+    said = await refusal(f"tcp://127.0.0.1:{port}", LinkLost)
+    assert said == f"127.0.0.1:{port}: Connection refused; check that it is on, and its port number"
 
 
 async def test_a_host_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -408,7 +410,8 @@ async def test_a_host_nobody_knows(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", unknown)
-    assert await refusal("tcp://wheel.example:4001", LinkLost) == "wheel.example: Name or service not known"
+    said = await refusal("tcp://wheel.example:4001", LinkLost)
+    assert said == "wheel.example: Name or service not known; check the name, or write the address"
 
 
 async def test_a_host_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,11 +423,13 @@ async def test_a_host_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> N
         for one in (first, second):  # the queue is full: further calls are not answered
             one.setblocking(False)
             one.connect_ex(("127.0.0.1", port))
-        assert await refusal(f"tcp://127.0.0.1:{port}", LinkLost) == f"no answer from 127.0.0.1:{port} in 0.05 s"
+        assert await refusal(f"tcp://127.0.0.1:{port}", LinkLost) == (
+            f"no answer from 127.0.0.1:{port} in 0.05 s; check its power, cable and address"
+        )
 
 
 async def test_a_port_that_is_not_there(tmp_path: Path) -> None:
-    assert await refusal(f"serial://{tmp_path}/tty", LinkLost) == f"{tmp_path}/tty is not there"
+    assert await refusal(f"serial://{tmp_path}/tty", LinkLost) == f"{tmp_path}/tty is not there; {links.CHECK_PORT}"
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "/dev/null"])
@@ -462,7 +467,7 @@ async def test_a_port_without_permission(terminal: str) -> None:
 async def test_a_port_belongs_to_one_program(terminal: str) -> None:
     async with open_link(f"serial://{terminal}"):
         said = await refusal(f"serial://{terminal}", DeviceRefused)
-        assert said == f"{terminal} is in use by another program"
+        assert said == f"{terminal} is in use by another program; {links.STOP_IT}"
     async with open_link(f"serial://{terminal}"):
         pass
 
@@ -611,7 +616,10 @@ async def test_two_who_open_a_port_at_once_are_no_sign_that_it_hangs(
             return str(error)
         return "used"
 
-    assert sorted(await asyncio.gather(use(), use())) == [f"{terminal} is in use by another program", "used"]
+    assert sorted(await asyncio.gather(use(), use())) == [
+        f"{terminal} is in use by another program; {links.STOP_IT}",
+        "used",
+    ]
 
 
 async def test_the_loop_runs_while_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -643,6 +651,6 @@ async def test_a_port_is_found_by_what_is_plugged_in(terminal: str, monkeypatch:
         async with open_link(url):
             pass
     said = await refusal("serial:?vid=0403&pid=6001&serial=C", LinkLost)
-    assert said == "nothing with vid=0403 pid=6001 serial=C is plugged in"
+    assert said == f"nothing with vid=0403 pid=6001 serial=C is plugged in; {links.CHECK_PORT}"
     said = await refusal("serial:?vid=0403", DeviceRefused)
     assert said == f"vid=0403 fits {', '.join(sorted((terminal, '/dev/x')))}; add serial=… to tell them apart"

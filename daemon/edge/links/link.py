@@ -63,6 +63,9 @@ PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
 OPEN_TIMEOUT = 15.0  # of a port: opening an adapter that hangs may never return
+CHECK_NETWORK = "check its power, cable and address"
+CHECK_PORT = "check its cable and power; `feltd detect` lists what is plugged in"
+STOP_IT = "stop it; a running edge holds the ports of its devices"
 STALL_TIMEOUT = 30.0  # without one byte leaving a full buffer
 # The kernel checks a connection without traffic; it is lost after some 20 s.
 PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
@@ -360,11 +363,14 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             transport, link = await loop.create_connection(make, host, port)
     except TimeoutError as error:
-        raise LinkLost(f"no answer from {host}:{port} in {CONNECT_TIMEOUT:g} s") from error
+        raise LinkLost(f"no answer from {host}:{port} in {CONNECT_TIMEOUT:g} s; {CHECK_NETWORK}") from error
     except socket.gaierror as error:
-        raise LinkLost(f"{host}: {error.strerror}") from error
+        raise LinkLost(f"{host}: {error.strerror}; check the name, or write the address") from error
+    except ConnectionRefusedError as error:
+        raise LinkLost(f"{host}:{port}: Connection refused; check that it is on, and its port number") from error
     except OSError as error:
-        raise LinkLost(os.strerror(error.errno) if error.errno else str(error)) from error
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise LinkLost(f"{host}:{port}: {reason}; {CHECK_NETWORK}") from error
     sock = transport.get_extra_info("socket")
     if sock is not None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -466,11 +472,11 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
                     f"{path}: no permission; use sudo, or for a service see docs/how-to/install.md"
                 ) from error
             case errno.EAGAIN | errno.EBUSY:
-                raise DeviceRefused(f"{path} is in use by another program") from error
+                raise DeviceRefused(f"{path} is in use by another program; {STOP_IT}") from error
             case errno.ENOTTY | errno.EISDIR:
                 raise DeviceRefused(f"{path} is no serial port; `feltd detect` lists those that are") from error
             case errno.ENOENT | errno.ENODEV | errno.ENXIO | errno.EIO:
-                raise LinkLost(f"{path} is not there") from error
+                raise LinkLost(f"{path} is not there; {CHECK_PORT}") from error
             case _:
                 raise LinkLost(f"{path}: {error}") from error
     except (OSError, ValueError, termios.error) as error:
@@ -502,7 +508,7 @@ def _find(match: dict[str, str]) -> str:
     ]
     words = " ".join(f"{key}={value}" for key, value in match.items())
     if not found:
-        raise LinkLost(f"nothing with {words} is plugged in")
+        raise LinkLost(f"nothing with {words} is plugged in; {CHECK_PORT}")
     if len(found) > 1:
         raise DeviceRefused(f"{words} fits {', '.join(found)}; add serial=… to tell them apart")
     return found[0]

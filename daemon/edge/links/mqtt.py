@@ -218,7 +218,10 @@ async def open_link(
             link = MqttLink(session, target, now)
             await session.subscribe(*target.hear)
         except BrokerLost as error:
-            raise _in_words(error, target) from error
+            trouble = _in_words(error, target)
+            if isinstance(trouble, LinkLost):
+                raise LinkLost(f"{trouble}; check that the broker runs, and host and port of the url") from error
+            raise trouble from error
         watch = asyncio.create_task(session.until_lost())
         watch.add_done_callback(link._until_over)  # noqa: SLF001 - the two are one
         try:

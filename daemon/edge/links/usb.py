@@ -26,7 +26,7 @@ import usb.core
 import usb.util
 from msgspec import Struct
 
-from daemon.edge.links.link import BadUrl, Tap, opened, utc_now
+from daemon.edge.links.link import CHECK_PORT, STOP_IT, BadUrl, Tap, opened, utc_now
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
 __all__ = ["Plugged", "UsbLink", "check", "open_link", "plugged_in"]
@@ -258,7 +258,7 @@ def _trouble(error: usb.core.USBError, words: str) -> LinkLost | DeviceRefused:
         case errno.EACCES | errno.EPERM:
             return DeviceRefused(f"{words}: {REMEDY_ACCESS}")
         case errno.EBUSY:
-            return DeviceRefused(f"{words} is in use by another program")
+            return DeviceRefused(f"{words} is in use by another program; {STOP_IT}")
         case errno.ENODEV | errno.ENOENT | errno.ENXIO | errno.ESHUTDOWN:
             return LinkLost(f"{words}: unplugged or switched off")
         case _:
@@ -308,7 +308,7 @@ def _find(target: _Target) -> Any:
             raise DeviceRefused(f"{words}: its serial number cannot be read: {REMEDY_ACCESS}")
         found = fitting
     if not found:
-        raise LinkLost(f"nothing with {words} is plugged in")
+        raise LinkLost(f"nothing with {words} is plugged in; {CHECK_PORT}")
     if len(found) > 1:
         names = ", ".join(_text(device, "serial_number") or f"one without at bus {device.bus}" for device in found)
         raise DeviceRefused(f"{words} fits {len(found)} devices, with the serial numbers {names}; add serial=…")
