@@ -31,7 +31,8 @@ def make_mac_key(path: Path) -> None:
     except FileExistsError as error:
         raise BadMacKey(f"{path}: exists already; keys are never overwritten, give another name") from error
     except (OSError, ValueError) as error:
-        raise BadMacKey(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise BadMacKey(f"{path}: {reason}; name a file in a folder that this user may write") from error
 
 
 def load_mac_key(path: Path) -> bytes:

@@ -1,6 +1,7 @@
 """What the commands share: reading the configuration, bad input, running until interrupted."""
 
 import asyncio
+import errno
 import gc
 import signal
 from collections.abc import Callable, Coroutine
@@ -16,7 +17,7 @@ CONFIG = click.option(
     "-c",
     "--config",
     "config_path",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),  # load_config says it with a remedy
     default="/etc/feltd/feltd.toml",
     show_default=True,
     help="the configuration of the site",
@@ -32,6 +33,31 @@ class BadInputError(click.ClickException):
     exit_code = 2
 
 
+_REMEDIES = {
+    errno.ENOENT: "check the path, and that its folder exists",
+    errno.EACCES: "run this with sudo, or as a user who may",
+    errno.EPERM: "run this with sudo, or as a user who may",
+    errno.EISDIR: "name a file",
+    errno.ENOTDIR: "check the path: a part of it is a file",
+    errno.EEXIST: "name another file",
+    errno.ENOSPC: "free some space, or name a path on another disk",
+    errno.EROFS: "name a path on a disk that can be written",
+}
+
+
+def file_trouble(error: OSError, path: object) -> BadInputError:
+    """The message of a file that cannot be used: its path, the reason and a remedy."""
+    remedy = _REMEDIES.get(error.errno or 0, "check the disk and the path")
+    return BadInputError(f"{error.filename or path}: {error.strerror or error}; {remedy}")
+
+
+def broker_trouble(config_path: Path, config: Any, reason: object) -> click.ClickException:
+    """The message of a broker that does not answer, or refuses."""
+    where = f"{config.mqtt.host}:{config.mqtt.port}"
+    remedy = f"check that it runs, and host, port and users in {config_path}"
+    return click.ClickException(f"the broker {where}: {reason}; {remedy}")
+
+
 def echo_json(value: object) -> None:
     """Print a value for programs."""
     import msgspec
@@ -45,7 +71,14 @@ def load_config(path: Path) -> Any:
     try:
         return load(path)
     except BadConfig as error:
-        raise BadInputError(str(error)) from error
+        match error.__cause__:
+            case FileNotFoundError():
+                remedy = "; name your configuration, or write one with `feltd init`"
+            case PermissionError():
+                remedy = "; run this with sudo, or as a user in the group feltd"
+            case _:
+                remedy = ""
+        raise BadInputError(f"{error}{remedy}") from error
 
 
 def open_journal(path: str, keeping: Any) -> Any:
@@ -116,7 +149,7 @@ def write_files(folder: Path, files: dict[str, str]) -> None:
         for name, text in files.items():
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadInputError(f"{error.filename or folder}: {error.strerror}") from error
+        raise file_trouble(error, folder) from error
 
 
 def ruleset_named(name: str) -> Any:
@@ -140,7 +173,9 @@ def option_pairs(words: tuple[str, ...], before: str = "--option ", form: str = 
     return pairs
 
 
-OPTIONAL_CONFIG = click.option("-c", "--config", "config_path", type=click.Path(path_type=Path), help="of the site")
+OPTIONAL_CONFIG = click.option(
+    "-c", "--config", "config_path", type=click.Path(path_type=Path, readable=False), help="of the site"
+)
 
 
 def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:

@@ -5,12 +5,12 @@ import contextlib
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any, cast
 
 import msgspec
 
-from daemon import logs
 from daemon.broker.connection import stay_connected
-from daemon.broker.session import UNREADABLE, Session
+from daemon.broker.session import UNREADABLE, BrokerLost, Session
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.config.model import Config, Device
 from daemon.edge.links.link import open_link
@@ -68,8 +68,20 @@ async def record(device: Device, write: Callable[[str], None]) -> str:
     return "the driver ended"
 
 
+class _LastReason:
+    """Keeps why the broker is away, in the place of a log."""
+
+    reason = ""
+
+    def info(self, _event: str, **_: str) -> None:
+        """Connected."""
+
+    def warning(self, _event: str, *, reason: str, **_: str) -> None:
+        self.reason = reason
+
+
 async def command(config: Config, device: str, name: str, args: Mapping[str, str], wait: float) -> Reply:
-    """Ask, and wait for the answer. Raises BadCommand, or TimeoutError where nobody answered.
+    """Ask, and wait for the answer. Raises BadCommand; TimeoutError without an answer, BrokerLost without a broker.
 
     Asked again on each new connection with the same id, so that it is done once however often the broker is lost.
     """
@@ -79,9 +91,13 @@ async def command(config: Config, device: str, name: str, args: Mapping[str, str
     topic = device_topic(config.site.name, table, which, f"cmd/{name}")
     request = Request(uuid.uuid4().hex[:16], datetime.now(UTC) + timedelta(seconds=min(wait, 60)), msgspec.Raw(encoded))
     answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    asked = False
+    log = _LastReason()
 
     async def serve(session: Session) -> None:
+        nonlocal asked
         await session.subscribe(f"{topic}/result")
+        asked = True
         await session.publish(topic, msgspec.json.encode(request))
         while True:
             for message in await session.messages():
@@ -90,10 +106,14 @@ async def command(config: Config, device: str, name: str, args: Mapping[str, str
                     if reply.id == request.id and not answer.done():
                         answer.set_result(reply)
 
-    asking = asyncio.create_task(stay_connected(config.mqtt, "", None, serve, logs.get(client="command")))
+    asking = asyncio.create_task(stay_connected(config.mqtt, "", None, serve, cast("Any", log)))
     try:
         async with asyncio.timeout(wait):
             return await answer
+    except TimeoutError as error:
+        if asked:
+            raise
+        raise BrokerLost(log.reason or "no answer") from error
     finally:
         asking.cancel()
         await asyncio.wait([asking])

@@ -9,6 +9,8 @@ import click
 from daemon import logs
 from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, open_journal, refuse, run_process
 
+NO_JACKPOT = "no [[jackpot]] is configured; docs/explanation/jackpots.md shows one"
+
 
 @click.command()
 @CONFIG
@@ -24,7 +26,7 @@ def jackpots(config_path: Path) -> None:
     config = load_config(config_path)
     refuse(ruleset_mistakes(config, config_path) + jackpot_mistakes(config, config_path))
     if not config.jackpot:
-        raise BadInputError(f"{config_path}: no [[jackpot]] is configured; docs/explanation/jackpots.md shows one")
+        raise BadInputError(f"{config_path}: {NO_JACKPOT}")
     config = signing_as(config, config.jackpots)
     journal = open_journal(config.jackpots.journal, config.journal)
     try:
@@ -74,10 +76,12 @@ def jackpot(
             raise BadInputError(f"no jackpot in {config_path} has a table of site {bridged!r}; sites: {known}")
         click.echo(bridge(config, bridged), nl=False)
         return
+    if not config.jackpot:
+        raise BadInputError(f"{config_path}: {NO_JACKPOT}")
     chosen = [one for one in config.jackpot if pool in ("", one.name)]
     if not chosen:
-        known = ", ".join(one.name for one in config.jackpot) or "none"
-        raise BadInputError(f"no jackpot {pool!r} in {config_path}; there are: {known}")
+        known = ", ".join(one.name for one in config.jackpot)
+        raise BadInputError(f"no jackpot {pool!r} in {config_path}; known: {known}")
     try:
         found = read_pools(Path(config.jackpots.journal), chosen, entries, all_checked=all_checked, rounds=rounds)
     except (BadBooks, sqlite3.Error, OSError) as error:

@@ -17,6 +17,7 @@ from daemon.cli.common import (
     OPTIONAL_CONFIG,
     BadInputError,
     echo_json,
+    file_trouble,
     load_config,
     run_until_interrupted,
 )
@@ -62,7 +63,7 @@ PUBLIC = click.option(
     help="files of `feltd journal witness`, or their folder: a cut end is then found",
 )
 @AS_JSON
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path, readable=False))
 def verify(
     config_path: Path | None,
     public: tuple[Path, ...],
@@ -113,7 +114,7 @@ def verify(
                     note_verified(path, report.rows, datetime.now(UTC))
                 reports[str(path)] = report
             except OSError as error:
-                raise BadInputError(f"{path}: {error.strerror}") from error
+                raise file_trouble(error, path) from error
     if as_json:
         echo_json(reports)
     else:
@@ -147,10 +148,12 @@ def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
         try:
             (there if path.exists() or left_of(path) else missing).append(path)
         except OSError as error:
-            raise BadInputError(f"{path}: {error.strerror}; run this as a user who may read it") from error
+            raise file_trouble(error, path) from error
     if not there:
         *before, last = map(str, missing)
-        raise BadInputError(f"{config_path}: neither {', '.join(before)} nor {last} is there yet")
+        raise BadInputError(
+            f"{config_path}: neither {', '.join(before)} nor {last} is there yet; start the services, or name a journal"
+        )
     for path in missing:
         click.echo(f"{path}: is not there yet; other journals are", err=True)
     return {path: keys[path] for path in there}
@@ -276,7 +279,7 @@ def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path,
     try:
         pdf.write_bytes(typesetting.pdf(document))
     except OSError as error:
-        raise BadInputError(f"--pdf: {pdf}: {error.strerror}") from error
+        raise file_trouble(error, pdf) from error
     click.echo(f"{pdf}: {len(found)} rounds")
 
 

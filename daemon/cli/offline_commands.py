@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from daemon.cli.common import BadInputError, option_pairs, ruleset_named
+from daemon.cli.common import BadInputError, file_trouble, option_pairs, ruleset_named
 
 
 @click.command()
@@ -56,7 +56,7 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
     try:
         raw = capture.read_bytes()
     except OSError as error:
-        raise BadInputError(f"{capture}: {error.strerror}") from error
+        raise file_trouble(error, capture) from error
     try:
         frames = capture_frames(raw, str(capture), pace)
         with ProgressLine(also_on=sys.stdout) as progress:

@@ -10,7 +10,16 @@ from typing import Any
 
 import click
 
-from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, option_pairs, refuse
+from daemon.cli.common import (
+    AS_JSON,
+    CONFIG,
+    BadInputError,
+    echo_json,
+    file_trouble,
+    load_config,
+    option_pairs,
+    refuse,
+)
 
 GROUP = "feltd"
 """The group of the three services, which read the configuration."""
@@ -81,7 +90,7 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
     except BadBackup as error:
         raise BadInputError(str(error)) from error
     except OSError as error:
-        raise BadInputError(f"{error.filename}: {error.strerror}") from error
+        raise file_trouble(error, folder) from error
     if as_json:
         echo_json({"journals": reports, "files": others})
     else:
@@ -223,4 +232,4 @@ def _write(path: Path, text: str) -> None:
         with contextlib.suppress(LookupError):
             shutil.chown(path, group=GROUP)
     except OSError as error:
-        raise BadInputError(f"{error.filename or path}: {error.strerror}") from error
+        raise file_trouble(error, path) from error

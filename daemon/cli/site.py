@@ -3,7 +3,7 @@
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,18 +12,23 @@ from daemon.cli.common import (
     AS_JSON,
     CONFIG,
     BadInputError,
+    broker_trouble,
     echo_json,
+    file_trouble,
     load_config,
     option_pairs,
     refuse,
     run_until_interrupted,
 )
 
+if TYPE_CHECKING:
+    from daemon.config.model import Config, Device
+
 SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 
 
 @click.command()
-@click.argument("configs", type=click.Path(path_type=Path), nargs=-1, metavar="[CONFIG]…")
+@click.argument("configs", type=click.Path(path_type=Path, readable=False), nargs=-1, metavar="[CONFIG]…")
 @click.option("--bridged", is_flag=True, help="for the broker of the site, to which theirs are bridged")
 def acl(configs: tuple[Path, ...], bridged: bool) -> None:
     """Print mosquitto's access list for the site: name the configuration of each of its computers.
@@ -98,8 +103,11 @@ def watch(
     known = {one.name: {d.name for d in one.device} for one in config.table}
     for asked in (*([what] if what else []), *tables):
         name, _, of_table = asked.partition("/")
-        if name not in known or (of_table and (of_table not in known[name] or asked in tables)):
-            raise BadInputError(f"{asked!r} is not in {config_path}; tables: {', '.join(known)}")
+        if name not in known or (of_table and asked in tables):
+            raise BadInputError(f"{asked!r} is not in {config_path}; tables: {', '.join(known) or 'none'}")
+        if of_table and of_table not in known[name]:
+            devices = ", ".join(sorted(known[name])) or "none"
+            raise BadInputError(f"{asked!r} is not in {config_path}; devices of {name}: {devices}")
     if device and tables:
         raise BadInputError(f"--table: not beside the device {what}")
     chosen = tuple(dict.fromkeys((*([table] if table else []), *tables)))
@@ -120,21 +128,27 @@ def watch(
         raise BadInputError(f"--since {error}") from error
 
 
+def _device_named(config: "Config", config_path: Path, name: str) -> "Device":
+    from daemon.cli.device_tools import find_device
+
+    found = find_device(config, name)
+    if found is None:
+        names = ", ".join(f"{table.name}/{one.name}" for table in config.table for one in table.device) or "none"
+        raise BadInputError(f"no device {name!r} in {config_path}; known: {names}")
+    return found
+
+
 @click.command()
 @CONFIG
 @click.argument("device", metavar="TABLE/DEVICE")
 def record(config_path: Path, device: str) -> None:
     """Speak with a device and write a capture, until Ctrl-C. Stop the edge first: it holds the port."""
-    from daemon.cli.device_tools import find_device
     from daemon.cli.device_tools import record as recording
     from daemon.config.check import device_mistakes
 
     config = load_config(config_path)
     refuse(device_mistakes(config, config_path))
-    found = find_device(config, device)
-    if found is None:
-        names = ", ".join(f"{table.name}/{one.name}" for table in config.table for one in table.device)
-        raise BadInputError(f"no device {device!r} in {config_path}; known: {names}")
+    found = _device_named(config, config_path, device)
     reason = run_until_interrupted(recording(found, click.echo))
     if reason:
         click.echo(f"{device}: {found.url}: {reason}", err=True)
@@ -160,7 +174,7 @@ def make_bundle(config_path: Path, output: Path | None) -> None:
         with ProgressLine() as progress:
             make(path, config, Given(now, logs=known_logs(*journals)), progress)
     except OSError as error:
-        raise BadInputError(f"{error.filename or path}: {error.strerror}") from error
+        raise file_trouble(error, path) from error
     click.echo(path)
 
 
@@ -179,13 +193,12 @@ def command(
     config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float | None, as_json: bool
 ) -> None:
     """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
+    from daemon.broker.session import BrokerLost
     from daemon.cli.device_tools import command as telling
-    from daemon.cli.device_tools import find_device
     from protocols.contract.commands import COMMANDS, BadCommand
 
     config = load_config(config_path)
-    if find_device(config, device) is None:
-        raise BadInputError(f"{config_path}: no device {device!r}; write TABLE/DEVICE as it stands there")
+    _device_named(config, config_path, device)
     values = option_pairs(args, before="", form="KEY=VALUE")
     logs.set_up("error")
     if wait is None:
@@ -196,8 +209,10 @@ def command(
         reply = run_until_interrupted(telling(config, device, name, values, wait))
     except BadCommand as error:
         raise BadInputError(str(error)) from error
+    except BrokerLost as error:
+        raise broker_trouble(config_path, config, error) from error
     except TimeoutError as error:
-        remedy = "it may still be done; is feltd edge running, and the broker?"
+        remedy = "it may still be done; is feltd-edge running? `feltd watch` shows its state"
         raise click.ClickException(f"no answer in {wait:g} s: {remedy}") from error
     if reply is None:  # Ctrl-C: what was asked may still be done
         raise click.exceptions.Exit(1)
@@ -230,9 +245,9 @@ def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -
     except StillThere as error:
         raise BadInputError(str(error)) from error
     except BrokerLost as error:
-        raise click.ClickException(f"the broker: {error}") from error
+        raise broker_trouble(config_path, config, error) from error
     except TimeoutError as error:
-        raise click.ClickException("the broker does not answer") from error
+        raise broker_trouble(config_path, config, "no answer") from error
     if cleared is None:  # Ctrl-C
         raise click.exceptions.Exit(1)
     if as_json:

@@ -21,6 +21,7 @@ from msgspec import Struct
 
 from daemon.broker.connection import stay_connected
 from daemon.broker.session import UNREADABLE, Message, Session
+from daemon.cli.common import file_trouble
 from daemon.config.model import Config
 from daemon.console.words import words
 from daemon.journal.export import export
@@ -284,7 +285,9 @@ class _Broker:
 
     def warning(self, _event: str, *, broker: str, reason: str, **_: str) -> None:
         now = datetime.now().astimezone()
-        self._remark(f"{now:%H:%M:%S} -- the broker {broker} is away: {reason}; trying again")
+        self._remark(
+            f"{now:%H:%M:%S} -- the broker {broker} is away: {reason}; check that it runs, and [mqtt]; trying again"
+        )
 
 
 def past(config: Config, shown: Shown, since: datetime) -> list[tuple[str, Wire]]:
@@ -300,8 +303,10 @@ def past(config: Config, shown: Shown, since: datetime) -> list[tuple[str, Wire]
             for table in tables if path.exists() else ():
                 lines = export(path, table, site=config.site.name, writer=writer, since=since, until=until, edge=edge)
                 found += [(wire.source, wire) for wire in _written(lines) if wire.time >= since]
-        except (sqlite3.Error, OSError) as error:
-            raise BadSince(f"{path} cannot be read: {error}; run this as a user who may") from error
+        except sqlite3.Error as error:
+            raise BadSince(f"{path} cannot be read: {error}; `feltd journal verify` says more") from error
+        except OSError as error:
+            raise BadSince(str(file_trouble(error, path))) from error
     if shown.device:
         found = [(source, wire) for source, wire in found if source.endswith(f"/device/{shown.device}")]
     return sorted(found, key=lambda one: (one[1].time, one[0].endswith("/round"), one[1].seq))

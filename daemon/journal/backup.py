@@ -20,6 +20,10 @@ class BadBackup(Exception):
     """A copy could not be made. The message names the file and the remedy."""
 
 
+def _words(error: sqlite3.Error | OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
+
+
 def back_up_journal(path: Path, folder: Path, progress: Callable[[float], None] = lambda _: None) -> int:
     """Copy the journal at `path`, which may be in use, to `folder`. Returns the files that were copied.
 
@@ -42,7 +46,7 @@ def back_up_journal(path: Path, folder: Path, progress: Callable[[float], None] 
             _finish(copy)
             write(note_of(copy), encode_noted(noted), 0o600)
     except (sqlite3.Error, OSError) as error:
-        raise BadBackup(f"{path}: {error}; check disk, owner and rights of both folders") from error
+        raise BadBackup(f"{path}: {_words(error)}; check disk, owner and rights of both folders") from error
     return count + 1
 
 
@@ -54,7 +58,7 @@ def back_up_file(path: Path, folder: Path, progress: Callable[[float], None] = l
             _copied(db, folder / path.name, progress).close()
         _finish(folder / path.name)
     except (sqlite3.Error, OSError) as error:
-        raise BadBackup(f"{path}: {error}; check disk, owner and rights of both folders") from error
+        raise BadBackup(f"{path}: {_words(error)}; check disk, owner and rights of both folders") from error
 
 
 def _copy_closed(one: Path, folder: Path) -> int:

@@ -98,7 +98,7 @@ def make_key(path: Path) -> Key:
         except FileExistsError as error:
             raise BadKey(f"{where}: exists already; keys are never overwritten, give another name") from error
         except OSError as error:
-            raise BadKey(f"{where}: {error.strerror}") from error
+            raise BadKey(f"{where}: {error.strerror}; name a file in a folder that this user may write") from error
     return Key(key)
 
 

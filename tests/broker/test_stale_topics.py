@@ -205,4 +205,5 @@ async def test_topics_of_removed_edges_are_cleared(tmp_path: Path, gone: str) ->
         await broker.stop()
     code, said = await forget(tmp_path, broker.port, gone)
     assert code == 1
-    assert "the broker: " in said
+    assert f"the broker 127.0.0.1:{broker.port}: " in said
+    assert "; check that it runs, and host, port and users in " in said

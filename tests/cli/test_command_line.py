@@ -4,10 +4,12 @@ import asyncio
 import gc
 import json
 import logging
+import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -35,8 +37,8 @@ from rules import RULESETS
 from rules.engine.ruleset import Ruleset
 from simulators.devices.cammegh_ss2 import Wheel
 from simulators.devices.compare import Account, Outcome, compare
-from simulators.lab.campaign import real as campaign_real
 from simulators.lab.broker import free_port
+from simulators.lab.campaign import real as campaign_real
 from simulators.lab.commands import BENCHES
 from simulators.tables.table import Truth
 
@@ -87,7 +89,10 @@ def test_every_process_refuses_a_broken_configuration_alike(config: Path, comman
 
 
 def test_a_configuration_that_is_not_there(tmp_path: Path) -> None:
-    assert refused(run("check", "-c", tmp_path / "x")) == f"{tmp_path}/x: cannot be read: No such file or directory"
+    assert refused(run("check", "-c", tmp_path / "x")) == (
+        f"{tmp_path}/x: cannot be read: No such file or directory; "
+        "name your configuration, or write one with `feltd init`"
+    )
 
 
 def test_check_names_wrong_drivers_links_and_games(config: Path) -> None:
@@ -228,7 +233,7 @@ def test_a_bad_capture_is_named_with_its_line(tmp_path: Path, text: bytes, said:
 
 def test_a_capture_that_is_not_there(tmp_path: Path) -> None:
     said = refused(run("replay", tmp_path / "x", "--driver", "cammegh_ss2"))
-    assert said == f"{tmp_path}/x: No such file or directory"
+    assert said == f"{tmp_path}/x: No such file or directory; check the path, and that its folder exists"
     assert "is a directory" in refused(run("replay", tmp_path, "--driver", "cammegh_ss2"))
 
 
@@ -552,7 +557,9 @@ def test_a_device_is_json_or_a_page_of_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [["devices", "--pages"], ["figures", "macau.fantan", "--write"]])
 def test_a_folder_that_cannot_be_written_is_named(words: list[str]) -> None:
-    assert refused(run(*words, "/proc/x")) == "/proc/x: No such file or directory"
+    assert refused(run(*words, "/proc/x")) == (
+        "/proc/x: No such file or directory; check the path, and that its folder exists"
+    )
 
 
 def test_connected_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -574,12 +581,29 @@ def test_connected_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- in the field
 
 
+@pytest.mark.parametrize("words", [("check", "-c"), ("acl",), ("journal", "verify", "-c")])
+def test_configuration_of_another_user_is_one_message(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    user, access = os.geteuid(), os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: access(path, mode, effective_ids=True))
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        path = Path(folder, "feltd.toml")
+        path.touch(mode=0)
+        run(*words, path)  # what it imports is read as this user
+        try:
+            os.seteuid(65534 if user == 0 else user)
+            said = refused(run(*words, path))
+        finally:
+            os.seteuid(user)
+    assert said == f"{path}: cannot be read: Permission denied; run this with sudo, or as a user in the group feltd"
+
+
 def test_name_missing_in_the_configuration_is_reported(config: Path) -> None:
     assert refused(run("record", "-c", config, "rou-1/wheel-2")) == (
         f"no device 'rou-1/wheel-2' in {config}; known: rou-1/wheel-1"
     )
     assert refused(run("watch", "-c", config, "rou-2")) == f"'rou-2' is not in {config}; tables: rou-1"
-    assert refused(run("watch", "-c", config, "rou-1/x")) == f"'rou-1/x' is not in {config}; tables: rou-1"
+    assert refused(run("watch", "-c", config, "rou-1/x")) == f"'rou-1/x' is not in {config}; devices of rou-1: wheel-1"
 
 
 def test_a_recording_of_nothing_says_why(config: Path) -> None:

@@ -326,6 +326,6 @@ async def test_a_broker_that_is_away_is_said_once_and_then_that_it_is_back(
     assert len(said) == 1
     assert [remark[9:] for remark in remarks] == [
         "-- connected to the broker: 127.0.0.1:1883",
-        "-- the broker 127.0.0.1:1883 is away: it ended; trying again",
+        "-- the broker 127.0.0.1:1883 is away: it ended; check that it runs, and [mqtt]; trying again",
         "-- the broker is back: 127.0.0.1:1883",
     ]

@@ -1080,7 +1080,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         (("t-1/d-1", "agitate", "cycles=11"), "Error: agitate: Expected `int` <= 10 - at `$.cycles`\n"),
         (("t-1/d-1", "agitate", "cycles"), "Error: cycles: write KEY=VALUE\n"),
         (("t-1/d-1", "agitate", "cycles=1", "cycles=2"), "cycles is there twice, as '1' and '2'; write it once\n"),
-        (("t-1/d-9", "agitate"), "no device 't-1/d-9'; write TABLE/DEVICE as it stands there\n"),
+        (("t-1/d-9", "agitate"), "; known: t-1/d-1\n"),
     ],
 )
 def test_impossible_command_is_refused_before_a_connection_is_made(
@@ -1288,8 +1288,10 @@ async def test_without_an_edge_or_a_broker_the_command_line_says_so(tmp_path: Pa
     )  # fmt: skip
     out, err = await process.communicate()
     assert (process.returncode, out) == (1, b"")
-    said = "Error: no answer in 1 s: it may still be done; is feltd edge running, and the broker?\n"
-    assert err.decode().endswith(said)
+    assert err.decode().endswith(
+        "Error: the broker 127.0.0.1:1: Connection refused; check that it runs, and host, port and users "
+        f"in {tmp_path}/feltd.toml\n"
+    )
 
 
 def _catches(pid: int, number: int) -> bool:
