@@ -11,7 +11,6 @@ import pytest
 from axe_core_python.selenium import Axe
 from floor import PASSWORD, Browser, Floor, opened
 from helpers import at_length
-from selenium.webdriver.support.select import Select
 
 from daemon.journal.recall import recall_old
 from protocols.contract.topics import device_topic
@@ -58,12 +57,12 @@ def test_password_login_shows_the_pit_and_logs_out(floor: Floor, page: Browser) 
     page.driver.delete_all_cookies()
     page.go("/table/bac-1")
     assert "/login" in page.driver.current_url
-    page.find("input[name=name]").send_keys("tess")
-    page.find("input[name=password]").send_keys(PASSWORD)
-    page.press("main form button")
+    page.write("input[name=name]", "tess")
+    page.write("input[name=password]", PASSWORD)
+    page.follow("main form button")
     page.until("h1", "bac-1")
     page.press(".me summary")
-    page.press("form[action='/logout'] button")
+    page.follow("form[action='/logout'] button")
     page.until("input[name=password]")
     page.go("/")
     assert "/login" in page.driver.current_url
@@ -86,10 +85,10 @@ def test_the_language_and_the_colours_are_chosen_and_stay(page: Browser) -> None
     page.come_in("vera")
     page.go("/")
     page.press(".me summary")
-    Select(page.find("#lang")).select_by_value("zh-Hant")
+    page.choose("#lang", "zh-Hant")
     page.until("h1", "賭場現況")
     page.press(".me summary")
-    Select(page.find("#theme")).select_by_value("dark")
+    page.choose("#theme", "dark")
     page.until("html[data-theme='dark']")
     page.go("/alerts")
     assert page.there("html[data-theme='dark'][lang='zh-Hant']")
@@ -102,11 +101,11 @@ def test_the_language_and_the_colours_are_chosen_and_stay(page: Browser) -> None
 def test_a_table_shows_its_rounds_as_they_end(page: Browser, table: str, shown: str) -> None:
     page.come_in("vera")
     page.go(f"/table/{table}")
-    count = "return document.querySelectorAll(\"[data-live^='history/'] tbody tr\").length"
-    before = page.driver.execute_script(count)
+    last = "return document.querySelector(\"[data-live^='history/'] tbody a\")?.textContent"
+    before = page.driver.execute_script(last)
     page.until(f"[data-live='result/{table}'] .badge", "Despacho")
     page.until(f"main {shown}")
-    page.when(lambda: page.driver.execute_script(count) > before)
+    page.when(lambda: page.driver.execute_script(last) != before)
     assert page.there(f"[data-live='board/{table}'] .board")
 
 
@@ -114,7 +113,7 @@ def test_an_inspector_goes_from_a_result_to_the_command_that_shows_the_bytes(pag
     page.come_in("ines")
     page.go("/table/bac-1")
     page.until("[data-live='result/bac-1'] a.button")
-    page.press("[data-live='result/bac-1'] a.button")
+    page.follow("[data-live='result/bac-1'] a.button")
     page.until("pre.wire", "sudo feltd journal recall bac-1 --round bac-1:")
     assert "Despacho 55/2004" in page.text(".badge")
     way = page.driver.current_url.removeprefix(page.floor.url)
@@ -130,20 +129,18 @@ def test_an_inspector_goes_from_round_to_round_and_finds_the_digest_in_the_journ
     page.until("[data-live='history/rou-1'] tbody tr:nth-child(4)")  # the list by date stands still
     page.go("/table/rou-1/rounds")
     page.until(".rounds tbody tr:nth-child(3) a")
-    page.press(".rounds tbody tr:nth-child(2) a")
-    page.until("a[rel='next']")
+    page.follow(".rounds tbody tr:nth-child(2) a")
     asked = urlsplit(page.driver.current_url)
-    page.press("a[rel='prev']")
-    page.until("a[rel='next']")
+    page.follow("a[rel='prev']")
     assert urlsplit(page.driver.current_url).path != asked.path
     assert urlsplit(page.driver.current_url).query == asked.query
-    page.press("a[rel='next']")
+    page.follow("a[rel='next']")
     page.until(".digest code")
     assert urlsplit(page.driver.current_url).path == asked.path
     name, digest = unquote(asked.path).partition("/round/")[2], page.text(".digest code")
     files = floor.directory / "rules.db", floor.directory / "edge.db"
     assert digest in [one.digest for one in recall_old(*files, "rou-1", name)]
-    page.press("ul.chips a.badge")
+    page.follow("ul.chips a.badge")
     page.until(".articles tr:target, .articles tr:has(.spot:target)")
 
 
@@ -169,7 +166,7 @@ def test_a_jam_turns_the_lamp_and_shows_the_remedy_until_it_is_cleared(floor: Fl
     page.until(f"{here} .lamp.good")
     page.until("[data-live='story/stud-1/shuffler-1'] li", "outfeed")
     page.press("#d-history summary")
-    assert "device.recovered" in page.text("[data-live='devicelog/stud-1/shuffler-1']")
+    page.until("[data-live='devicelog/stud-1/shuffler-1']", "device.recovered")
 
 
 def test_a_cable_that_is_pulled_is_an_incident_until_it_is_back(floor: Floor, page: Browser) -> None:
@@ -184,9 +181,13 @@ def test_a_cable_that_is_pulled_is_an_incident_until_it_is_back(floor: Floor, pa
     finally:
         floor.do(port.plug)
     page.until("[data-live='tile/rou-1'].good")
-    page.go("/alerts")
-    page.until("[data-live='alerts']", "wheel-1 does not answer", gone=True)
-    page.until("main", "wheel-1 does not answer")  # it stands in the history
+
+    def over() -> bool:
+        page.go("/alerts")
+        text = "wheel-1 does not answer"
+        return text not in page.text("[data-live='alerts']") and text in page.text("#history")
+
+    page.when(over)
 
 
 def test_a_command_is_asked_twice_done_and_written_down(page: Browser) -> None:
@@ -206,10 +207,10 @@ def test_without_the_broker_nothing_looks_well(floor: Floor, page: Browser) -> N
     page.come_in("vera")
     page.go("/")
     page.until(".tile.good")
-    floor.wait(floor.broker.kill())
-    page.until("[data-live='top'] .banner", "lost the broker")
-    page.when(lambda: not page.there(".tile.good"))
-    page.until(".tile.good")  # it is started again
+    with floor.without_broker():
+        page.until("[data-live='top'] .banner", "lost the broker")
+        page.when(lambda: not page.there(".tile.good"))
+    page.until(".tile.good")
     page.until("[data-live='top'] .banner", gone=True)
 
 
@@ -278,7 +279,7 @@ def test_a_process_that_was_killed_and_started_again_is_counted(floor: Floor, pa
     page.when(lambda: name in said())
     times = int(found[1]) if (found := re.search(r"again (\d+) time", said())) else 0
     floor.signals(getattr(floor, which), signal.SIGKILL)
-    page.when(lambda: f"again {times + 1} time" in said(), patience=60)
+    page.when(lambda: f"again {times + 1} time" in said())
     page.until("[data-live='edges'] summary .badge", "started again")
 
 
@@ -288,10 +289,10 @@ def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> No
     page.until(".tile")
     floor.signals(floor.console, signal.SIGSTOP)
     try:
-        page.until("html.cut #cut:not([hidden])", "hears nothing", patience=40)
+        page.until("html.cut #cut:not([hidden])", "hears nothing")
     finally:
         floor.signals(floor.console, signal.SIGCONT)
-    page.until("html:not(.cut) #cut[hidden]", patience=40)
+    page.until("html:not(.cut) #cut[hidden]")
 
 
 # ---- all pages

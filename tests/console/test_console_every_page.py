@@ -63,7 +63,6 @@ def trouble(page: Browser, path: str) -> set[str]:
 
 
 def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> list[str]:
-    page.driver.set_script_timeout(300)
     found: list[str] = []
     for (name, theme), looked in groupby(sorted(looks(seen), key=itemgetter(0, 2)), itemgetter(0, 2)):
         page.come_in(name or "vera", theme=theme)

@@ -36,14 +36,8 @@ def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JackpotFloor]:
 
 def send(page: Browser, form: str, *, sure: bool = False) -> None:
     """Press the button of an order, and wait for the outcome."""
-    page.driver.execute_script("window.before = true")
-    page.until(f"form[action$='/order/{form}'] button")
-    # At once in the page: a fragment may be replaced between looking for the button and pressing it.
-    if sure:
-        page.ask(f"form[action$='/order/{form}'] button").accept()
-    else:
-        page.press(f"form[action$='/order/{form}'] button")
-    page.when(lambda: not page.driver.execute_script("return window.before") and page.there("[data-outcome]"))
+    page.follow(f"form[action$='/order/{form}'] button", sure=sure)
+    page.until("[data-outcome]")
 
 
 def shown(floor: JackpotFloor) -> str:
@@ -54,7 +48,7 @@ def test_a_win_is_confirmed_by_one_and_paid_by_another(floor: JackpotFloor, page
     page.come_in("sam")
     page.go("/jackpots")
     page.until("[data-live='pooltile/dragon'] .amount", "1,000,000.00")
-    page.press("[data-live='pooltile/dragon'] h2 a")
+    page.follow("[data-live='pooltile/dragon'] h2 a")
     page.until("[data-live='poolhead/dragon'] .amount", "1,000,000.00")
     for n in range(1, 4):
         floor.opened("bac-1", f"bac-1:{n}")
@@ -77,7 +71,7 @@ def test_a_win_is_confirmed_by_one_and_paid_by_another(floor: JackpotFloor, page
     assert page.find("[data-outcome]").get_attribute("data-outcome") == "done"
     page.until("[data-over='bac-2:1/1']", "sam, sue")
     assert not page.there("[data-win]")
-    page.press("[data-over='bac-2:1/1'] a")
+    page.follow("[data-over='bac-2:1/1'] a")
     page.until("h1", "bac-2")  # the round that won it
 
     pool = floor.books("dragon")

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from floor import Browser, browser
 from full_pit import FullPit, full_pit
-from selenium.webdriver.common.by import By as Find
 
 from protocols.contract.events import ShoeStarted
 from protocols.contract.topics import edge_topic
@@ -83,12 +82,11 @@ def test_an_idle_table_is_not_shown_as_late(pit: FullPit, page: Browser) -> None
 def test_a_refused_new_user_keeps_what_was_typed(page: Browser) -> None:
     page.come_in("sam")
     page.go("/users")
-    form = page.find(ADD)
-    page.driver.execute_script("arguments[0].closest('details')?.setAttribute('open', '')", form)
+    page.driver.execute_script(f"document.querySelector({ADD!r}).closest('details')?.setAttribute('open', '')")
     entered = {"name": "rui", "tables": "bac-01", "password": "one of the words", "again": "one of the others"}
     for name, text in entered.items():
-        form.find_element(Find.NAME, name).send_keys(text)
-    page.driver.execute_script("arguments[0].requestSubmit()", form)
+        page.write(f"{ADD} [name={name}]", text)
+    page.driver.execute_script(f"document.querySelector({ADD!r}).requestSubmit()")
     page.until("main", "differ")
     kept = page.driver.execute_script(f"return Object.fromEntries(new FormData(document.querySelector({ADD!r})))")
     assert {name: kept[name] for name in entered} == entered | {"password": "", "again": ""}

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 import msgspec
-from floor import PASSWORD, InAThread
+from floor import OPENS_WITHIN_S, PASSWORD, InAThread
 
 from daemon.config.model import Config, parse
 from daemon.console import app as app_module
@@ -61,7 +61,7 @@ class DealerFloor(InAThread):
     """The processes, from `open` to `close`."""
 
     def __init__(self, directory: Path, rulesets: tuple[str, ...] = tuple(RULESETS)) -> None:
-        super().__init__("dealer-floor", opens_within_s=90)
+        super().__init__("dealer-floor")
         self._directory = directory
         self._rulesets = rulesets
         self.house: ConsoleProcess
@@ -132,7 +132,7 @@ class DealerFloor(InAThread):
         hashed = hash_password(PASSWORD)
         for name, role in PEOPLE.items():
             self.house.access.users.add(By("root", "system"), name, role, (), hashed)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(OPENS_WITHIN_S):
             while not self._all_there():  # noqa: ASYNC110 - of three processes
                 await asyncio.sleep(0.05)
         self._ready.set_result(None)

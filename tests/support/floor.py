@@ -16,8 +16,10 @@ from typing import Any, Protocol, TypeVar
 from unittest.mock import patch
 
 import msgspec
+from helpers import PATIENCE
 from selenium import webdriver
 from selenium.common.exceptions import (
+    ElementClickInterceptedException,
     ElementNotInteractableException,
     NoSuchElementException,
     StaleElementReferenceException,
@@ -48,16 +50,23 @@ PEOPLE: dict[str, Role] = {
     "sam": "supervisor",
     "ines": "inspector",
 }
-PATIENCE = 20.0
+# Seconds until all processes of a floor are there.
+OPENS_WITHIN_S = 180.0
+# A page on its way to what a test waits for.
+NOT_YET = (
+    ElementClickInterceptedException,
+    ElementNotInteractableException,
+    NoSuchElementException,
+    StaleElementReferenceException,
+)
 
 
 class InAThread(ABC):
     """Something that lives in a thread of its own, so that a test may wait for a browser."""
 
-    def __init__(self, name: str, opens_within_s: float = 60.0) -> None:
+    def __init__(self, name: str) -> None:
         """Nothing runs yet."""
         self.port = 0
-        self._opens_within_s = opens_within_s
         self._ready: Future[None] = Future()
         self._loop: asyncio.AbstractEventLoop
         self._over: asyncio.Event
@@ -71,12 +80,12 @@ class InAThread(ABC):
     def open(self) -> None:
         """Return when all of it is there."""
         self._thread.start()
-        self._ready.result(self._opens_within_s)
+        self._ready.result(OPENS_WITHIN_S + PATIENCE)
 
     def close(self) -> None:
         """End all of it."""
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(60)
+        self._thread.join(OPENS_WITHIN_S)
         assert not self._thread.is_alive()
 
     def do(self, work: Callable[[], T]) -> T:
@@ -89,7 +98,7 @@ class InAThread(ABC):
 
     def wait(self, body: Coroutine[Any, Any, T]) -> T:
         """Something there that takes time."""
-        return asyncio.run_coroutine_threadsafe(body, self._loop).result(PATIENCE)
+        return asyncio.run_coroutine_threadsafe(body, self._loop).result(2 * PATIENCE)
 
     async def _whole(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -177,6 +186,22 @@ class Floor(InAThread):
 
         self.do(mend)
 
+    @contextmanager
+    def without_broker(self) -> Iterator[None]:
+        """The broker was killed, and is started again at the end only: a page may be slow to show that it is gone."""
+        start, back = self.broker.start, self.do(asyncio.Event)
+
+        async def held() -> None:
+            await back.wait()
+            await start()
+
+        with patch.object(self.broker, "start", held):
+            self.wait(self.broker.kill())
+            try:
+                yield
+            finally:
+                self.do(back.set)
+
     def signals(self, child: Child, number: int) -> None:
         """Something happens to a process."""
         assert child.process is not None
@@ -248,7 +273,7 @@ class Floor(InAThread):
             await self.broker.stop()
 
     async def _until_ready(self) -> None:
-        async with asyncio.timeout(50):
+        async with asyncio.timeout(OPENS_WITHIN_S):
             names = {f"{table}/{device}" for table, one in self.pit.tables.items() for device in one.devices}
             await self.picture.until(lambda: names <= self._online())
             while not (port := self._console_port()):  # noqa: ASYNC110 - a process says it in its log
@@ -304,6 +329,7 @@ class Browser:
         options.add_argument(f"--window-size={size[0]},{size[1]}")
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+        self.driver.set_script_timeout(2 * PATIENCE)
 
     def close(self) -> None:
         """End it."""
@@ -342,25 +368,63 @@ class Browser:
         WebDriverWait(self.driver, patience, 0.05).until(lambda _: condition())
 
     def press(self, css: str) -> None:
-        """Press what is there at this moment: the page may be another in the next."""
-        self.driver.execute_script("document.querySelector(arguments[0]).click()", css)
+        """Press an element as soon as it is there, found and pressed in one step: a fragment may be replaced."""
+        press = "const one = document.querySelector(arguments[0]); one?.click(); return one !== null"
+        self.when(lambda: bool(self.driver.execute_script(press, css)))
+
+    def follow(self, css: str, *, sure: bool = False) -> None:
+        """Press what leads to another page or sends a form, and wait for the next page. `sure`: the page asks first."""
+        self.driver.execute_script("window.before = true")
+        if sure:
+            self.ask(css).accept()
+        else:
+            self.press(css)
+        self.when(
+            lambda: bool(self.driver.execute_script("return !window.before && document.readyState == 'complete'"))
+        )
 
     def ask(self, css: str) -> Alert:
         """Press what the page asks about first, and return its question."""
+        self.until(css)
         self.driver.execute_script("setTimeout(() => document.querySelector(arguments[0]).click())", css)
         WebDriverWait(self.driver, PATIENCE, 0.05).until(alert_is_present())
         return self.driver.switch_to.alert
 
+    def tap(self, css: str) -> None:
+        """Press an element as soon as it lies under a finger: shown, enabled and covered by nothing. In one step."""
+        tap = (
+            "const one = document.querySelector(arguments[0]); if (!one || one.matches(':disabled')) return false;"
+            "one.scrollIntoView({block: 'center'});"
+            "const box = one.getBoundingClientRect(), goal = one.closest('label') ?? one;"
+            "const met = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);"
+            "if (!met || !goal.contains(met)) return false;"
+            "one.click(); return true"
+        )
+        self.when(lambda: bool(self.driver.execute_script(tap, css)))
+
+    def click(self, css: str) -> None:
+        """Click with the pointer, for what a browser allows to a person only. Elsewhere use `press`."""
+        self._once_possible(lambda: self.find(css).click())
+
     def write(self, css: str, text: str) -> None:
         """Write into a field as soon as it can be written into: what was pressed before may not have shown it yet."""
-        missed = (ElementNotInteractableException, NoSuchElementException, StaleElementReferenceException)
-        waiting = WebDriverWait(self.driver, PATIENCE, 0.05, missed)
+        self._once_possible(lambda: self.find(css).send_keys(text))
 
-        def written(_: object) -> bool:
-            self.find(css).send_keys(text)
+    def choose(self, css: str, value: str) -> None:
+        """Choose from a list as a person does, in one step: keys that come slowly would choose something else."""
+        choose = (
+            "const one = document.querySelector(arguments[0]); if (!one) return false; one.value = arguments[1];"
+            "for (const name of ['input', 'change']) one.dispatchEvent(new Event(name, {bubbles: true}));"
+            "return true"
+        )
+        self.when(lambda: bool(self.driver.execute_script(choose, css, value)))
+
+    def _once_possible(self, act: Callable[[], None]) -> None:
+        def done(_: object) -> bool:
+            act()
             return True
 
-        waiting.until(written)
+        WebDriverWait(self.driver, PATIENCE, 0.05, NOT_YET).until(done)
 
     def there(self, css: str) -> bool:
         """Whether there is such an element."""

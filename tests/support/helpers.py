@@ -146,6 +146,8 @@ def floor(look: Callable[[], Look], pace: Pace | None = None) -> Floor:
     return Floor(_Sockets(), pace or Pace(), ready, look, tell)
 
 
+PATIENCE = 60.0
+"""Seconds a test waits for one state of a process, a broker or a page. It goes on as soon as the state is there."""
 IDLE_S = 120.0
 """How long a test waits without any progress. A busy machine is slow, and still something moves."""
 

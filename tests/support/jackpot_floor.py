@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
-from floor import Floor
+from floor import OPENS_WITHIN_S, Floor
 
 from daemon.config.model import parse
 from daemon.console.auth.users import By, Users, hash_password
@@ -104,7 +104,7 @@ class JackpotFloor(Floor):
                 bodies = (self.picture.run(), self.broker.keep(), self.jackpots.keep(), self.console.keep())
                 tasks = [group.create_task(body) for body in bodies]
                 try:
-                    async with asyncio.timeout(50):
+                    async with asyncio.timeout(OPENS_WITHIN_S):
                         await self.picture.until(lambda: self.picture.is_online("jackpots"))
                         while not (port := self._console_port()):  # noqa: ASYNC110 - a process says it in its log
                             await asyncio.sleep(0.05)
