@@ -18,6 +18,7 @@ import aiomqtt
 import mqtt5
 import pytest
 import structlog
+from helpers import PATIENCE
 
 from daemon.broker import connection, mqtt5_session
 from daemon.broker import session as session_module
@@ -39,7 +40,6 @@ from protocols.contract.topics import CONTENT_TYPE
 from simulators.lab import broker as broker_module
 from simulators.lab.broker import Broker, find_mosquitto, free_port
 
-PATIENCE = 20.0
 ACL = "topic readwrite ok/#\ntopic deny no/#\n"
 
 

@@ -12,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from helpers import PATIENCE
 
 from daemon.broker.connection import connect
 from daemon.broker.session import BrokerLost, Message
@@ -21,7 +22,6 @@ from drivers.driver import DeviceRefused, LinkLost
 from simulators.lab import broker as broker_module
 from simulators.lab.broker import Broker, find_mosquitto
 
-PATIENCE = 20.0
 LONG = 400_000
 Key = ec.EllipticCurvePrivateKey
 

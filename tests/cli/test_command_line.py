@@ -650,7 +650,7 @@ def test_a_place_that_cannot_be_had_is_said(tmp_path: Path) -> None:
 
 def feltd(*words: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "daemon.cli", *map(str, words)]
-    return subprocess.run(command, input=stdin, capture_output=True, timeout=60, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, check=False)
 
 
 def test_a_process_refuses_in_one_message(config: Path) -> None:
@@ -677,7 +677,7 @@ def test_a_pipe_of_two_processes(night: tuple[Wheel, Path, Path]) -> None:
 def test_a_reader_that_goes_away_is_no_error_of_ours(night: tuple[Wheel, Path, Path]) -> None:
     _, capture, _ = night
     command = f"{sys.executable} -m daemon.cli replay {capture} --driver cammegh_ss2 | head -n 1"
-    done = subprocess.run(command, shell=True, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, shell=True, capture_output=True, check=False)
     assert json.loads(done.stdout)["type"] == "device.online"
     assert b"Traceback" not in done.stderr
 
@@ -746,7 +746,7 @@ def test_a_full_disk_behind_standard_output_is_blamed_on_nothing_else(config: Pa
     words = words.replace("CONFIG", str(config)).replace("FOLDER", str(config.parent))
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-m", "daemon.cli", *words.split()]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=-1, timeout=60, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=-1, check=False)
     assert done.stderr.decode() == f"Error: standard output: {FULL}\n"
     assert done.returncode == 1
     assert not (config.parent / "tty").is_symlink()
@@ -756,7 +756,7 @@ def test_a_full_disk_behind_standard_output_is_blamed_on_nothing_else(config: Pa
 def test_a_reader_that_was_gone_before_is_no_error_either(config: Path, words: str) -> None:
     words = words.replace("TTY", str(config.parent / "tty"))
     command = f"({sys.executable} -m daemon.cli {words}; echo $? >&2) | true"
-    done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.stderr == b"1\n"
     assert not (config.parent / "tty").is_symlink()
 
@@ -783,7 +783,7 @@ main(sys.argv[1:])
 """
     with Path("/dev/full").open("wb") as full:
         command = [sys.executable, "-c", code, "watch", "-c", str(config)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=-1, timeout=60, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=full, stderr=-1, check=False)
     assert (done.returncode, done.stderr.decode()) == (1, f"Error: standard output: {FULL}\n")
 
 

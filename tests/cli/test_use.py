@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import pytest
 import structlog
 from click.testing import CliRunner, Result
-from helpers import IDLE_S, said_by
+from helpers import IDLE_S, PATIENCE, said_by
 
 from daemon.cli import listings
 from daemon.cli.captures import CAPTURE_HEAD
@@ -174,7 +174,7 @@ def test_a_simulator_with_nobody_there_lives_until_it_is_ended(tmp_path: Path, c
         assert process.stdout.readline().startswith("acts: open_table, close_table; faults: ball_with_rotor")
         assert path.is_char_device()
         process.terminate()
-        _, said = process.communicate(timeout=10)
+        _, said = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
         process.communicate()
@@ -198,7 +198,7 @@ async def test_a_simulator_started_again_does_not_come_back_to_its_epoch(tmp_pat
                 say=said.put_nowait,
             )
         )
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             await said.get()
             async with open_link(f"serial://{path}") as link:
                 await link.write(fdl.encode(fdl.Hello(0, 0), 1))

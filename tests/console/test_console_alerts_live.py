@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import PATIENCE
 
 from daemon.config.model import Config, parse
 from daemon.console.alerts.records import Filter
@@ -79,7 +80,7 @@ async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
 
 
 async def until(house: ConsoleProcess, condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while not condition():
             house.watch.look()
             await asyncio.sleep(0.02)  # its own look is a second apart

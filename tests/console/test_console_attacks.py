@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 from console_tour import ask, follow, fragments, pages, streams
+from helpers import PATIENCE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -155,7 +156,7 @@ async def test_a_token_of_the_same_name_is_another(
     assert said.status == 200
     users.remove_token(BY, "wall")
     users.add_token(BY, "wall", "viewer", tables)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         await following
     assert said.body.endswith(b"event: over\ndata: \n\n")
 
@@ -345,6 +346,6 @@ async def test_every_stream_ends_with_its_session(tmp_path: Path, monkeypatch: p
             said, following = await follow(console.app, path, headers=browser)
             assert said.status == 200
             users.end(BY)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(PATIENCE):
                 await following
             assert said.body.endswith(b"event: over\ndata: \n\n"), path

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from console_floor import CONFIG, T0, Console
+from helpers import PATIENCE
 
 from daemon.console.live import Viewer
 from daemon.console.pages.timeline import MOST_MARKS, strip_of
@@ -211,7 +212,7 @@ async def test_alerts_are_drawn_before_rounds(console: Console, monkeypatch: pyt
         for _ in range(day.ROUNDS - 1):
             await asyncio.sleep(0)
         assert f"day/{TABLE}" not in said
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(PATIENCE):
             while f"day/{TABLE}" not in said:  # noqa: ASYNC110 - in another task
                 await asyncio.sleep(0)
     finally:

@@ -15,7 +15,7 @@ from typing import Any, cast
 
 import pytest
 import structlog
-from helpers import MemoryLink, at_length, virtual_time
+from helpers import PATIENCE, MemoryLink, at_length, virtual_time
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -772,7 +772,7 @@ async def test_a_new_connection_ends_the_old_ones_session(tmp_path: Path) -> Non
         new_reader, new_writer = await asyncio.open_connection("127.0.0.1", ports["bac-1"])
         assert await new_reader.read(10)
         with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(PATIENCE):
                 while await old_reader.read(4096):
                     pass
         old_writer.close()

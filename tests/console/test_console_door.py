@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from console_floor import CONFIG, opened
 from console_tour import ask
+from helpers import PATIENCE
 from starlette.types import Receive, Scope, Send
 
 from daemon.config.model import Console, parse
@@ -48,7 +49,7 @@ async def said(port: int, text: str) -> bytes:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(text.encode())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             return await reader.read()
     except ConnectionResetError:
         return b""
@@ -234,7 +235,7 @@ async def test_connection_that_does_not_read_its_answer_is_closed(
         await asyncio.sleep(3)
         got = b""
         with contextlib.suppress(ConnectionResetError):
-            while piece := await asyncio.wait_for(loop.sock_recv(line, 1 << 20), 10):
+            while piece := await asyncio.wait_for(loop.sock_recv(line, 1 << 20), PATIENCE):
                 got += piece
                 if got.count(b"HTTP/1.1 200") == 400:
                     break
@@ -315,7 +316,7 @@ async def test_connections_without_a_tls_handshake_count_toward_the_limit(
         lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
         assert await said(port, "") == b""  # at once
         lines[0][1].close()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 with contextlib.suppress(OSError):
                     assert b"alive" in await asyncio.to_thread(by_tls, tmp_path, port)
@@ -352,7 +353,7 @@ def by_tls(folder: Path, port: int) -> bytes:
     """The answer of a page."""
     context = ssl.create_default_context(cafile=folder / "ours.crt")
     with (
-        socket.create_connection(("127.0.0.1", port), timeout=20) as plain,
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE) as plain,
         context.wrap_socket(plain, server_hostname="127.0.0.1") as line,
     ):
         line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

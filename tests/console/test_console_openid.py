@@ -18,7 +18,7 @@ import httpx
 import pytest
 import uvicorn
 from console_inn import PASSWORD, Inn, log_in, post, text
-from helpers import at_length
+from helpers import PATIENCE, at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc import jwt
@@ -443,7 +443,7 @@ async def test_a_provider_that_drips_is_away(both: Both, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(openid, "_TIMEOUT", 0.2)
     both.provider.raw["discovery"] = StreamingResponse(drip())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE):
         away = await both.browser.get("/login/openid")
     assert away.status_code == 503
 

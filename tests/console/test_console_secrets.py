@@ -13,6 +13,7 @@ import pytest
 import structlog
 from console_floor import Console, opened
 from console_tour import bundle_made, pages
+from helpers import PATIENCE
 
 from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
 from simulators.lab.broker import free_port
@@ -169,7 +170,7 @@ async def test_secrets_appear_in_no_output(watched: Watched, monkeypatch: pytest
     running = asyncio.create_task(house.run())
     try:
         await tour(watched, monkeypatch)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not any(hook.failed for hook in house.webhooks.counts()):
                 watched.console.wait(1)  # a message is due by its clock
                 await asyncio.sleep(0.01)

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 import structlog
 from console_inn import CONFIG, Inn, post
-from helpers import at_length
+from helpers import PATIENCE, at_length
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -357,7 +357,7 @@ def identity(at: datetime) -> datetime:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - what a loop of the house does, which sets no events
             await asyncio.sleep(0.005)
 

@@ -18,7 +18,7 @@ import httpx
 import msgspec
 import pytest
 from console_tour import bundle_made
-from helpers import result_of
+from helpers import PATIENCE, result_of
 
 from daemon.config.model import Config, parse
 from daemon.console.app import ConsoleProcess, make_app
@@ -231,7 +231,7 @@ class Slow:
         def made(path: Path, config: Config, given: bundle.Given, progress: bundle.Progress) -> None:
             def at(step: str, part: float) -> None:
                 progress(step, part)
-                assert self.steps.acquire(timeout=30)
+                assert self.steps.acquire(timeout=PATIENCE)
                 progress(step, part)  # raises if it was cancelled meanwhile
 
             true(path, config, given, at)
@@ -241,7 +241,7 @@ class Slow:
 
 async def seen(inn: Inn, browser: httpx.AsyncClient, words: str) -> str:
     """The page, when `words` stand there."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while words not in (text := (await browser.get("/support")).text):  # noqa: ASYNC110 - it is made in a thread
             await asyncio.sleep(0.01)
     return text

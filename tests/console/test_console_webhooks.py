@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from helpers import PATIENCE
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 
@@ -124,7 +125,7 @@ async def sending(webhooks: Webhooks) -> AsyncIterator[None]:
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not condition():  # noqa: ASYNC110 - counters of the sender, which sets no events
             await asyncio.sleep(0.005)
 

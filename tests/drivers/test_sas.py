@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import at_length
+from helpers import PATIENCE, at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -528,7 +528,7 @@ async def test_a_port_that_sends_nothing_is_a_lost_link_and_can_be_closed(monkey
     monkeypatch.setattr(links_sas, "_unsent", lambda _: 1)
     monkeypatch.setattr(links_sas, "PATIENCE", 0.05)
     with pty() as (_, path):
-        async with asyncio.timeout(5), open_link(f"sas://{path}") as link:
+        async with asyncio.timeout(PATIENCE), open_link(f"sas://{path}") as link:
             assert isinstance(link, SasLink)
             link.ninth_bit = True
             with pytest.raises(LinkLost, match="the port sends nothing"):
@@ -581,7 +581,7 @@ async def test_message_in_progress_at_a_hang_up_reaches_no_other_file(monkeypatc
 
     def unsent(_: int) -> int:
         waits.set()
-        go_on.wait(10)
+        go_on.wait(PATIENCE)
         return 0
 
     monkeypatch.setattr(links_sas, "_unsent", unsent)
@@ -590,7 +590,7 @@ async def test_message_in_progress_at_a_hang_up_reaches_no_other_file(monkeypatc
     ours, theirs = os.openpty()
     other, ends_here = os.pipe()
     os.set_blocking(other, False)
-    async with asyncio.timeout(10), open_link(f"sas://{os.ttyname(theirs)}") as link:
+    async with asyncio.timeout(PATIENCE), open_link(f"sas://{os.ttyname(theirs)}") as link:
         assert isinstance(link, SasLink)
         link.ninth_bit = True
         number = link._stream.fileno()

@@ -14,7 +14,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from click.testing import CliRunner
-from helpers import virtual_time
+from helpers import PATIENCE, virtual_time
 from structlog.testing import capture_logs
 
 from daemon import logs
@@ -1025,7 +1025,7 @@ class Bench:
             journal.close()
 
     async def until(self, come: Callable[[], bool]) -> None:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             while not come():  # noqa: ASYNC110 - in another process, on a tty or in the journal
                 await asyncio.sleep(0.02)
 
@@ -1248,7 +1248,7 @@ async def test_a_command_that_the_end_of_the_edge_broke_off(bench: Bench, monkey
         patched.setattr(DeviceSession, "obey", held)
         async with bench.running():
             await bench.client("mosquitto_pub", "-q", "1", "-t", f"{PLACE}agitate", "-m", json.dumps(request))
-            await asyncio.wait_for(begun.wait(), 10)
+            await asyncio.wait_for(begun.wait(), PATIENCE)
     async with bench.running():
         assert bench.commanded() == [("cut", "failed")]
         reply = await bench.rr("agitate", request)

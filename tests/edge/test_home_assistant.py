@@ -12,6 +12,7 @@ from typing import Any
 import jinja2
 import msgspec
 import pytest
+from helpers import PATIENCE
 
 from daemon.broker.connection import connect
 from daemon.broker.session import Message
@@ -174,7 +175,7 @@ async def edge(folder: Path, text: str) -> AsyncIterator[Edge]:
 
 async def settled(port: int, wanted: set[str]) -> None:
     """Return when just these stand there."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE):
         while await stands(port) != wanted:  # noqa: ASYNC110 - a broker tells what stands there when it is asked
             await asyncio.sleep(0.05)
 
@@ -197,7 +198,7 @@ async def test_discovery_topics_are_cleared_with_the_device_and_the_option(tmp_p
             await settled(broker.port, three)
         async with edge(tmp_path, off + ROU_3) as last:
             await settled(broker.port, set())
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while last.journal.memory(home_assistant.KEY) != b"[]":  # noqa: ASYNC110 - the broker acknowledges
                     await asyncio.sleep(0.05)
     finally:

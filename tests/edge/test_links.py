@@ -16,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 import serial
-from helpers import at_length, virtual_time
+from helpers import PATIENCE, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,8 +26,6 @@ from daemon.edge.links.link import open_stream as open_link
 from drivers.driver import DeviceRefused, LinkLost
 from simulators.lab.broker import free_port
 from simulators.ports.port import Pty, Tcp
-
-PATIENCE = 10.0
 
 # ---- URLs
 

@@ -13,7 +13,7 @@ from urllib.parse import quote
 import aiomqtt
 import mqtt5
 import pytest
-from helpers import Notebook
+from helpers import PATIENCE, Notebook
 
 from daemon.broker.connection import connect
 from daemon.broker.mqtt5_session import Mqtt5Session
@@ -36,7 +36,6 @@ from simulators.lab.broker import Broker, find_mosquitto, free_port
 from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Socket
 
-PATIENCE = 20.0
 HEAR, SAY = "ikg/sicbo/Billy-III/says", "ikg/sicbo/Billy-III/listens"
 
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 import serial
-from helpers import at_length
+from helpers import PATIENCE, at_length
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from serial import rfc2217
@@ -20,7 +20,6 @@ from daemon.edge.links.link import StreamLink, open_link
 from daemon.edge.links.rfc2217 import MAX_COMMAND, Said, Telnet
 from drivers.driver import DeviceRefused, LinkLost
 
-PATIENCE = 10.0
 ALL = bytes(range(256)) * 3
 
 

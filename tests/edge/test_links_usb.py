@@ -13,7 +13,7 @@ import pytest
 import usb.backend.libusb0
 import usb.backend.libusb1
 import usb.backend.openusb
-from helpers import Notebook, at_length, virtual_time
+from helpers import PATIENCE, Notebook, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,7 +31,6 @@ from simulators.devices.hid_shoe import HidShoe as Shoe
 from simulators.ports.port import Port, Socket
 from simulators.ports.usb import MOUSE, Bus, Usb
 
-PATIENCE = 10.0
 KEY = bytes.fromhex("0200160000000000")
 UP = bytes(8)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 import structlog
-from helpers import MemoryLink, virtual_time
+from helpers import PATIENCE, MemoryLink, virtual_time
 from msgspec import Struct
 from structlog.testing import capture_logs
 
@@ -62,7 +62,7 @@ async def test_a_configuration_that_cannot_be_used_is_told_and_the_one_before_st
     with capture_logs() as logs:
         one, before = asked(tmp_path / "feltd.toml", text)
         task = asyncio.create_task(one.next(before, lambda _: ()))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while not logs:  # noqa: ASYNC110 - a thread reads the file
                 await asyncio.sleep(0.01)
         assert not task.done()

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 import structlog
-from helpers import MemoryLink, at_length, virtual_time
+from helpers import PATIENCE, MemoryLink, at_length, virtual_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -572,7 +572,7 @@ async def test_a_cancellation_that_meets_a_lost_link_being_closed_ends_the_super
         for _ in range(turns):
             await asyncio.sleep(0)
         task.cancel()
-        done, _ = await asyncio.wait([task], timeout=5)
+        done, _ = await asyncio.wait([task], timeout=PATIENCE)
         ended = task in done
         task.cancel()
         await asyncio.wait([task])

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from helpers import START, at_length
+from helpers import PATIENCE, START, at_length
 from msgspec.structs import replace
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
@@ -283,7 +283,7 @@ async def test_the_password_of_an_edge_is_not_enough_where_there_are_keys(
     async with connect(site.settings("reader"), "") as reader:
         topic = f"felt/1/s/table/rou-1/alert/rules-{code.replace('.', '-')}"
         await reader.subscribe(topic)
-        [alert] = await asyncio.wait_for(reader.messages(), 20)
+        [alert] = await asyncio.wait_for(reader.messages(), PATIENCE)
         assert msgspec.json.decode(alert.payload)["code"] == code
     for task in running:
         task.cancel()
@@ -341,7 +341,7 @@ async def test_several_tools_of_one_user_are_there_at_once(site: Site) -> None:
             await session.subscribe("felt/1/s/edge/+/availability")
         site.publish("edge-1", "felt/1/s/edge/edge-1/availability", b"online")
         for session in (one, two):
-            [message] = await asyncio.wait_for(session.messages(), 20)
+            [message] = await asyncio.wait_for(session.messages(), PATIENCE)
             assert message.payload == b"online"
 
 
@@ -384,7 +384,7 @@ async def test_a_forged_offline_stands_no_longer_than_a_moment(site: Site, tmp_p
 
 async def heard(session: Session, topic: str, payload: bytes) -> None:
     """That, under that topic, and nothing else in between that stays."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not any((one.topic, one.payload) == (topic, payload) for one in await session.messages()):
             pass
 
@@ -412,7 +412,7 @@ async def test_forget_clears_what_the_list_lets_no_process_clear(site: Site, tmp
         assert set(left) <= set(await forget(config, "edge-9"))
         await judge.subscribe("felt/1/#")
         await judge.publish("felt/1/s/end", b"")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             [end] = await judge.messages()
     assert end.topic == "felt/1/s/end"
 

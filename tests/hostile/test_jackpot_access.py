@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from helpers import PATIENCE
 
 from daemon.cli.access_list import access_list
 from daemon.config.model import load
@@ -83,7 +84,7 @@ async def test_the_console_alone_orders_and_the_jackpots_alone_tell(tmp_path: Pa
         pools = Pools(site, lambda: datetime.now(UTC))
         answers: dict[str, Reply] = {}
         pools.on_reply.append(lambda _pool, reply: answers.update({reply.id: reply}))
-        async with asyncio.timeout(60), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
             tasks = [group.create_task(one) for one in (keeper.run(), site.run("console"), pools.run())]
 
             def complete() -> bool:

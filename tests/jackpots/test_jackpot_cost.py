@@ -251,7 +251,7 @@ def compared(till: Till, expected: Expected) -> tuple[float, float]:
     return paid / expected.plays, sqrt(variance) / expected.plays
 
 
-@pytest.mark.timeout(at_length(120, 3600))
+@pytest.mark.timeout(at_length(600, 3600))
 @pytest.mark.parametrize("name", HOUSES)
 def test_plays_agree_with_the_exact_cost(name: str, record_property: Callable[[str, object], None]) -> None:
     house, hits, played = HOUSES[name], frequencies()[name], game(name)

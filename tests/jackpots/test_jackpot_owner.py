@@ -323,7 +323,6 @@ async def end(process: asyncio.subprocess.Process) -> bytes:
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(300)
 async def test_no_bet_is_lost_or_counted_twice_when_the_owner_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,7 +367,6 @@ async def test_no_bet_is_lost_or_counted_twice_when_the_owner_is_killed(
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", ["jackpots", "other"])
 async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(tmp_path: Path, name: str) -> None:
     async with floor(tmp_path) as one:

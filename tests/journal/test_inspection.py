@@ -22,7 +22,7 @@ import msgspec
 import pytest
 import structlog
 from click.testing import CliRunner, Result
-from helpers import at_length, virtual_time
+from helpers import PATIENCE, at_length, virtual_time
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -397,7 +397,6 @@ def test_any_flipped_byte_of_any_row_is_found(whole: tuple[Path, bytes, list[int
 
 
 @pytest.mark.parametrize(("row", "flip"), [(71, 1), (71, 2), (71, 7), (72, 8)])
-@pytest.mark.timeout(20)
 def test_a_key_that_leads_back_to_itself_is_found(
     whole: tuple[Path, bytes, list[int], Key], row: int, flip: int
 ) -> None:
@@ -1810,7 +1809,7 @@ def test_a_journal_may_be_verified_while_its_files_are_closed(tmp_path: Path, mo
         writer = Closing(tmp_path / f"{n}.db")
         writer.start()
         try:
-            assert writer.first.wait(30)
+            assert writer.first.wait(PATIENCE)
             looks = 0
             while looks < 10 or writer.closed < at_length(20, 60):
                 look(writer.path)

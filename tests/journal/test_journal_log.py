@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from helpers import at_length
+from helpers import PATIENCE, at_length
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -337,7 +337,7 @@ def test_a_log_that_is_written_is_looked_at_without_a_false_alarm(tmp_path: Path
     thread = threading.Thread(target=body)
     thread.start()
     try:
-        assert began.wait(30)
+        assert began.wait(PATIENCE)
         rounds = set()
         for _ in range(60):
             assert changed_log(path) == ""
@@ -417,7 +417,7 @@ def test_log_grows_beside_commits_and_is_gone_with_its_journal(
         journal.append(entries(2, n))
     left_behind = left(journal, tmp_path / "left")
     for one in growing:
-        one.join(60)
+        one.join(PATIENCE)
     assert log_of(journal.path).stat().st_size >= 300 * FRAME
     assert verify(journal.path).good
     with closing(Journal(left_behind)) as again:
@@ -437,6 +437,6 @@ def test_log_of_a_closed_journal_is_not_made_again(tmp_path: Path, monkeypatch: 
     journal.append(entries(3))
     journal.close()
     for one in growing:
-        one.join(60)
+        one.join(PATIENCE)
         assert not one.is_alive()
     assert not log_of(journal.path).exists()

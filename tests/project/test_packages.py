@@ -12,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from helpers import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("daemon", "drivers", "protocols", "rules")
@@ -36,7 +37,7 @@ def _wheel(sources: Path, folder: Path) -> Path:
         folder,
         sources,
     ]
-    subprocess.run([sys.executable, *words], check=True, timeout=100)
+    subprocess.run([sys.executable, *words], check=True)
     return next(folder.glob("*.whl"))
 
 
@@ -71,17 +72,15 @@ class Installed:
             "--no-deps",
             wheel,
         ]
-        subprocess.run([sys.executable, *words], check=True, timeout=100)
+        subprocess.run([sys.executable, *words], check=True)
 
     def feltd(self, *words: str | Path) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
-            [self.bin / "feltd", *words], cwd=self.bin, capture_output=True, text=True, check=False, timeout=60
-        )
+        return subprocess.run([self.bin / "feltd", *words], cwd=self.bin, capture_output=True, text=True, check=False)
 
     def importable(self, *modules: str) -> list[str]:
         code = "import importlib.util, sys; print([m for m in sys.argv[1:] if importlib.util.find_spec(m)])"
         done = subprocess.run(
-            [self.bin / "python", "-I", "-c", code, *modules], capture_output=True, text=True, check=True, timeout=60
+            [self.bin / "python", "-I", "-c", code, *modules], capture_output=True, text=True, check=True
         )
         return [str(module) for module in json.loads(done.stdout.replace("'", '"'))]
 
@@ -177,7 +176,7 @@ def test_an_edge_runs_on_a_table_computer(table_computer: Installed, tmp_path: P
                     break
             edge.send_signal(signal.SIGTERM)
             said += [json.loads(line)["event"] for line in edge.stderr]
-            assert edge.wait(30) == 0
+            assert edge.wait(PATIENCE) == 0
         finally:
             edge.kill()
     assert said[-1] == "edge.stopped"
@@ -213,4 +212,4 @@ def test_the_edge_does_not_load_rich() -> None:
         "assert not [name for name in sys.modules if name.partition('.')[0] in ('rich', 'simulators')]\n"
         "import structlog, rich.console\n"
     )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

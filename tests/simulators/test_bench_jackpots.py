@@ -18,7 +18,6 @@ from simulators.lab.broker import find_mosquitto
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(120)
 async def test_each_bet_comes_into_a_level() -> None:
     cases = (("devices", 1), ("rules", 4))
     report = await bench_jackpots(lambda _: None, rate=500, seconds=0.5, turns=1, cases=cases)

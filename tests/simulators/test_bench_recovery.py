@@ -25,7 +25,6 @@ def test_the_journal_is_one_that_the_edge_would_have_written(tmp_path: Path, mon
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(120)
 async def test_an_edge_and_a_consumer_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     report = await bench_recovery(lambda _: None, events=20_000, gap=1_000, turns=1)

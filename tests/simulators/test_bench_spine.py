@@ -39,7 +39,6 @@ def report(*figures: Figure) -> Report:
 
 @pytest.mark.system
 @pytest.mark.skipif(not _can_build(), reason="mosquitto, gcc or libmosquitto-dev is not installed")
-@pytest.mark.timeout(300)
 def test_quick_run_measures_every_line() -> None:
     try:
         found = quick_bench([50], 1.0, lambda _: None)

@@ -21,7 +21,7 @@ import msgspec
 import pytest
 import structlog
 from click.testing import CliRunner
-from helpers import at_length
+from helpers import PATIENCE, at_length
 
 from daemon import logs
 from daemon.broker.gap_recovery import Stream
@@ -204,7 +204,7 @@ def test_a_life_is_the_same_in_every_process(seed: int) -> None:
         subprocess.run(
             [sys.executable, "-c", TELL % seed],
             env={**os.environ, "PYTHONHASHSEED": hashing, "PYTHONMALLOC": malloc},
-            capture_output=True, check=True, timeout=60,
+            capture_output=True, check=True,
         ).stdout
         for hashing, malloc in (("1", "malloc"), ("2", "pymalloc"))
     }  # fmt: skip
@@ -254,11 +254,11 @@ def test_an_interrupted_campaign_tells_what_it_came_to(jobs: str) -> None:
             looking = threading.Thread(target=_all_of, args=(master, shown))
             looking.start()
             os.killpg(campaigning.pid, signal.SIGINT)
-            said = campaigning.communicate(timeout=60)[0]
+            said = campaigning.communicate()[0]
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(campaigning.pid, signal.SIGKILL)
-    looking.join(10)
+    looking.join(PATIENCE)
     os.close(master)
     assert campaigning.returncode == INTERRUPTED
     assert "0 lost, 0 doubled, 0 wrong" in said
@@ -325,7 +325,6 @@ def test_only_a_virtual_campaign_goes_on(other: list[str]) -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(60)
 async def test_real_processes_are_killed() -> None:
     kills = at_length(1, 3)
     report = await real(kills, 5, rounds=2, tables=("rou", "bac"))
@@ -338,7 +337,6 @@ async def test_real_processes_are_killed() -> None:
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(60)
 async def test_a_real_round_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """And the files of its night are kept."""
     heard = Pit.heard
@@ -359,7 +357,6 @@ async def test_a_real_round_that_is_lost_is_found(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-@pytest.mark.timeout(60)
 async def test_real_dealers_who_stand_still_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """However long a night takes, but not one in which no round ends any more."""
 

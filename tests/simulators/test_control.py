@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from helpers import PATIENCE
 
 from daemon.cli.main import main
 from simulators import SIMULATORS
@@ -205,13 +206,13 @@ def test_a_simulator_says_its_control_port_and_obeys_there(simulator: subprocess
     assert simulator.stdout.readline().startswith("acts: ")
     told = re.fullmatch(r"control at 127\.0\.0\.1:(\d+)\n", simulator.stdout.readline())
     assert told is not None
-    with socket.create_connection(("127.0.0.1", int(told[1])), timeout=5) as line, line.makefile("rw") as file:
+    with socket.create_connection(("127.0.0.1", int(told[1])), timeout=PATIENCE) as line, line.makefile("rw") as file:
         file.write("unplug\n")
         file.flush()
         assert file.readline() == "unplugged\n"
         assert not (tmp_path / "tty").is_symlink()
         simulator.terminate()  # with somebody at its control port
-        _, said = simulator.communicate(timeout=10)
+        _, said = simulator.communicate(timeout=PATIENCE)
     assert (simulator.returncode, said) == (0, "")
 
 

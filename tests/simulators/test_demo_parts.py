@@ -17,7 +17,7 @@ from typing import Any, ClassVar, cast
 
 import msgspec
 import pytest
-from helpers import at_length, result_of, virtual_time
+from helpers import PATIENCE, at_length, result_of, virtual_time
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
@@ -52,9 +52,6 @@ from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_
 from simulators.ports.mqtt import Mqtt as MqttPort
 from simulators.ports.port import MAX_UNSENT, Pty, Socket, Tcp
 from simulators.tables.table import Floor, Look, Truth, open_bets, settle
-
-PATIENCE = 20.0
-
 
 # ---- accounts
 
@@ -806,7 +803,7 @@ async def test_a_dealer_whose_clock_is_that_of_the_wall_voids_a_round_that_waits
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Floor, "press", lambda _self, _console, key, _reason=0: pressed.append(key))
         patch.setattr("simulators.tables.table.DISPLAY_TIMEOUT_S", 0.05)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE):
             assert not await settle(floor, console, random.Random(1))
     assert pressed == ["void"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers import at_length, patient
+from helpers import PATIENCE, at_length, patient
 
 from daemon.config.model import parse
 from daemon.read_model import SiteState
@@ -130,7 +130,7 @@ url = "serial://{tmp_path}/tty"
     tty.received = lambda _: asked.set()  # the driver's first words: it listens
     try:
         async with (
-            asyncio.timeout(60),
+            asyncio.timeout(5 * PATIENCE),
             running(picture.run(), Child("edge", config).keep(), Child("rules", config).keep()),
         ):
             await picture.until(lambda: all(picture.is_online(name) for name in (EDGE, "rules")))
@@ -360,8 +360,7 @@ async def test_the_headless_demo_ends_by_itself(embedded: bool) -> None:
         stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, env={**os.environ, "COLUMNS": "200"},
     )  # fmt: skip
     try:
-        async with asyncio.timeout(90):
-            out, err = await process.communicate()
+        out, err = await process.communicate()
     finally:
         if process.returncode is None:
             process.terminate()  # it ends its broker, too

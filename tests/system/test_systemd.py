@@ -22,6 +22,7 @@ from typing import Self
 
 import msgspec
 import pytest
+from helpers import PATIENCE
 from paho.mqtt import client as paho
 from paho.mqtt.enums import CallbackAPIVersion
 from structlog.testing import capture_logs
@@ -71,7 +72,7 @@ def program(name: str) -> str:
 
 
 def run(*command: str | Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
 
 
 # ---- units
@@ -302,7 +303,7 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
         assert b"READY=1" in told.recv(100)
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE)
 """
 TRIED = """
 import os, sys
@@ -363,7 +364,7 @@ def as_user(part: str, *words: str | Path, python: str = "") -> subprocess.Compl
     return subprocess.run(
         [python or python_of_others(), *words], cwd="/", user=uid, group=uid, extra_groups=[GROUP], umask=umask,
         env={"PYTHONPATH": f"{ROOT}:{sysconfig.get_path('purelib')}", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -543,7 +544,7 @@ class Broker:
 
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
-        self._process.wait(20)
+        self._process.wait(PATIENCE)
 
     def complaints(self) -> list[str]:
         """What it logged, other than who came and went; whole only after its end."""
@@ -753,11 +754,11 @@ class Visitor:
         """For everything; returns when the broker has answered, and so has dealt with all before."""
         self._subscribed.clear()
         self._client.subscribe("#", 1)
-        assert self._subscribed.wait(20), self._user
+        assert self._subscribed.wait(PATIENCE), self._user
 
     def heard(self) -> list[tuple[str, str]]:
         """Topics and who spoke there, until the end."""
-        assert self._all.wait(20), self._user
+        assert self._all.wait(PATIENCE), self._user
         return self._heard
 
     def leave(self) -> None:
