@@ -29,15 +29,18 @@ POOL_LEAVES = ("level", "books", "owner", "event/+", "cmd/+/result")
 DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/result")
 
 HEAD = """\
-# Who may read and write what on the broker of site {site}. `feltd acl` makes it from the configuration of each computer
-# of the site: make it anew when tables, edges or rules come or go. Goes to /etc/mosquitto/feltd.acl; the passwords of
-# docs/how-to/install.md makes these users. What is not granted here is refused: an edge tells events of its own
-# tables only, rules tell results of theirs, and who has no name reads nothing.
+# The access list of mosquitto for site {site}: each user of the broker, with the topics that it may read and write.
+# `feltd acl` prints it from the configurations of all computers of the site. Install it as /etc/mosquitto/feltd.acl.
+# Print it again after a table, an edge or rules were added or removed. docs/how-to/install.md makes the users and
+# passwords.
 #
-# Cards are told in clear by the shoe that reads them, the bank's second one too, and a reader says of that one whether
-# it is blackjack: only the rules read such events, and the wagers. Of the others each type is granted by its name, so
-# what a newer edge may tell besides is withheld until it stands here. Everybody else reads round/state, where no card
-# stands that lies face down, and the result. At baccarat a card stands there as soon as the shoe has told it; where
+# Mosquitto refuses every topic that is not listed here. An edge publishes events of its own tables only, and rules
+# publish results of their own tables only. A client without a user reads nothing.
+#
+# Events of a shoe name each card, also the bank's second card, which lies face down; a reader of the hole card reports
+# whether the bank has blackjack. Only the rules read these events and the wagers. Other users read the listed types of
+# events: a new type of a newer edge is refused until a new list names it. They also read round/result and round/state,
+# which name no card that lies face down. At baccarat round/state names a card as soon as the shoe reported it; where
 # players handle the cards, as soon as each side has two."""
 
 
@@ -89,9 +92,11 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
         blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
         blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
         blocks += [block for table, user in site.bets.items() for block in _of_bets(site.name, table, user)]
-    looking = "feltd console, feltd command, feltd watch: all but cards and placed bets; the only one that commands"
+    looking = (
+        "feltd console, feltd command, feltd watch: reads all but cards and wagers; the only user that sends commands"
+    )
     blocks += [_of_reader(site, looking, user, commands=True) for user in site.consoles]
-    blocks += [_of_reader(site, "whoever else looks: as the console, without commands", READER, commands=False)]
+    blocks += [_of_reader(site, "other readers: as the console, without commands", READER, commands=False)]
     blocks += [_of_display(site.name)]
     blocks += [_of_maintenance(site.name, user) for user in site.maintenance]
     return "\n\n".join(blocks) + "\n"
@@ -335,7 +340,7 @@ def _of_display(site: str) -> str:
     read += [
         table_topic(site, "+", leaf) for leaf in ("round/state", "round/result", "alert/+", "device/+/availability")
     ]
-    return _block("a table's display: what stands, nothing that was", DISPLAY, (), read)
+    return _block("the display of a table: its state, last result and alerts, no events", DISPLAY, (), read)
 
 
 def _of_maintenance(site: str, user: str) -> str:
@@ -343,5 +348,8 @@ def _of_maintenance(site: str, user: str) -> str:
     table = [table_topic(site, "+", leaf) for leaf in ("round/state", "round/result", "alert/+")]
     every = edge_topic(site, "+", "+")
     return _block(
-        "feltd forget: clears what is gone for good", user, [every, *device, *table], [every, device[1], table[0]]
+        "feltd forget: clears topics of edges and rules that were removed for good",
+        user,
+        [every, *device, *table],
+        [every, device[1], table[0]],
     )
