@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -21,6 +21,7 @@ from daemon.cli.common import (
     load_config,
     run_until_interrupted,
 )
+from daemon.progress import Progress
 
 if TYPE_CHECKING:
     from daemon.config.model import Config
@@ -124,7 +125,7 @@ def verify(
         raise click.exceptions.Exit(1)
 
 
-def _lines(file: BinaryIO, progress: Callable[[float], None]) -> Iterator[bytes]:
+def _lines(file: BinaryIO, progress: Progress) -> Iterator[bytes]:
     """The lines of a file; `progress` hears which part of it was read."""
     size, read = max(os.fstat(file.fileno()).st_size, 1), 0
     for line in file:

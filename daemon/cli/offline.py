@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.cli.captures import CAPTURE_HEAD, Frame
+from daemon.progress import Progress, silent
 from daemon.virtual_clock import JumpingLoop
 from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, LinkLost, Sighting
@@ -73,7 +74,7 @@ def capture_frames(raw: bytes, name: str, pace: float) -> list[Frame]:
 class _CaptureLink:
     """A link that hears a capture, each byte at its time; what the driver writes goes nowhere."""
 
-    def __init__(self, frames: Sequence[Frame], progress: Callable[[float], None]) -> None:
+    def __init__(self, frames: Sequence[Frame], progress: Progress) -> None:
         self._left = deque(frame for frame in frames if frame.from_device)
         self._start = frames[0].at
         self._all, self._progress = len(self._left), progress
@@ -118,7 +119,7 @@ def replay(
     frames: Sequence[Frame],
     driver: str,
     options: dict[str, Any],
-    progress: Callable[[float], None] = lambda _: None,
+    progress: Progress = silent,
 ) -> list[Seen]:
     """What `driver` makes of a capture, by the ordinary way: silence in it is an outage. Raises BadInput.
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
+from daemon.progress import Progress
+
 __all__ = ["ProgressLine"]
 
 FIRST_AFTER_S = 1.0
@@ -39,7 +41,7 @@ class ProgressLine:
         self._file.write(_CLEAR + f"{what}: {part:.0%}"[: columns - 1])
         self._file.flush()
 
-    def of(self, what: str) -> Callable[[float], None]:
+    def of(self, what: str) -> Progress:
         """The same for one piece of work."""
         return lambda part: self(what, part)
 

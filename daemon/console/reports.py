@@ -16,6 +16,7 @@ from msgspec import Struct
 
 from daemon.console import paper
 from daemon.console.paper import Block, Facts, Heading, Lines, Paper, Rows, Text
+from daemon.console.site.actions import Action
 from daemon.console.site.rounds import SHOWS, Ended, Note, Show, Stretch
 from daemon.console.words import words
 from daemon.console.words.local import Local
@@ -25,7 +26,6 @@ from protocols.contract.results import Result
 
 __all__ = [
     "COLUMNS",
-    "Act",
     "Alarm",
     "Line",
     "Made",
@@ -75,17 +75,6 @@ class Line(Struct, frozen=True):
     digest: str
 
 
-class Act(Struct, frozen=True):
-    """What a user of the console did."""
-
-    time: datetime
-    user: str
-    role: str
-    action: str
-    target: str
-    detail: dict[str, Any]
-
-
 class Alarm(Struct, frozen=True):
     """An alert of the table."""
 
@@ -118,7 +107,7 @@ class Round(Struct, frozen=True, kw_only=True):
     digest: str
     versions: tuple[Version, ...]
     notes: tuple[Note, ...]
-    acts: tuple[Act, ...]
+    acts: tuple[Action, ...]
     acts_cut: bool = False
 
 
@@ -141,7 +130,7 @@ class Period(Struct, frozen=True, kw_only=True):
     cut: bool
     digest: str
     rounds: tuple[Line, ...]
-    acts: tuple[Act, ...]
+    acts: tuple[Action, ...]
     alerts: tuple[Alarm, ...]
     acts_cut: bool = False
     alerts_cut: bool = False
@@ -341,7 +330,7 @@ class Printer:
             blocks += [Text("; ".join(payout.law))] if payout.law else []
         return blocks
 
-    def _acts(self, acts: Sequence[Act], *, cut: bool) -> list[Block]:
+    def _acts(self, acts: Sequence[Action], *, cut: bool) -> list[Block]:
         if not acts:
             return []
         shortened = [Text(self._t("paper.cut_acts", n=len(acts)), strong=True)] if cut else []
@@ -420,7 +409,7 @@ class Printer:
             Rows(tuple(map(self._t, keys)), rows, (17, 12, 27, 27, 17)),
         ]
 
-    def _who(self, line: Line, acts: Sequence[Act]) -> list[str]:
+    def _who(self, line: Line, acts: Sequence[Action]) -> list[str]:
         """Who named the round in what they did; each once."""
         named = [act for act in acts if act.detail.get("round") == line.round]
         did = [act.detail.get("key") or act.detail.get("command") or act.action for act in named]

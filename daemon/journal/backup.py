@@ -3,11 +3,11 @@
 import contextlib
 import shutil
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 from daemon.journal.hash_chain import Noted, encode_noted, fingerprint
 from daemon.journal.reader import note_of, open_live
+from daemon.progress import Progress, silent
 from daemon.whole_files import begin, finish, write
 
 __all__ = ["BadBackup", "back_up_file", "back_up_journal"]
@@ -24,7 +24,7 @@ def _words(error: sqlite3.Error | OSError) -> str:
     return f"{error.filename}: {error.strerror}" if isinstance(error, OSError) and error.filename else str(error)
 
 
-def back_up_journal(path: Path, folder: Path, progress: Callable[[float], None] = lambda _: None) -> int:
+def back_up_journal(path: Path, folder: Path, progress: Progress = silent) -> int:
     """Copy the journal at `path`, which may be in use, to `folder`. Returns the files that were copied.
 
     A closed file never changes: one that is in `folder` with its size is not copied again. `progress` hears which part
@@ -50,7 +50,7 @@ def back_up_journal(path: Path, folder: Path, progress: Callable[[float], None] 
     return count + 1
 
 
-def back_up_file(path: Path, folder: Path, progress: Callable[[float], None] = lambda _: None) -> None:
+def back_up_file(path: Path, folder: Path, progress: Progress = silent) -> None:
     """Copy a SQLite file that may be in use. `progress` hears which part is copied. Raises BadBackup."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -70,7 +70,7 @@ def _copy_closed(one: Path, folder: Path) -> int:
     return 1
 
 
-def _copied(db: sqlite3.Connection, copy: Path, progress: Callable[[float], None]) -> sqlite3.Connection:
+def _copied(db: sqlite3.Connection, copy: Path, progress: Progress) -> sqlite3.Connection:
     def copied(_status: int, remaining: int, total: int) -> None:
         progress(1 - remaining / max(total, 1))
 

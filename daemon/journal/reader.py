@@ -9,13 +9,13 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 from daemon.journal.rows import COLUMNS
 from daemon.journal.schema import check_readable, connected
 from daemon.journal.wal import log_of
+from daemon.progress import Progress, silent
 
 __all__ = [
     "FileLock",
@@ -203,9 +203,7 @@ class Files:
         self._other: tuple[Path, sqlite3.Connection] | None = None
         self._origins: dict[Path, dict[str, int]] = {}
 
-    def newest(
-        self, most: int, which: str, *values: Any, progress: Callable[[float], None] = lambda _: None
-    ) -> list[tuple[Any, ...]]:
+    def newest(self, most: int, which: str, *values: Any, progress: Progress = silent) -> list[tuple[Any, ...]]:
         """At most so many of the rows that `which` names, the newest first. `progress` hears the part of the files."""
         found: list[tuple[Any, ...]] = []
         query = f"SELECT {COLUMNS}, hash FROM event WHERE {which} ORDER BY seq DESC LIMIT ?"  # noqa: S608

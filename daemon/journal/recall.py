@@ -1,6 +1,6 @@
 """`recall`: why a round ended as it did, from its result back to the bytes on the wire."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -12,6 +12,7 @@ from msgspec import Struct
 from daemon.console.words import words
 from daemon.journal.reader import Files
 from daemon.journal.rows import instant, json_or_null, no_time
+from daemon.progress import Progress, silent
 from protocols.contract.results import Result
 from protocols.contract.topics import EARLIEST
 
@@ -55,9 +56,7 @@ def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> 
         return _recalled(verdicts.newest(rounds, _ENDED, table), edge, table, only)
 
 
-def recall_old(
-    rules: Path, edge: Path, table: str, only: str, progress: Callable[[float], None] = lambda _: None
-) -> list[Recalled]:
+def recall_old(rules: Path, edge: Path, table: str, only: str, progress: Progress = silent) -> list[Recalled]:
     """The ends of one round, however old: all files are looked through. Raises sqlite3.Error or OSError."""
     member = b'"round":' + msgspec.json.encode(only)  # the whole name: others may begin with it
     with Files(rules) as verdicts:

@@ -32,6 +32,7 @@ from daemon.journal.reader import closed_files, heads_at, left_of, note_of, open
 from daemon.journal.rows import COLUMNS, EPOCH, instant, no_time
 from daemon.journal.schema import TAMPERED, WrongSchema
 from daemon.journal.wal import changed_log, log_of
+from daemon.progress import Progress
 
 __all__ = ["verify", "verify_recent"]
 
@@ -206,7 +207,7 @@ def verify(
     keys: Sequence[Verifier] = (),
     *,
     now: datetime | None = None,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Every row of the journal at `path` and of the closed files beside it. `progress` hears which part was read."""
     return _verified(path, keys, now, closed=True, progress=progress)
@@ -227,7 +228,7 @@ def _verified(
     now: datetime | None,
     *,
     closed: bool,
-    progress: Callable[[float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     report = Report()
     walk = _Walk(report, keys)

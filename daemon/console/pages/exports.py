@@ -22,7 +22,6 @@ from daemon.console.pages.alerts import csv_text, harmless, said
 from daemon.console.pages.rounds import AFTER, BEFORE, LONGEST, acts_of, period_of, table_of
 from daemon.console.reports import (
     COLUMNS,
-    Act,
     Alarm,
     Line,
     Made,
@@ -35,6 +34,7 @@ from daemon.console.reports import (
     missing_rows,
 )
 from daemon.console.reports import Round as RoundReport
+from daemon.console.site.actions import Action
 from daemon.console.site.rounds import Asked, Records, Rounds, Show, Stretch
 from daemon.console.words import words
 from daemon.console.words.local import Local
@@ -162,7 +162,7 @@ class _Pages:
                 tuple(records.gaps(place, asked.since, min(asked.until, now))),
             )
 
-    async def _acts(self, table: str, since: datetime, until: datetime) -> tuple[tuple[Act, ...], bool]:
+    async def _acts(self, table: str, since: datetime, until: datetime) -> tuple[tuple[Action, ...], bool]:
         """What users did at the table, but not that they made reports; and whether some are left out.
 
         Decisions on a round are kept before all others: a report says by whom.
@@ -173,7 +173,7 @@ class _Pages:
         others = [one for one in acts if "round" not in one.detail]
         kept = sorted((*decided[-MOST_ACTS:], *others[-MOST_ACTS:]), key=lambda one: one.n)
         cut = len(kept) < len(acts) or len(found) == MOST_ACTS_READ
-        return tuple(Act(one.time, one.user, one.role, one.action, one.target, one.detail) for one in kept), cut
+        return tuple(kept), cut
 
     def _alerts(self, asked: Asked, lang: words.Lang) -> tuple[tuple[Alarm, ...], bool]:
         """Those of the table; and whether some are left out."""
