@@ -111,7 +111,9 @@ async def test_a_simulated_mqtt_device_says_whose_topics_it_takes() -> None:
     running = asyncio.create_task(
         simulate("billy_iii", listen, seed=1, speed=1.0, manual=True, control="", say=said.append)
     )
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(PATIENCE):
+        while len(said) < 2:  # noqa: ASYNC110 - in another task
+            await asyncio.sleep(0.01)
     running.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await running

@@ -1038,11 +1038,34 @@ class Bench:
         out, _ = await process.communicate()
         return process.returncode, out.decode()
 
+    async def subscribed(self, topic: str, count: int = 1) -> asyncio.Task[str]:
+        """What mosquitto_sub prints of so many messages. It has subscribed: it was given a retained one."""
+        await self.client("mosquitto_pub", "-q", "1", "-r", "-t", "reply/subscribed", "-m", "subscribed")
+        program = shutil.which("mosquitto_sub")
+        assert program is not None
+        words = ("-t", topic, "-t", "reply/subscribed", "-C", str(count + 1), "-W", f"{PATIENCE:.0f}")
+        process = await asyncio.create_subprocess_exec(
+            program, "-p", str(self.broker.port), "-V", "5", *words, stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"subscribed\n"
+
+        async def following() -> str:
+            out, _ = await process.communicate()
+            assert process.returncode == 0, out
+            return out.decode()
+
+        return asyncio.create_task(following())
+
+    async def reported(self, kind: str) -> None:
+        """Wait until the shaker has reported it."""
+        await self.until(lambda: kind in [row.type for row in self.rows()])
+
     async def rr(self, name: str, request: dict[str, Any]) -> Reply:
         """MQTT 5's request and response, by mosquitto_rr."""
         topic = f"{PLACE}{name}"
         code, out = await self.client(
-            "mosquitto_rr", "-t", topic, "-e", "answers/1", "-W", "8", "-m", json.dumps(request)
+            "mosquitto_rr", "-t", topic, "-e", "answers/1", "-W", f"{PATIENCE:.0f}", "-m", json.dumps(request)
         )
         assert code == 0, out
         return msgspec.json.decode(out, type=Reply)
@@ -1056,7 +1079,7 @@ class Bench:
         return process.returncode, out.decode(), err.decode()
 
 
-def soon(seconds: float = 20.0) -> str:
+def soon(seconds: float = PATIENCE) -> str:
     return (datetime.now(UTC) + timedelta(seconds=seconds)).isoformat()
 
 
@@ -1097,19 +1120,15 @@ def test_impossible_command_is_refused_before_a_connection_is_made(
 async def test_agitate_is_done_with_the_dome_on_and_refused_with_it_off(bench: Bench) -> None:
     async with bench.running():
         bench.hand("cover")
-        await bench.until(lambda: bench.rows()[-1].type == "dice.covered")
-        listening = asyncio.create_task(
-            bench.client("mosquitto_sub", "-t", f"{PLACE}agitate/result", "-C", "1", "-W", "8")
-        )
-        await asyncio.sleep(0.2)
+        await bench.reported("dice.covered")
+        listening = await bench.subscribed(f"{PLACE}agitate/result")
         reply = await bench.rr("agitate", {"id": "a", "expires": soon(), "args": {"cycles": 1}})
         assert reply.status == "done", reply
-        _, heard = await listening
-        assert msgspec.json.decode(heard, type=Reply) == reply  # on both topics
+        assert msgspec.json.decode(await listening, type=Reply) == reply  # on both topics
         await bench.until(lambda: bench.agitations == 1)
 
         bench.hand("uncover")
-        await bench.until(lambda: bench.rows()[-1].type == "dice.uncovered")
+        await bench.reported("dice.uncovered")
         reply = await bench.rr("agitate", {"id": "b", "expires": soon()})
         assert (reply.status, reply.text) == ("refused", "the dome is open: cover the dice first")
         stale = await bench.rr("agitate", {"id": "c", "expires": soon(-1)})
@@ -1175,18 +1194,14 @@ async def test_mosquitto_ends_one_session_at_most_for_a_response_topic_that_the_
         with capture_logs() as logged:
             async with bench.connected():
                 for n in range(4):
-                    listening = asyncio.create_task(
-                        bench.client("mosquitto_sub", "-t", f"{PLACE}agitate/result", "-C", "1", "-W", "8")
-                    )
-                    await asyncio.sleep(0.3)
+                    listening = await bench.subscribed(f"{PLACE}agitate/result")
                     await bench.client(
                         *("mosquitto_pub", "-t", f"{PLACE}agitate", "-D", "publish", "response-topic", "apps/pit"),
                         *("-m", json.dumps({"id": f"n{n}", "expires": soon()})),
                     )
-                    code, heard = await listening
-                    assert code == 0
-                    assert msgspec.json.decode(heard, type=Reply).id == f"n{n}"
-                    await asyncio.sleep(0.3)
+                    assert msgspec.json.decode(await listening, type=Reply).id == f"n{n}"
+                    await bench.until(lambda: "answer.refused" in [one["event"] for one in logged])
+                    await asyncio.sleep(0.3)  # a second one would come now
                     await bench.until(lambda: bench.edge.connected)
                     assert [one["event"] for one in logged].count("answer.refused") == 1
                     assert len(sessions) <= 2
@@ -1214,7 +1229,7 @@ async def test_a_broker_killed_while_a_command_runs_and_an_edge_restarted_after(
     monkeypatch.setattr(DeviceSession, "obey", held)
     async with bench.running():
         bench.hand("cover")
-        await bench.until(lambda: bench.rows()[-1].type == "dice.covered")
+        await bench.reported("dice.covered")
         await bench.client("mosquitto_pub", "-q", "1", "-t", f"{PLACE}agitate", "-m", json.dumps(request))
         await bench.until(lambda: runs == 1)
         await bench.broker.kill()
@@ -1263,16 +1278,12 @@ async def test_a_command_published_while_the_edge_was_away_is_never_run(bench: B
     request = json.dumps({"id": "stale", "expires": soon(60)})
     async with bench.running():
         bench.hand("cover")
-        await bench.until(lambda: bench.rows()[-1].type == "dice.covered")
+        await bench.reported("dice.covered")
     await bench.client("mosquitto_pub", "-q", "1", "-t", f"{PLACE}agitate", "-m", request)
     await bench.client("mosquitto_pub", "-q", "1", "-r", "-t", f"{PLACE}agitate", "-m", request)
-    listening = asyncio.create_task(
-        bench.client("mosquitto_sub", "-t", f"{PLACE}agitate/result", "-C", "1", "-W", "10")
-    )
-    await asyncio.sleep(0.2)
+    listening = await bench.subscribed(f"{PLACE}agitate/result")
     async with bench.running():
-        _, heard = await listening
-        reply = msgspec.json.decode(heard, type=Reply)
+        reply = msgspec.json.decode(await listening, type=Reply)
         assert reply.status == "refused"
         assert reply.text.startswith("the broker had retained it")
         assert bench.commanded() == []

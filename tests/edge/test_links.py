@@ -605,12 +605,14 @@ async def test_two_who_open_a_port_at_once_are_no_sign_that_it_hangs(
         return whole(*args, **options)
 
     monkeypatch.setattr(serial, "Serial", slow)
+    refused = asyncio.Event()
 
     async def use() -> str:
         try:
-            async with open_link(f"serial://{terminal}"):
-                await asyncio.sleep(0.3)
+            async with open_link(f"serial://{terminal}"), asyncio.timeout(PATIENCE):
+                await refused.wait()
         except DeviceRefused as error:
+            refused.set()
             return str(error)
         return "used"
 

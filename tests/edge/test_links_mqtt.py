@@ -395,7 +395,7 @@ async def test_the_recogniser_over_a_broker_with_its_cable_pulled(broker: Broker
     living = asyncio.create_task(socket.live())
     await connected(port)
     notes = Notebook()
-    driver = IdpDice(DiceOptions(timeout=1.0, attempts=10))
+    driver = IdpDice(DiceOptions(timeout=3.0, attempts=10))
     async with open_link(port.url, now) as link:
         running = asyncio.create_task(driver.run(link, notes))
         await until(lambda: bool(notes.events))

@@ -162,7 +162,7 @@ async def test_two_edges_feed_one_pool_whose_process_is_killed(
             tasks += [group.create_task(one.edge.keep()) for one in places]
             tasks += [group.create_task(one.socket.live()) for one in places]
             try:
-                await patient(body(), lambda: [(one.bets[:], one.wins[:]) for one in places] + [people.levels], 40.0)
+                await patient(body(), lambda: [(one.bets[:], one.wins[:]) for one in places] + [people.levels])
             finally:
                 for task in tasks:
                     task.cancel()
