@@ -6,7 +6,6 @@ entered by keys: no test types anything.
 
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import product
 from typing import Any, TypeAlias
@@ -16,9 +15,6 @@ from axe_core_python.selenium import Axe
 from dealer_floor import DealerFloor, table_of
 from floor import Browser, opened
 from helpers import at_length
-from selenium.common.exceptions import StaleElementReferenceException
-from selenium.webdriver.common.by import By as Find
-from selenium.webdriver.remote.webelement import WebElement
 
 from protocols.contract.events import (
     CardDrawn,
@@ -68,23 +64,7 @@ class Dealer:
 
     def click(self, css: str) -> None:
         """A key that is live, in sight and large enough for a finger."""
-
-        def clicked() -> bool:
-            with suppress(StaleElementReferenceException):  # the page drew that part anew
-                return self._clicked(css)
-            return False
-
-        self.page.when(clicked)
-
-    def _clicked(self, css: str) -> bool:
-        one: WebElement = self.page.find(css)
-        self.page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", one)
-        target = one if one.tag_name != "input" else one.find_element(Find.XPATH, "..")
-        assert target.size["height"] >= 44, (css, target.size)
-        if not one.is_enabled():
-            return False
-        one.click()
-        return True
+        assert self.page.tap(css) >= 43.5, css
 
     def key(self, name: str, css: str = "button") -> None:
         """A key, until the edge has it."""
@@ -112,9 +92,9 @@ class Dealer:
         form = 'form[data-key="bet"]'
         self.click(f'{form} input[name=seat][value="{seat}"]')
         self.click(f'{form} [data-chip="{chip}"]')
-        if not self.page.find(f'{form} input[value="{bet}"]').find_element(Find.XPATH, "..").is_displayed():
-            fold = f'//details[@name="families"][.//input[@value="{bet}"]]/summary'
-            self.page.driver.find_element(Find.XPATH, fold).click()
+        fold = f'details[name="families"]:has(input[value="{bet}"])'
+        if self.page.there(f"{fold}:not([open])"):
+            self.page.tap(f"{fold} > summary")
         self.click(f'{form} input[name=bet][value="{bet}"]')
         self.click(f"{form} .two button.main")
         self.kept(form)
@@ -317,7 +297,7 @@ def test_every_game_is_played() -> None:
 def test_whole_round_is_played_by_clicks(floor: DealerFloor, window: Browser, ruleset: str) -> None:
     window.complaints()
     ROUNDS[ruleset](Dealer(floor, window, ruleset, "sam" if ruleset in SUPERVISED else "dora"))
-    assert floor.view(table_of(ruleset)).resolved == 1
+    window.when(lambda: floor.view(table_of(ruleset)).resolved == 1)
     assert window.complaints() == []
 
 
@@ -433,12 +413,12 @@ def test_dead_keys_say_why_and_a_void_asks_once_more(floor: DealerFloor, window:
     assert floor.view(one.table).phase == "betting"
     one.sure("void")
     one.phase("idle")
-    assert floor.view(one.table).voided == voided + 1
+    window.when(lambda: floor.view(one.table).voided == voided + 1)
     window.until("[data-result].large", "Void")
     window.until("#why-void", "no round is open")
     fold = window.find("#key-void summary")
     assert (fold.get_attribute("title"), fold.get_attribute("aria-describedby")) == ("no round is open", "why-void")
-    fold.click()
+    window.tap("#key-void summary")
     assert not window.there("#key-void[open]")
 
 

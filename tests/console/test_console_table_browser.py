@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from axe_core_python.selenium import Axe
 from floor import Browser, Floor, opened
+from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.keys import Keys
 
 from simulators.lab.broker import find_mosquitto
@@ -115,7 +116,7 @@ def test_a_mark_of_the_timeline_tells_its_time_and_text_by_pointer_keys_and_fing
     def keyed(key: str, n: int) -> bool:
         """By a key from the mark at the other end; a new mark may come between."""
         page.driver.execute_script("[...document.querySelectorAll('[data-mark]')].at(arguments[0]).focus()", -1 - n)
-        page.driver.switch_to.active_element.send_keys(key)
+        ActionChains(page.driver).send_keys(key).perform()
         return said(n)
 
     page.when(lambda: keyed(Keys.HOME, 0))

@@ -357,15 +357,11 @@ class Browser:
 
     def until(self, css: str, words: str = "", *, gone: bool = False, patience: float = PATIENCE) -> None:
         """Wait until `words` stand in such an element, or do no longer."""
-        waiting = WebDriverWait(self.driver, patience, 0.05)
-        if gone:
-            waiting.until(lambda _: words not in self.text(css) if words else not self.there(css))
-        else:
-            waiting.until(lambda _: words in self.text(css) if words else self.there(css))
+        self.when(lambda: (words in self.text(css) if words else self.there(css)) != gone, patience)
 
     def when(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
-        """Wait until it is so."""
-        WebDriverWait(self.driver, patience, 0.05).until(lambda _: condition())
+        """Wait until it is so. An element that was replaced while it was looked at is looked for again."""
+        WebDriverWait(self.driver, patience, 0.05, NOT_YET).until(lambda _: condition())
 
     def press(self, css: str) -> None:
         """Press an element as soon as it is there, found and pressed in one step: a fragment may be replaced."""
@@ -390,17 +386,18 @@ class Browser:
         WebDriverWait(self.driver, PATIENCE, 0.05).until(alert_is_present())
         return self.driver.switch_to.alert
 
-    def tap(self, css: str) -> None:
-        """Press an element as soon as it lies under a finger: shown, enabled and covered by nothing. In one step."""
+    def tap(self, css: str) -> float:
+        """Press an element as soon as a finger can: shown, enabled and covered by nothing. Its height in pixels."""
         tap = (
-            "const one = document.querySelector(arguments[0]); if (!one || one.matches(':disabled')) return false;"
+            "const one = document.querySelector(arguments[0]); if (!one || one.matches(':disabled')) return 0;"
             "one.scrollIntoView({block: 'center'});"
             "const box = one.getBoundingClientRect(), goal = one.closest('label') ?? one;"
             "const met = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);"
-            "if (!met || !goal.contains(met)) return false;"
-            "one.click(); return true"
+            "if (!met || !goal.contains(met)) return 0;"
+            "const height = goal.getBoundingClientRect().height;"
+            "one.click(); return height"
         )
-        self.when(lambda: bool(self.driver.execute_script(tap, css)))
+        return float(WebDriverWait(self.driver, PATIENCE, 0.05).until(lambda _: self.driver.execute_script(tap, css)))
 
     def click(self, css: str) -> None:
         """Click with the pointer, for what a browser allows to a person only. Elsewhere use `press`."""
@@ -420,11 +417,11 @@ class Browser:
         self.when(lambda: bool(self.driver.execute_script(choose, css, value)))
 
     def _once_possible(self, act: Callable[[], None]) -> None:
-        def done(_: object) -> bool:
+        def done() -> bool:
             act()
             return True
 
-        WebDriverWait(self.driver, PATIENCE, 0.05, NOT_YET).until(done)
+        self.when(done)
 
     def there(self, css: str) -> bool:
         """Whether there is such an element."""

@@ -23,7 +23,6 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.alert import Alert
 from selenium.webdriver.common.by import By as Find
 from selenium.webdriver.support.expected_conditions import alert_is_present
-from selenium.webdriver.support.ui import Select
 
 from protocols.contract.events import CardDrawn, EventsMissed
 
@@ -78,7 +77,7 @@ class Hand:
     def press(self, css: str, words: str = "", *, said: str = "", sure: bool = False) -> None:
         """Press what is there and live; scrolling to it is no press. `sure`: a question follows, and is answered."""
         before = self.where
-        self.page.when(lambda: self._pressed(css, words), 30)
+        self.page.when(lambda: self._pressed(css, words))
         self.presses += 1
         self.steps.append(said or words or css)
         if sure:
@@ -105,14 +104,14 @@ class Hand:
 
     def write(self, css: str, text: str) -> None:
         """Write into a field from its beginning; to go there is a press."""
-        self.page.find(css).send_keys(text)
+        self.page.write(css, text)
         self.presses += 1
         self.keys += len(text)
         self.steps.append("“" + text.replace("\t", " ") + "”")
 
     def choose(self, css: str, value: str) -> None:
         """Choose from a list: open it, and the choice."""
-        Select(self.page.find(css)).select_by_value(value)
+        self.page.choose(css, value)
         self.presses += 2
         self.steps.append(value)
 
