@@ -69,6 +69,8 @@ class Line:
 
     def to_host(self, data: bytes, now: float) -> bytes:
         """What of the device's bytes comes out at the host's end now."""
+        if not data and not self._drops:
+            return b""
         if data and self._half:
             self._half = False
             data = data[: max(len(data) // 2, 1)]

@@ -334,11 +334,18 @@ class Pit:
             await site.until(lambda: self._lit(name, site))
             return dark
 
+        last: Result | None = None
+        ended: dict[str, bool] = {}
+
         def look() -> Look:
+            nonlocal last, ended
             view = site.tables.get(name)
             if view is None:
                 return Look()
-            ended = {result.round: result.void is None for result in view.results}
+            newest = view.results[-1] if view.results else None
+            if newest is not last:
+                last = newest
+                ended = {result.round: result.void is None for result in view.results}
             return Look(view.phase, view.round, view.detail, ended)
 
         self.dealing += 1

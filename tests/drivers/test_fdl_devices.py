@@ -1099,6 +1099,21 @@ async def test_noise_is_no_sign_of_life() -> None:
 
 
 @virtual_time
+async def test_an_open_session_is_lost_three_seconds_after_the_last_heartbeat() -> None:
+    """Also in noise, which is heard all the time."""
+    device, rng, sound_s = Shaker(random.Random(1)), random.Random(1), 10.0
+
+    def feed(link: MemoryLink, now: float) -> None:
+        link.on_write = lambda data: link.feed(device.hear(data, asyncio.get_running_loop().time()))
+        link.feed(device.wake(now) if now <= sound_s else rng.randbytes(500))
+
+    error, at, _, notebook = await ends(shaker_driver(), feed)
+    assert isinstance(error, LinkLost)
+    assert sound_s + 2 <= at <= sound_s + 3.3
+    assert any(isinstance(event, DeviceOnline) for event in notebook.events)
+
+
+@virtual_time
 async def test_a_looped_cable_is_no_sign_of_life() -> None:
     def loop_back(link: MemoryLink, now: float) -> None:
         link.on_write = link.feed

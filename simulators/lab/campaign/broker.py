@@ -57,6 +57,7 @@ class _Client(Session):
         self.open = True  # the broker has it
         self.dead = False  # nothing passes any more
         self.filters: tuple[str, ...] = ()
+        self.known = broker.known(())
         self._up: deque[tuple[int, str, bytes, bool, bytes]] = deque()
         self._down: deque[Message | tuple[int, str]] = deque()
         self._up_waits = self._down_waits = False
@@ -103,22 +104,33 @@ class _Client(Session):
     def _unsubscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
-        self.filters = tuple(one for one in self.filters if one not in topics)
-        self.broker.routes.clear()
+        self._filter(tuple(one for one in self.filters if one not in topics))
         if not answer.done():
             answer.set_result(None)
 
     def _subscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
-        self.filters += topics
-        self.broker.routes.clear()
+        self._filter(self.filters + topics)
         if not answer.done():
             answer.set_result(None)
+        deliver = self.send_down if self.broker.weather.fine else self.deliver
         for filter_ in topics:
             for topic, payload in self.broker.retained.items():
                 if matches(filter_, topic):
-                    self.deliver(Message(topic, payload, retain=True))
+                    deliver(Message(topic, payload, retain=True))
+
+    def _filter(self, filters: tuple[str, ...]) -> None:
+        self.filters = filters
+        self.known = self.broker.known(filters)
+        self.broker.routes.clear()
+
+    def hears(self, topic: str) -> bool:
+        """Whether any of its filters matches."""
+        known = self.known.get(topic)
+        if known is None:
+            known = self.known[topic] = any(matches(filter_, topic) for filter_ in self.filters)
+        return known
 
     # ---- the wire
 
@@ -128,20 +140,18 @@ class _Client(Session):
         if self.dead or not self.open:
             self._up.clear()
             return
+        broker, refusing = self.broker, bool(self.broker.weather.refused)
         while self._up:
             number, topic, payload, retain, correlation = self._up.popleft()
-            if self.broker.refuses(self, topic):
-                self._send((number, "Not authorized"))
+            if refusing and broker.refuses(self, topic):
+                self.send_down((number, "Not authorized"))
                 continue
-            self.broker.take(self.identifier, topic, payload, retain, correlation)
-            self._send((number, ""))
+            broker.take(self.identifier, topic, payload, retain, correlation)
+            self.send_down((number, ""))
 
     def deliver(self, message: Message) -> None:
-        """To the client, unless the weather will have it otherwise."""
+        """To the client, as the weather will have it."""
         weather, rng = self.broker.weather, self.broker.rng
-        if weather.fine:
-            self._send(message)
-            return
         # The last retained message must not be lost: readers could not detect a stale one.
         if rng.random() < weather.dropped and any(leaf in message.topic for leaf in LOSABLE):
             self.broker.count("delivery dropped")
@@ -149,17 +159,18 @@ class _Client(Session):
         if rng.random() < weather.delayed:
             self.broker.count("delivery delayed")
             self._held_until = max(self._held_until, self.loop.time() + rng.expovariate(1.0))
-        self._send(message)
+        self.send_down(message)
         if rng.random() < weather.doubled:
             self.broker.count("delivery doubled")
-            self._send(message)
+            self.send_down(message)
         if len(self._down) > 1 and rng.random() < weather.swapped:
             last, before = self._down[-1], self._down[-2]
             if isinstance(last, Message) and isinstance(before, Message) and last.topic != before.topic:
                 self.broker.count("deliveries swapped")
                 self._down[-1], self._down[-2] = before, last
 
-    def _send(self, what: Message | tuple[int, str]) -> None:
+    def send_down(self, what: Message | tuple[int, str]) -> None:
+        """To the client, after what is on its way."""
         self._down.append(what)
         if not self._down_waits:
             self._down_waits = True
@@ -176,12 +187,13 @@ class _Client(Session):
             self._down_waits = True
             self.loop.call_at(self._held_until, self._hear, context=self.context)
             return
-        while self._down:
-            one = self._down.popleft()
+        down, settle, received = self._down, self._settle, self._received
+        while down:
+            one = down.popleft()
             if isinstance(one, tuple):
-                self._settle(*one)
+                settle(*one)
             else:
-                self._received(one)
+                received(one)
 
     # ---- the end
 
@@ -305,19 +317,20 @@ class Broker:
                 self.retained[topic] = payload
         clients = self.routes.get(topic)
         if clients is None:
-            clients = [one for one in self._clients.values() if one.filters and self._hears(one.filters, topic)]
+            clients = [one for one in self._clients.values() if one.hears(topic)]
             self.routes[topic] = clients
         if clients:
             message = Message(topic, payload, correlation=correlation)
+            fine = self.weather.fine
             for client in clients:
-                client.deliver(message)
+                if fine:
+                    client.send_down(message)
+                else:
+                    client.deliver(message)
 
-    def _hears(self, filters: tuple[str, ...], topic: str) -> bool:
-        """Whether any of the filters matches; remembered, because routes are cleared with each connection."""
-        known = self._heard.setdefault(filters, {})
-        if topic not in known:
-            known[topic] = any(matches(filter_, topic) for filter_ in filters)
-        return known[topic]
+    def known(self, filters: tuple[str, ...]) -> dict[str, bool]:
+        """By topic, whether any of the filters matches; remembered, because routes are cleared with each connection."""
+        return self._heard.setdefault(filters, {})
 
     def gone(self, client: _Client) -> None:
         """The broker noticed that a client is not there any more; its will waits a moment."""

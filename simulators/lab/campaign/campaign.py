@@ -73,7 +73,6 @@ AHEAD = 32
 """Lives for each process that may be over before the oldest is. With two, four stood still a quarter of the time."""
 INTERRUPTED = 130
 """The exit code of what Ctrl-C ended, as shells have it."""
-_SECOND = timedelta(seconds=1)
 _WAY = (
     TextColumn("{task.description}"),
     BarColumn(),
@@ -184,7 +183,8 @@ class Life:
         self._processes: dict[str, Process] = {}
         self._bodies: dict[str, Any] = {}
         self._disks: dict[str, Disk] = {}
-        self._clock = 0.0
+        self._clock_s = 0.0
+        self._clock = timedelta()
         self._line_sound: dict[str, float] = {}
         self._healing = False
         self._wrong: list[str] = []
@@ -207,7 +207,7 @@ class Life:
 
     def now(self) -> Any:
         """The edge's wall clock, as it was set."""
-        return self.loop.utc() + _SECOND * self._clock
+        return self.loop.utc() + self._clock
 
     @property
     def rounds(self) -> int:
@@ -352,7 +352,8 @@ class Life:
         step = rng.choice((0.05, 1.0, 30.0, 3600.0)) * rng.uniform(-1.0, 1.0)
         if self._linked and not self._pools_began():
             step = abs(step)  # a table whose first result is older than its pool is taken for its past
-        self._clock += step
+        self._clock_s += step
+        self._clock = timedelta(seconds=1) * self._clock_s
         return f"clock: set {'back' if step < 0 else 'forward'} at {step:+.3f} s"
 
     # ---- the life

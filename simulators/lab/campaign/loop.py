@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from msgspec import Struct
 from structlog.testing import capture_logs
 
 __all__ = ["Killed", "Process", "StandingStillError", "VirtualLoop"]
@@ -94,19 +95,14 @@ def _nothing() -> None:
     """What a cancelled timer would do."""
 
 
-class _Handle:
+class _Handle(Struct):
     """A callback that waits, soon or for its time. As asyncio's, without what those keep for their debug mode."""
 
-    __slots__ = ("_args", "_callback", "_cancelled", "_context", "_when")
-
-    def __init__(
-        self, when: float, callback: Callable[..., Any], args: tuple[Any, ...], context: contextvars.Context
-    ) -> None:
-        self._when = when
-        self._callback = callback
-        self._args = args
-        self._context = context
-        self._cancelled = False
+    _when: float
+    _callback: Callable[..., Any]
+    _args: tuple[Any, ...]
+    _context: contextvars.Context
+    _cancelled: bool = False
 
     def cancel(self) -> None:
         self._cancelled = True
@@ -135,6 +131,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """`most_steps`: what takes more than that is going round in circles."""
         super().__init__()
         self._now = 0.0
+        self._utc = 0.0, START
         self._timers: list[tuple[float, int, _Handle]] = []
         self._number = count(1)
         self._queue: deque[_Handle] = deque()
@@ -152,7 +149,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def utc(self) -> datetime:
         """A wall clock that is never set."""
-        return START + timedelta(seconds=self._now)
+        at, utc = self._utc
+        if at != self._now:
+            utc = START + timedelta(seconds=self._now)
+            self._utc = self._now, utc
+        return utc
 
     def _make_task(
         self,
@@ -213,14 +214,15 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def _run_once(self) -> None:
         """Run the due callbacks until the loop is stopped."""
         queue, timers, process_of, take = self._queue, self._timers, _PROCESS, heapq.heappop
+        take_first = queue.popleft
         most = self._most_steps
         while not self._stopping:  # type: ignore[attr-defined]
             if queue:
-                handle = queue.popleft()
+                handle = take_first()
             elif timers:
                 when, _, handle = take(timers)
-                if not handle._cancelled:
-                    self._now = max(self._now, when)
+                if when > self._now and not handle._cancelled:
+                    self._now = when
             else:
                 raise StandingStillError("nothing is due and nothing will ever be")
             if handle._cancelled:
