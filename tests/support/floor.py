@@ -370,14 +370,19 @@ class Browser:
 
     def follow(self, css: str, *, sure: bool = False) -> None:
         """Press what leads to another page or sends a form, and wait for the next page. `sure`: the page asks first."""
+        with self.left():
+            if sure:
+                self.ask(css).accept()
+            else:
+                self.press(css)
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """Wait at the end for the next page."""
         self.driver.execute_script("window.before = true")
-        if sure:
-            self.ask(css).accept()
-        else:
-            self.press(css)
-        self.when(
-            lambda: bool(self.driver.execute_script("return !window.before && document.readyState == 'complete'"))
-        )
+        yield
+        there = "return !window.before && document.readyState === 'complete'"
+        self.when(lambda: bool(self.driver.execute_script(there)))
 
     def ask(self, css: str) -> Alert:
         """Press what the page asks about first, and return its question."""
@@ -386,10 +391,15 @@ class Browser:
         WebDriverWait(self.driver, PATIENCE, 0.05).until(alert_is_present())
         return self.driver.switch_to.alert
 
-    def tap(self, css: str) -> float:
-        """Press an element as soon as a finger can: shown, enabled and covered by nothing. Its height in pixels."""
+    def tap(self, css: str, words: str = "") -> float:
+        """Press an element, the first with `words`, as soon as a finger can; its height in pixels.
+
+        It is shown and enabled then, and covered by nothing.
+        """
         tap = (
-            "const one = document.querySelector(arguments[0]); if (!one || one.matches(':disabled')) return 0;"
+            "const all = [...document.querySelectorAll(arguments[0])];"
+            "const one = all.find((one) => one.innerText.includes(arguments[1]) && !one.matches(':disabled'));"
+            "if (!one) return 0;"
             "one.scrollIntoView({block: 'center'});"
             "const box = one.getBoundingClientRect(), goal = one.closest('label') ?? one;"
             "const met = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);"
@@ -397,7 +407,8 @@ class Browser:
             "const height = goal.getBoundingClientRect().height;"
             "one.click(); return height"
         )
-        return float(WebDriverWait(self.driver, PATIENCE, 0.05).until(lambda _: self.driver.execute_script(tap, css)))
+        waiting = WebDriverWait(self.driver, PATIENCE, 0.05)
+        return float(waiting.until(lambda _: self.driver.execute_script(tap, css, words)))
 
     def click(self, css: str) -> None:
         """Click with the pointer, for what a browser allows to a person only. Elsewhere use `press`."""

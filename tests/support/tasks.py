@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,6 @@ from dealer_floor import DealerFloor, table_of
 from floor import Browser, Served, browser, opened
 from full_pit import FullPit, full_pit, sized
 from msgspec import Struct
-from selenium.common.exceptions import WebDriverException
-from selenium.webdriver.common.alert import Alert
-from selenium.webdriver.common.by import By as Find
-from selenium.webdriver.support.expected_conditions import alert_is_present
 
 from protocols.contract.events import CardDrawn, EventsMissed
 
@@ -33,6 +29,12 @@ return [...document.querySelectorAll('.tile')].filter((one) => {
   const inside = box.top >= 0 && box.left >= 0 && box.bottom <= innerHeight && box.right <= innerWidth;
   return !one.hidden && inside && box.width >= 100;
 }).length
+"""
+# Whether what is pressed leads to another page: a link, or a form that no script sends.
+LEADS = """
+const one = [...document.querySelectorAll(arguments[0])].find((one) => one.innerText.includes(arguments[1]));
+return one.matches('a[href]:not([href^="#"])')
+  || one.type === 'submit' && one.form !== null && one.form.dataset.key === undefined;
 """
 LINE = "[data-live='alerts/worst'] .line1"
 FANTAN, BLACKJACK = "macau.fantan", "macau.blackjack"
@@ -77,30 +79,15 @@ class Hand:
     def press(self, css: str, words: str = "", *, said: str = "", sure: bool = False) -> None:
         """Press what is there and live; scrolling to it is no press. `sure`: a question follows, and is answered."""
         before = self.where
-        self.page.when(lambda: self._pressed(css, words))
-        self.presses += 1
-        self.steps.append(said or words or css)
-        if sure:
-            self._agree()
+        self.page.until(css, words)
+        with self.page.left() if self.page.driver.execute_script(LEADS, css, words) else nullcontext():
+            if sure:
+                self.page.ask(css).accept()
+            else:
+                self.page.tap(css, words)
         self.pages += before != self.where
-
-    def _pressed(self, css: str, words: str) -> bool:
-        for one in self.page.driver.find_elements(Find.CSS_SELECTOR, css):
-            try:
-                if words not in one.text or not one.is_enabled():
-                    continue
-                self.page.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", one)
-                one.click()
-            except WebDriverException:  # it was replaced, or lies under another for a moment
-                continue
-            return True
-        return False
-
-    def _agree(self) -> None:
-        self.page.when(lambda: bool(alert_is_present()(self.page.driver)))
-        Alert(self.page.driver).accept()
-        self.presses += 1
-        self.steps.append("OK")
+        self.presses += 1 + sure
+        self.steps += [said or words or css, *["OK"] * sure]
 
     def write(self, css: str, text: str) -> None:
         """Write into a field from its beginning; to go there is a press."""
@@ -201,13 +188,13 @@ def entered(hand: Hand, key: str, css: str = "button", said: str = "") -> None:
 
 def kept(hand: Hand, form: str) -> None:
     page = hand.page
-    page.when(lambda: page.text(f"{form} [data-said]") in ("kept by the edge", "once more, please"), 30)
-    page.when(lambda: not page.there(f"{form}[data-busy]"), 30)
+    page.when(lambda: page.text(f"{form} [data-said]") in ("kept by the edge", "once more, please"))
+    page.when(lambda: not page.there(f"{form}[data-busy]"))
 
 
 def phase(floor: DealerFloor, page: Browser, ruleset: str, *wanted: str) -> None:
     """Wait until the table is there."""
-    page.when(lambda: floor.view(table_of(ruleset)).phase in wanted, 30)
+    page.when(lambda: floor.view(table_of(ruleset)).phase in wanted)
 
 
 def due(floor: DealerFloor, kind: str) -> dict[str, Any]:
@@ -224,7 +211,7 @@ def deal(floor: DealerFloor, page: Browser, **hands: list[str]) -> None:
         floor.report(
             table_of(BLACKJACK), "shoe-1", CardDrawn(hands[f"seat_{name}" if name.isdecimal() else name].pop(0))
         )
-        page.when(partial(lambda old: bool(floor.view(table_of(BLACKJACK)).detail != old), before), 30)
+        page.when(partial(lambda old: bool(floor.view(table_of(BLACKJACK)).detail != old), before))
 
 
 def fantan(book: Book, page: Browser, floor: DealerFloor) -> None:
@@ -268,15 +255,15 @@ def blackjack(book: Book, page: Browser, floor: DealerFloor) -> None:
         entered(hand, "bell")
         phase(floor, page, BLACKJACK, "dealing")
         floor.report(table, "shoe-1", *(CardDrawn(f"{rank}H") for rank in "234567"))
-        page.when(lambda: bool(floor.view(table).detail.get("due", {}).get("hand") != "burn"), 30)
+        page.when(lambda: bool(floor.view(table).detail.get("due", {}).get("hand") != "burn"))
         deal(floor, page, seat_3=["5S", "6H"], dealer=["7D", "KC"])
         for action, cards in (("hit", {"seat_3": ["9C"], "dealer": ["KC"]}), ("stand", {"dealer": ["KC"]})):
             row = 'form[data-row="3"]'
             hand.press(f'{row} button[value="{action}"]', said=action)
             kept(hand, row)
-            page.when(lambda: bool(due(floor, "card")) or floor.view(table).phase == "resolved", 30)
+            page.when(lambda: bool(due(floor, "card")) or floor.view(table).phase == "resolved")
             deal(floor, page, **cards)
-            page.when(lambda: bool(due(floor, "decision")) or floor.view(table).phase == "resolved", 30)
+            page.when(lambda: bool(due(floor, "decision")) or floor.view(table).phase == "resolved")
         page.until("[data-result].large", "17")
         entered(hand, "paid")
 
@@ -300,8 +287,8 @@ def supervisor(book: Book, page: Browser, floor: DealerFloor) -> None:
         page.until(form)
         hand.write(f"{form} [name=why]", why)
         hand.press(f"{form} button", said="Void", sure=True)
-        page.until("#decide .done", "done.", patience=30)
-        page.when(lambda: any(one.void for one in floor.view(table).results), 30)
+        page.until("#decide .done", "done.")
+        page.when(lambda: any(one.void for one in floor.view(table).results))
 
 
 def inspector(book: Book, page: Browser, floor: DealerFloor) -> None:
