@@ -33,14 +33,14 @@ class _Command(Struct, frozen=True, tag_field="command", forbid_unknown_fields=T
 
 
 class SelfTest(_Command, frozen=True, tag="self-test"):
-    """Test yourself and tell what is wrong."""
+    """Run the device's self-test and report what is wrong."""
 
     between_rounds: ClassVar[bool] = True
     answered_within: ClassVar[float] = 310.0
 
 
 class Ask(_Command, frozen=True, tag="ask"):
-    """Tell a figure. A `what` that the device does not have is refused with the list of those it has."""
+    """Read one value of the device. A `what` that it does not have is refused with the list of those it has."""
 
     what: Annotated[str, Meta(max_length=64)]
 
@@ -93,13 +93,13 @@ class Power(_Command, frozen=True, tag="power"):
 
 
 class StartSpin(_Command, frozen=True, tag="start-spin"):
-    """Begin a game, for a wheel that waits for its host. `rotor`: which way, where the wheel lets us choose."""
+    """Start a spin of a wheel that waits for this command. `rotor`: its direction, where the wheel lets us choose."""
 
     rotor: Turn | None = None
 
 
 class LaunchBall(_Command, frozen=True, tag="launch-ball"):
-    """Fire the ball."""
+    """Launch the ball."""
 
 
 class RestartSpin(_Command, frozen=True, tag="restart-spin"):

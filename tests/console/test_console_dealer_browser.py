@@ -185,7 +185,7 @@ def test_a_dealer_presses_keys_without_a_broker(tmp_path: Path) -> None:
         # At once: the driver may be slower than a finger.
         thrice = "for (let n = 0; n < 3; n += 1) document.querySelector(arguments[0]).click()"
         page.driver.execute_script(thrice, f"{form('bell')} button")
-        says(page, "bell", "kept by the edge")
+        says(page, "bell", "recorded")
         assert floor.kept() == ["bets.closed"]
 
         enter(page, "255")
@@ -193,14 +193,14 @@ def test_a_dealer_presses_keys_without_a_broker(tmp_path: Path) -> None:
         ready(page, "dice")
         assert not page.there(f"{form('dice')} .dice :checked")
         enter(page, "255")
-        says(page, "dice", "kept by the edge")
+        says(page, "dice", "recorded")
 
         floor.kill_edge()
         page.until("[data-away]:not([hidden])")
         page.tap(f"{form('paid')} button")
-        says(page, "paid", "kept here, not recorded yet")
+        says(page, "paid", "stored here, not recorded yet")
         floor.start_edge()
-        says(page, "paid", "kept by the edge")
+        says(page, "paid", "recorded")
         assert floor.kept() == ["bets.closed", "dice.read", "round.paid"]
 
         page.tap("#key-void summary")
@@ -255,7 +255,7 @@ def test_each_key_reaches_the_journal_by_clicks(tmp_path: Path) -> None:
             for _ in range(2 if key.name in TWICE else 1):
                 press(page, key, form(name))
                 ready(page, name)
-            says(page, name, "kept by the edge")
+            says(page, name, "recorded")
         kept = [one for one in floor.kept() if one != "supervisor.keyed"]
         assert len(kept) == len(KEYS)
         assert len(set(kept)) == len(KEYS)

@@ -74,7 +74,7 @@ class Dealer:
 
     def kept(self, form: str) -> None:
         said = f"{form} [data-said]"
-        self.page.when(lambda: self.page.text(said) in ("kept by the edge", "once more, please"))
+        self.page.when(lambda: self.page.text(said) in ("recorded", "once more, please"))
         self.page.when(lambda: not self.page.there(f"{form}[data-busy]"))
 
     def sure(self, name: str, *choices: str) -> None:

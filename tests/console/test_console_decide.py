@@ -97,7 +97,7 @@ async def test_a_void_is_pressed_with_the_supervisors_key_and_its_reason(console
     assert (done.user, done.role, done.action, done.target) == ("supervisor@lisboa", "supervisor", "dealer", TABLE)
     assert (done.detail["key"], done.detail["round"]) == ("void", ROUND)
     assert done.detail["what"] == f"{ROUND}: a card fell"
-    assert "kept here" in drawn(console)
+    assert "stored here" in drawn(console)
 
 
 async def test_a_correction_starts_from_the_hands_that_the_rules_know(console: Console) -> None:
@@ -159,7 +159,7 @@ async def test_the_page_follows_what_comes_of_a_decision(console: Console) -> No
     verdict(console, "voided", ended(void={"reason": {"code": "declared"}, "bets": "returned"}))
     assert "done." in drawn(console)
     await press(console, "correct", hands="player 9D KC\nbanker AS 4H")
-    assert "kept here" in drawn(console)
+    assert "stored here" in drawn(console)
     verdict(console, "corrected", ended(supersedes=ROUND), 2)
     assert "done. Player wins" in drawn(console)
 

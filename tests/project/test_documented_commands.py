@@ -218,7 +218,7 @@ HURRIED = ("--speed", "20")
 WATCHED = {
     "feltd watch -c feltd.toml": " ball landed: ",
     "feltd watch bac-12 -c feltd.toml": " round ",
-    "feltd watch bac-12/wheel-1 -c feltd.toml": " ball landed: ",
+    "feltd watch rou-3/wheel-1 -c feltd.toml": " ball landed: ",
     "feltd watch -c feltd.toml --since 10m": " opens\n",
     "feltd watch -c feltd.toml --json": '"type":"resolved"',
 }
@@ -310,7 +310,12 @@ def _run_all(floor: Floor, port: int) -> None:
 
 
 def _with_the_edge_stopped(floor: Floor) -> None:
-    for line in ("feltd check -c feltd.toml --probe", "feltd check -c /etc/feltd/feltd.toml", "feltd detect"):
+    for line in (
+        "feltd check -c feltd.toml",
+        "feltd check -c feltd.toml --probe",
+        "feltd check -c /etc/feltd/feltd.toml",
+        "feltd detect",
+    ):
         floor.type(line)
     capture = floor.folder / "x.capture"
     with floor.typed("feltd record rou-3/wheel-1 -c feltd.toml") as recording, capture.open("w") as written:
