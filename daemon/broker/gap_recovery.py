@@ -96,6 +96,11 @@ class Stream(Generic[T]):
         """First and last seq that are missing before the waiting events."""
         return (self.expected, min(self._early) - 1) if self._early else None
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether `to_ask` has something to do: there is a gap, or one that was requested has closed."""
+        return bool(self._early) or self._again is not None
+
     def to_ask(self, now: float) -> tuple[int, int] | None:
         """The part of the gap to request at `now`: at once, and again while it stays."""
         if not self._early:  # as nearly always, of each table for each batch of messages

@@ -42,6 +42,7 @@ class Mqtt311Session(Session):
         self._client = client
         self._tasks: set[asyncio.Task[None]] = set()
         self._qos0 = 0
+        self._handing_over = False
         self._start(self._read())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -69,8 +70,15 @@ class Mqtt311Session(Session):
             async for message in self._client.messages:
                 payload = message.payload if isinstance(message.payload, bytes) else b""
                 self._received(Message(str(message.topic), payload, bool(message.retain)))
+                if not self._handing_over:  # once for all that aiomqtt has by now
+                    self._handing_over = True
+                    asyncio.get_running_loop().call_soon(self._hand_over)
         except (aiomqtt.MqttError, OSError, ValueError) as error:  # paho raises the last two for malformed packets
             self._lose(BrokerLost(str(error)))
+
+    def _hand_over(self) -> None:
+        self._handing_over = False
+        super()._hand_over()
 
     def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:
         del correlation, event  # properties of MQTT 5

@@ -1,7 +1,8 @@
 """MQTT 5 on an asyncio transport. The package `mqtt5` turns bytes into packets; the session is kept here.
 
-Writes of one turn of the loop go out as one piece. Received QoS 1 messages are acknowledged when the application takes
-them, so a slow application is slowed down by Receive Maximum and loses nothing.
+Writes of one turn of the loop go out as one piece, those that follow from a read at its end. Received QoS 1 messages
+are acknowledged when the application takes them, so a slow application is slowed down by Receive Maximum and loses
+nothing.
 """
 
 import asyncio
@@ -58,6 +59,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._incomplete = b""
         self._read_interval_s = 0.0
+        self._in_read = False
         self._answers: dict[int, asyncio.Future[list[Any]]] = {}
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
@@ -78,7 +80,19 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._lose(BrokerLost(str(exc or "the broker closed the connection")))
 
     def data_received(self, data: bytes) -> None:
-        """Handle all packets that are complete."""
+        """Handle all packets that are complete, and send what follows from them at once."""
+        self._in_read = True
+        try:
+            self._read_packets(data)
+            self._hand_over()
+        finally:
+            self._in_read = False
+        self.flush()
+        if self._read_interval_s and self._lost is None and self._transport is not None:
+            self._transport.pause_reading()
+            self._loop.call_later(self._read_interval_s, self._resume_reading)
+
+    def _read_packets(self, data: bytes) -> None:
         data = self._incomplete + data if self._incomplete else data
         view, start = memoryview(data), 0
         try:
@@ -90,9 +104,6 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._incomplete = data[start:]
         if len(self._incomplete) > MAX_PACKET_BYTES:
             self._lose(BrokerLost(f"the broker sent a packet of more than {MAX_PACKET_BYTES} bytes"))
-        if self._read_interval_s and self._lost is None and self._transport is not None:
-            self._transport.pause_reading()
-            self._loop.call_later(self._read_interval_s, self._resume_reading)
 
     def _resume_reading(self) -> None:
         if self._transport is not None and not self._transport.is_closing():
@@ -156,7 +167,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def _write(self, data: bytes) -> None:
         """Send in this turn of the loop, with all else that is sent in it."""
-        if not self._unsent:
+        if not self._unsent and not self._in_read:
             self._loop.call_soon(self.flush)
         self._unsent.append(data)
 

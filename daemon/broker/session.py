@@ -64,6 +64,10 @@ class Will(Struct, frozen=True):
     payload: bytes
 
 
+AtOnce = Callable[[list[Message]], list[Message] | None]
+"""Handles messages in the turn of the loop that reads them, and returns what it leaves: see `Session.messages`."""
+
+
 class _InFlight(Struct, frozen=True):
     topic: str
     acknowledged: Callable[[], None] | None
@@ -81,8 +85,10 @@ class Session(ABC):
         self._last_id = 0
         self._waiting: deque[tuple[Message, int]] = deque()
         self._waiting_bytes = 0
-        self._arrived, self._room, self._landed, self._over = (asyncio.Event() for _ in range(4))
+        self._room, self._landed, self._over = (asyncio.Event() for _ in range(3))
         self._deliver: Callable[[Message], None] | None = None
+        self._taker: asyncio.Future[list[Message]] | None = None
+        self._at_once: AtOnce | None = None
         self._refused: str | None = None
         self._lost: BrokerLost | None = None
 
@@ -227,18 +233,34 @@ class Session(ABC):
         """From now on `deliver` is given each message as it arrives, and `messages` none."""
         self._deliver = deliver
 
-    async def messages(self, most: int = 500) -> list[Message]:
-        """What arrived, at least one, in order. Taking a QoS 1 message acknowledges it."""
+    async def messages(self, most: int = 500, at_once: AtOnce | None = None) -> list[Message]:
+        """What arrived, at least one, in order. Taking a QoS 1 message acknowledges it. One task calls this.
+
+        `at_once` saves the wake-up of that task: while it waits here, `at_once` is called in the turn of the loop that
+        reads, with all that the read brought. It returns what it leaves to the task, which is returned here even if it
+        is nothing; None while the task need not wake. What it raises is raised here.
+        """
         while not self._waiting:
-            self._arrived.clear()
-            await self._arrived.wait()
+            self._taker, self._at_once = asyncio.get_running_loop().create_future(), at_once
+            try:
+                left = await self._taker
+            finally:
+                self._taker = None
+            if at_once is not None:
+                return left
+        return self._take(most)
+
+    def _take(self, most: int) -> list[Message]:
         taken = [self._waiting.popleft() for _ in range(min(most, len(self._waiting)))]
         self._waiting_bytes -= sum(len(message.payload) for message, _ in taken)
         self._acknowledge([number for _, number in taken if number])
         return [message for message, _ in taken]
 
     def _received(self, message: Message, number: int = 0) -> bool:
-        """A message arrived; `number` is the packet id of QoS 1. Whether it can be acknowledged already."""
+        """A message arrived; `number` is the packet id of QoS 1. Whether it can be acknowledged already.
+
+        `_hand_over` follows, after the last message of a read.
+        """
         if self._deliver is not None:
             self._deliver(message)
             return True
@@ -248,8 +270,22 @@ class Session(ABC):
             self._waiting_bytes -= len(dropped.payload)
             self._acknowledge([its_number] if its_number else [])
         self._waiting.append((message, number))
-        self._arrived.set()
         return False
+
+    def _hand_over(self) -> None:
+        """Give what arrived to the task that waits in `messages`; a cancelled one gets nothing more."""
+        taker = self._taker
+        if taker is None or taker.done() or not self._waiting:
+            return
+        left: list[Message] | None = []
+        if self._at_once is not None:
+            try:
+                left = self._at_once(self._take(len(self._waiting)))
+            except Exception as error:  # noqa: BLE001 - raised in the task that waits
+                taker.set_exception(error)
+                return
+        if left is not None:
+            taker.set_result(left)
 
     # ---- the end
 

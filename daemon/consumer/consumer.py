@@ -619,25 +619,42 @@ class Consumer:
 
     async def _receive(self, session: Session) -> None:
         while True:
-            envelopes: list[Envelope] = []
-            for message in await session.messages():
-                match message.topic.split("/")[3:]:
-                    case ["table", table, "device", _, "event", _]:
-                        envelopes += self._read(table, message)
-                    case ["edge", edge, leaf]:
-                        await self._edge_says(session, edge, leaf, message)
-                    case ["table", table, "cmd", *_]:
-                        self.take(envelopes)
-                        envelopes = []
-                        await self._answered(session, table, message)
-                    case ["table", table, "round", "state"]:
-                        await self._met(session, table, message)
-                    case ["table", table, "wager"]:
-                        self.answers.heard(table, message)
-                    case _:  # a broker may send what somebody else subscribed to; requests have their own connection
-                        pass
-            self.take(envelopes)
+            left = await session.messages(at_once=self._use)
+            while left := self._use(left) or []:
+                await self._heard(session, left.pop(0))
             await self._ask_for_gaps(session)
+
+    def _use(self, messages: list[Message]) -> list[Message] | None:
+        """Use events up to the first message that may have to wait for the broker, and return the others from it on.
+
+        The session calls this in the turn of the loop that reads; None: there is nothing to ask an edge for either.
+        """
+        envelopes: list[Envelope] = []
+        left = []
+        for at, message in enumerate(messages):
+            match message.topic.split("/")[3:]:
+                case ["table", table, "device", _, "event", _]:
+                    envelopes += self._read(table, message)
+                case ["table", table, "wager"]:
+                    self.answers.heard(table, message)
+                case _:
+                    left = messages[at:]
+                    break
+        if envelopes:
+            self.take(envelopes)
+        return left if left or any(stream.unsettled for stream in self._streams.values()) else None
+
+    async def _heard(self, session: Session, message: Message) -> None:
+        """What is no event."""
+        match message.topic.split("/")[3:]:
+            case ["edge", edge, leaf]:
+                await self._edge_says(session, edge, leaf, message)
+            case ["table", table, "cmd", *_]:
+                await self._answered(session, table, message)
+            case ["table", table, "round", "state"]:
+                await self._met(session, table, message)
+            case _:  # a broker may send what somebody else subscribed to; requests have their own connection
+                pass
 
     async def _met(self, session: Session, table: str, message: Message) -> None:
         """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""

@@ -508,9 +508,8 @@ async def test_publish_queue_is_bounded_in_bytes(broker: Broker, monkeypatch: py
             await writer.publish("t", b"%300d" % n)
         await writer.drained()
         async with asyncio.timeout(PATIENCE):
-            while not reader._waiting or int(reader._waiting[-1][0].payload) != 19:
-                reader._arrived.clear()
-                await reader._arrived.wait()
+            while not reader._waiting or int(reader._waiting[-1][0].payload) != 19:  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.001)
         assert [int(one.payload) for one in await reader.messages()] == [17, 18, 19]
         await writer.publish("t", b"x" * 2000)  # one that is larger alone arrives: its reader says what is wrong
         assert [len(one.payload) for one in await reader.messages()] == [2000]
@@ -544,8 +543,7 @@ async def test_of_qos_0_the_newest_are_kept(broker: Broker, monkeypatch: pytest.
         await writer.drained()
         async with asyncio.timeout(PATIENCE):
             while not reader._waiting or reader._waiting[-1][0].payload != b"49":
-                reader._arrived.clear()
-                await reader._arrived.wait()
+                await asyncio.sleep(0.001)
                 assert len(reader._waiting) <= 10
         assert [int(message.payload) for message in await reader.messages()] == list(range(40, 50))
 
@@ -563,6 +561,157 @@ async def test_messages_are_given_in_portions(broker: Broker) -> None:
                 assert 1 <= len(portion) <= 2
                 found += [message.payload for message in portion]
         assert found == [b"0", b"1", b"2", b"3", b"4"]
+
+
+class Wire:
+    """A transport: keeps each write."""
+
+    def __init__(self) -> None:
+        self.writes: list[bytes] = []
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+    def is_closing(self) -> bool:
+        return False
+
+
+def on_wire() -> tuple[Mqtt5Session, Wire]:
+    """A session whose reads a test brings: it said hello."""
+    session, wire = Mqtt5Session(b"hello"), Wire()
+    session._transport = cast("asyncio.Transport", wire)
+    session.flush()
+    wire.writes.clear()
+    return session, wire
+
+
+def read_of(*topics: str) -> bytes:
+    """A message with QoS 1 under each topic, as one read brings them."""
+    qos = mqtt5.QoS.AT_LEAST_ONCE
+    return b"".join(mqtt5.PublishPacket(topic, b"", qos=qos, packet_id=n).write() for n, topic in enumerate(topics, 1))
+
+
+def pubacks(*numbers: int) -> bytes:
+    return b"".join(b"\x40\x02" + number.to_bytes(2, "big") for number in numbers)
+
+
+async def test_messages_are_handled_in_the_turn_that_reads_them() -> None:
+    """With the acknowledgements in one write, which follows the handler's work; the task sleeps on."""
+    session, wire = on_wire()
+    heard: list[str] = []
+
+    def handle(messages: list[Message]) -> None:
+        assert wire.writes == []
+        heard.extend(message.topic for message in messages)
+        session.send("result", b"")
+        session.flush()
+
+    waiting = asyncio.create_task(session.messages(at_once=handle))
+    await asyncio.sleep(0)
+    session.data_received(read_of("a", "b"))
+    assert heard == ["a", "b"]
+    [written] = wire.writes
+    assert written.startswith(pubacks(1, 2))
+    assert b"result" in written
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not waiting.done()
+    assert len(wire.writes) == 1
+    waiting.cancel()
+
+
+async def test_acknowledgements_of_a_read_are_sent_at_its_end() -> None:
+    session, wire = on_wire()
+    waiting = asyncio.create_task(session.messages(at_once=lambda _: None))
+    await asyncio.sleep(0)
+    session.data_received(read_of("a", "b"))
+    assert wire.writes == [pubacks(1, 2)]
+    waiting.cancel()
+
+
+async def test_what_a_handler_leaves_comes_to_the_task_before_what_follows() -> None:
+    """While the task is busy nothing is handled at once, and nothing is acknowledged that it did not take."""
+    session, wire = on_wire()
+    at_once: list[str] = []
+
+    def handle(messages: list[Message]) -> list[Message]:
+        at_once.extend(message.topic for message in messages[:1])
+        return messages[1:]
+
+    waiting = asyncio.create_task(session.messages(at_once=handle))
+    await asyncio.sleep(0)
+    session.data_received(read_of("a", "b", "c"))
+    session.data_received(read_of("d", "e"))
+    assert [message.topic for message in await waiting] == ["b", "c"]
+    session.data_received(read_of("f"))
+    assert at_once == ["a"]
+    assert wire.writes == [pubacks(1, 2, 3)]
+    assert [message.topic for message in await session.messages(at_once=handle)] == ["d", "e", "f"]
+    assert at_once == ["a"]
+
+
+async def test_a_handler_may_wake_the_task_for_nothing_that_is_left() -> None:
+    session, _ = on_wire()
+    waiting = asyncio.create_task(session.messages(at_once=lambda _: []))
+    await asyncio.sleep(0)
+    session.data_received(read_of("a"))
+    assert await waiting == []
+
+
+async def test_what_a_handler_raises_is_raised_in_the_task_and_not_in_the_loop() -> None:
+    session, _ = on_wire()
+    called: list[int] = []
+
+    def fail(messages: list[Message]) -> None:
+        called.append(len(messages))
+        raise ZeroDivisionError
+
+    waiting = asyncio.create_task(session.messages(at_once=fail))
+    await asyncio.sleep(0)
+    session.data_received(read_of("a"))
+    session.data_received(read_of("b"))  # before the task wakes
+    with pytest.raises(ZeroDivisionError):
+        await waiting
+    assert called == [1]
+
+
+async def test_a_cancelled_task_handles_nothing_more() -> None:
+    """A read may come in the turn of the cancellation: its message stays unacknowledged."""
+    session, wire = on_wire()
+    called: list[list[Message]] = []
+    waiting = asyncio.create_task(session.messages(at_once=called.append))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    session.data_received(read_of("a"))
+    await asyncio.wait([waiting])
+    assert waiting.cancelled()
+    assert (called, wire.writes) == ([], [])
+
+
+async def test_messages_are_handled_at_once_with_either_version(either: Broker) -> None:
+    """In order, none twice, whether at once or by the task."""
+    async with connect(settings(either), "both") as session:
+        await session.subscribe("t")
+        found: list[int] = []
+
+        def handle(messages: list[Message]) -> list[Message] | None:
+            assert asyncio.current_task() is None
+            few = messages[:3]
+            found.extend(int(message.payload) for message in few)
+            return messages[3:] or None
+
+        async def receive() -> None:
+            while len(found) < 300:
+                found.extend(int(message.payload) for message in await session.messages(at_once=handle))
+
+        receiving = asyncio.create_task(receive())
+        for n in range(301):
+            await session.publish("t", b"%d" % n)
+        async with asyncio.timeout(PATIENCE):
+            while len(found) < 301:  # noqa: ASYNC110 - the task may sleep on
+                await asyncio.sleep(0.001)
+        assert found == list(range(301))
+        receiving.cancel()
 
 
 def cut_line(session: Session) -> None:

@@ -1,15 +1,18 @@
 """The rules consumer: each event once and in order whatever the way does, and the same rows wherever it is killed."""
 
 import asyncio
+import contextlib
+import re
 import shutil
 import tempfile
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from datetime import timedelta
 from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any, cast
 
+import mqtt5
 import msgspec
 import pytest
 from helpers import START, at_length, script, virtual_time
@@ -20,6 +23,7 @@ from structlog.testing import capture_logs
 
 from daemon import logs
 from daemon.broker.gap_recovery import BUFFER, PAGE, Stream
+from daemon.broker.mqtt5_session import Mqtt5Session
 from daemon.broker.session import Message, Session
 from daemon.config.model import parse
 from daemon.consumer import consumer as consumer_module
@@ -667,7 +671,8 @@ class Line:
     async def read_retained(self, *_topics: str) -> None:
         return
 
-    async def messages(self, most: int = 500) -> list[Message]:
+    async def messages(self, most: int = 500, at_once: object = None) -> list[Message]:
+        del at_once
         found = [await self._inbox.get()]
         while len(found) < most and not self._inbox.empty():
             found.append(self._inbox.get_nowait())
@@ -1173,6 +1178,107 @@ async def test_a_new_stream_may_come_while_it_asks_for_gaps(tmp_path: Path) -> N
     await consumer._ask_for_gaps(line.session)
     assert len(consumer._streams) == 2
     consumer.journal.close()
+
+
+class Wire:
+    """A transport that keeps what is written."""
+
+    def __init__(self) -> None:
+        self.written = b""
+
+    def write(self, data: bytes) -> None:
+        self.written += data
+
+    def is_closing(self) -> bool:
+        return False
+
+
+@contextlib.asynccontextmanager
+async def receiving(consumer: Consumer) -> AsyncIterator[tuple[Mqtt5Session, Wire]]:
+    """The rules receive; the test brings the reads."""
+    session, wire = Mqtt5Session(b""), Wire()
+    session._transport = cast("asyncio.Transport", wire)
+    tasks = [asyncio.create_task(one) for one in (consumer.outbox.run(session), consumer._receive(session))]
+    await asyncio.sleep(1)
+    try:
+        yield session, wire
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        consumer.journal.close()
+
+
+def over_the_wire(*events: Event) -> list[Envelope]:
+    source = "felt/1/s/table/rou-1/device/d-1"
+    return [replace(one, id=f"e:rou-1:{one.seq}", source=source, journal="A") for one in script(events, "rou-1")]
+
+
+def read_of(*events: Envelope) -> bytes:
+    """These events as one read brings them."""
+    qos = mqtt5.QoS.AT_LEAST_ONCE
+    return b"".join(
+        mqtt5.PublishPacket(topic_of(one), encode_envelope(one), qos=qos, packet_id=n).write()
+        for n, one in enumerate(events, 1)
+    )
+
+
+@virtual_time
+async def test_verdicts_are_written_and_sent_in_the_turn_that_reads_the_events(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One commit for all events of a read."""
+    consumer = started(tmp_path / "rules.db")
+    events = over_the_wire(*SPIN)
+    commits: list[int] = []
+    append = consumer.journal.append
+
+    def counted(entries: list[Entry], memory: Any = None) -> list[Row]:
+        commits.append(len(entries))
+        return append(entries, memory)
+
+    monkeypatch.setattr(consumer.journal, "append", counted)
+    async with receiving(consumer) as (session, wire):
+        session.data_received(read_of(*events))
+        assert re.findall(rb"round/event/([a-z-]+)", wire.written) == [b"opened", b"bets-closed", b"resolved"]
+        assert commits == [3]
+
+
+@virtual_time
+async def test_a_gap_in_what_was_used_at_once_is_requested_and_its_end_noticed(tmp_path: Path) -> None:
+    """The task wakes for the request. A second gap is requested without a wait, as the first was."""
+    consumer = started(tmp_path / "rules.db")
+    events = over_the_wire(*SPIN)
+    async with receiving(consumer) as (session, wire):
+        for missing in (1, 3):
+            session.data_received(read_of(*events[missing - 1 : missing], *events[missing + 1 : missing + 2]))
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            assert wire.written.count(b"cmd/replay") == 1
+            assert b'"from":%d' % (missing + 1) in wire.written
+            wire.written = b""
+            consumer._awaited.clear()
+            session.data_received(read_of(events[missing]))
+            await asyncio.sleep(0)
+        assert consumer.position("rou-1") == 5
+
+
+@virtual_time
+async def test_a_failed_commit_of_a_read_ends_the_session(tmp_path: Path) -> None:
+    """Not only the call of the loop: the process must end."""
+    consumer = started(tmp_path / "rules.db")
+    events = over_the_wire(*SPIN)
+    session, wire = Mqtt5Session(b""), Wire()
+    session._transport = cast("asyncio.Transport", wire)
+    receive = asyncio.create_task(consumer._receive(session))
+    await asyncio.sleep(0)
+    consumer.journal.close()
+    session.data_received(read_of(*events))
+    with pytest.raises(BadJournal):
+        await receive
+    assert not consumer._in_sync
+    assert b"round/event/" not in wire.written
 
 
 @virtual_time

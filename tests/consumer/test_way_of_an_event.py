@@ -161,7 +161,8 @@ class Broker:
             if self.glances == "heard" and any(topic_matches_sub(filter_, topic) for filter_ in topics):
                 self._waiting.put_nowait(Message(topic, payload, retain=True))
 
-    async def messages(self) -> list[Message]:
+    async def messages(self, at_once: object = None) -> list[Message]:
+        del at_once
         return [await self._waiting.get()]
 
     def alerts(self) -> set[str]:

@@ -176,7 +176,8 @@ class Said:
         self.left = messages
         self.heard: list[tuple[str, bytes]] = []
 
-    async def messages(self) -> list[Message]:
+    async def messages(self, at_once: object = None) -> list[Message]:
+        del at_once
         if not self.left:
             raise Done
         return [self.left.pop(0)]

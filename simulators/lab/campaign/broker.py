@@ -194,6 +194,7 @@ class _Client(Session):
                 settle(*one)
             else:
                 received(one)
+        self._hand_over()
 
     # ---- the end
 
