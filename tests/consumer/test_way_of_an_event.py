@@ -890,7 +890,8 @@ async def test_the_picture_does_not_whirl_over_a_gap_that_nobody_can_close() -> 
             super().__init__()
             self.asked = 0
 
-        async def messages(self) -> list[Message]:
+        async def messages(self, at_once: object = None) -> list[Message]:
+            del at_once
             await asyncio.sleep(0.1)
             seen, self.asked = self.asked, len(self.said)
             if self.asked == seen:
