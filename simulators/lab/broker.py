@@ -26,7 +26,7 @@ max_inflight_messages 0
 log_type error
 log_type warning
 """
-START_TIMEOUT = 15.0
+START_TIMEOUT = 60.0
 SAID_AGAIN = 2.0
 
 

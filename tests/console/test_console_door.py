@@ -200,7 +200,7 @@ async def test_idle_connection_is_closed(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.system
 async def test_connection_with_half_a_second_request_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", 1.0)
     async with served(tmp_path) as port:
         whole = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
         got = await said(port, whole + "GET /healthz HTTP/1.1\r\nHost: ")
@@ -210,7 +210,7 @@ async def test_connection_with_half_a_second_request_is_closed(tmp_path: Path, m
 @pytest.mark.system
 async def test_a_form_that_never_ends_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(context_module, "FORM_TIMEOUT_S", 0.2)
-    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", 0.4)
+    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", 2.0)
     async with served(tmp_path) as port:
         form = (
             f"POST /login HTTP/1.1\r\nHost: localhost:{port}\r\nOrigin: http://localhost:{port}\r\n"
@@ -309,7 +309,7 @@ async def test_a_proxy_may_have_more_lines_than_one_who_asks(tmp_path: Path, mon
 @pytest.mark.system
 async def test_connection_without_a_tls_handshake_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before that no page and no protocol of ours hears of the line."""
-    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", 2.0)
     async with served(tmp_path, tls(tmp_path)) as port:
         assert await said(port, "") == b""
         assert await said(port, "\x16\x03\x01") == b""  # the beginning of a greeting

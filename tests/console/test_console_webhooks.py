@@ -300,7 +300,7 @@ async def test_refused_webhooks_are_sent_again_in_order(
     store: Store, receiver: Receiver, secret_file: str, answer: bytes | None
 ) -> None:
     receiver.answers = [answer and answer.replace(b"{port}", str(receiver.port).encode())] * 3
-    webhooks, incidents = make(store, receiver.url, secret_file, timeout=5.0 if answer is not None else 0.5)
+    webhooks, incidents = make(store, receiver.url, secret_file, timeout=5.0 if answer is not None else 2.0)
     with capture_logs() as logs:
         async with sending(webhooks):
             incidents.on_alert(KEY, JAM, T0)
