@@ -296,11 +296,12 @@ async def test_the_password_of_an_edge_is_not_enough_where_there_are_keys(
 
 
 async def until(done: Any, what: str) -> None:
-    for _ in range(3000):
-        if done():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError(what)
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not done():  # noqa: ASYNC110 - in several processes
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        raise AssertionError(what) from None
 
 
 async def thrown_out(site: Site, identifier: str, user: str, attackers: list[tuple[str, str]]) -> bool:
