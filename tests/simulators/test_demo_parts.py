@@ -46,6 +46,7 @@ from simulators.devices.compare import Account, Outcome, compare, spared
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_console import Console
 from simulators.lab import demo
+from simulators.lab import virtual_time as virtual_time_module
 from simulators.lab.broker import find_mosquitto, free_port
 from simulators.lab.pit import COMMAND_TIMEOUT_S, EDGE, KINDS, SITE, Pit, UnderWay
 from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time
@@ -698,6 +699,7 @@ def test_no_dealer_corrects_what_a_slow_display_has_yet_to_show(
         return messages
 
     monkeypatch.setattr(SiteState, "_arrived", slowly)
+    monkeypatch.setattr(virtual_time_module, "DELIVERY_TIMEOUT_S", PATIENCE)  # no message is lost here
     pit = Pit(tmp_path, 1, kinds=("bac",), usb=True)
 
     async def body(busy: list[Callable[[], bool]]) -> None:
