@@ -25,6 +25,7 @@ from simulators.lab.broker import Broker, find_mosquitto
 from simulators.lab.demo import Child
 from simulators.lab.pit import EDGE, SITE, Pit
 from simulators.ports.port import Pty
+from simulators.tables import table
 
 CAPTURE = Path(__file__).parents[3] / "shared/captures/cammegh-ss2/six-spins.wire"
 OWN_CAPTURE = Path(__file__).parents[1] / "captures/ss2-simulated.wire"
@@ -39,6 +40,13 @@ def impatient() -> Iterator[None]:
         patch.setattr(demo, "RESTART_DELAY_S", 0.2)
         patch.setattr(pit, "COMMAND_TIMEOUT_S", 2.0)
         yield
+
+
+@pytest.fixture
+def patient_dealers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine a display and an answer come late: no dealer declares a round void for that."""
+    monkeypatch.setattr(table, "DISPLAY_TIMEOUT_S", 30.0)
+    monkeypatch.setattr(pit, "COMMAND_TIMEOUT_S", 30.0)
 
 
 pytestmark = [pytest.mark.system, pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")]
@@ -283,6 +291,7 @@ async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[s
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("patient_dealers")
 async def test_a_configuration_that_is_read_again_in_the_middle_of_play_loses_no_round(tmp_path: Path) -> None:
     """A table is added, and the wheel of another comes to a new port; the tables that stay as they are see nothing."""
     site = Site(tmp_path, seed=12, speed=SPEED, copies=1)
@@ -322,6 +331,7 @@ async def test_a_configuration_that_is_read_again_in_the_middle_of_play_loses_no
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("patient_dealers")
 async def test_trouble_at_one_table_is_told_once_and_leaves_the_others_alone(tmp_path: Path) -> None:
     """Unplugged and plugged in again, then noise: offline and back, logged once each; the other tables unmoved."""
     site = Site(tmp_path, seed=5, speed=SPEED, copies=1)
