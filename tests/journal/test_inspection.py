@@ -1995,7 +1995,8 @@ def test_no_journal_yet(site: Path, tmp_path: Path) -> None:
     for one in [*tmp_path.glob("edge.*"), *tmp_path.glob("rules.*")]:
         one.unlink()
     result = run("verify", "-c", site)
-    said = f"Error: {site}: neither {tmp_path}/edge.db nor {tmp_path}/rules.db is there yet\n"
+    remedy = "start the services, or name a journal"
+    said = f"Error: {site}: neither {tmp_path}/edge.db nor {tmp_path}/rules.db is there yet; {remedy}\n"
     assert (result.exit_code, result.stderr) == (2, said)
     assert run("recall", "-c", site, "t-1").exit_code == 2
     assert run("export", "-c", site, "t-1").exit_code == 2
