@@ -12,9 +12,21 @@ import msgspec
 
 from daemon.broker.session import Session
 
-__all__ = ["Retained"]
+__all__ = ["Retained", "read_standing"]
 
 PAUSE = 0.25
+
+
+async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[str, bytes]:
+    """What is retained under these topics: all until no message came for `quiet_s`. Raises BrokerLost."""
+    await session.read_retained(*topics)
+    heard: dict[str, bytes] = {}
+    try:
+        while True:
+            async with asyncio.timeout(quiet_s):
+                heard |= {one.topic: one.payload for one in await session.messages()}
+    except TimeoutError:
+        return {topic: payload for topic, payload in heard.items() if payload}
 
 
 class Retained:

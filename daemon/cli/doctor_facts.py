@@ -19,10 +19,11 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from daemon.broker.connection import connect
+from daemon.broker.retained import read_standing
 from daemon.broker.session import BrokerLost
 from daemon.broker.stale_topics import METAS
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
-from daemon.cli.forget import standing
+from daemon.cli.forget import QUIET
 from daemon.config.model import (
     Config,
     Console,
@@ -159,7 +160,7 @@ async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Brok
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(one, "") as session:
                 if part == "edge":
-                    metas = await standing(session, table_topic(config.site.name, "+", METAS))
+                    metas = await read_standing(session, table_topic(config.site.name, "+", METAS), quiet_s=QUIET)
                 found.append(Broker(part, place))
         except BrokerLost as error:
             found.append(Broker(part, place, str(error)))

@@ -3,13 +3,14 @@
 import asyncio
 
 from daemon.broker.connection import connect
-from daemon.broker.session import Message, Session
+from daemon.broker.retained import read_standing
+from daemon.broker.session import Message
 from daemon.broker.stale_topics import METAS, STATES, stale_of_edge, stale_of_rules
 from daemon.config.model import Config, broker_of
 from drivers import FAULTS
 from protocols.contract.topics import edge_topic, table_topic
 
-__all__ = ["StillThere", "forget", "standing"]
+__all__ = ["StillThere", "forget"]
 
 QUIET = 1.0
 """Seconds without a further message after which all that stands there was heard."""
@@ -34,7 +35,7 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
     for part, leaf in ((config.edge, METAS), (config.rules, STATES)):
         broker = broker_of(config, config.maintenance if config.maintenance.username else part)
         async with asyncio.timeout(PATIENCE), connect(broker, "") as session:
-            there = await standing(session, f"{own}+", table_topic(site, "+", leaf))
+            there = await read_standing(session, f"{own}+", table_topic(site, "+", leaf), quiet_s=QUIET)
             if there.get(f"{own}availability") == b"online" and not although_online:
                 raise StillThere(
                     f"{name} is online: stop it, and see that nothing starts it again. "
@@ -58,15 +59,3 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
 
 def _availability_last(topic: str) -> bool:
     return topic.endswith("/availability")
-
-
-async def standing(session: Session, *topics: str) -> dict[str, bytes]:
-    """What stands under these topics."""
-    await session.read_retained(*topics)
-    heard: dict[str, bytes] = {}
-    try:
-        while True:
-            async with asyncio.timeout(QUIET):
-                heard |= {one.topic: one.payload for one in await session.messages()}
-    except TimeoutError:
-        return {topic: payload for topic, payload in heard.items() if payload}

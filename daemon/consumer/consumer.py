@@ -24,11 +24,12 @@ from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
-from daemon.broker.retained import Retained
-from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
+from daemon.broker.retained import Retained, read_standing
+from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
 from daemon.config.model import Config, Table, broker_of
 from daemon.console.words import words
+from daemon.consumer.numbering import Numbering
 from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
 from daemon.journal.rows import Entry, Row
@@ -40,6 +41,7 @@ from protocols.contract.results import (
     VERDICTS,
     Corrected,
     Noted,
+    Opened,
     Resolved,
     RoundState,
     Suspended,
@@ -74,6 +76,8 @@ MOST_EDGES, MOST_JOURNALS = 32, 1000
 """At one table: how many edges may tell of it at once, and of how many journals the position is kept."""
 CONFLICT_NUMBER = 100
 """From here on the verdicts are numbered that follow from a second event under the id of the first."""
+SHOWN_WITHIN_S = 0.25
+"""Without a further message: the broker has shown all rounds that it retained."""
 ALERT_FOR = 600.0
 """Seconds for which an alert stands after the last event that was refused or in conflict."""
 REMEDIES = {
@@ -138,6 +142,9 @@ class _Table:
                 remedy = "an open round is void now; look at the table before the next one"
                 logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy=remedy)
                 self.abandon()
+
+        opened = journal.latest(table.name, ("opened",))
+        self.numbers = Numbering(table.name, journal, _round_of(opened) if opened else "", fresh=not stored)
 
     def abandon(self) -> None:
         """Begin afresh: what was left is not gone on with."""
@@ -414,6 +421,10 @@ class Consumer:
 
     def _apply(self, table: _Table, stream: Events, envelope: Envelope, batch: _Batch) -> None:
         doubted: tuple[Verdict, ...] = ()
+        if table.numbers.before is not None:
+            table.state = table.numbers.first(table.state, envelope)
+        if envelope.seq == 1:
+            stream.after = table.numbers.newest
         if stream.doubt:
             lost = replace(envelope, event=EventsMissed(1))
             table.state, doubted = judge(table.ruleset, table.state, lost)
@@ -440,6 +451,8 @@ class Consumer:
             type_, data = verdict_type(verdict), encode_verdict(verdict)
             batch.entries.append(Entry(table.name, "round", type_, envelope.time, data, cause=cause))
             batch.verdicts.append((table, verdict))
+            if isinstance(verdict, Opened):
+                table.numbers.newest = verdict.round
 
     def _note(self, source: Source, stream: Events, table: _Table, batch: _Batch) -> None:
         """An event was used. State and position are encoded when they are written: a batch may change them often."""
@@ -561,7 +574,23 @@ class Consumer:
             finally:
                 self.connected = False
 
+    async def _read_numbers(self, session: Session) -> None:
+        """With a new journal: the rounds that the broker shows, before ours replace them."""
+        unread = [table for table in self._tables.values() if table.numbers.unread]
+        if not unread:
+            return
+        try:
+            shown = await read_standing(session, table_topic(self.site, "+", STATES), quiet_s=SHOWN_WITHIN_S)
+        except BrokerLost as error:  # refused; a lost connection is noticed elsewhere
+            remedy = "print the access list again (feltd acl); until then round numbers of today may be given twice"
+            self._log.warning("numbers.unread", reason=str(error), remedy=remedy)
+            return
+        for table in unread:
+            self._unsaved.update(table.numbers.read(shown.get(table_topic(self.site, table.name, STATES), b"")))
+        self._commit([])
+
     async def _served(self, session: Session) -> None:
+        await self._read_numbers(session)
         for table in self._tables.values():
             self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
@@ -610,8 +639,11 @@ class Consumer:
     def standing(self, table: str) -> RoundState:
         """The same with what it rests on, for who must know whether an event is behind it or still before it."""
         view = self.view(table)
-        heard = {journal: stream.expected - 1 for (_, journal, name), stream in self._streams.items() if name == table}
-        return RoundState(view.round, view.phase, view.detail, heard, self.name)
+        streams = {journal: stream for (_, journal, name), stream in self._streams.items() if name == table}
+        heard = {journal: stream.expected - 1 for journal, stream in streams.items()}
+        after = {journal: stream.after for journal, stream in streams.items() if stream.after}
+        newest = self._tables[table].numbers.newest
+        return RoundState(view.round, view.phase, view.detail, heard, self.name, newest, after)
 
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""

@@ -38,7 +38,8 @@ class Position(Struct, frozen=True, omit_defaults=True):
     """The offset of a stream: how far the events of one journal were used for one table.
 
     `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past.
-    `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone.
+    `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone. `after`: the newest
+    round before the first of them.
     """
 
     seq: int = 0
@@ -46,6 +47,7 @@ class Position(Struct, frozen=True, omit_defaults=True):
     retired: bool = msgspec.field(default=False, name="left")
     doubt: bool = False
     digest: str = ""
+    after: str = ""
 
 
 def read_position(value: bytes) -> Position:
@@ -64,6 +66,7 @@ class Events(Stream[Envelope]):
         super().__init__(position.seq + 1)
         self.at = position.at
         self.doubt = position.doubt
+        self.after = position.after
         self.in_conflict = False
         """Whether a conflict was reported since the last event was used: of several at once only the first is."""
         self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
@@ -75,7 +78,7 @@ class Events(Stream[Envelope]):
     def position(self, *, retired: bool = False) -> bytes:
         last = self.expected - 1
         digest = self._digest(last).hex() if last >= self._known_from else ""
-        return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest))
+        return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest, self.after))
 
     def take(self, item: Envelope) -> list[Envelope]:
         """As `Stream.take`. Of two different events that wait under one number neither is used: it counts as lost."""

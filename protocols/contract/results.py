@@ -315,10 +315,14 @@ class RoundState(View, frozen=True):
     """`round/state`.
 
     `heard`: per journal of an edge, the seq of the last event included. `rules`: the id of the rules process.
+    `newest`: the round of the table that was opened last. `after`: per journal, the newest round before its
+    first event.
     """
 
     heard: dict[str, int] = field(default_factory=dict)
     rules: str = ""
+    newest: Round = ""
+    after: dict[str, Round] = field(default_factory=dict)
 
 
 class BadRound(ValueError):

@@ -673,6 +673,8 @@ class Line:
 
     async def messages(self, most: int = 500, at_once: object = None) -> list[Message]:
         del at_once
+        if not self.subscribed:
+            await asyncio.Event().wait()
         found = [await self._inbox.get()]
         while len(found) < most and not self._inbox.empty():
             found.append(self._inbox.get_nowait())

@@ -448,6 +448,21 @@ async def test_a_table_that_was_taken_away_leaves_nothing_of_its_rounds(tmp_path
     assert not [one for one in said if one["event"] == "stale_topics.unread"]
 
 
+@virtual_time
+async def test_rules_with_a_new_journal_read_the_numbers_of_rounds_from_the_broker(tmp_path: Path) -> None:
+    """A replaced computer: the first round after it had the number of the first round of the day."""
+    broker, rounds = Broker(), []
+    for name in ("before", "after"):
+        consumer = Consumer(parse(CONFIG), Journal(tmp_path / f"{name}.db"))
+        await connected(consumer._serve, broker)
+        events = script([SpinStarted(1), BallLanded("17")], "rou-1")
+        consumer.take([msgspec.structs.replace(one, id=f"e:rou-1:{one.seq}", journal=name) for one in events])
+        await connected(consumer._serve, broker)
+        rounds.append(consumer.standing("rou-1").newest)
+        consumer.journal.close()
+    assert [one.rpartition(":")[2] for one in rounds] == ["1", "2"]
+
+
 def made(kind: str, journal: Journal) -> Edge | Consumer:
     return Edge(parse(CONFIG), journal) if kind == "edge" else Consumer(parse(CONFIG), journal)
 
@@ -611,7 +626,7 @@ async def test_what_failed_is_no_lost_broker_though_that_goes_at_the_same_time(
         yield broker.session
 
     async def until_lost() -> None:
-        await asyncio.sleep(5.1)
+        await asyncio.sleep(5.3)
         raise BrokerLost("gone")
 
     async def fails(_: Session) -> None:

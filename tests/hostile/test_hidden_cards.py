@@ -121,6 +121,7 @@ class Reader:
         """A table that nobody has played on."""
         self._table.state = self._table.ruleset.start(TABLE)
         self._table.alerted = False
+        self._table.numbers.newest = ""
         self._rules._streams.clear()
         self._rules._unsaved.clear()
         self._rules._moved.clear()

@@ -25,7 +25,7 @@ from msgspec import Struct, inspect
 from msgspec.structs import replace
 from poison import TIMES, look_into
 
-from daemon.broker.session import Message
+from daemon.broker.session import BrokerLost, Message
 from daemon.config.model import Config, Keeping, parse
 from daemon.console.live import Viewer
 from daemon.consumer.consumer import Consumer
@@ -184,6 +184,9 @@ class Said:
 
     async def subscribe(self, *_: str) -> None:
         raise Done
+
+    async def read_retained(self, *_: str) -> None:
+        raise BrokerLost("not authorized")
 
     async def publish(self, topic: str, payload: bytes, **_: Any) -> None:
         self.heard.append((topic, payload))
