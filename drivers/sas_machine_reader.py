@@ -68,7 +68,9 @@ from protocols.sas.messages import (
 )
 from protocols.sas.tables import CANCELLED_CREDITS, DENOMINATIONS, EXCEPTIONS, METER_CODES, METERS, VALIDATIONS, names
 
-ROLLED = 10**6  # a meter that wraps around has not advanced further than this meanwhile
+# A meter that wraps around has not advanced further than this meanwhile: bets, and prizes with a jackpot among them.
+ROLLED, ROLLED_BY_PRIZES = 10**6, 10**7
+PRIZES = ("coin_out", "jackpot", "hand_paid")
 WRAPS = 10**8  # credits at which coin in begins at zero again
 COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_resets"}  # no money
 UP_AND_DOWN = "credits"
@@ -693,4 +695,5 @@ def _forward(name: str, old: int, new: int, factor: int) -> bool:
     """Not backwards; a meter of eight or ten digits may wrap around."""
     unit = _unit(name, factor)
     rollover = 10 ** (10 if name in MINOR else 8)
-    return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (rollover * unit) <= ROLLED * unit
+    most = ROLLED_BY_PRIZES if name.startswith(PRIZES) else ROLLED
+    return name.startswith(UP_AND_DOWN) or new >= old or (new - old) % (rollover * unit) <= most * unit

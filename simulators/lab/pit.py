@@ -202,10 +202,6 @@ class Pit:
             lines.append(f'[[table]]\nname = "{table_name}"\nruleset = "{table.ruleset}"')
             if given := {**table.options, **_hurried_rules(table.options, self._speed)}:
                 options = "\n".join(f"{key} = {msgspec.json.encode(value).decode()}" for key, value in given.items())
-            if table.options:
-                options = "\n".join(
-                    f"{key} = {msgspec.json.encode(value).decode()}" for key, value in table.options.items()
-                )
                 lines.append(f"[table.options]\n{options}")
             for device_name, device in table.devices.items():
                 url = self.ports[f"{table_name}/{device_name}"].url
@@ -409,8 +405,9 @@ def _hurried(driver: str, speed: float) -> dict[str, float]:
                 "stands": saturn.stands / speed,
                 "shortest_spin": saturn.shortest_spin / speed,
             }
-        case "sas_machine":  # five seconds without a poll, of its own, and it is disabled
-            return {"interval": max(MachineOptions().interval / speed, 0.04)}
+        case "sas_machine":  # five seconds of its own without a poll, or without amounts, are a fault
+            machine = MachineOptions()
+            return {"interval": max(machine.interval / speed, 0.04), "broadcast": max(machine.broadcast / speed, 0.5)}
         case "billy_iii":  # its shake is over long before the seconds that were ordered
             return {"early": min(BillyOptions().duration, 10.0), "shortest": BillyOptions().shortest / speed}
         case _:

@@ -379,3 +379,16 @@ async def test_the_return_is_observed_without_jackpots_over_many_games() -> None
     await games(1000, 10_000, 8_000)
     assert cable.standing() == set()
     await cable.close()
+
+
+@virtual_time
+async def test_a_meter_that_wraps_around_with_a_jackpot_did_not_run_backwards() -> None:
+    cable = Cable(FEEDS)
+    cable.machine.meters["coin_out"] = 10**8 - 500_000
+    await ready(cable)
+    cable.machine.levels[1] = 5_000_011
+    cable.do(lambda now: cable.machine.hit_progressive(now))
+    await asyncio.sleep(20)
+    assert cable.machine.meters["coin_out"] > 10**8
+    assert "sas.meter_back" not in cable.standing()
+    await cable.close()
