@@ -10,7 +10,7 @@ from typing import Any, cast
 import msgspec
 
 from daemon.broker.connection import stay_connected
-from daemon.broker.session import UNREADABLE, BrokerLost, Session
+from daemon.broker.session import UNREADABLE, BrokerLost, BrokerRefused, Session
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.config.model import Config, Device
 from daemon.edge.links.link import open_link
@@ -94,11 +94,15 @@ async def command(config: Config, device: str, name: str, args: Mapping[str, str
     asked = False
     log = _LastReason()
 
+    def refuse(reason: str) -> None:
+        if not answer.done():
+            answer.set_exception(BrokerRefused(f"it refuses {topic}: {reason}"))
+
     async def serve(session: Session) -> None:
         nonlocal asked
         await session.subscribe(f"{topic}/result")
         asked = True
-        await session.publish(topic, msgspec.json.encode(request))
+        await session.publish(topic, msgspec.json.encode(request), vital=False, refused=refuse)
         while True:
             for message in await session.messages():
                 with contextlib.suppress(*UNREADABLE):

@@ -1305,6 +1305,30 @@ async def test_without_an_edge_or_a_broker_the_command_line_says_so(tmp_path: Pa
     )
 
 
+@pytest.mark.system
+@mosquitto
+async def test_command_that_the_broker_refuses_is_said_at_once_and_not_called_possibly_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The user of another program may read all and command nothing."""
+    acl = tmp_path / "acl"
+    acl.write_text("topic read felt/#\n")
+    acl.chmod(0o600)
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
+    bench = Bench(tmp_path)
+    await bench.broker.start()
+    config_at(tmp_path, bench.broker.port)
+    try:
+        code, out, err = await bench.feltd("t-1/d-1", "agitate", "--wait", "10")
+    finally:
+        await bench.broker.stop()
+    assert (code, out) == (1, "")
+    assert err == (
+        f"Error: the broker 127.0.0.1:{bench.broker.port}: it refuses {PLACE}agitate: Not authorized; "
+        f"check that it runs, and host, port and users in {tmp_path}/feltd.toml\n"
+    )
+
+
 def _catches(pid: int, number: int) -> bool:
     """Whether a process has a handler for a signal by now."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
