@@ -379,7 +379,7 @@ async def test_the_shaker_over_a_broker(broker: Broker) -> None:
         await until(lambda: bool(notes.events))
         assert await driver.obey(Agitate())
         assert notes.events[1:] == [DiceAgitated("electronic")]
-        assert (port.sent_bytes, port.received_bytes) == (link.received_bytes, link.sent_bytes)
+        await until(lambda: (port.sent_bytes, port.received_bytes) == (link.received_bytes, link.sent_bytes))
         assert port.received_bytes > len(b"/state\n") + len("/cycle/?")
         running.cancel()
         await asyncio.wait([running])
