@@ -9,7 +9,6 @@ import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
@@ -63,8 +62,6 @@ ALL_BUT_EVENTS = (
 JACKPOTS = ("level", "books", "cmd/+/result")
 """Of each pool. Its entries are read with QoS 0, as events are."""
 REMEMBERED = 50_000
-LONGEST_KNOWN = 200
-"""Characters of a topic whose words are remembered: clients that may publish must not fill the memory."""
 MOST_TABLES = 500
 MOST_ALERTS = 200
 
@@ -374,7 +371,7 @@ class SiteState:
 
     async def _arrived(self, session: Session) -> list[Message]:
         """The messages that arrived; empty when a gap is still open after a while."""
-        if not self._standing and not self.gaps:
+        if not self._standing and not any(stream.gap for stream in self._rounds.values()):
             return await session.messages()
         try:
             async with asyncio.timeout(ASK_AGAIN):
@@ -593,8 +590,6 @@ class SiteState:
 
     def _told(self, device: DeviceView, *, lamp: bool) -> None:
         """A device changed; `lamp`: also its lamp at the table. Its counters change each time."""
-        if not self.on_change:
-            return
         self.notify(f"device/{device.table}/{device.name}")
         self.notify(f"devices/{device.table}")
         if lamp:
@@ -660,10 +655,9 @@ class SiteState:
     # ---- rounds
 
     def _look(self, message: Message) -> None:  # noqa: C901 - one table of topics
-        topic = message.topic
-        words = _words(topic) if len(topic) <= LONGEST_KNOWN else _words.__wrapped__(topic)
-        longest = LONGEST_DOCUMENT if words[2:3] == ("round",) else LONGEST_SAID
-        if not words or len(message.payload) > longest:
+        words = message.topic.split("/")[3:]
+        longest = LONGEST_DOCUMENT if words[2:3] == ["round"] else LONGEST_SAID
+        if not _named(words) or len(message.payload) > longest:
             self.refused += 1
             return
         self.messages += 1
@@ -858,20 +852,15 @@ def _in_words(wire: Wire) -> str:
     return f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip()
 
 
-@lru_cache(4096)
-def _words(topic: str) -> tuple[str, ...]:
-    """What follows the site; nothing where a name is not valid by the configuration's rules. They become part of
-    URLs.
-    """
-    words = tuple(topic.split("/")[3:])
+def _named(words: list[str]) -> bool:
+    """Whether the names in a topic are valid by the configuration's rules. They become part of URLs."""
     match words:
         case ["table", table, "device", device, *_]:
-            named = is_id(table) and is_id(device)
+            return is_id(table) and is_id(device)
         case ["table" | "edge" | "jackpot", name, *_]:
-            named = is_id(name)
+            return is_id(name)
         case _:
-            named = False
-    return words if named else ()
+            return False
 
 
 def _first_time(seen: OrderedDict[T, None], key: T) -> bool:

@@ -137,11 +137,6 @@ class Heard(msgspec.Struct, frozen=True):
     answer: bytes
     answers: tuple[fdl.Answer, ...] = ()
 
-    @property
-    def quiet(self) -> bool:
-        """Whether nothing follows from the chunk: most are a heartbeat."""
-        return not (self.sightings or self.memory or self.answer or self.answers)
-
 
 class Session:
     """One session: chunks in, sightings and answers out.
@@ -251,12 +246,14 @@ class Session:
         if self._owes_ack and self._memory is not None:
             self._answer += self._encode(fdl.Ack(self._memory.epoch, self._memory.last))
         if self._memory is not None:
-            standing = self._faults.standing, self._doubted, self._started, self._ended
-            if standing != (self._memory.faults, self._memory.doubted, self._memory.started, self._memory.ended):
-                faults, doubted, started, ended = standing
-                self._memory = replace(self._memory, faults=faults, doubted=doubted, started=started, ended=ended)
-        changed = self._memory is not before and self._memory != before
-        memory = msgspec.json.encode(self._memory) if changed else None
+            self._memory = replace(
+                self._memory,
+                faults=self._faults.standing,
+                doubted=self._doubted,
+                started=self._started,
+                ended=self._ended,
+            )
+        memory = msgspec.json.encode(self._memory) if self._memory != before else None
         answers, self._answers = tuple(self._answers), []
         return Heard(tuple(self._sightings), memory, bytes(self._answer), answers)
 
@@ -456,8 +453,6 @@ class Session:
         """
         if self._waiting or self._memory is None or beat.next != self._memory.last + 1 or beat.uptime < SELF_TESTED:
             return
-        if not (beat.faulty or self._doubted or self._ended or self._faults.is_open("fdl.untold_fault")):
-            return
         reports: list[Event] = []
         if self._doubted and (self._started or not beat.faulty):
             reports += self._faults.end(*self._doubted)
@@ -654,14 +649,12 @@ async def converse(
     while True:
         due = session.due()
         try:
-            async with asyncio.timeout_at(due) as deadline:
-                heard = session.hear(await link.read(), clock())
-                while heard.quiet and session.opening and (due := session.due()) > clock():
-                    deadline.reschedule(due)
-                    heard = session.hear(await link.read(), clock())
+            async with asyncio.timeout_at(due):
+                chunk = await link.read()
         except TimeoutError:
             now = max(clock(), due)  # a timer may fire slightly early
         else:
+            heard = session.hear(chunk, clock())
             began = clock()
             if heard.sightings or heard.memory:
                 await emit(heard.sightings, heard.memory)

@@ -152,7 +152,7 @@ class FdlDevice:
 
     def wake(self, now: float) -> bytes:
         """Live until `now`; what it sends meanwhile."""
-        if (self._standing or self._boots_at is not None) and not self._awake(now):
+        if not self._awake(now):
             return b""
         sent = []
         if now >= self._beat_at:
@@ -160,13 +160,12 @@ class FdlDevice:
             uptime = int((now - self._booted_at) * 1000) & fdl.MAX_COUNTER
             flags = (0 if self._open else fdl.WAITS_FOR_HELLO) | (fdl.FAULTY if self._standing else 0)
             sent.append(self._encode(fdl.Heartbeat(uptime, self._next, flags)))
-        if self._open and self.unacknowledged:
-            sent += self._deliver(now)
+        sent += self._deliver(now)
         return b"".join(sent)
 
     def hear(self, data: bytes, now: float) -> bytes:
         """Bytes from the host; what it answers at once."""
-        if ((self._standing or self._boots_at is not None) and not self._awake(now)) or self._deaf:
+        if not self._awake(now) or self._deaf:
             return b""
         sent = []
         for found in self._decoder.feed(data):
@@ -343,7 +342,7 @@ class FdlDevice:
 
     def _deliver(self, now: float) -> list[bytes]:
         """The oldest event that is not acknowledged, when it is time; its IDENTITY where that event is gone."""
-        if not self._open or now < self._send_at or not self.unacknowledged:
+        if not self._open or not self.unacknowledged or now < self._send_at:
             return []
         self._send_at = now + RETRY
         at = self._acked + 1 - self._oldest()

@@ -559,18 +559,3 @@ async def test_the_console_hears_each_topic_once_and_only_events_with_less_care(
         **{f"table/x/{leaf}": 1 for leaf in ("round/state", "round/result", "round/event/x", "alert/x")},
         "table/x/round/cmd/replay/result": 1,
     }
-
-
-def test_words_of_long_topics_are_not_remembered() -> None:
-    """Clients that may publish must not fill the memory."""
-    heard = Heard()
-    before = read_model._words.cache_info().currsize
-    for number in range(50):
-        heard.says(f"table/bac-12/device/shoe-1/{number}{'x' * 300}", b"")
-    assert heard.site.messages == 50
-    assert read_model._words.cache_info().currsize == before
-    limit = read_model._words.cache_info().maxsize
-    assert limit is not None
-    for number in range(limit + 50):
-        heard.says(f"table/bac-12/device/shoe-1/{number}", b"")
-    assert read_model._words.cache_info().currsize == limit
