@@ -112,7 +112,8 @@ class Broker:
 
     async def read_retained(self, *_topics: str) -> None: ...
 
-    async def messages(self) -> list[Message]:
+    async def messages(self, at_once: object = None) -> list[Message]:
+        del at_once
         return [await self.arriving.get()]
 
     def events(self) -> list[str]:
