@@ -11,8 +11,7 @@ only, so that it has no second witness.
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, ClassVar

@@ -16,8 +16,7 @@ missed.
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterator, Set as AbstractSet
 from datetime import datetime, timedelta
 from typing import Annotated, Literal
 

@@ -30,8 +30,7 @@ from protocols.contract.events import (
     SupervisorKeyed,
     WagerPlaced,
 )
-from protocols.fdl import bets as fdl_bets
-from protocols.fdl import frame as fdl
+from protocols.fdl import bets as fdl_bets, frame as fdl
 from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 
 CLEARED, REMOVED = "bets_cleared", "latched_chip_removed"

@@ -10,8 +10,7 @@ from typing import ClassVar, Final
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
 from protocols.contract.events import ButtonsCounted, ButtonsSeparated, ButtonsUncovered, Event
-from protocols.fdl import buttons as fdl_buttons
-from protocols.fdl import frame as fdl
+from protocols.fdl import buttons as fdl_buttons, frame as fdl
 
 LIFTED_EARLY: Final = 0x69
 _BY_HAND = "waits until the dealer has counted by fours and entered the count at the console"

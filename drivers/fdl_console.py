@@ -45,8 +45,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
+from protocols.fdl import console as fdl_console, frame as fdl
 
 FAULTS = {
     0x20: Fault(

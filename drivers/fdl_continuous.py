@@ -34,8 +34,7 @@ from protocols.contract.events import (
     ShoeEmptied,
     ShoeStarted,
 )
-from protocols.fdl import continuous as fdl_continuous
-from protocols.fdl import frame as fdl
+from protocols.fdl import continuous as fdl_continuous, frame as fdl
 from protocols.fdl.shuffler import CARDS, PLACES
 
 _CARD = "waits for a person where a card of it could not be read; else goes on"

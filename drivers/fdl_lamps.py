@@ -21,8 +21,7 @@ from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, Memory, SessionOptions
 from protocols.contract.commands import Command, Light, SelfTest
 from protocols.contract.events import DeviceFaulted, DeviceOnline, Event, LampsLit
-from protocols.fdl import frame as fdl
-from protocols.fdl import lamps as fdl_lamps
+from protocols.fdl import frame as fdl, lamps as fdl_lamps
 
 __all__ = ["FAULTS", "FdlLamps", "LampOptions", "named"]
 

@@ -10,8 +10,7 @@ from typing import ClassVar
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
 from protocols.contract.events import Event, HoleCardPeeked
-from protocols.fdl import frame as fdl
-from protocols.fdl import peek as fdl_peek
+from protocols.fdl import frame as fdl, peek as fdl_peek
 
 _BY_HAND = "waits: the dealer peeks by hand, or the players decide as if nobody had looked, as the house has laid down"
 FAULTS = {

@@ -11,8 +11,7 @@ from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.commands import Agitate, Command, Light, SelfTest
 from protocols.contract.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit
-from protocols.fdl import frame as fdl
-from protocols.fdl import shaker as fdl_shaker
+from protocols.fdl import frame as fdl, shaker as fdl_shaker
 
 _AGAIN = "goes on: the dice are agitated again, or by the lever"
 FAULTS = {

@@ -26,8 +26,7 @@ from protocols.contract.events import (
     ShuffleFinished,
     ShuffleStarted,
 )
-from protocols.fdl import frame as fdl
-from protocols.fdl import shuffler as fdl_shuffler
+from protocols.fdl import frame as fdl, shuffler as fdl_shuffler
 
 __all__ = ["FAULTS", "FdlShuffler", "checked"]
 

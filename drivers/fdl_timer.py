@@ -15,8 +15,7 @@ from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.commands import Command, SelfTest, StartTimer, StopTimer
 from protocols.contract.events import BetsClosed, BetsOpened, Event, MachineReported
-from protocols.fdl import frame as fdl
-from protocols.fdl import timer as fdl_timer
+from protocols.fdl import frame as fdl, timer as fdl_timer
 
 FAULTS = {
     0x64: Fault(

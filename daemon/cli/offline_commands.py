@@ -19,8 +19,7 @@ from daemon.cli.common import BadInputError, file_trouble, option_pairs, ruleset
 @click.argument("file", type=click.File("r", encoding="utf-8"), default="-")
 def resolve(name: str, options: tuple[str, ...], table: str, everything: bool, file: Any) -> None:
     """Events as NDJSON to results as NDJSON."""
-    from daemon.cli.offline import BadInput, events_from
-    from daemon.cli.offline import resolve as resolved
+    from daemon.cli.offline import BadInput, events_from, resolve as resolved
     from rules.engine.ruleset import BadOption, Corrected, Resolved, Voided, options_from
 
     kind = ruleset_named(name)
@@ -46,8 +45,7 @@ def resolve(name: str, options: tuple[str, ...], table: str, everything: bool, f
 )
 def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) -> None:
     """A capture to events as NDJSON."""
-    from daemon.cli.offline import BadInput, capture_frames
-    from daemon.cli.offline import replay as replayed
+    from daemon.cli.offline import BadInput, capture_frames, replay as replayed
     from daemon.cli.progress import ProgressLine
     from drivers import DRIVERS
 

@@ -129,8 +129,7 @@ def figures(ruleset: str | None, as_json: bool, write: Path | None, options: tup
     from daemon.cli.progress import ProgressLine
     from rules.engine.ruleset import BadOption
     from rules.figures.figure import Variant
-    from rules.figures.figures import GAMES, figures_table, figures_toml
-    from rules.figures.figures import figures as computed
+    from rules.figures.figures import GAMES, figures as computed, figures_table, figures_toml
 
     if ruleset is not None and ruleset not in GAMES:
         raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(GAMES)}")

@@ -95,8 +95,7 @@ def watch(
 
     Times are those of this computer. A terminal wraps long lines and shows warnings and faults in colour.
     """
-    from daemon.cli.watch import BadSince, Shown, since_of, terminal_columns
-    from daemon.cli.watch import watch as watching
+    from daemon.cli.watch import BadSince, Shown, since_of, terminal_columns, watch as watching
 
     config = load_config(config_path)
     table, _, device = what.partition("/")
@@ -232,8 +231,7 @@ def command(
 def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -> None:
     """Clear what an edge or rules left on the broker that are gone for good; until then screens show it as offline."""
     from daemon.broker.session import BrokerLost
-    from daemon.cli.forget import StillThere
-    from daemon.cli.forget import forget as forgetting
+    from daemon.cli.forget import StillThere, forget as forgetting
     from protocols.contract.topics import is_id
 
     config = load_config(config_path)

@@ -35,10 +35,11 @@ from daemon.console.auth.access import Access, Right
 from daemon.console.context import HERE, ConsoleContext, Redirect
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.front_server import Forwarded, Hosts, names_of
-from daemon.console.pages import access as access_pages
 from daemon.console.pages import (
+    access as access_pages,
     alerts,
     exports,
+    fairness as fair_pages,
     jackpots,
     labels,
     law,
@@ -46,12 +47,11 @@ from daemon.console.pages import (
     report,
     rounds,
     support,
+    table as table_pages,
     timeline,
     trace,
     web,
 )
-from daemon.console.pages import fairness as fair_pages
-from daemon.console.pages import table as table_pages
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
 from daemon.console.site.day import Days

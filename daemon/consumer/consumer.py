@@ -49,8 +49,8 @@ from protocols.contract.results import (
     View,
     Voided,
     encode_verdict,
+    type_of as verdict_type,
 )
-from protocols.contract.results import type_of as verdict_type
 from protocols.contract.topics import (
     LONGEST_EVENT_ID,
     BadEnvelope,

@@ -10,8 +10,15 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_arg
 import msgspec
 from msgspec import Meta
 
-from protocols.contract.events import MOST, EventsMissed, RoundPaid, RoundVoided, SpinMissed, SpinVoided
-from protocols.contract.events import type_of as event_type
+from protocols.contract.events import (
+    MOST,
+    EventsMissed,
+    RoundPaid,
+    RoundVoided,
+    SpinMissed,
+    SpinVoided,
+    type_of as event_type,
+)
 from protocols.contract.reasons import say
 from protocols.contract.results import (
     Award,

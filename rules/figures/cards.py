@@ -35,8 +35,7 @@ from protocols.contract.events import (
     WagerPlaced,
 )
 from protocols.contract.topics import Envelope
-from rules.angola.stud_poker import StudPoker as AngolaStudPoker
-from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.facts import Table
 from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, options_from
 from rules.figures.figure import Weight

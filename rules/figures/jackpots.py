@@ -25,9 +25,11 @@ from msgspec import Struct
 
 from protocols.contract.jackpots import PoolTerms, Prize
 from rules.angola.blackjack import BlackjackOptions
-from rules.angola.stud_poker import JACKPOT as ANGOLA_STUD
-from rules.angola.stud_poker import StudPoker as AngolaStudPoker
-from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.angola.stud_poker import (
+    JACKPOT as ANGOLA_STUD,
+    StudPoker as AngolaStudPoker,
+    StudPokerOptions as AngolaStudPokerOptions,
+)
 from rules.figures.enumerate_baccarat import jackpot_probabilities
 from rules.games.blackjack_jackpot import Combination, combinations, hit
 from rules.games.cards import DECK, POINTS, colour, suit

@@ -5,8 +5,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final
 
-from rules.angola.stud_poker import StudPoker as AngolaStudPoker
-from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.figures.cards import ROUNDS, Tally, measured, play_stud
 from rules.figures.figure import Game, Published, Variant, Weight, Weights, beside
 from rules.games.poker import CATEGORIES, classes, hands_by_category

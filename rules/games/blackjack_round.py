@@ -34,8 +34,7 @@ from protocols.contract.reasons import Reason, say
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note, Table
 from rules.engine.money import settle
 from rules.engine.refold import Game
-from rules.engine.rounds import Round, resolved, wager
-from rules.engine.rounds import refuse as refuse_bet
+from rules.engine.rounds import Round, refuse as refuse_bet, resolved, wager
 from rules.engine.ruleset import Award, Result, View, Void, Wager, Win
 from rules.games.blackjack import DEALER, UNSURE, Compared, Hand, House, Play, count, is_blackjack, said
 from rules.games.blackjack_corrections import hands_of, left_open, named, relaid

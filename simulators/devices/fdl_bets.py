@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from protocols.fdl import bets as fdl_bets
-from protocols.fdl import frame as fdl
+from protocols.fdl import bets as fdl_bets, frame as fdl
 from protocols.fdl.lamps import places_from_bytes, places_to_bytes
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING

@@ -4,8 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-from protocols.fdl import buttons as fdl_buttons
-from protocols.fdl import frame as fdl
+from protocols.fdl import buttons as fdl_buttons, frame as fdl
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
 

@@ -5,8 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
+from protocols.fdl import console as fdl_console, frame as fdl
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
 

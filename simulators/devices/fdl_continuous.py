@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from protocols.fdl import continuous as fdl_continuous
-from protocols.fdl import frame as fdl
+from protocols.fdl import continuous as fdl_continuous, frame as fdl
 from protocols.fdl.shuffler import CARDS, NUMBERS, SHOE
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, FOREVER, WARNING

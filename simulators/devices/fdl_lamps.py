@@ -9,8 +9,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from protocols.fdl import frame as fdl
-from protocols.fdl import lamps as fdl_lamps
+from protocols.fdl import frame as fdl, lamps as fdl_lamps
 from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice

@@ -4,8 +4,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final
 
-from protocols.fdl import frame as fdl
-from protocols.fdl import peek as fdl_peek
+from protocols.fdl import frame as fdl, peek as fdl_peek
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
 

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from protocols.fdl import frame as fdl
-from protocols.fdl import shaker as fdl_shaker
+from protocols.fdl import frame as fdl, shaker as fdl_shaker
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
 

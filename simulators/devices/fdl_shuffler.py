@@ -10,8 +10,7 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
-from protocols.fdl import frame as fdl
-from protocols.fdl import shuffler as fdl_shuffler
+from protocols.fdl import frame as fdl, shuffler as fdl_shuffler
 from protocols.fdl.shuffler import CARDS, NUMBERS, Tally
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, FOREVER, WARNING, FdlDevice

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from protocols.fdl import frame as fdl
-from protocols.fdl import timer as fdl_timer
+from protocols.fdl import frame as fdl, timer as fdl_timer
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNING, FdlDevice
 

@@ -175,8 +175,15 @@ def _bench_spine(
     say: Callable[[str], None],
 ) -> None:
     wanted = _rates(rates or ("100" if quick else "2,100,1000"))
-    from simulators.lab.bench.spine import SIDES, CannotMeasureError, NothingCameError, markdown, quick_bench, too_slow
-    from simulators.lab.bench.spine import bench as benched
+    from simulators.lab.bench.spine import (
+        SIDES,
+        CannotMeasureError,
+        NothingCameError,
+        bench as benched,
+        markdown,
+        quick_bench,
+        too_slow,
+    )
 
     chosen = sides.split(",") if sides else list(SIDES)
     if unknown := [one for one in chosen if one not in SIDES]:
@@ -215,8 +222,7 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
     """Simulate one device, with its faults. Type an act or a fault to make it happen, `help` to see which."""
     from daemon.edge.links.link import BadUrl
     from simulators import SIMULATORS
-    from simulators.lab.simulate import BadControl
-    from simulators.lab.simulate import simulate as simulating
+    from simulators.lab.simulate import BadControl, simulate as simulating
 
     if device not in SIMULATORS:
         raise BadInputError(f"no simulated device {device!r}; known: {', '.join(SIMULATORS)}")
@@ -263,8 +269,7 @@ def demo(
     faults: bool,
 ) -> None:
     """Run a whole pit: every device simulated, broker, edge, rules, and a live view."""
-    from simulators.lab.demo import Settings
-    from simulators.lab.demo import demo as run
+    from simulators.lab.demo import Settings, demo as run
 
     if not headless and speed is None:
         speed = 5.0

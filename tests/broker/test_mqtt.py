@@ -20,8 +20,7 @@ import pytest
 import structlog
 from helpers import PATIENCE
 
-from daemon.broker import connection, mqtt5_session
-from daemon.broker import session as session_module
+from daemon.broker import connection, mqtt5_session, session as session_module
 from daemon.broker.connection import connect, stay_connected
 from daemon.broker.mqtt5_session import Mqtt5Session
 from daemon.broker.retained import Retained

@@ -9,8 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 from helpers import START, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon.broker.outbox import KEY, MOST_KEPT, PAGE, SAVED_EVERY, Outbox
 from daemon.broker.retained import PAUSE, Retained

@@ -10,8 +10,7 @@ from typing import Any, Self, cast
 import msgspec
 import pytest
 from helpers import START, virtual_time
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from structlog.testing import capture_logs
 
 from daemon import logs

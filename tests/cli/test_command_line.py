@@ -19,8 +19,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 from helpers import START, at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from small_site import SMALL_SITE
 
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line

@@ -43,8 +43,7 @@ from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from protocols.contract.documents import DeviceMeta
 from protocols.contract.topics import device_topic
-from simulators.lab.broker import Broker as Mosquitto
-from simulators.lab.broker import find_mosquitto
+from simulators.lab.broker import Broker as Mosquitto, find_mosquitto
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MB = 1_000_000

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 import structlog
 from click.testing import CliRunner, Result
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.cli import listings
 from daemon.cli.first_configuration import First, FirstDevice, FirstTable, configuration

@@ -14,8 +14,7 @@ import pytest
 import structlog
 from console_inn import BY, NEW, NOON, ORIGIN, PASSWORD, Clock, Inn, cheap, log_in, post, text
 from helpers import at_length
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from starlette.requests import Request
 
 from daemon.console.auth import access as access_module

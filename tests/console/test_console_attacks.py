@@ -14,8 +14,7 @@ import pytest
 from console_floor import Console, opened
 from console_tour import ask, follow, fragments, pages, streams
 from helpers import PATIENCE
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon import read_model
 from daemon.console import live as live_module

@@ -18,8 +18,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from helpers import START, at_length
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from daemon.cli.main import main
 from daemon.config.model import Config, parse

@@ -12,8 +12,7 @@ from typing import Any, get_args
 
 import httpx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.config.model import parse
 from daemon.console.app import ConsoleProcess, make_app

@@ -16,8 +16,7 @@ from typing import Any, cast
 import pytest
 import structlog
 from helpers import PATIENCE, MemoryLink, at_length, virtual_time
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
 from daemon.config.model import parse

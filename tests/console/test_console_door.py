@@ -17,8 +17,7 @@ from helpers import PATIENCE
 from starlette.types import Receive, Scope, Send
 
 from daemon.config.model import Console, parse
-from daemon.console import context as context_module
-from daemon.console import front_server
+from daemon.console import context as context_module, front_server
 from daemon.console.app import serve
 from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.site.actions import read_actions

@@ -14,12 +14,10 @@ import jinja2
 import msgspec
 import pytest
 from helpers import result_of
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon import console
-from daemon.console.fairness import pictures as fair_pictures
-from daemon.console.fairness import scoreboards
+from daemon.console.fairness import pictures as fair_pictures, scoreboards
 from daemon.console.fairness.charts import SPANS, WHEEL, Span, shown
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.pages import fairness as fair_pages

@@ -16,8 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import result_of, virtual_time
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from structlog.testing import capture_logs
 
 from daemon.console.fairness import fairness, statistics

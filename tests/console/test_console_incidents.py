@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 from helpers import at_length
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 

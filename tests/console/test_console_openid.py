@@ -19,8 +19,7 @@ import pytest
 import uvicorn
 from console_inn import PASSWORD, Inn, log_in, post, text
 from helpers import PATIENCE, at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 from starlette.applications import Starlette

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 import structlog
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.broker.session import Message
 from daemon.config.model import parse

@@ -18,8 +18,7 @@ from console_floor import T0, Console, opened
 from daemon.console import paper
 from daemon.console.pages import exports
 from daemon.console.paper import Busy, Facts, Heading, Lines, NotMade, Paper, Rows, Text
-from daemon.console.reports import COLUMNS, Period, Printer
-from daemon.console.reports import Round as RoundReport
+from daemon.console.reports import COLUMNS, Period, Printer, Round as RoundReport
 from daemon.console.words.local import Local
 from protocols.contract.payouts import payout_order
 from protocols.contract.results import RoundState

@@ -13,8 +13,7 @@ import msgspec
 import pytest
 import structlog
 from console_floor import Console, opened
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from daemon.console import shapes
 from daemon.console.live import Viewer

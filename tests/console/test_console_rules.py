@@ -24,8 +24,7 @@ from protocols.contract.reasons import Reason, say
 from protocols.contract.results import Irregularity
 from protocols.contract.topics import Wire, encode_wire, table_topic
 from protocols.contract.wagers import WagerAnswer, encode
-from protocols.fdl import console as fdl_console
-from protocols.fdl import shuffler as fdl_shuffler
+from protocols.fdl import console as fdl_console, shuffler as fdl_shuffler
 from rules.engine.rounds import declared
 from rules.engine.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
 from rules.games import baccarat_coups as baccarat

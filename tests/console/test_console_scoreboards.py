@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from helpers import play, result_of
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.console.fairness import scoreboards
 from daemon.console.fairness.scoreboards import Cell, Heat, Spin

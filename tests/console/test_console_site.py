@@ -9,8 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 import structlog
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from paho.mqtt.client import topic_matches_sub
 
 from daemon import read_model

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import pytest
 from helpers import at_length
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.console.fairness import statistics as stats
 

@@ -15,8 +15,7 @@ import pytest
 import structlog
 from console_inn import CONFIG, Inn, post
 from helpers import PATIENCE, at_length
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from daemon.cli import console as commands
 from daemon.config.model import Console, Keeping, parse

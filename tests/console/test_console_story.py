@@ -2,8 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.console.site.story import CLOSE, MOST, Episode, episodes, told
 from daemon.read_model import Change

@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from helpers import START, virtual_time
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.cli.offline import capture_frames
 from daemon.console.pages import trace
@@ -19,8 +18,7 @@ from daemon.edge.links.link import Way
 from drivers import DRIVERS
 from protocols import bee_tek_shoe, billy_iii, cammegh_ss2
 from protocols.contract.documents import TraceLine
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
+from protocols.fdl import console as fdl_console, frame as fdl
 
 DRIVER = {"d-1": "bee_tek_shoe", "c-1": "fdl_console"}
 

@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 import pytest
 from helpers import at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, rule
 
 from daemon.console.auth.users import (

@@ -16,8 +16,7 @@ import mqtt5
 import msgspec
 import pytest
 from helpers import START, at_length, script, virtual_time
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from msgspec.structs import replace
 from structlog.testing import capture_logs
 

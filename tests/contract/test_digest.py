@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from hashlib import blake2b
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protocols.contract.topics import DIGEST_SIZE, EARLIEST, LATEST, digest_of
 

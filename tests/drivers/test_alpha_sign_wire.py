@@ -5,8 +5,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 from helpers import at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protocols import alpha_sign as wire
 from protocols.alpha_sign import (

@@ -8,8 +8,7 @@ from random import Random
 import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, at_length, seen, troubles, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from drivers.bee_tek_shoe import GOOD_RUN, BeeTekShoe, ShoeOptions
 from drivers.driver import LinkLost, Sighting

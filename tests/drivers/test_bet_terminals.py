@@ -12,8 +12,7 @@ from random import Random
 import msgspec
 import pytest
 from helpers import START, MemoryLink, Notebook, at_length, virtual_time
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from message_mirror import Mirror, byte_by_byte, lossy, whole
 
 from daemon.console.words import words

@@ -10,8 +10,7 @@ from random import Random
 import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from message_mirror import Carry, Mirror, byte_by_byte, lossy, whole
 
 from drivers.billy_iii import BillyIII, BillyOptions, Memory

@@ -16,8 +16,7 @@ from typing import Literal
 import msgspec
 import pytest
 from helpers import START, MemoryLink, Notebook, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from drivers.cammegh_ss2 import CammeghSS2
 from drivers.cammegh_ss2_spins import Memory, Spin, WheelOptions

@@ -5,8 +5,7 @@ from itertools import pairwise
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protocols.cammegh_ss2 import MAX_LINE, Decoder, Flag, Garbage, Message, Number, Packet, State, Status, encode
 from tests.drivers.test_cammegh_ss2 import ALL_POCKETS

@@ -6,12 +6,9 @@ from pathlib import Path
 
 import pytest
 from helpers import at_length
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
-from protocols.fdl import shaker as fdl_shaker
+from protocols.fdl import console as fdl_console, frame as fdl, shaker as fdl_shaker
 from protocols.fdl.frame import Decoder, Frame, Garbage, Malformed
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "protocols"

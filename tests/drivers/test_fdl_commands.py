@@ -12,8 +12,7 @@ from shuffler_bench import Carry, lossy
 from drivers.driver import CommandFailed, CommandRefused, LinkLost, Obeys
 from protocols.contract.commands import Agitate, ClearBets, Command, Light, SelfTest
 from protocols.contract.events import DiceAgitated, DiceCovered, LampsLit
-from protocols.fdl import frame as fdl
-from protocols.fdl import shaker as fdl_shaker
+from protocols.fdl import frame as fdl, shaker as fdl_shaker
 from simulators.devices.fdl_device import BOOT
 from simulators.devices.fdl_shaker import CYCLE, Shaker
 from tests.drivers.test_fdl_devices import Bench, bench, codes_of, happened, said, shaker_driver

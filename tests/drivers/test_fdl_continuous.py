@@ -9,8 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from helpers import at_length, play, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from shuffler_bench import Bench, bench, carrying, lossless
 
 from drivers.driver import CommandRefused
@@ -39,8 +38,7 @@ from protocols.contract.events import (
     ShoeEmptied,
     ShoeStarted,
 )
-from protocols.fdl import continuous as fdl_continuous
-from protocols.fdl import frame as fdl
+from protocols.fdl import continuous as fdl_continuous, frame as fdl
 from protocols.fdl.shuffler import CARDS, Tally
 from rules.engine.ruleset import Resolved, Suspended, Voided
 from rules.games.baccarat import deal, due, hands

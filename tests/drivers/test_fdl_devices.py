@@ -12,8 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from helpers import START, MemoryLink, Notebook, at_length, play, script, virtual_time
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 from shuffler_bench import BYTE, LATENCY, Carry, byte_by_byte, lossy, whole
 
@@ -25,8 +24,7 @@ from drivers.driver import (
     Sighting,
     decode_memory,
 )
-from drivers.fdl_console import FAULTS as CONSOLE_FAULTS
-from drivers.fdl_console import ConsoleOptions, FdlConsole
+from drivers.fdl_console import FAULTS as CONSOLE_FAULTS, ConsoleOptions, FdlConsole
 from drivers.fdl_session import (
     Heard,
     Memory,
@@ -78,9 +76,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
     type_of,
 )
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
-from protocols.fdl import shaker as fdl_shaker
+from protocols.fdl import console as fdl_console, frame as fdl, shaker as fdl_shaker
 from rules.engine.ruleset import Resolved, Suspended, Voided
 from rules.macau.cussec import Cussec, CussecOptions
 from simulators.devices.fdl_console import KEYS, Console

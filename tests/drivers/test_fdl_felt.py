@@ -15,10 +15,8 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import START, MemoryLink, Notebook, at_length, play, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from shuffler_bench import Bench, Carry, carrying, whole
-from shuffler_bench import bench as bench_of_shufflers
+from hypothesis import given, settings, strategies as st
+from shuffler_bench import Bench, Carry, bench as bench_of_shufflers, carrying, whole
 
 from drivers.driver import Chunk, CommandFailed, CommandRefused, Sighting
 from drivers.fdl_bets import BetOptions, FdlBets
@@ -61,20 +59,10 @@ from protocols.contract.events import (
 )
 from protocols.fdl import (
     bets as fdl_bets,
-)
-from protocols.fdl import (
     buttons as fdl_buttons,
-)
-from protocols.fdl import (
     frame as fdl,
-)
-from protocols.fdl import (
     lamps as fdl_lamps,
-)
-from protocols.fdl import (
     peek as fdl_peek,
-)
-from protocols.fdl import (
     timer as fdl_timer,
 )
 from rules.engine.ruleset import Resolved, Ruleset, Suspended, Verdict, Voided

@@ -6,20 +6,15 @@ import re
 import msgspec
 import pytest
 from helpers import START, at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from drivers.driver import Chunk, DeviceRefused, LinkLost, decode_memory
 from drivers.faults import Standing
-from drivers.fdl_console import FAULTS as CONSOLE_FAULTS
-from drivers.fdl_console import ConsoleOptions, FdlConsole
+from drivers.fdl_console import FAULTS as CONSOLE_FAULTS, ConsoleOptions, FdlConsole
 from drivers.fdl_session import COMMON_FAULTS, HOST_FAULTS, Heard, Memory, Session, SessionOptions
-from drivers.fdl_shaker import FAULTS as SHAKER_FAULTS
-from drivers.fdl_shaker import FdlShaker
+from drivers.fdl_shaker import FAULTS as SHAKER_FAULTS, FdlShaker
 from protocols.contract.events import BetsClosed, DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
-from protocols.fdl import shaker as fdl_shaker
+from protocols.fdl import console as fdl_console, frame as fdl, shaker as fdl_shaker
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_shaker import Shaker
 from tests.drivers.test_fdl_devices import DOC, UNIT, codes_of, console, make, said

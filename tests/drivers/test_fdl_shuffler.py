@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers import at_length, play, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from shuffler_bench import Bench, bench, carrying, lossless
 
 from drivers.driver import CommandRefused
@@ -37,8 +36,7 @@ from protocols.contract.events import (
     ShuffleFinished,
     ShuffleStarted,
 )
-from protocols.fdl import frame as fdl
-from protocols.fdl import shuffler as fdl_shuffler
+from protocols.fdl import frame as fdl, shuffler as fdl_shuffler
 from protocols.fdl.shuffler import CARDS, Tally
 from rules.engine.ruleset import Resolved, Suspended, Voided
 from rules.macau.stud_poker import StudPoker, StudPokerOptions

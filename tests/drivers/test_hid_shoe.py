@@ -8,8 +8,7 @@ from random import Random
 import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, at_length, seen, troubles, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from drivers.driver import LinkLost, Sighting
 from drivers.hid_shoe import GOOD_RUN, MODEL, HidShoe, HidShoeOptions
@@ -37,8 +36,7 @@ from protocols.hid_cards import (
     encode,
     press,
 )
-from simulators.devices.hid_shoe import GAP, REBOOT
-from simulators.devices.hid_shoe import HidShoe as Shoe
+from simulators.devices.hid_shoe import GAP, REBOOT, HidShoe as Shoe
 from simulators.devices.line import Line
 
 ONLINE = DeviceOnline(continuous=False, model=MODEL)

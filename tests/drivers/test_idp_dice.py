@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import START, MemoryLink, Notebook, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from message_mirror import Carry, Mirror, byte_by_byte, lossy, whole
 
 from drivers.driver import CommandFailed, CommandRefused, LinkLost

@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 from helpers import PATIENCE, at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon.config.check import device_mistakes
 from daemon.config.model import load

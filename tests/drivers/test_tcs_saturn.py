@@ -14,8 +14,7 @@ from typing import Any, Self
 import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, at_length, play, results, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Obeys

@@ -17,12 +17,10 @@ from typing import Any, cast
 import pytest
 import serial
 from helpers import PATIENCE, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon.edge.links import link as links
-from daemon.edge.links.link import MAX_WAITING, BadUrl, StreamLink, check_url
-from daemon.edge.links.link import open_stream as open_link
+from daemon.edge.links.link import MAX_WAITING, BadUrl, StreamLink, check_url, open_stream as open_link
 from drivers.driver import DeviceRefused, LinkLost
 from simulators.lab.broker import free_port
 from simulators.ports.port import Pty, Tcp

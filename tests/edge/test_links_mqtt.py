@@ -20,8 +20,7 @@ from daemon.broker.mqtt5_session import Mqtt5Session
 from daemon.broker.session import WINDOW
 from daemon.config import model as config
 from daemon.edge.links import mqtt as links_mqtt
-from daemon.edge.links.link import BadUrl, check_url
-from daemon.edge.links.link import open_link as open_any
+from daemon.edge.links.link import BadUrl, check_url, open_link as open_any
 from daemon.edge.links.mqtt import MAX_LINE, MAX_WAITING, MqttLink, check, open_link
 from drivers.billy_iii import BillyIII, BillyOptions
 from drivers.driver import DeviceRefused, LinkLost

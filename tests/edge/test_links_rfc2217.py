@@ -11,8 +11,7 @@ from typing import Any, cast
 import pytest
 import serial
 from helpers import PATIENCE, at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from serial import rfc2217
 
 from daemon.config.model import BadConfig, load

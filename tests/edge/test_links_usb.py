@@ -14,13 +14,10 @@ import usb.backend.libusb0
 import usb.backend.libusb1
 import usb.backend.openusb
 from helpers import PATIENCE, Notebook, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from daemon.edge.links import link as links
-from daemon.edge.links import usb as links_usb
-from daemon.edge.links.link import BadUrl, HostLink, check_url
-from daemon.edge.links.link import open_link as open_any
+from daemon.edge.links import link as links, usb as links_usb
+from daemon.edge.links.link import BadUrl, HostLink, check_url, open_link as open_any
 from daemon.edge.links.usb import MAX_WAITING, Plugged, UsbLink, check, open_link, plugged_in
 from daemon.virtual_clock import JumpingLoop
 from drivers.driver import Chunk, DeviceRefused, LinkLost

@@ -3,8 +3,7 @@
 import asyncio
 
 from helpers import at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon.edge.ordering import MAX_WAIT_S, SIMULTANEOUS_S, EventOrdering
 from simulators.lab.campaign.loop import VirtualLoop

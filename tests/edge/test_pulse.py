@@ -3,8 +3,7 @@
 import asyncio
 
 from helpers import virtual_time
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.pulse import PULSE_S, next_pulse, pulse
 

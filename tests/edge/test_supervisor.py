@@ -11,8 +11,7 @@ import msgspec
 import pytest
 import structlog
 from helpers import PATIENCE, MemoryLink, at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from structlog.testing import capture_logs
 
 from daemon.broker import session as mqtt

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import START, virtual_time
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from daemon.broker.mqtt5_session import MAX_UNSENT_BYTES, Mqtt5Session
 from daemon.broker.mqtt311_session import Mqtt311Session

@@ -13,12 +13,12 @@ import alphasign
 import msgspec
 import pytest
 from alphasign.commands.special import ReadSpecialFunction, WriteSpecialFunction
-from alphasign.commands.string_file import ReadString as TheirReadString
-from alphasign.commands.string_file import WriteString as TheirWriteString
-from alphasign.commands.string_file import parse_read_string_response
-from alphasign.commands.text import ReadText as TheirReadText
-from alphasign.commands.text import WriteText as TheirWriteText
-from alphasign.commands.text import parse_read_text_response
+from alphasign.commands.string_file import (
+    ReadString as TheirReadString,
+    WriteString as TheirWriteString,
+    parse_read_string_response,
+)
+from alphasign.commands.text import ReadText as TheirReadText, WriteText as TheirWriteText, parse_read_text_response
 from alphasign.exceptions import NAKError
 from alphasign.packet import Packet
 from alphasign.protocol import (
@@ -30,8 +30,7 @@ from alphasign.protocol import (
     SpecialFunction,
     SpecialMode,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protocols.alpha_sign import (
     Ack,

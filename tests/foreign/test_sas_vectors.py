@@ -31,8 +31,7 @@ Where the sources disagree:
 import crcmod.predefined  # type: ignore[import-untyped]
 import pytest
 from helpers import at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protocols.sas.frames import (
     HostDecoder,

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from helpers import at_length, script
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
 from protocols.contract.events import (

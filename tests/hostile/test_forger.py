@@ -12,8 +12,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 from helpers import at_length, script, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import UNSET
 from msgspec.structs import replace
 from structlog.testing import capture_logs

@@ -13,13 +13,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from helpers import at_length
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from daemon.cli import main as cli
 from daemon.console.site.actions import read_actions
-from daemon.journal import reader as reader_module
-from daemon.journal import store as journal_module
+from daemon.journal import reader as reader_module, store as journal_module
 from daemon.journal.reader import open_to_read
 from daemon.journal.rows import Entry
 from daemon.journal.schema import WrongSchema

@@ -27,8 +27,7 @@ from protocols.contract.events import BetsClosed, BetsOpened, CardDrawn, Event, 
 from protocols.contract.jackpots import Confirm, Pay, PoolTerms, Prize
 from protocols.contract.results import Award
 from rules.angola.blackjack import Blackjack, BlackjackOptions
-from rules.angola.stud_poker import StudPoker as AngolaStudPoker
-from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.ruleset import Ruleset
 from rules.figures.jackpots import (
     ANGOLA_DECKS,

@@ -26,8 +26,7 @@ from protocols.contract.events import (
 )
 from protocols.contract.jackpots import Confirm, PoolTerms, Price, Prize, Reject, SetTerms
 from rules.angola.blackjack import Blackjack, BlackjackOptions
-from rules.angola.stud_poker import StudPoker as AngolaStudPoker
-from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.ruleset import Ruleset
 from rules.macau.baccarat import Baccarat, BaccaratOptions
 from rules.macau.stud_poker import StudPoker, StudPokerOptions

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon.jackpots.ledger import (
     Book,

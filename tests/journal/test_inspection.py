@@ -23,16 +23,17 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 from helpers import PATIENCE, at_length, virtual_time
-from hypothesis import HealthCheck, example, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from daemon.broker.retained import Retained
 from daemon.cli.main import main
 from daemon.config.model import BadConfig, Keeping, parse
-from daemon.journal import reader as reader_module
-from daemon.journal import retention as keeping
-from daemon.journal import store as journal_module
-from daemon.journal import verify as verify_module
+from daemon.journal import (
+    reader as reader_module,
+    retention as keeping,
+    store as journal_module,
+    verify as verify_module,
+)
 from daemon.journal.export import export, verify_export
 from daemon.journal.findings import Finding, report_text
 from daemon.journal.hash_chain import chain_start, decode_statement, row_hash

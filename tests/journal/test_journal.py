@@ -20,8 +20,7 @@ import msgspec
 import pytest
 import structlog
 from helpers import virtual_time
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from daemon.broker.replay_service import ReplayService
@@ -29,8 +28,7 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import Message
 from daemon.config.model import parse
 from daemon.console.site.actions import read_actions
-from daemon.journal import reader as reader_module
-from daemon.journal import store as journal_module
+from daemon.journal import reader as reader_module, store as journal_module
 from daemon.journal.reader import closed_files, note_of, open_to_read
 from daemon.journal.retention import kept
 from daemon.journal.rows import Entry, Row

@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from daemon.config.model import Keeping
-from daemon.journal import retention as keeping_module
-from daemon.journal import store as journal_module
+from daemon.journal import retention as keeping_module, store as journal_module
 from daemon.journal.reader import note_of
 from daemon.journal.retention import take_up
 from daemon.journal.rows import Entry

@@ -12,12 +12,10 @@ from random import Random
 
 import pytest
 from helpers import PATIENCE, at_length
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 
 from daemon.config.model import Keeping
-from daemon.journal import store as journal_module
-from daemon.journal import wal as wal_module
+from daemon.journal import store as journal_module, wal as wal_module
 from daemon.journal.retention import take_up
 from daemon.journal.store import BadJournal, Journal
 from daemon.journal.verify import verify, verify_recent

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 import roulettes
 from helpers import at_length, play, results
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from roulettes import (
     BACK,
     CLOTH,

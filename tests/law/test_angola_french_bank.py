@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import play, results, script
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protocols.contract.events import (
     BetsClosed,

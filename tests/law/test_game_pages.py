@@ -16,8 +16,8 @@ from game_pages import (
     printed_bets,
     proofs_of,
     proven,
+    read_tests as read,
 )
-from game_pages import read_tests as read
 
 from rules import RULESETS
 from rules.engine.ruleset import options_of

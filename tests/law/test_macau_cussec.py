@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import START, at_length, play, results, script
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
     BetsClosed,

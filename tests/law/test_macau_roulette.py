@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from helpers import START, at_length, play, results, script
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from roulettes import chips_are_conserved
 
 from protocols.contract.events import (

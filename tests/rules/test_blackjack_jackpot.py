@@ -1,7 +1,6 @@
 """The jackpot on the first cards: each bettor is paid once, the smallest prize first and the pool last."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rules.games.blackjack import Hand
 from rules.games.blackjack_jackpot import awards, combinations, first_cards, hit

@@ -15,8 +15,7 @@ from helpers import at_length
 
 from daemon.cli.main import main
 from protocols.contract.events import BetsOpened, CardDrawn
-from rules.figures import cards, craps, figure, stud_poker
-from rules.figures import figures as module
+from rules.figures import cards, craps, figure, figures as module, stud_poker
 from rules.figures.cards import CardWantedError, hand_played, raises
 from rules.figures.enumerate_baccarat import jackpot_probabilities
 from rules.figures.figure import Figure, Variant

@@ -6,8 +6,7 @@ from itertools import combinations, pairwise
 from math import comb
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, HEIGHT, category, classes, hands_by_category, leading, packed, strength

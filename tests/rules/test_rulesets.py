@@ -14,8 +14,7 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 from helpers import START, at_length, script
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import inspect
 from msgspec.structs import replace
 

@@ -15,8 +15,7 @@ import corpus
 import msgspec
 import pytest
 from helpers import at_length
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 

@@ -1,7 +1,6 @@
 """The watch over an automatic shuffler: its state is bounded, and a loss is no breach."""
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from protocols.contract.events import (
     BetsClosed,

@@ -6,8 +6,7 @@ import pytest
 import stud_outages
 from helpers import at_length
 
-from rules.angola.stud_poker import StudPoker as AngolaStudPoker
-from rules.angola.stud_poker import StudPokerOptions as AngolaStudPokerOptions
+from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.ruleset import Ruleset
 from rules.macau.stud_poker import StudPoker, StudPokerOptions
 

@@ -13,8 +13,7 @@ from protocols import alpha_sign, idp_dice, tcs_saturn
 from protocols.contract import wagers
 from protocols.fdl import frame as fdl
 from simulators.devices.compare import Account
-from simulators.lab.bench import decoders as bench_decoders
-from simulators.lab.bench import tables as bench_tables
+from simulators.lab.bench import decoders as bench_decoders, tables as bench_tables
 from simulators.lab.bench.decoders import (
     CHUNK,
     WIRES,

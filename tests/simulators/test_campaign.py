@@ -41,8 +41,7 @@ from protocols.contract.results import Result
 from protocols.contract.topics import Envelope, Wire, encode_wire
 from simulators.devices.cammegh_ss2 import SpinTruth
 from simulators.lab.broker import find_mosquitto
-from simulators.lab.campaign import campaign as campaign_module
-from simulators.lab.campaign import real as campaign_real
+from simulators.lab.campaign import campaign as campaign_module, real as campaign_real
 from simulators.lab.campaign.broker import Broker, matches
 from simulators.lab.campaign.campaign import INTERRUPTED, Life, campaign, forgot, live
 from simulators.lab.campaign.disk import Disk, Fate

@@ -18,16 +18,14 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 from helpers import PATIENCE, at_length, result_of, virtual_time
-from hypothesis import assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import assume, given, settings, strategies as st
 from structlog.testing import capture_logs
 
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.check import device_mistakes, ruleset_mistakes
 from daemon.config.model import Mqtt, load
 from daemon.edge.edge import Edge
-from daemon.edge.links import mqtt as links_mqtt
-from daemon.edge.links import usb as links_usb
+from daemon.edge.links import mqtt as links_mqtt, usb as links_usb
 from daemon.edge.links.link import open_stream
 from daemon.edge.supervisor import supervise
 from daemon.journal.store import Journal
@@ -45,8 +43,7 @@ from simulators.clock import Pace
 from simulators.devices.compare import Account, Outcome, compare, spared
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_console import Console
-from simulators.lab import demo
-from simulators.lab import virtual_time as virtual_time_module
+from simulators.lab import demo, virtual_time as virtual_time_module
 from simulators.lab.broker import find_mosquitto, free_port
 from simulators.lab.pit import COMMAND_TIMEOUT_S, EDGE, KINDS, SITE, Pit, UnderWay
 from simulators.lab.virtual_time import run_in_virtual_time, running_in_virtual_time

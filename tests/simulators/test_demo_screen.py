@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 from helpers import at_length, virtual_time
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from terminal import Terminal
 
 from daemon.config.model import Mqtt

@@ -11,8 +11,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 from helpers import START, floor, play, results
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from daemon.virtual_clock import JumpingLoop
 from drivers.fdl_console import ConsoleOptions, FdlConsole
@@ -33,8 +32,7 @@ from protocols.contract.events import (
     ShoeStarted,
 )
 from protocols.contract.topics import Envelope
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
+from protocols.fdl import console as fdl_console, frame as fdl
 from rules import RULESETS
 from rules.engine.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Voided, Win, options_from
 from rules.macau.blackjack import Blackjack

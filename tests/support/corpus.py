@@ -78,8 +78,15 @@ from protocols.contract.events import (
 )
 from protocols.contract.topics import Envelope
 from rules import RULESETS
-from rules.engine.ruleset import BadOption, OptionInfo, Ruleset, judge, options_from, options_of
-from rules.engine.ruleset import type_of as verdict_type
+from rules.engine.ruleset import (
+    BadOption,
+    OptionInfo,
+    Ruleset,
+    judge,
+    options_from,
+    options_of,
+    type_of as verdict_type,
+)
 
 HASHES: Final = Path(__file__).parents[1] / "corpus.sha256.toml"
 EVENTS: Final = 100_000

@@ -20,8 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.inspect import BoolType, IntType, LiteralType, Metadata, StructType, type_info
 
-from daemon.console.articles import Proofs as Proven
-from daemon.console.articles import Text, text_of
+from daemon.console.articles import Proofs as Proven, Text, text_of
 from rules import RULESETS
 from rules.engine.ruleset import Bet, options_of
 

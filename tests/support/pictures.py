@@ -10,8 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from contact_sheet import filled
-from contact_sheet import main as contact_sheet
+from contact_sheet import filled, main as contact_sheet
 from floor import Browser, Floor, browser, opened
 from full_pit import SIZES, sized
 

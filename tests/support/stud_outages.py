@@ -7,8 +7,7 @@ dead as in `outages.py`; half of the outages lose events, often over the end of 
 import random
 from typing import Any, NamedTuple
 
-from outages import CONSOLE, SENSORS, Happened, dead
-from outages import told as as_told
+from outages import CONSOLE, SENSORS, Happened, dead, told as as_told
 
 from protocols.contract.events import (
     BetsClosed,

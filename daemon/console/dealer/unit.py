@@ -28,8 +28,7 @@ from daemon import logs
 from daemon.console.site.actions import leave
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.rows import EPOCH, micros_of
-from protocols.fdl import console as fdl_console
-from protocols.fdl import frame as fdl
+from protocols.fdl import console as fdl_console, frame as fdl
 
 __all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "address_of", "serve"]
 

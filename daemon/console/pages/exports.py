@@ -27,13 +27,13 @@ from daemon.console.reports import (
     Made,
     Period,
     Printer,
+    Round as RoundReport,
     Version,
     cells,
     digest_of,
     line_of,
     missing_rows,
 )
-from daemon.console.reports import Round as RoundReport
 from daemon.console.site.actions import Action
 from daemon.console.site.rounds import Asked, Records, Rounds, Show, Stretch
 from daemon.console.words import words

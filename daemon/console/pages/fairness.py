@@ -13,8 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from daemon.console.context import ConsoleContext
-from daemon.console.fairness import pictures as fair_pictures
-from daemon.console.fairness import statistics
+from daemon.console.fairness import pictures as fair_pictures, statistics
 from daemon.console.fairness.charts import DECK, SPANS, Chart, Phase, Shoe, Span, Test, shown
 from daemon.console.fairness.fairness import SECTOR, Fairness
 from daemon.console.fairness.pictures import Bars, Circle

@@ -30,8 +30,7 @@ from daemon.console.site.actions import read_actions
 from daemon.console.site.pools import OPEN, BookLine, Pools, PoolView
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units
-from protocols.contract.commands import Reply
-from protocols.contract.commands import Request as Asking
+from protocols.contract.commands import Reply, Request as Asking
 from protocols.contract.jackpots import (
     Account,
     Adjust,

@@ -21,8 +21,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 
 from daemon.broker.session import UNREADABLE
-from daemon.cli.captures import CAPTURE_HEAD, capture_line
-from daemon.cli.captures import Frame as Captured
+from daemon.cli.captures import CAPTURE_HEAD, Frame as Captured, capture_line
 from daemon.console.auth.access import may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
@@ -42,32 +41,14 @@ from protocols.contract.documents import TraceLine
 from protocols.contract.topics import in_utc
 from protocols.fdl import (
     bets as fdl_bets,
-)
-from protocols.fdl import (
     buttons as fdl_buttons,
-)
-from protocols.fdl import (
     console as fdl_console,
-)
-from protocols.fdl import (
     continuous as fdl_continuous,
-)
-from protocols.fdl import (
     frame as fdl,
-)
-from protocols.fdl import (
     lamps as fdl_lamps,
-)
-from protocols.fdl import (
     peek as fdl_peek,
-)
-from protocols.fdl import (
     shaker as fdl_shaker,
-)
-from protocols.fdl import (
     shuffler as fdl_shuffler,
-)
-from protocols.fdl import (
     timer as fdl_timer,
 )
 from protocols.link import Chunk

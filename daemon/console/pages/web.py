@@ -27,8 +27,7 @@ from daemon.console.site.day import Days
 from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
 from drivers import CHOICES, DRIVERS
-from protocols.contract.commands import BadCommand, Command, Reply, decode_command, name_of, typed
-from protocols.contract.commands import Request as Asking
+from protocols.contract.commands import BadCommand, Command, Reply, Request as Asking, decode_command, name_of, typed
 from protocols.contract.results import facts_of
 from protocols.contract.topics import device_topic
 

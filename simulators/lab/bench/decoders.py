@@ -36,32 +36,14 @@ from protocols import (
 from protocols.contract import wagers
 from protocols.fdl import (
     bets as fdl_bets,
-)
-from protocols.fdl import (
     buttons as fdl_buttons,
-)
-from protocols.fdl import (
     console as fdl_console,
-)
-from protocols.fdl import (
     continuous as fdl_continuous,
-)
-from protocols.fdl import (
     frame as fdl,
-)
-from protocols.fdl import (
     lamps as fdl_lamps,
-)
-from protocols.fdl import (
     peek as fdl_peek,
-)
-from protocols.fdl import (
     shaker as fdl_shaker,
-)
-from protocols.fdl import (
     shuffler as fdl_shuffler,
-)
-from protocols.fdl import (
     timer as fdl_timer,
 )
 from protocols.sas import frames as sas
