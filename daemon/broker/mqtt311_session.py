@@ -26,6 +26,8 @@ ACCESS_DENIED = frozenset({1, 2, 4, 5, 0x84, 0x85, 0x86, 0x87})
 """Return codes of CONNACK (MQTT 3.1.1, 3.2.2.3, and paho's) that only another configuration changes."""
 MAX_QOS0 = 16
 """Messages of QoS 0 that may wait for the socket."""
+PORTION = 100
+"""Messages of a burst that are handed over together, as one commit of the rules: aiomqtt gives them one by one."""
 GIVE_UP_S = 0.5
 """How long a cancelled connection is waited for; then its end goes on without its caller."""
 _ENDING: set[asyncio.Task[None]] = set()
@@ -42,7 +44,6 @@ class Mqtt311Session(Session):
         self._client = client
         self._tasks: set[asyncio.Task[None]] = set()
         self._qos0 = 0
-        self._handing_over = False
         self._start(self._read())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
@@ -70,15 +71,10 @@ class Mqtt311Session(Session):
             async for message in self._client.messages:
                 payload = message.payload if isinstance(message.payload, bytes) else b""
                 self._received(Message(str(message.topic), payload, bool(message.retain)))
-                if not self._handing_over:  # once for all that aiomqtt has by now
-                    self._handing_over = True
+                if not len(self._client.messages) or len(self._waiting) >= PORTION:
                     asyncio.get_running_loop().call_soon(self._hand_over)
         except (aiomqtt.MqttError, OSError, ValueError) as error:  # paho raises the last two for malformed packets
             self._lose(BrokerLost(str(error)))
-
-    def _hand_over(self) -> None:
-        self._handing_over = False
-        super()._hand_over()
 
     def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:
         del correlation, event  # properties of MQTT 5

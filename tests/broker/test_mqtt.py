@@ -23,6 +23,7 @@ from helpers import PATIENCE
 from daemon.broker import connection, mqtt5_session, session as session_module
 from daemon.broker.connection import connect, stay_connected
 from daemon.broker.mqtt5_session import Mqtt5Session
+from daemon.broker.mqtt311_session import Mqtt311Session
 from daemon.broker.retained import Retained
 from daemon.broker.session import (
     RECEIVE_WINDOW,
@@ -712,6 +713,27 @@ async def test_messages_are_handled_at_once_with_either_version(either: Broker) 
                 await asyncio.sleep(0.001)
         assert found == list(range(301))
         receiving.cancel()
+
+
+async def test_mqtt311_hands_over_what_came_in_a_burst_together_and_in_portions() -> None:
+    """Each portion is a commit of the rules. A broker that never stops sending delays none of it for long."""
+    client = aiomqtt.Client("127.0.0.1")
+    for n in range(250):
+        client._queue.put_nowait(aiomqtt.Message("t", b"%d" % n, 1, False, n, None))
+    session = Mqtt311Session(client)
+    found: list[list[int]] = []
+    waiting = asyncio.create_task(
+        session.messages(at_once=lambda messages: found.append([int(message.payload) for message in messages]))
+    )
+    for _ in range(2000):  # aiomqtt takes three turns of the loop for each
+        await asyncio.sleep(0)
+    client._queue.put_nowait(aiomqtt.Message("t", b"250", 1, False, 251, None))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    waiting.cancel()
+    await session.close()
+    assert [len(portion) for portion in found] == [100, 100, 50, 1]
+    assert [n for portion in found for n in portion] == list(range(251))
 
 
 def cut_line(session: Session) -> None:
