@@ -1,7 +1,8 @@
 """Simulated betting terminals of a table: players tap bets, the terminals send requests and repeat them.
 
-A terminal repeats a request with the same id until it has a final answer. `answers` holds the final answers by id, so a
-table knows which bets count. It never gives up: a request that expired is refused by the edge, and that is its answer.
+A terminal repeats a request with the same id until it has a final answer, or until the round is over: what it repeated
+later would be a bet of the next round. `answers` holds the final answers by id, so a table knows which bets count. A
+request that expired is refused by the edge, and that is its answer.
 """
 
 from collections import deque
@@ -102,6 +103,11 @@ class BetTerminals:
         if (request := self._requests.get(id_)) is not None:
             self._pending[id_] = _Pending(request, now + AGAIN * self.hurry)
             self._send(encode(request), now)
+
+    def end_round(self) -> None:
+        """The round is over: what has no answer is sent no more."""
+        self._pending.clear()
+        self._outgoing.clear()
 
     @property
     def waiting(self) -> bool:

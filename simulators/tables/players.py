@@ -43,6 +43,7 @@ class Players:
     def begin(self) -> None:
         """A round begins: what was asked for in the last one is over."""
         self._taps.clear()
+        self.terminals.end_round()
 
     def repeat(self, floor: Floor) -> None:
         """A terminal sends a request of this round once more, though it was answered."""

@@ -370,3 +370,15 @@ async def test_every_bet_of_the_simulated_terminals_is_kept_once(carry: object) 
     refused = [id_ for id_, answer in device.answers.items() if answer.status == "refused"]
     assert len(kept) == len(set(kept))
     assert sorted([*kept, *refused]) == sorted(ids)
+
+
+def test_a_simulated_terminal_repeats_a_request_until_its_round_is_over() -> None:
+    """A repetition after that would be a bet of the next round."""
+    device = Simulated(Random(5))
+    id_ = device.place(1, "main", 100, 0.0)
+    assert [device.wake(now).count(id_.encode()) for now in (0.0, 2.0, 5.0)] == [1, 1, 1]
+    device.end_round()
+    assert device.wake(60.0) == b""
+    answer = WagerAnswer(id_, "t-1", "accepted", event="e", round="r")  # it came to the edge all the same
+    device.hear(encode(answer) + b"\n", 61.0)
+    assert device.accepted(id_)
