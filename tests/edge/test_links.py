@@ -501,6 +501,25 @@ async def test_device_that_takes_no_bytes_is_a_lost_link(bytes_a_look: int) -> N
             await link.write(b"x")
 
 
+@virtual_time
+async def test_device_that_takes_bytes_for_a_moment_is_no_lost_link() -> None:
+    """A serial server may resume and suspend in one read (RFC 2217), with nothing unsent here."""
+    sent: list[bytes] = []
+    transport = SimpleNamespace(get_write_buffer_size=lambda: 0, is_closing=lambda: False, write=sent.append)
+    link = StreamLink(lambda: datetime.now(UTC))
+    link.connection_made(cast("asyncio.Transport", transport))
+    link.pause_writing()
+    writing = asyncio.create_task(link.write(b"x"))
+    await asyncio.sleep(1)
+    link.resume_writing()
+    link.pause_writing()
+    await asyncio.sleep(links.STALL_TIMEOUT / 2)
+    assert (link.lost, sent) == (None, [])
+    link.resume_writing()
+    await writing
+    assert sent == [b"x"]
+
+
 # ---- what is plugged in
 
 

@@ -290,13 +290,18 @@ class StreamLink(asyncio.Protocol):
 
     async def _room(self) -> None:
         """Wait until the device takes bytes again."""
-        unsent = -1
         while not self._drained.is_set():
-            before, unsent = unsent, self._transport.get_write_buffer_size() if self._transport is not None else 0
-            if unsent == before:
-                self._end(f"the device takes no bytes for {STALL_TIMEOUT:g} s; check its cable and its flow control")
-            with contextlib.suppress(TimeoutError):
+            unsent = self._unsent()
+            try:
                 await asyncio.wait_for(self._drained.wait(), STALL_TIMEOUT)
+            except TimeoutError:
+                if self._unsent() == unsent:
+                    self._end(
+                        f"the device takes no bytes for {STALL_TIMEOUT:g} s; check its cable and its flow control"
+                    )
+
+    def _unsent(self) -> int:
+        return self._transport.get_write_buffer_size() if self._transport is not None else 0
 
     def on_wire(self, data: bytes) -> bytes:
         """The bytes to send for `data`."""
