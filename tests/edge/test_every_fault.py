@@ -121,6 +121,8 @@ ALSO: dict[tuple[str, str], set[str]] = {
     ("sas_machine", "wrong_baud"): SILENT,
     ("sas_machine", "wrong_crc"): {"sas.doubtful"},
 }
+# What a busy computer brings along over real ports: an answer that comes after its time limit.
+LATE = frozenset({"sas.deaf"})
 # What would spoil a round, and the dealer of the demo sees it before there is one.
 DEALT_AGAIN = {("fdl_shaker", "lever_stuck"), ("fdl_shuffler", "door_open"), ("fdl_buttons", "lifted_early")}
 
@@ -208,13 +210,13 @@ def grounds(result: Result) -> set[str]:
     return {key for key in text["articles"] if key.rpartition(":")[2] in named}
 
 
-def judge(device: str, fault: str, seen: Seen) -> None:
+def judge(device: str, fault: str, seen: Seen, late: frozenset[str] = frozenset()) -> None:
     """The fault was told, it ended, and no result is wrong; where it may touch no round, each came out."""
     ailment = ailments(SIMULATORS[device])[fault]
     missing = set(ailment.told) - set(seen.told)
     assert not missing, f"not told: {missing}; told: {[word for word in seen.told if '.' in word]}"
     also = {one for one in seen.told if one in CODES} - {*ailment.told}
-    assert also <= ALSO.get((device, fault), set()), f"told beside it: {also}"
+    assert also <= ALSO.get((device, fault), set()) | late, f"told beside it: {also}"
     assert ("device.offline" in seen.told) == ("device.offline" in ailment.told)
     assert not seen.alerts
     assert not seen.offline
@@ -273,7 +275,7 @@ def test_the_same_over_real_ports_and_mosquitto(device: str, fault: str, tmp_pat
         async with over_real_ports(PLACES[device][0], _seed(device), tmp_path, busy) as world:
             return await _try(device, fault, world)
 
-    judge(device, fault, run_in_virtual_time(body))
+    judge(device, fault, run_in_virtual_time(body), LATE)
 
 
 def _seed(device: str) -> int:
