@@ -18,7 +18,7 @@ PAUSE = 0.25
 
 
 async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[str, bytes]:
-    """What is retained under these topics: all until no message came for `quiet_s`. Raises BrokerLost."""
+    """The retained payloads by topic: those that arrive until `quiet_s` pass without a message. Raises BrokerLost."""
     await session.read_retained(*topics)
     heard: dict[str, bytes] = {}
     try:

@@ -677,7 +677,7 @@ class Consumer:
         return left if left or any(stream.unsettled for stream in self._streams.values()) else None
 
     async def _heard(self, session: Session, message: Message) -> None:
-        """What is no event."""
+        """Handle a message that carries no event."""
         match message.topic.split("/")[3:]:
             case ["edge", edge, leaf]:
                 await self._edge_says(session, edge, leaf, message)

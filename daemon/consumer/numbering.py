@@ -47,7 +47,7 @@ class Numbering:
         """Until the first event."""
 
     def read(self, payload: bytes) -> dict[str, bytes]:
-        """Take over the state on the broker; what is to be written down before another one is published."""
+        """Take over the state on the broker; returns what to write before a new state replaces it."""
         self.unread = False
         try:
             state = decode_state(payload) if payload else None

@@ -1169,18 +1169,24 @@ async def test_a_response_topic_that_the_edge_may_not_write_costs_it_no_session(
     assert "broker.lost" not in words
 
 
+async def limited_bench(folder: Path, monkeypatch: pytest.MonkeyPatch, rights: str) -> Bench:
+    """With a running mosquitto that gives every user these rights and no others."""
+    acl = folder / "acl"
+    acl.write_text(rights)
+    acl.chmod(0o600)
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
+    bench = Bench(folder)
+    await bench.broker.start()
+    return bench
+
+
 @pytest.mark.system
 @mosquitto
 async def test_mosquitto_ends_one_session_at_most_for_a_response_topic_that_the_edge_may_not_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Debian 12's does so itself, where its queues have no limit; it is not asked again."""
-    acl = tmp_path / "acl"
-    acl.write_text("topic readwrite felt/#\ntopic readwrite reply/#\n")
-    acl.chmod(0o600)
-    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
-    bench = Bench(tmp_path)
-    await bench.broker.start()
+    bench = await limited_bench(tmp_path, monkeypatch, "topic readwrite felt/#\ntopic readwrite reply/#\n")
     bench.config = config_at(tmp_path, bench.broker.port)
     sessions: list[Session] = []
     connected = CommandService.connected
@@ -1311,12 +1317,7 @@ async def test_command_that_the_broker_refuses_is_said_at_once_and_not_called_po
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The user of another program may read all and command nothing."""
-    acl = tmp_path / "acl"
-    acl.write_text("topic read felt/#\n")
-    acl.chmod(0o600)
-    monkeypatch.setattr(broker_module, "_MOSQUITTO", f"{broker_module._MOSQUITTO}acl_file {acl}\n")
-    bench = Bench(tmp_path)
-    await bench.broker.start()
+    bench = await limited_bench(tmp_path, monkeypatch, "topic read felt/#\n")
     config_at(tmp_path, bench.broker.port)
     try:
         code, out, err = await bench.feltd("t-1/d-1", "agitate", "--wait", "10")
