@@ -27,6 +27,15 @@ function tell(table, event) {
   console.log(JSON.stringify({ table, round: result.round, type: event.type, outcome }));
 }
 
+// The new file takes the old one's place when it is whole and on the disk, so the file outlives a kill or a power cut.
+function keepOffsets() {
+  const file = fs.openSync(`${OFFSETS}.new`, "w");
+  fs.writeSync(file, JSON.stringify(expected));
+  fs.fsyncSync(file);
+  fs.closeSync(file);
+  fs.renameSync(`${OFFSETS}.new`, OFFSETS);
+}
+
 client.on("connect", () => {
   client.subscribe(`felt/1/${site}/table/+/round/event/+`, { qos: 1 }, () => Object.keys(expected).forEach(ask));
 });
@@ -44,7 +53,7 @@ client.on("message", (topic, payload) => {
     tell(table, early.get(expected[key]));
     early.delete(expected[key]++);
   }
-  fs.writeFileSync(OFFSETS, JSON.stringify(expected));
+  keepOffsets();
 });
 
 setInterval(() => Object.keys(waiting).filter((key) => waiting[key].size).forEach(ask), AGAIN_MS);

@@ -6,6 +6,7 @@ Usage: follow_results.py SITE [HOST [PORT [USER PASSWORD]]]
 
 import asyncio
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -54,9 +55,19 @@ async def main(site: str, host: str = "127.0.0.1", port: str = "1883", *login: s
                 while expected[key] in early:
                     tell(table, early.pop(expected[key]))
                     expected[key] += 1
-                OFFSETS.write_text(json.dumps(expected))
+                keep_offsets(expected)
         finally:
             again.cancel()
+
+
+def keep_offsets(expected: dict[str, int]) -> None:
+    """The new file takes the old one's place when it is whole and on the disk: it outlives a kill or a power cut."""
+    new = OFFSETS.with_suffix(".new")
+    with new.open("w") as file:
+        file.write(json.dumps(expected))
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(OFFSETS)
 
 
 def tell(table: str, event: dict) -> None:

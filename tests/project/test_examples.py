@@ -136,17 +136,25 @@ async def test_an_example_prints_each_round_once_over_gaps_and_restarts(
         published = said[:half]
         server = group.create_task(answer(session, published))
         async with running(start, tmp_path) as process, asyncio.TaskGroup() as inner:
-            first = inner.create_task(until(process, rounds[2]))
-            while not first.done():  # until it listens: from then on it has the first one or asks for it
-                for topic, payload in [said[0], said[0], *published[3:], said[2]]:
+            first = inner.create_task(until(process, rounds[0]))
+            while not first.done():  # until it listens: from then on it has the first round or asks for it
+                for topic, payload in [said[0], said[0], said[2]]:
                     await session.publish(topic, payload)
                 await asyncio.wait([first], timeout=0.5)
-        assert first.result() == rounds[:3]
+            for topic, payload in [*published[3:], said[2]]:
+                await session.publish(topic, payload)
+            assert [*first.result(), *await until(process, rounds[2])] == rounds[:3]
         published += said[half:]
+        offsets, linked = tmp_path / "offsets.json", tmp_path / "linked.json"
+        if language != "node-red":  # Node-RED keeps its context itself
+            linked.hardlink_to(offsets)
+            kept = offsets.read_text()
         async with running(start, tmp_path) as process:
             rest = await until(process, rounds[-1])
         # One that was killed between a line and its offset prints the rounds of that moment again.
         assert rest == rounds[len(rounds) - len(rest) :]
+        if language != "node-red":
+            assert linked.read_text() == kept, "the file is written in place: a kill in that moment leaves half of it"
         server.cancel()
 
 
