@@ -1,9 +1,10 @@
 """Files that are whole after a power cut: written beside their place, made durable, then moved there."""
 
+import errno
 import os
 from pathlib import Path
 
-__all__ = ["begin", "finish", "sync_folder", "write"]
+__all__ = ["begin", "create", "finish", "sync_folder", "write"]
 
 
 def begin(path: Path, mode: int = 0o600) -> Path:
@@ -14,9 +15,15 @@ def begin(path: Path, mode: int = 0o600) -> Path:
     return beside
 
 
-def finish(path: Path) -> None:
-    """Make the file beside `path` durable and put it there, in one step. Raises OSError."""
+def finish(path: Path, *, new: bool = False) -> None:
+    """Make the file beside `path` durable and put it there, in one step. Raises OSError.
+
+    With `new` a file that is there is kept: raises FileExistsError.
+    """
     beside = _beside(path)
+    if new and os.path.lexists(path):
+        beside.unlink()
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     with beside.open("rb") as file:
         os.fsync(file.fileno())
     beside.replace(path)
@@ -27,6 +34,12 @@ def write(path: Path, raw: bytes, mode: int) -> None:
     """Replace the file: after a power cut it is the old one or the new one. Raises OSError."""
     begin(path, mode).write_bytes(raw)
     finish(path)
+
+
+def create(path: Path, raw: bytes, mode: int) -> None:
+    """Make a new file: after a power cut it is not there, or whole. Raises OSError."""
+    begin(path, mode).write_bytes(raw)
+    finish(path, new=True)
 
 
 def sync_folder(file: Path) -> None:

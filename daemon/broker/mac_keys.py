@@ -8,6 +8,7 @@ import os
 import re
 from pathlib import Path
 
+from daemon import whole_files
 from protocols.contract.topics import is_id
 
 __all__ = ["BadMacKey", "load_mac_key", "load_mac_keys", "make_mac_key"]
@@ -24,10 +25,7 @@ class BadMacKey(Exception):
 def make_mac_key(path: Path) -> None:
     """Write a new key, readable by its owner only. Raises BadMacKey; existing files are never overwritten."""
     try:
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
-            file.write(os.urandom(SIZE).hex() + "\n")
-            file.flush()
-            os.fsync(file.fileno())
+        whole_files.create(path, os.urandom(SIZE).hex().encode() + b"\n", 0o600)
     except FileExistsError as error:
         raise BadMacKey(f"{path}: exists already; keys are never overwritten, give another name") from error
     except (OSError, ValueError) as error:

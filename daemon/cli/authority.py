@@ -5,7 +5,7 @@ client is its user on the broker, which mosquitto takes as the user name (`use_i
 """
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -84,12 +84,12 @@ class Authority:
         made = made.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         made = made.add_extension(_usage(authority=True), critical=True)
         made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        _write(folder / "ca.key", _pem_of(key), 0o600)
-        _write(folder / "ca.crt", made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
+        certificate = made.sign(key, hashes.SHA256())
+        _write(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
         _write(folder / "issued.json", b"[]", 0o644)
-        authority = cls(folder, at)
-        authority._write_revoked()
-        return authority
+        _write_revoked(folder, certificate, key, (), at)
+        _write(folder / "ca.key", _pem_of(key), 0o600)  # the last one: with its key an authority is whole
+        return cls(folder, at)
 
     @property
     def ends(self) -> datetime:
@@ -122,8 +122,10 @@ class Authority:
         gone = tuple(one for one in self._issued if one.name == name and self._counts(one))
         if not gone:
             raise BadAuthority(f"{self.folder}: {name!r} has no valid certificate; `feltd pki list` shows all")
-        self._save(tuple(replace(one, revoked=self._now) if one in gone else one for one in self._issued))
-        self._write_revoked()
+        issued = tuple(replace(one, revoked=self._now) if one in gone else one for one in self._issued)
+        # The list of the brokers first: what is written down as revoked is in it.
+        _write_revoked(self.folder, self._certificate, self._key, issued, self._now)
+        self._save(issued)
         return gone
 
     def _counts(self, one: Issued) -> bool:
@@ -161,15 +163,17 @@ class Authority:
         _write(self.folder / "issued.json", msgspec.json.format(msgspec.json.encode(issued)), 0o644)
         self._issued = issued
 
-    def _write_revoked(self) -> None:
-        """The revocation list, valid as long as the authority: with a list that ended a broker refuses everybody."""
-        made = x509.CertificateRevocationListBuilder(self._certificate.subject, self._now - BACKDATE, self.ends)
-        for one in self._issued:
-            if one.revoked is not None:
-                entry = x509.RevokedCertificateBuilder(int(one.serial, 16), one.revoked).build()
-                made = made.add_revoked_certificate(entry)
-        raw = made.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
-        _write(self.folder / "ca.crl", raw, 0o644)
+
+def _write_revoked(
+    folder: Path, authority: x509.Certificate, key: _Key, issued: Iterable[Issued], now: datetime
+) -> None:
+    """The revocation list, valid as long as the authority: with a list that ended a broker refuses everybody."""
+    made = x509.CertificateRevocationListBuilder(authority.subject, now - BACKDATE, authority.not_valid_after_utc)
+    for one in issued:
+        if one.revoked is not None:
+            entry = x509.RevokedCertificateBuilder(int(one.serial, 16), one.revoked).build()
+            made = made.add_revoked_certificate(entry)
+    _write(folder / "ca.crl", made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM), 0o644)
 
 
 def _name(common: str) -> x509.Name:

@@ -1,7 +1,6 @@
 """The commands for the person who installs and looks after a table's computer: init, doctor."""
 
 import contextlib
-import os
 import shutil
 import socket
 from datetime import UTC, datetime
@@ -10,6 +9,7 @@ from typing import Any
 
 import click
 
+from daemon import whole_files
 from daemon.cli.common import (
     AS_JSON,
     CONFIG,
@@ -85,7 +85,7 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
             if "console" in parts and store.exists():
                 back_up_file(store, folder / "console", progress.of(f"copy {store}"))
                 others.append(str(folder / "console" / store.name))
-        shutil.copyfile(config_path, folder / config_path.name)
+        whole_files.write(folder / config_path.name, config_path.read_bytes(), 0o644)
         others.append(str(folder / config_path.name))
     except BadBackup as error:
         raise BadInputError(str(error)) from error
@@ -227,9 +227,10 @@ def _write(path: Path, text: str) -> None:
     """For its owner and the group of the services, where that exists. Raises BadInputError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640), "w", encoding="utf-8") as file:
-            file.write(text)
+        beside = whole_files.begin(path, 0o640)
+        beside.write_text(text, encoding="utf-8")
         with contextlib.suppress(LookupError):
-            shutil.chown(path, group=GROUP)
+            shutil.chown(beside, group=GROUP)
+        whole_files.finish(path, new=True)
     except OSError as error:
         raise file_trouble(error, path) from error

@@ -11,7 +11,11 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from daemon import whole_files
+
 __all__ = ["BadKey", "Key", "PublicKey", "make_key", "public_path"]
+
+_EXISTS = "exists already; keys are never overwritten, give another name"
 
 
 class BadKey(Exception):
@@ -89,14 +93,14 @@ def make_key(path: Path) -> Key:
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     public = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    for where, raw, mode in ((path, private, 0o600), (public_path(path), public, 0o644)):
+    if os.path.lexists(path):
+        raise BadKey(f"{path}: {_EXISTS}")
+    # The private half is the last one: a key that can be used has its public half beside it.
+    for where, raw, mode in ((public_path(path), public, 0o644), (path, private, 0o600)):
         try:
-            with os.fdopen(os.open(where, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-                file.write(raw)
-                file.flush()
-                os.fsync(file.fileno())
+            whole_files.create(where, raw, mode)
         except FileExistsError as error:
-            raise BadKey(f"{where}: exists already; keys are never overwritten, give another name") from error
+            raise BadKey(f"{where}: {_EXISTS}") from error
         except OSError as error:
             raise BadKey(f"{where}: {error.strerror}; name a file in a folder that this user may write") from error
     return Key(key)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from daemon import whole_files
 from daemon.journal.findings import GIVE_KEY, UNDECODABLE, Finding, Report, Verifier
 from daemon.journal.hash_chain import decode_statement, fingerprint
 from daemon.journal.reader import open_live
@@ -40,6 +41,7 @@ class Witness:
         """Take up the files that are there. Raises BadWitness."""
         self.folder = folder
         self._seen: dict[str, deque[JournalHead]] = {}
+        _end_last_lines(folder)
         for head in heads_in([folder]) if folder.is_dir() else ():
             self._remember(head)
 
@@ -80,6 +82,26 @@ class Witness:
                 os.fsync(file.fileno())
         except OSError as error:
             raise BadWitness(f"{path}: {error.strerror}; give a folder that this user may write") from error
+
+
+def _end_last_lines(folder: Path) -> None:
+    """The next head begins a line of its own: a last line that a kill cut is removed. Raises BadWitness."""
+    for path in sorted(folder.glob("*.ndjson")):
+        try:
+            *lines, last = path.read_bytes().split(b"\n")
+            if last:
+                lines += [last] if _is_head(last) else []
+                whole_files.write(path, b"".join(line + b"\n" for line in lines), path.stat().st_mode & 0o777)
+        except OSError as error:
+            raise BadWitness(f"{path}: {error.strerror}; give a folder that this user may write") from error
+
+
+def _is_head(line: bytes) -> bool:
+    try:
+        msgspec.json.decode(line, type=JournalHead)
+    except UNDECODABLE:
+        return False
+    return True
 
 
 def heads_in(paths: Iterable[Path]) -> Iterator[JournalHead]:
