@@ -1,0 +1,114 @@
+"""An installation that is killed at any command is completed by `dpkg --configure -a`, which runs the script again."""
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from helpers import PATIENCE, at_length
+
+ROOT = Path(__file__).parents[2]
+STUBS = {
+    # The groups of the package are not on this computer.
+    "install": 'exec /usr/bin/install $(echo "$*" | sed "s/-[og] [a-z-]*//g")',
+    "deb-systemd-invoke": 'cp "$FOLDER/etc/mosquitto/feltd.passwd" "$FOLDER/loaded"',  # as the broker does at its start
+    "systemd-sysusers": "",
+    "chown": "",
+    "py3compile": "",
+    "udevadm": "",
+}
+KILLED = 'set -T; trap \'[ $((n = n + 1)) != "$AT" ] || kill -9 0\' DEBUG; . "$0" configure'
+"""Runs a script, and kills all of it before its command number AT, also within a function or a pipe."""
+
+
+class Computer:
+    """A folder in place of `/`, with stubs for what needs a system."""
+
+    def __init__(self, folder: Path, users: Sequence[str]) -> None:
+        self.folder = folder
+        (folder / "bin").mkdir(parents=True)
+        for part in ("etc/mosquitto", "run/systemd/system"):
+            (folder / part).mkdir(parents=True)
+        for name, body in STUBS.items():
+            (folder / "bin" / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
+            (folder / "bin" / name).chmod(0o755)
+        text = (ROOT / "debian/feltd.postinst").read_text(encoding="utf-8")
+        text = re.sub(rf"(?m)^    password (?!{'|'.join(users)}).*\n", "", text)
+        self.users = re.findall(r"(?m)^    password (\w+) ", text)
+        self.script = folder / "postinst"
+        self.script.write_text(re.sub(r"(?<![\w/])/(etc|run)/", rf"{folder}/\1/", text), encoding="utf-8")
+
+    def install(self, before: str = "") -> bool:
+        """Whether the script came to its end: it is killed before this command, counted from 1."""
+        words = ["bash", "-c", KILLED, str(self.script)]
+        path = f"{self.folder / 'bin'}:/usr/sbin:/usr/bin:/sbin:/bin"
+        done = subprocess.run(
+            words,
+            env={"PATH": path, "FOLDER": str(self.folder), "AT": before},
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode in (0, -9)
+        return done.returncode == 0
+
+    def passwords(self) -> dict[str, str]:
+        return {
+            user: (self.folder / "etc/feltd/mqtt" / user).read_text(encoding="ascii").strip() for user in self.users
+        }
+
+    def accepted(self) -> list[str]:
+        """The users whose password is in what the broker has loaded."""
+        found = []
+        for line in (self.folder / "loaded").read_text(encoding="ascii").splitlines():
+            user, (_, kind, rounds, salt, digest) = line.split(":")[0], line.split(":")[1].split("$")
+            assert kind == "7"
+            raw = hashlib.pbkdf2_hmac("sha512", self.passwords()[user].encode(), base64.b64decode(salt), int(rounds))
+            found += [user] if raw == base64.b64decode(digest) else []
+        return sorted(found)
+
+
+def without_the_first_user(computer: Computer) -> dict[str, str]:
+    """As a version before left it, whose package had one user less. Returns the passwords of the others."""
+    assert computer.install()
+    kept = computer.passwords()
+    new = computer.users[0]
+    del kept[new]
+    (computer.folder / "etc/feltd/mqtt" / new).unlink()
+    passwd = computer.folder / "etc/mosquitto/feltd.passwd"
+    passwd.write_text("".join(line for line in passwd.read_text().splitlines(keepends=True) if new not in line))
+    shutil.copy(passwd, computer.folder / "loaded")
+    return kept
+
+
+@pytest.mark.system
+@pytest.mark.skipif(not shutil.which("mosquitto_passwd"), reason="needs mosquitto's tools")
+@pytest.mark.parametrize(
+    ("users", "upgrade"),
+    [(at_length(["edge"], [r"\w+"]), False), (at_length(["edge", "maintenance"], [r"\w+"]), True)],
+    ids=["first", "upgrade"],
+)
+def test_the_broker_knows_every_password_after_an_installation_that_was_killed(
+    tmp_path: Path, users: list[str], upgrade: bool
+) -> None:
+    """In an upgrade one user is new; the others keep their passwords."""
+    computer = Computer(tmp_path / "computer", users)
+    kept = without_the_first_user(computer) if upgrade else {}
+    shutil.copytree(computer.folder, tmp_path / "before")
+    at, ended = 0, False
+    while not ended:
+        at += 1
+        shutil.rmtree(computer.folder)
+        shutil.copytree(tmp_path / "before", computer.folder)
+        ended = computer.install(str(at))
+        assert computer.install()
+        assert computer.accepted() == sorted(computer.users), f"killed before command {at}"
+        assert kept.items() <= computer.passwords().items()
+        left = {one.name for one in (computer.folder / "etc").rglob("*") if one.is_file()}
+        assert left == {*computer.users, "feltd.passwd", "feltd.acl"}
+    assert at > 20
