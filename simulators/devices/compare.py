@@ -42,8 +42,11 @@ class Account(Struct, frozen=True):
     unseen: int = 0
 
 
-def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
+def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome], *, cut_short: bool = False) -> Account:
     """Align both sequences in order with the least damage, and count. A resolved result fits only its own truth.
+
+    `cut_short`: outcomes after as many as there are truths may be of rounds that no dealer finished, and are left out
+    where that does less damage.
 
     One void result is like another: of alignments that do the same damage the one that fits best in time is taken. A
     loss is no dearer than a void round of which nothing was heard, else a real one would be taken for the other.
@@ -60,7 +63,8 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome]) -> Account:
                 choices.append(matched)
             row.append(min(choices, key=_damage))
         best = row
-    return best[-1].account
+    ends = best[len(truths) :] if cut_short and len(truths) < len(best) else best[-1:]
+    return min(reversed(ends), key=_damage).account
 
 
 def spared(account: Account, outcomes: Sequence[Outcome]) -> Account:

@@ -189,9 +189,11 @@ def _report(
         dealt = account.right + account.voided + account.lost + account.unseen
         row = (dealt, account.right, account.voided + account.extra + account.unseen, account.lost, account.wrong)
         grid.add_row(name, pit.tables[name].ruleset, *map(str, row))
-        # Without a game an event that a device had no power to report is no lost round.
-        lost = account.lost if strict or pit.tables[name].ruleset else 0
-        good &= not (lost or account.wrong or (strict and (account.voided or account.extra or account.unseen)))
+        good &= not (
+            _lost(pit, name, account, strict)
+            or account.wrong
+            or (strict and (account.voided or account.extra or account.unseen))
+        )
     console.print(grid)
     if pools is not None:
         good &= not pools[1]
@@ -204,6 +206,11 @@ def _report(
         + ("every result is what the simulators did" if good else "NOT every result is what the simulators did")
     )
     return 0 if good else 1
+
+
+def _lost(pit: Pit, table: str, account: Account, strict: bool) -> int:
+    """Rounds without a result. Without a game an event that a device had no power to report is no lost round."""
+    return account.lost if strict or pit.tables[table].ruleset else 0
 
 
 def _judge_pools(
@@ -360,14 +367,18 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         if injecting is not None:
             injecting.cancel()
         faults.heal()
+        # The broker or the edge may have been killed on purpose: rounds then under way are void, never lost.
+        strict = all(child.starts == 1 for child in children) and not faults.count
         unhurried = RESULT_TIMEOUT_S if not dealing.cancelled() else INTERRUPTED_RESULT_TIMEOUT_S
-        await wait_for_results(pit, site, dealt, max(unhurried, HEALED_S if faults.count else 0))
+
+        def is_lost() -> bool:
+            return any(_lost(pit, name, account, strict) for name, account in pit.accounts(dealt).items())
+
+        await wait_for_results(pit, site, dealt, max(unhurried, HEALED_S if faults.count else 0), is_lost)
         await asyncio.sleep(POOLS_S if stage.pools is not None else 0)
         for task in beside:
             task.cancel()
     events = sum(view.events for view in site.tables.values())
-    # The broker or the edge may have been killed on purpose: rounds then under way are void, never lost.
-    strict = all(child.starts == 1 for child in children) and not faults.count
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
     pools = _judge_pools(stage.config, pit, stage.people, calm=False)
     return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)

@@ -363,16 +363,10 @@ class Pit:
     def accounts(self, dealt: dict[str, int], *, cut_short: bool = False) -> dict[str, Account]:
         """What came out against what happened, for the first `dealt` rounds of each table.
 
-        `cut_short`: the dealers were sent away; what came out last may be of a round that none of them finished.
+        `cut_short`: the dealers were sent away; what came out last may be of rounds that none of them finished.
         """
         return {
-            name: min(
-                (
-                    compare(table.truth[: dealt[name]], outcomes)
-                    for outcomes in (self.outcomes[name], *([self.outcomes[name][:-1]] if cut_short else ()))
-                ),
-                key=lambda account: (account.wrong, account.lost, account.voided + account.extra),
-            )
+            name: compare(table.truth[: dealt[name]], self.outcomes[name], cut_short=cut_short)
             for name, table in self.tables.items()
         }
 

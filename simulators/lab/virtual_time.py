@@ -32,6 +32,8 @@ __all__ = ["RunningPit", "run_in_virtual_time", "running_in_virtual_time", "wait
 
 # Real seconds without a new result after which the missing results count as lost.
 RESULT_TIMEOUT_S = 15.0
+# The same where the account would be wrong without them.
+LOST_TIMEOUT_S = 60.0
 # Real seconds within which a message between two parts of one process arrives.
 DELIVERY_TIMEOUT_S = 2.0
 
@@ -170,16 +172,28 @@ async def running_in_virtual_time(
 
 
 async def wait_for_results(
-    pit: Pit, site: SiteState, dealt: dict[str, int], timeout_s: float = RESULT_TIMEOUT_S
+    pit: Pit,
+    site: SiteState,
+    dealt: dict[str, int],
+    timeout_s: float = RESULT_TIMEOUT_S,
+    is_lost: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Wait for the results of all rounds dealt, as long as some still come."""
-    count, since = -1, time.monotonic()
-    while any(len(pit.outcomes[name]) < dealt[name] for name in dealt if pit.tables[name].ruleset):
+    """Wait for the results of all rounds dealt, until none came for `timeout_s`.
+
+    A void round may come out as nothing. While `is_lost()`, a result is missing: it may be late on a busy computer, and
+    is waited for until nothing came for LOST_TIMEOUT_S.
+    """
+    count, since, lost = -1, 0.0, False
+    while True:
         now = sum(map(len, pit.outcomes.values()))
         if now != count:
-            count, since = now, time.monotonic()
-        if time.monotonic() - since > timeout_s:
-            return
+            count, since, lost = now, time.monotonic(), False
+        idle_s = time.monotonic() - since
+        complete = all(len(pit.outcomes[name]) >= dealt[name] for name in dealt if pit.tables[name].ruleset)
+        if complete or idle_s > timeout_s:
+            lost = lost or is_lost()
+            if not lost or idle_s > LOST_TIMEOUT_S:
+                return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(0.1):
                 site.changed.clear()

@@ -406,13 +406,13 @@ async def test_a_child_that_does_not_end_by_itself_is_ended(tmp_path: Path, monk
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.timeout(1800)  # by its progress it ends long before
 def test_ctrl_c_ends_the_demo_in_a_pipe_with_an_account(tmp_path: Path) -> None:
-    """At a speed that a busy machine keeps: a dealer who is spins behind his wheel has no truth for their results."""
+    """At the speed of a real table: an edge that a busy machine delays by seconds voids no round for it."""
     folder, errors = tmp_path / "tmp", tmp_path / "stderr"
     folder.mkdir()
     with (
         errors.open("w", encoding="utf-8") as stderr,
         subprocess.Popen(
-            [sys.executable, "-m", "daemon.cli", "demo", "--speed", "5"],
+            [sys.executable, "-m", "daemon.cli", "demo", "--speed", "1"],
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
