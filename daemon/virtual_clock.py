@@ -31,7 +31,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     """A loop whose clock jumps.
 
     `busy`: while true, time runs at the speed of the wall, so that no time limit passes while bytes that would have met
-    it are still on their way.
+    it are still on their way. Time that this process is kept from running does not count.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     ) -> list[tuple[selectors.SelectorKey, int]]:
         """Nothing is ready: wait for real where something is under way or no timer is set, else jump."""
         if timeout is None or self._busy():
-            began = time.monotonic()
-            ready = select(0.05 if timeout is None else min(timeout, 0.05))
-            self._now += time.monotonic() - began
+            began, wait_s = time.monotonic(), 0.05 if timeout is None else min(timeout, 0.05)
+            ready = select(wait_s)
+            self._now += min(time.monotonic() - began, wait_s)
             return ready
         self._now += timeout
         return []

@@ -6,7 +6,6 @@ fault campaign and by the tests of every device's faults.
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from functools import partial
 from pathlib import Path
@@ -30,11 +29,11 @@ from simulators.lab.pools import Supervisors
 
 __all__ = ["RunningPit", "run_in_virtual_time", "running_in_virtual_time", "wait_for_results"]
 
-# Real seconds without a new result after which the missing results count as lost.
+# Seconds without a new result after which the missing results count as lost.
 RESULT_TIMEOUT_S = 15.0
 # The same where the account would be wrong without them.
 LOST_TIMEOUT_S = 60.0
-# Real seconds within which a message between two parts of one process arrives.
+# Seconds within which a message between two parts of one process arrives.
 DELIVERY_TIMEOUT_S = 2.0
 
 # Simulated seconds until a supervisor confirms or pays a jackpot.
@@ -74,10 +73,13 @@ class RunningPit(Struct):
         waits = (asking and not self.edge.desk.at_work) or any(map(self._behind, self.pit.tables))
         if not waits:
             self.waiting_since = None
-        elif self.waiting_since is None:
-            self.waiting_since = time.monotonic()
+            return False
+        # Seconds of the loop, which stand still while this process is kept from running.
+        now = self.pace.now()
+        if self.waiting_since is None:
+            self.waiting_since = now
         # A message that does not arrive in this time was lost by an injected fault.
-        return waits and time.monotonic() - (self.waiting_since or 0.0) < DELIVERY_TIMEOUT_S
+        return now - self.waiting_since < DELIVERY_TIMEOUT_S
 
     def _behind(self, name: str) -> bool:
         """Whether the rules or the read model lag behind the edge or the rules for a table."""
@@ -183,12 +185,13 @@ async def wait_for_results(
     A void round may come out as nothing. While `is_lost()`, a result is missing: it may be late on a busy computer, and
     is waited for until nothing came for LOST_TIMEOUT_S.
     """
-    count, since, lost = -1, 0.0, False
+    clock = asyncio.get_running_loop().time
+    count, since, lost = -1, clock(), False
     while True:
         now = sum(map(len, pit.outcomes.values()))
         if now != count:
-            count, since, lost = now, time.monotonic(), False
-        idle_s = time.monotonic() - since
+            count, since, lost = now, clock(), False
+        idle_s = clock() - since
         complete = all(len(pit.outcomes[name]) >= dealt[name] for name in dealt if pit.tables[name].ruleset)
         if complete or idle_s > timeout_s:
             lost = lost or is_lost()

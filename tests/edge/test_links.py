@@ -541,14 +541,17 @@ async def test_a_port_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
         return whole(path, *args, **options)
 
     monkeypatch.setattr(serial, "Serial", slow)
-    monkeypatch.setattr(links, "OPEN_TIMEOUT", 0.1)
-    assert await refusal(f"serial://{terminal}", LinkLost) == f"{terminal} does not open: unplug it, or its hub"
-    threads = threading.active_count()
-    for _ in range(9):
-        assert "the last try still hangs" in await refusal(f"serial://{terminal}", LinkLost)
-    assert threading.active_count() == threads
+    with monkeypatch.context() as patch:
+        patch.setattr(links, "OPEN_TIMEOUT", 0.1)
+        assert await refusal(f"serial://{terminal}", LinkLost) == f"{terminal} does not open: unplug it, or its hub"
+        threads = threading.active_count()
+        for _ in range(9):
+            assert "the last try still hangs" in await refusal(f"serial://{terminal}", LinkLost)
+        assert threading.active_count() == threads
+    [hanging] = [thread for thread in threading.enumerate() if thread.name == terminal]
     hold.set()
     assert await asyncio.to_thread(closed.wait, PATIENCE)
+    await asyncio.to_thread(hanging.join, PATIENCE)
     async with open_link(f"serial://{terminal}"):
         pass
 

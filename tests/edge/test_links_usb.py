@@ -236,16 +236,16 @@ async def test_a_device_that_hangs_is_a_lost_link_and_no_try_costs_a_thread(
         return claimed(target)
 
     monkeypatch.setattr(links_usb, "_claimed", slow)
-    monkeypatch.setattr(links_usb, "CLOSE_TIMEOUT", 0.05)
-    monkeypatch.setattr(links, "OPEN_TIMEOUT", 0.1)
-    for said in ("does not open: ", "the last try still hangs", "the last try still hangs"):
-        with pytest.raises(LinkLost, match=said):
-            async with open_link(port.url):
-                pass
-        assert len([one for one in threading.enumerate() if one.name.startswith("usb")]) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(links_usb, "CLOSE_TIMEOUT", 0.05)
+        patch.setattr(links, "OPEN_TIMEOUT", 0.1)
+        for said in ("does not open: ", "the last try still hangs", "the last try still hangs"):
+            with pytest.raises(LinkLost, match=said):
+                async with open_link(port.url):
+                    pass
+            assert len([one for one in threading.enumerate() if one.name.startswith("usb")]) == 1
     hold.set()
     await until(lambda: not [one for one in threading.enumerate() if one.name.startswith("usb")])
-    monkeypatch.setattr(links_usb, "CLOSE_TIMEOUT", 5.0)
     async with open_link(port.url):
         pass
 
@@ -315,8 +315,16 @@ async def test_a_device_that_was_plugged_in_a_moment_ago_is_asked_again(
     opening.cancel()
     with pytest.raises(asyncio.CancelledError):
         await opening
-    monkeypatch.setattr(links_usb, "SETTLE", 1.5)  # a busy machine takes its time to come to the next line
-    asyncio.get_running_loop().call_later(0.02, setattr, port, "denied", False)
+    monkeypatch.setattr(links_usb, "SETTLE", 0.02)
+    claimed, tries = links_usb._claimed, 0
+
+    def watched(target: Any) -> Any:
+        nonlocal tries
+        tries += 1
+        port.denied = tries == 1  # udev sees it before the second
+        return claimed(target)
+
+    monkeypatch.setattr(links_usb, "_claimed", watched)
     async with open_link(port.url):
         assert port.claims
 
@@ -413,20 +421,18 @@ async def deal(port: Usb, cards: int) -> tuple[Shoe, UsbLink, Notebook]:
             shoe.draw(pace.now())
             socket.stir()
             await pace.sleep(0.6)
+        await until(lambda: len(notes.events) > len(shoe.drawn))  # the first is that it is online
         driving.cancel()
     living.cancel()
     await asyncio.gather(driving, living, return_exceptions=True)
     return shoe, link, notes
 
 
-async def test_a_shoe_plugged_in(bus: Bus) -> None:
-    shoe, link, notes = await deal(Usb(bus), 2)
-    assert notes.events[1:] == [CardDrawn(card) for card in shoe.drawn]
-    assert link.received_bytes
+def test_a_shoe_plugged_in(bus: Bus) -> None:
+    """As in the demo: while bytes are under way time runs as on the wall, else it jumps.
 
-
-def test_a_shoe_plugged_in_where_time_jumps(bus: Bus) -> None:
-    """As in the demo: while bytes are under way time runs as on the wall, else it jumps."""
+    On the wall's clock alone a busy computer holds a key down for seconds, and the driver says that it is stuck.
+    """
     port = Usb(bus)
     links: list[UsbLink] = []
 
