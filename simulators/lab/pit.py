@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -411,22 +410,26 @@ def _hurried(driver: str, speed: float) -> dict[str, float]:
 class UnderWay:
     """Whether bytes are still between a simulator and its driver, by the counts at both ends.
 
-    Bytes that a cable or a closed port swallowed never arrive: a difference that stays the same for SETTLED real
-    seconds is what is lost, and counts as nothing from then on.
+    Bytes that a cable or a closed port swallowed never arrive: a difference that stays the same for SETTLED seconds is
+    what is lost, and counts as nothing from then on.
     """
 
-    SETTLED = 0.05
+    SETTLED = 0.5
 
-    def __init__(self, pit: Pit, received: Callable[[str], tuple[int, int]]) -> None:
-        """`received` is (bytes read, bytes written) by the host's end of "table/device"."""
+    def __init__(self, pit: Pit, received: Callable[[str], tuple[int, int]], clock: Callable[[], float]) -> None:
+        """`received` is (bytes read, bytes written) by the host's end of "table/device".
+
+        `clock`: that of the loop, which stands still while this process is kept from running.
+        """
         self._pit = pit
         self._received = received
+        self._clock = clock
         self._lost: dict[str, tuple[int, int]] = {}
         self._since: dict[str, tuple[tuple[int, int], float]] = {}
 
     def __call__(self) -> bool:
         """True while something is under way."""
-        now = time.monotonic()
+        now = self._clock()
         moving = False
         for name, port in self._pit.ports.items():
             read, written = self._received(name)

@@ -146,7 +146,7 @@ async def running_in_virtual_time(
         site.on_result.append(pit.heard)
         site.on_event.append(pit.saw)
         posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
-        under_way = UnderWay(pit, lambda name: posts[name].traffic)
+        under_way = UnderWay(pit, lambda name: posts[name].traffic, loop.time)
         running_pit = RunningPit(pit, config, edge, consumer, site, pace, broker)
         busy[0] = lambda: running_pit.busy or under_way()
         parts = [pit.live(), pit.serve(config.mqtt), edge.run(), consumer.run(), site.run("demo-picture")]

@@ -513,14 +513,13 @@ async def test_a_socket_wakes_its_device_when_it_is_due() -> None:
 # ---- what is under way between two ends
 
 
-def test_undelivered_event_does_not_stay_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undelivered_event_does_not_stay_under_way(tmp_path: Path) -> None:
     clock = 100.0
-    monkeypatch.setattr("simulators.lab.pit.time.monotonic", lambda: clock)
     pit = Pit(tmp_path, 1, kinds=("cus",))
     port = Pty(tmp_path / "tty")
     pit.ports = {"cus-1/shaker-1": port}
     read = written = 0
-    under_way = UnderWay(pit, lambda _: (read, written))
+    under_way = UnderWay(pit, lambda _: (read, written), lambda: clock)
     seen = [under_way()]
     port.sent_bytes = 10
     seen.append(under_way())  # ten bytes to the host
@@ -603,7 +602,7 @@ async def play(pit: Pit, journal: Journal, rounds: int) -> None:
     config = load(path)
     edge = Edge(config, journal, now=loop.utc)
     posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
-    under_way = UnderWay(pit, lambda name: posts[name].traffic)
+    under_way = UnderWay(pit, lambda name: posts[name].traffic, loop.time)
     loop._busy = under_way
     site = SiteState(config.mqtt, SITE)
     site.connected = True
