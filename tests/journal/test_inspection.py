@@ -985,6 +985,7 @@ def test_closed_files_of_another_journal_start_nothing(rotated: Path, tmp_path: 
     assert verify(aside / "journal.db", public).good
 
 
+@virtual_time
 async def test_closed_files_of_another_journal_end_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -1266,6 +1267,7 @@ def test_a_note_that_cannot_be_made_starts_nothing(tmp_path: Path) -> None:
         taken_up(tmp_path / "journal.db")
 
 
+@virtual_time
 async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1287,6 +1289,7 @@ async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
     assert said(journal.path) == []
 
 
+@virtual_time
 async def test_a_closed_file_that_cannot_be_read_is_said_once(rotated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "LOOK_EVERY_S", 0.0)
     monkeypatch.setattr(keeping, "EVERY", 0.001)
@@ -1313,6 +1316,7 @@ async def test_a_closed_file_that_cannot_be_read_is_said_once(rotated: Path, mon
     journal.close()
 
 
+@virtual_time
 async def test_the_log_knows_the_last_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who keeps logs elsewhere sees a journal fall behind; and one that was never signed before."""
     monkeypatch.setattr(keeping, "EVERY", 0.001)
@@ -1363,8 +1367,7 @@ class Keeper:
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, limit: int, now: datetime = NOON) -> None:
         self.now = now
         self.ran = 0.0
-        monotonic = time.monotonic
-        patch.setattr(time, "monotonic", lambda: monotonic() + self.ran)
+        patch.setattr(time, "monotonic", lambda: self.ran)
         self.journal = Journal(folder / "j.db", now=lambda: self.now)
         self.retained = Retained()
         self.limit = limit
@@ -1531,18 +1534,19 @@ def test_files_closed_by_an_earlier_release_are_judged_as_it_did(
     one.journal.close()
 
 
+@virtual_time
 async def test_a_process_notes_how_long_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every hour, when it closes a file, and when it ends; a killed one counts up to its last note."""
     one = Keeper(tmp_path, monkeypatch, 10**9)
     monkeypatch.setattr(keeping, "TOLD_EVERY", 10.0)
+    monkeypatch.setattr(keeping, "EVERY", 1.0)
 
     async def process() -> None:
-        await asyncio.sleep(0.02)
         one.ran += 8
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(8)
         assert one.journal.memory("lived") is None
         one.ran += 8
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(8)
         assert one.journal.memory("lived") == b"16"
         one.ran += 8
 
@@ -1600,6 +1604,7 @@ def test_a_process_that_runs_for_months_counts_them_itself(tmp_path: Path, monke
     one.journal.close()
 
 
+@virtual_time
 async def test_files_that_are_moved_to_an_archive_end_the_alert(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1630,6 +1635,7 @@ async def test_files_that_are_moved_to_an_archive_end_the_alert(
     one.journal.close()
 
 
+@virtual_time
 async def test_at_100_percent_there_is_a_moment_to_make_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = Keeper(tmp_path, monkeypatch, 1)
     one.journal.append(entries(30))
@@ -1649,6 +1655,7 @@ async def test_at_100_percent_there_is_a_moment_to_make_room(tmp_path: Path, mon
     one.journal.close()
 
 
+@virtual_time
 async def test_room_is_announced_before_it_ends_and_then_play_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -1712,6 +1719,7 @@ async def test_idle_journal_looks_at_the_disk_seldom_and_notices_that_others_fil
         one.journal.close()
 
 
+@virtual_time
 async def test_quiet_hours_are_signed_and_grown_files_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeping, "EVERY", 0.001)
     journal = Journal(tmp_path / "j.db")
@@ -1731,6 +1739,7 @@ async def test_quiet_hours_are_signed_and_grown_files_closed(tmp_path: Path, mon
     journal.close()
 
 
+@virtual_time
 async def test_what_a_killed_process_left_unsigned_the_next_one_signs_at_once(tmp_path: Path) -> None:
     """And what was written before there was a key."""
     path = tmp_path / "j.db"
