@@ -430,7 +430,7 @@ class UnderWay:
     def __call__(self) -> bool:
         """True while something is under way."""
         now = self._clock()
-        moving = False
+        moving = any(isinstance(port, Mqtt) and port.connecting for port in self._pit.ports.values())
         for name, port in self._pit.ports.items():
             read, written = self._received(name)
             difference = (port.sent_bytes - read, written - port.received_bytes)

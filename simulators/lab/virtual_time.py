@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct
 
+from daemon.broker import mqtt5_session
 from daemon.config.model import Config, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
@@ -35,6 +36,9 @@ RESULT_TIMEOUT_S = 15.0
 LOST_TIMEOUT_S = 60.0
 # Seconds within which a message between two parts of one process arrives.
 DELIVERY_TIMEOUT_S = 2.0
+
+# Time may jump over the broker's answer to a ping, or to a subscription of a device's link.
+MQTT_TIMEOUT_S = 60_000
 
 # Simulated seconds until a supervisor confirms or pays a jackpot.
 PATIENCE_S = 20.0
@@ -134,7 +138,8 @@ async def running_in_virtual_time(
     pace = Pace()
     broker = Broker(pit.directory, embedded=embedded)
     await broker.start()
-    usb_before = links_usb.backend
+    usb_before, mqtt_before = links_usb.backend, (mqtt5_session.KEEPALIVE_S, mqtt5_session.ANSWER_TIMEOUT_S)
+    mqtt5_session.KEEPALIVE_S = mqtt5_session.ANSWER_TIMEOUT_S = MQTT_TIMEOUT_S
     try:
         pit.open(pace, broker.port, broker.version)
         config = parse(pit.config(broker.port, broker.version))
@@ -170,6 +175,7 @@ async def running_in_virtual_time(
             books.close()
     finally:
         links_usb.backend = usb_before
+        mqtt5_session.KEEPALIVE_S, mqtt5_session.ANSWER_TIMEOUT_S = mqtt_before
         await broker.kill()  # it has nothing to keep, and takes a tenth of a second to end in order
 
 

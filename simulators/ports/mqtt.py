@@ -46,6 +46,11 @@ class Mqtt:
         old = "" if self._version is aiomqtt.ProtocolVersion.V5 else "&version=3.1.1"
         return f"mqtt://{host}:{port}/?hear={self.says}&say={self.hears}{old}"
 
+    @property
+    def connecting(self) -> bool:
+        """Whether it is plugged in and still on its way to the broker."""
+        return self._task is not None and not self.connected.is_set()
+
     def plug(self) -> None:
         """Connect, and again whenever the broker was away."""
         if self._task is None:
