@@ -137,7 +137,7 @@ def make(store: Store, url: str, secret_file: str = "", **more: Any) -> tuple[We
         [Webhook(url=url, secret_file=secret_file, severities=severities)],
         "lisboa",
         lambda: T0,
-        **{"first": 0.01, "longest": 0.05, **more},
+        **{"first": 0.01, "longest": 0.05, "timeout": PATIENCE, **more},
     )
     return hooks, Incidents(store, teller=hooks)
 
@@ -300,19 +300,24 @@ async def test_refused_webhooks_are_sent_again_in_order(
     store: Store, receiver: Receiver, secret_file: str, answer: bytes | None
 ) -> None:
     receiver.answers = [answer and answer.replace(b"{port}", str(receiver.port).encode())] * 3
-    webhooks, incidents = make(store, receiver.url, secret_file, timeout=5.0 if answer is not None else 2.0)
+    webhooks, incidents = make(store, receiver.url, secret_file, timeout=PATIENCE if answer is not None else 0.5)
     with capture_logs() as logs:
         async with sending(webhooks):
             incidents.on_alert(KEY, JAM, T0)
             incidents.on_alert(KEY, None, T0)
-            assert await receiver.heard(5) == ["incident.opened"] * 4 + ["incident.resolved"]
             await until(lambda: webhooks.counts()[0].waiting == 0)
+    told = await receiver.heard(5)
+    late = len(told) - 5  # a busy computer misses the short time for an answer more often
+    assert late == 0 or answer is None
+    assert told == sorted(told)
+    assert told[:4] + told[-1:] == ["incident.opened"] * 4 + ["incident.resolved"]
     assert {line for line, _, _ in receiver.requests} == {"POST /hook/s3cr3t?token=t0k3n HTTP/1.1"}
     ids = [headers["webhook-id"] for _, headers, _ in receiver.requests]
     assert len(set(ids[:4])) == 1
     assert len(set(ids)) == 2
-    assert (webhooks.counts()[0].sent, webhooks.counts()[0].failed) == (2, 3)
-    assert [line["event"] for line in logs] == ["webhook.failing", "webhook.back"]
+    assert (webhooks.counts()[0].sent, webhooks.counts()[0].failed) == (2, 3 + late)
+    again = told.count("incident.resolved") > 1
+    assert [line["event"] for line in logs] == ["webhook.failing", "webhook.back"] * (1 + again)
     assert not re.search(r"s3cr3t|t0k3n|OpenSSH|elsewhere|MDEyMzQ1|01234567", repr(logs))
 
 
