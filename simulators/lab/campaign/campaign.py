@@ -769,8 +769,11 @@ def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
         return
     alone = (signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the main process; running lives end
     with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"), signal.signal, alone) as pool:
-        ahead = deque(pool.submit(_lived, first + n) for n in range(AHEAD * jobs))
         try:
+            # The first submission forks all workers. A Ctrl-C waits until each of them ignores it.
+            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+            ahead = deque(pool.submit(_lived, first + n) for n in range(AHEAD * jobs))
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
             for following in itertools.count(first + len(ahead)):
                 yield ahead.popleft().result()
                 ahead.append(pool.submit(_lived, following))
