@@ -243,10 +243,10 @@ class BetTerminals:
 
 def _event(request: WagerRequest) -> Event:
     match request:
-        case PlaceWager(id_, terminal, _, seat, bet, amount):
-            return WagerPlaced(seat, bet, amount, id_, terminal)
-        case WithdrawWager(id_, terminal, _, seat, bet, amount):
-            return WagerWithdrawn(seat, bet, amount, id_, terminal)
+        case PlaceWager(id_, terminal, _, seat, bet, amount, round_):
+            return WagerPlaced(seat, bet, amount, id_, terminal, round=round_)
+        case WithdrawWager(id_, terminal, _, seat, bet, amount, round_):
+            return WagerWithdrawn(seat, bet, amount, id_, terminal, round=round_)
 
 
 def _refusal(request: WagerRequest | Unreadable, reason: Reason, text: str) -> WagerAnswer:
@@ -256,7 +256,7 @@ def _refusal(request: WagerRequest | Unreadable, reason: Reason, text: str) -> W
 def _digests(request: WagerRequest) -> tuple[bytes, bytes]:
     """Of who asked under which id, and of what was asked. A terminal that repeats may give a new expiry."""
     name, what = f"{request.terminal} {request.id}", f"{type(request).__name__} {request.seat} {request.amount} "
-    content = (what + request.bet).encode()
+    content = (what + request.bet + (f"\n{request.round}" if request.round else "")).encode()
     return blake2b(name.encode(), digest_size=8).digest(), blake2b(content, digest_size=4).digest()
 
 

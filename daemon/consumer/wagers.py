@@ -141,6 +141,7 @@ class _Record(Struct, frozen=True):
     bet: str
     amount: int
     answer: WagerAnswer
+    round: str = ""
 
 
 class WagerAnswers:
@@ -164,7 +165,7 @@ class WagerAnswers:
     def put(self, event: WagerPlaced | WagerWithdrawn, answer: WagerAnswer) -> tuple[str, bytes]:
         """Remember an answer; returns the key and the value to store."""
         place = isinstance(event, WagerPlaced)
-        record = _Record(self._number + 1, place, event.seat, event.bet, event.amount, answer)
+        record = _Record(self._number + 1, place, event.seat, event.bet, event.amount, answer, event.round)
         self._put(record)
         return f"{KEY}{self._table}/{record.number % KEPT}", msgspec.json.encode(record)
 
@@ -182,8 +183,9 @@ class WagerAnswers:
         record = self._records.get((request.terminal, request.id))
         if record is None:
             return None
-        asked = isinstance(request, PlaceWager), request.seat, request.bet, request.amount
-        return record.answer if asked == (record.place, record.seat, record.bet, record.amount) else None
+        asked = isinstance(request, PlaceWager), request.seat, request.bet, request.amount, request.round
+        answered = record.place, record.seat, record.bet, record.amount, record.round
+        return record.answer if asked == answered else None
 
 
 class AnswerDesk:

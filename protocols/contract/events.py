@@ -270,7 +270,7 @@ class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
     """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: of the terminal that asked for it.
 
     `pool_closed`: the bet is on a jackpot whose betting is closed, because the edge lost the owner of the pool. It is
-    not taken.
+    not taken. `round`: the round that the terminal named; in another round the bet is not taken.
     """
 
     seat: Seat
@@ -279,16 +279,18 @@ class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
     request: RequestId = ""
     terminal: TerminalId = ""
     pool_closed: bool = False
+    round: RoundName = ""
 
 
 class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
-    """`amount` minor units were taken back from `bet`; 0 is all of it. `request`, `terminal`: as of a placed one."""
+    """`amount` minor units were taken back from `bet`; 0 is all of it. The other fields: as of a placed one."""
 
     seat: Seat
     bet: Text
     amount: Number = 0
     request: RequestId = ""
     terminal: TerminalId = ""
+    round: RoundName = ""
 
 
 # ---- dice

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from protocols.contract.events import LONGEST_NAME, Amount, Number, RequestId, Seat, TerminalId
+from protocols.contract.events import LONGEST_NAME, Amount, Number, RequestId, RoundName, Seat, TerminalId
 from protocols.contract.reasons import Reason
 from protocols.message_lines import Lines
 
@@ -27,8 +27,8 @@ BetName: TypeAlias = Annotated[
 Expiry: TypeAlias = Annotated[datetime, Meta(tz=True, description="then it is refused, unless it was kept before")]
 
 
-class PlaceWager(Struct, frozen=True, forbid_unknown_fields=True, tag_field="action", tag="place"):
-    """Put `amount` minor units on `bet` from `seat`."""
+class PlaceWager(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="action", tag="place"):
+    """Put `amount` minor units on `bet` from `seat`, in `round`; where that is empty, in the round that is open."""
 
     id: RequestId
     terminal: TerminalId
@@ -36,10 +36,13 @@ class PlaceWager(Struct, frozen=True, forbid_unknown_fields=True, tag_field="act
     seat: Seat
     bet: BetName
     amount: Amount
+    round: RoundName = ""
 
 
-class WithdrawWager(Struct, frozen=True, forbid_unknown_fields=True, tag_field="action", tag="withdraw"):
-    """Take `amount` minor units back from `bet`; 0 is all of it."""
+class WithdrawWager(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="action", tag="withdraw"
+):
+    """Take `amount` minor units back from `bet`; 0 is all of it. `round` as of a bet that is placed."""
 
     id: RequestId
     terminal: TerminalId
@@ -47,6 +50,7 @@ class WithdrawWager(Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     seat: Seat
     bet: BetName
     amount: Number = 0
+    round: RoundName = ""
 
 
 WagerRequest: TypeAlias = PlaceWager | WithdrawWager

@@ -17,6 +17,8 @@ from protocols.contract.events import (
     RoundVoided,
     SpinMissed,
     SpinVoided,
+    WagerPlaced,
+    WagerWithdrawn,
     type_of as event_type,
 )
 from protocols.contract.reasons import say
@@ -130,7 +132,11 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before,
     and no doubt that is younger than it. A spin that ended unseen is void whenever that is told, and each of them has
     its end. That somebody declared a round void and was not heard in time is always said.
+
+    A bet whose terminal named another round than the one on the table is not taken: it came too late, or was repeated.
     """
+    if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round not in ("", ruleset.view(state).round):
+        return state, (Noted(_for_another_round(seen.event, seen.id)),)
     after, told = ruleset.apply(state, seen)
     if not seen.event.overtaken or isinstance(seen.event, RoundPaid | SpinMissed):
         return after, told
@@ -162,6 +168,11 @@ def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Ve
     state, verdicts = judge(ruleset, state, msgspec.structs.replace(seen, event=EventsMissed(1)))
     text = say("number_used_twice")
     return state, (*verdicts, Noted(Irregularity("number_used_twice", text, "-", seen.id)))
+
+
+def _for_another_round(one: WagerPlaced | WagerWithdrawn, event: str) -> Irregularity:
+    code = "bet_for_another_round"
+    return Irregularity(code, say(code, seat=one.seat, bet=one.bet, round=one.round), "-", event)
 
 
 def _facts(state: object) -> Any:

@@ -1,8 +1,8 @@
 """Simulated betting terminals of a table: players tap bets, the terminals send requests and repeat them.
 
-A terminal repeats a request with the same id until it has a final answer, or until the round is over: what it repeated
-later would be a bet of the next round. `answers` holds the final answers by id, so a table knows which bets count. A
-request that expired is refused by the edge, and that is its answer.
+A terminal repeats a request with the same id until it has a final answer. One that names no round is repeated until the
+round is over: later it would be a bet of the next round. `answers` holds the final answers by id, so a table knows
+which bets count. A request that expired is refused by the edge, and that is its answer.
 """
 
 from collections import deque
@@ -88,15 +88,15 @@ class BetTerminals:
 
     # ---- players
 
-    def place(self, seat: int, bet: str, amount: int, now: float) -> str:
-        """Tap a bet; returns the id of the request."""
-        request = PlaceWager(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, bet, amount)
+    def place(self, seat: int, bet: str, amount: int, now: float, round_: str = "") -> str:
+        """Tap a bet, in this round if it is named; returns the id of the request."""
+        request = PlaceWager(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, bet, amount, round_)
         self._last = request
         return self._ask(request, now)
 
-    def withdraw(self, seat: int, bet: str, amount: int, now: float) -> str:
+    def withdraw(self, seat: int, bet: str, amount: int, now: float, round_: str = "") -> str:
         """Take `amount` back, all of it with 0; returns the id of the request."""
-        return self._ask(WithdrawWager(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, bet, amount), now)
+        return self._ask(WithdrawWager(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, bet, amount, round_), now)
 
     def repeat(self, id_: str, now: float) -> None:
         """Send a request once more that was answered before."""
@@ -105,8 +105,8 @@ class BetTerminals:
             self._send(encode(request), now)
 
     def end_round(self) -> None:
-        """The round is over: what has no answer is sent no more."""
-        self._pending.clear()
+        """The round is over: what has no answer and names no round is sent no more."""
+        self._pending = {id_: one for id_, one in self._pending.items() if one.request.round}
         self._outgoing.clear()
 
     @property

@@ -1,6 +1,7 @@
 """Players who bet at terminals, for the simulated tables: what they asked for, and what of it counts.
 
-The terminals' answers say which bets were taken in which round. What they bring is the table's own count.
+The terminals' answers say which bets were taken in which round. What they bring is the table's own count. Terminals of
+odd seats name the round that the display shows; the others name none.
 """
 
 import random
@@ -53,13 +54,13 @@ class Players:
 
     def place(self, floor: Floor, seat: int, bet: str, amount: int, late: str = "") -> None:
         """Tap a bet."""
-        id_ = self.terminals.place(seat, bet, amount, floor.pace.now())
+        id_ = self.terminals.place(seat, bet, amount, floor.pace.now(), _named(floor, seat))
         self._taps[id_] = _Tap(seat, bet, amount, late)
         floor.stir(DEVICE)
 
     def withdraw(self, floor: Floor, seat: int, bet: str, amount: int, late: str = "") -> None:
         """Take a part of a bet back."""
-        id_ = self.terminals.withdraw(seat, bet, amount, floor.pace.now())
+        id_ = self.terminals.withdraw(seat, bet, amount, floor.pace.now(), _named(floor, seat))
         self._taps[id_] = _Tap(seat, bet, -amount, late)
         floor.stir(DEVICE)
 
@@ -85,3 +86,8 @@ class Players:
             if tap.late != answer.round:
                 laid[tap.seat, tap.bet] += tap.amount
         return {place: amount for place, amount in laid.items() if amount}
+
+
+def _named(floor: Floor, seat: int) -> str:
+    """The round that the terminal of a seat names."""
+    return floor.look().round if seat % 2 else ""

@@ -26,6 +26,7 @@ from protocols.contract.events import (
     DiceAgitated,
     DiceCovered,
     Event,
+    RoundVoided,
     WagerPlaced,
     WagerWithdrawn,
     WheelStarted,
@@ -121,6 +122,41 @@ def test_every_game_refuses_a_bet_after_no_more_bets(name: str) -> None:
     assert answers[0].round.startswith("t-1:2026-11-20:")
     assert answers[1].reason == say("late_bet", seat=2, bet=bet)
     assert answers[1].round == ""
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_every_game_takes_a_bet_that_names_a_round_in_that_round_only(name: str) -> None:
+    bet, day = BETS[name], "t-1:2026-11-20" + (":1" if "baccarat" in name else "")  # there the coups of a shoe count
+    before, now = f"{day}:1", f"{day}:2"
+    named = [
+        msgspec.structs.replace(one, round=round_)
+        for round_ in (before, now)
+        for one in (placed(f"on {round_}", bet), withdrawn(f"off {round_}", bet, 50))
+    ]
+    events: list[Event] = [BetsOpened(), RoundVoided(), *BEFORE.get(name, []), BetsOpened(), *named]
+    answers = [answer for answer, _ in answers_of(name, events)]
+    assert [(one.id, one.status, one.code, one.round) for one in answers] == [
+        (f"on {before}", "refused", "bet_for_another_round", ""),
+        (f"off {before}", "refused", "bet_for_another_round", ""),
+        (f"on {now}", "accepted", "", now),
+        (f"off {now}", "accepted", "", now),
+    ]
+    assert answers[0].reason == say("bet_for_another_round", seat=1, bet=bet, round=before)
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_bet_for_another_round_changes_nothing_at_the_table(name: str) -> None:
+    """Neither between two rounds nor in one, and also where others overtook it."""
+    ruleset: Any = RULESETS[name](options_from(RULESETS[name], {}))
+    state = ruleset.start("t-1")
+    other = msgspec.structs.replace(placed("a", BETS[name]), round="t-1:2026-11-19:40")
+    late = msgspec.structs.replace(other, overtaken=50)
+    for seen in script([other, late, *BEFORE.get(name, []), BetsOpened(), other, late, BetsClosed(), other, late]):
+        before = state
+        state, verdicts = judge(ruleset, state, seen)
+        if isinstance(seen.event, WagerPlaced):
+            assert state == before
+            assert [type(one) for one in verdicts] == [Noted]
 
 
 SHAKEN_BEFORE: list[Event] = [DiceCovered(), DiceAgitated("lever", 3)]

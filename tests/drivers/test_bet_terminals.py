@@ -33,6 +33,7 @@ from protocols.contract.wagers import (
 )
 from simulators.devices.bet_terminals import BetTerminals as Simulated
 
+ROUND = "fan-1:2026-11-20:17"
 AT = START + timedelta(seconds=60)
 PLACE = PlaceWager("a-1", "t-1", AT, 1, "fan:2", 500)
 PLACED = WagerPlaced(1, "fan:2", 500, "a-1", "t-1")
@@ -47,8 +48,12 @@ EXACT: list[tuple[bytes, WagerRequest | WagerAnswer]] = [
     (
         (
             b'{"action":"withdraw","id":"a-2","terminal":"t-1","expires":"2026-11-20T20:01:00Z","seat":1,"bet":"fan:2",'
-            b'"amount":0}'
+            b'"amount":200,"round":"fan-1:2026-11-20:17"}'
         ),
+        WithdrawWager("a-2", "t-1", AT, 1, "fan:2", 200, "fan-1:2026-11-20:17"),
+    ),
+    (
+        b'{"action":"withdraw","id":"a-2","terminal":"t-1","expires":"2026-11-20T20:01:00Z","seat":1,"bet":"fan:2"}',
         WithdrawWager("a-2", "t-1", AT, 1, "fan:2"),
     ),
     (
@@ -160,9 +165,15 @@ class Session:
 @virtual_time
 async def test_request_becomes_one_event_and_the_rules_answer() -> None:
     session = Session()
-    assert await session.says(PLACE, WithdrawWager("a-2", "t-1", AT, 1, "fan:2", 200)) == []
-    assert session.wagers == [PLACED, WagerWithdrawn(1, "fan:2", 200, "a-2", "t-1")]
-    assert session.notes.sightings[-2].wire == encode(PLACE)
+    named = msgspec.structs.replace(PLACE, id="a-3", round=ROUND)
+    back = WithdrawWager("a-2", "t-1", AT, 1, "fan:2", 200, ROUND)
+    assert await session.says(PLACE, named, back) == []
+    assert session.wagers == [
+        PLACED,
+        msgspec.structs.replace(PLACED, request="a-3", round=ROUND),
+        WagerWithdrawn(1, "fan:2", 200, "a-2", "t-1", ROUND),
+    ]
+    assert session.notes.sightings[-3].wire == encode(PLACE)
     assert session.notes.events[0] == DeviceOnline(continuous=True, model="betting terminals")
     await session.end()
 
@@ -256,6 +267,7 @@ async def test_used_id_with_another_bet_is_refused_and_the_first_stands() -> Non
     for other in (
         msgspec.structs.replace(PLACE, amount=501),
         msgspec.structs.replace(PLACE, bet="fan:3"),
+        msgspec.structs.replace(PLACE, round=ROUND),
         WithdrawWager("a-1", "t-1", AT, 1, "fan:2", 500),
     ):
         [answer] = await session.says(other)
@@ -264,7 +276,7 @@ async def test_used_id_with_another_bet_is_refused_and_the_first_stands() -> Non
     await session.end()
 
 
-@pytest.mark.parametrize("line", [b"no json", b"x" * 20_000, EXACT[2][0], EXACT[0][0].replace(b"500", b"0")])
+@pytest.mark.parametrize("line", [b"no json", b"x" * 20_000, EXACT[3][0], EXACT[0][0].replace(b"500", b"0")])
 @virtual_time
 async def test_malformed_message_has_one_answer_and_a_fault_that_ends(line: bytes) -> None:
     session = Session()
@@ -373,12 +385,13 @@ async def test_every_bet_of_the_simulated_terminals_is_kept_once(carry: object) 
 
 
 def test_a_simulated_terminal_repeats_a_request_until_its_round_is_over() -> None:
-    """A repetition after that would be a bet of the next round."""
+    """Without the name of its round, a repetition after that would be a bet of the next round."""
     device = Simulated(Random(5))
     id_ = device.place(1, "main", 100, 0.0)
-    assert [device.wake(now).count(id_.encode()) for now in (0.0, 2.0, 5.0)] == [1, 1, 1]
+    named = device.place(1, "main", 100, 0.0, ROUND)
+    assert [device.wake(now).count(id_.encode() + b'"') for now in (0.0, 2.0, 5.0)] == [1, 1, 1]
     device.end_round()
-    assert device.wake(60.0) == b""
+    assert [message.id for message in Decoder().feed(device.wake(60.0))] == [named]
     answer = WagerAnswer(id_, "t-1", "accepted", event="e", round="r")  # it came to the edge all the same
     device.hear(encode(answer) + b"\n", 61.0)
     assert device.accepted(id_)
