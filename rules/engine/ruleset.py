@@ -171,8 +171,8 @@ def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Ve
 
 
 def _for_another_round(one: WagerPlaced | WagerWithdrawn, event: str) -> Irregularity:
-    code = "bet_for_another_round"
-    return Irregularity(code, say(code, seat=one.seat, bet=one.bet, round=one.round), "-", event)
+    reason = say("bet_for_another_round", seat=one.seat, bet=one.bet, round=one.round)
+    return Irregularity(reason.code, reason, "-", event)
 
 
 def _facts(state: object) -> Any:

@@ -20,6 +20,9 @@ pytestmark = [
     pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
 ]
 TABLE = "bac-1"
+NOTE = """document.querySelector('main').insertAdjacentHTML('beforeend',
+    '<ul><li>12:00:00 a card too few was burnt <a href="/law/macau.baccarat#art-2-1">art. 2(1)</a></ul>')"""
+"""An irregularity with its article, as _noted.html and _result_body.html list it: a table has one now and then."""
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +188,7 @@ def test_a_phone_shows_the_whole_width_with_targets_that_a_finger_meets(page: Br
         page.go(path)
         page.until("main h1")
         page.driver.execute_script("for (const one of document.querySelectorAll('main details')) one.open = true")
+        page.driver.execute_script(NOTE)
         assert page.driver.execute_script("return document.documentElement.scrollWidth") <= 390
         small = (
             "return [...document.querySelectorAll('main a:not([data-mark]), main button, main summary')]"
