@@ -135,7 +135,8 @@ def init(
     _check(text, config_path)
     _write(config_path, text)
     click.echo(f"{config_path}: written. Next:")
-    click.echo(f"  feltd acl {config_path} > /etc/mosquitto/feltd.acl && systemctl restart mosquitto")
+    click.echo(f"  feltd acl {config_path} > feltd.acl && install -m 644 feltd.acl /etc/mosquitto/")
+    click.echo("  systemctl restart mosquitto")
     click.echo("  systemctl start feltd-edge feltd-rules feltd-console")
     click.echo("  feltd doctor")
 
