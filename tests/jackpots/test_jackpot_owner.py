@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers import at_length
+from helpers import at_length, broker_may_be_late
 from jackpot_pit import POOLS, World, results, run, running, staked, until_quiet
 
 from daemon import logs
@@ -327,6 +327,7 @@ async def test_no_bet_is_lost_or_counted_twice_when_the_owner_is_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """kill -9 while bets come, again and again; then away until the edge closes the betting; then back."""
+    broker_may_be_late(monkeypatch)
     monkeypatch.setattr(pools_module, "LOST_S", 4.0)
     rng = random.Random(1)
     async with floor(tmp_path) as one:
@@ -368,7 +369,10 @@ async def test_no_bet_is_lost_or_counted_twice_when_the_owner_is_killed(
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.parametrize("name", ["jackpots", "other"])
-async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(tmp_path: Path, name: str) -> None:
+async def test_a_second_process_says_why_it_ends_and_the_owner_goes_on(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker_may_be_late(monkeypatch)
     async with floor(tmp_path) as one:
         owner = await one.start()
         second = None

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner
-from helpers import IDLE_S
+from helpers import IDLE_S, broker_may_be_late
 
 from daemon.broker.connection import connect
 from daemon.broker.retained import Retained
@@ -172,7 +172,10 @@ async def test_each_new_checkpoint_is_retained_on_its_topic(tmp_path: Path, key:
 
 
 @pytest.mark.system
-async def test_the_command_keeps_heads_and_verify_compares_them(tmp_path: Path, key: Key) -> None:
+async def test_the_command_keeps_heads_and_verify_compares_them(
+    tmp_path: Path, key: Key, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker_may_be_late(monkeypatch)
     if find_mosquitto() is None:
         pytest.skip("no mosquitto on this computer")
     heads = write(tmp_path, key, 20)

@@ -12,7 +12,6 @@ import json
 import re
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,10 +21,12 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
-from helpers import IDLE_S, NIGHTLY, said_by
+from helpers import IDLE_S, NIGHTLY, PATIENCE, broker_may_be_late, said_by
 
+from daemon.cli import doctor_facts, forget
 from daemon.cli.main import main
-from simulators.lab.broker import Broker, find_mosquitto
+from daemon.config import check
+from simulators.lab.broker import Broker, find_mosquitto, free_port
 
 ROOT = Path(__file__).parents[2]
 PAGES = tuple(
@@ -58,6 +59,7 @@ LONG = (
 SMALL = {
     "/srv/backup/edge-7": "{folder}/backup",
     "acl feltd.toml": f"acl {ROOT}/systemd/feltd.toml",
+    "acl /etc/feltd/feltd.toml": f"acl {ROOT}/systemd/feltd.toml",
     "/etc/feltd/$part-key.pem": "{folder}/journal-key.pem",
     "/etc/feltd/mac/$name.key": "{folder}/name.key",
     "/var/lib/feltd/edge/journal.db": "edge.db",
@@ -240,12 +242,14 @@ class Floor:
             line = line.replace(there, here.format(folder=self.folder, round=self.round))
         return shlex.split(line)[1:]
 
-    def type(self, line: str, *more: str, stdin: str = "", refusal: str = "") -> str:
-        """One line of a page, run to its end in this process: what it writes. It fails with `refusal` or not at all."""
+    def type(self, line: str, *more: str, stdin: str = "", refusals: tuple[str, ...] = ()) -> str:
+        """One line of a page, run to its end in this process: what it writes. It fails with one of `refusals` or not
+        at all.
+        """
         self.ran.add(line)
         with contextlib.chdir(self.folder):
             done = CliRunner().invoke(main, [*self._words(line), *more], input=stdin)
-        if refusal and refusal in done.output:
+        if any(one in done.output for one in refusals):
             return done.output
         assert done.exit_code == 0, f"{line}: {done.exit_code} {done.exception!r}\n{done.output[-2000:]}"
         return done.stdout
@@ -276,8 +280,11 @@ class Floor:
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
 @pytest.mark.timeout(3600)  # by its progress it ends long before
-def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
+def test_the_commands_of_the_pages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order in which they need each other."""
+    broker_may_be_late(monkeypatch)
+    for module, limit in ((doctor_facts, "CONNECT_TIMEOUT_S"), (check, "PROBE_TIMEOUT"), (forget, "PATIENCE")):
+        monkeypatch.setattr(module, limit, PATIENCE)  # a busy computer answers late
     broker = Broker(tmp_path)
     with asyncio.Runner() as runner:
         runner.run(broker.start())
@@ -288,9 +295,7 @@ def test_the_commands_of_the_pages_run(tmp_path: Path) -> None:
 
 
 def _run_all(floor: Floor, port: int) -> None:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        shaker = one.getsockname()[1]
+    shaker = free_port(floor)
     config = CONFIG.format(folder=floor.folder, port=port, shaker=shaker)
     (floor.folder / "feltd.toml").write_text(config, encoding="utf-8")
     floor.type("feltd journal key /etc/feltd/$part-key.pem")
@@ -340,10 +345,10 @@ def _with_the_edge_running(floor: Floor) -> None:
         while not _catches(quiet, signal.SIGTERM):
             time.sleep(0.05)
     agitate = "feltd command -c feltd.toml cus-1/shaker-1 agitate"
-    while "the dome is open" in (said := floor.type(agitate, refusal="the dome is open")):  # the next round covers it
+    # The next round covers an open dome. A busy computer may lose the device for a moment, or answer late.
+    while "agitate: done" not in floor.type(agitate, refusals=("agitate: ", "no answer")):
         time.sleep(0.05)
-    assert "done" in said
-    assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusal="ok ")
+    assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusals=("ok ",))
     floor.type("feltd forget -c feltd.toml edge-7")
     floor.type("feltd forget edge-7", "-c", "feltd.toml")
     floor.type("feltd journal verify -c feltd.toml")
@@ -358,7 +363,8 @@ def _catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
 
 
 def _with_the_jackpots(floor: Floor) -> None:
-    while "hall  10.00 MOP" not in floor.type("feltd jackpot -c feltd.toml", refusal="feltd jackpots` running here"):
+    not_yet = ("feltd jackpots` running here",)
+    while "hall  10.00 MOP" not in floor.type("feltd jackpot -c feltd.toml", refusals=not_yet):
         time.sleep(0.05)
     assert "the pool begins" in floor.type("feltd jackpot -c feltd.toml --entries 20")
     for option in ("--wins", "--check"):
@@ -410,6 +416,7 @@ def _alone(floor: Floor) -> None:
     for line in (
         "feltd --help",
         "feltd acl feltd.toml",
+        "feltd acl /etc/feltd/feltd.toml",
         "feltd devices fdl_shaker",
         "feltd devices shaker.clasp",
         "feltd figures macau.roulette",

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from helpers import IDLE_S, script
+from helpers import IDLE_S, broker_may_be_late, script
 
 from daemon.broker.connection import connect
 from daemon.broker.session import Session
@@ -62,7 +62,8 @@ def verdicts() -> list[tuple[str, bytes]]:
 
 
 @pytest.fixture
-async def broker(tmp_path: Path) -> AsyncIterator[Broker]:
+async def broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Broker]:
+    broker_may_be_late(monkeypatch)
     if find_mosquitto() is None:
         pytest.skip("no mosquitto on this computer")
     one = Broker(tmp_path)

@@ -11,7 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
+import pytest
 
+from daemon.broker import mqtt5_session
 from daemon.virtual_clock import JumpingLoop
 from drivers.driver import Chunk, LinkLost, Sighting
 from protocols.contract.events import DeviceFaulted, DeviceRecovered, Event
@@ -150,6 +152,12 @@ PATIENCE = 60.0
 """Seconds a test waits for one state of a process, a broker or a page. It goes on as soon as the state is there."""
 IDLE_S = 120.0
 """How long a test waits without any progress. A busy machine is slow, and still something moves."""
+
+
+def broker_may_be_late(patch: pytest.MonkeyPatch) -> None:
+    """The sessions of the test's own process wait for a broker on a busy computer, and outlive a stop of their own."""
+    patch.setattr(mqtt5_session, "ANSWER_TIMEOUT_S", PATIENCE)
+    patch.setattr(mqtt5_session, "KEEPALIVE_S", 600)
 
 
 async def patient(work: Coroutine[Any, Any, T], progress: Callable[[], object], idle_s: float = IDLE_S) -> T:
