@@ -68,16 +68,22 @@ def log_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("{")]
 
 
-async def mosquitto_sub(port: int, topic: str, count: int) -> list[dict[str, Any]]:
-    """The first `count` messages, as Debian's own client prints them; one that is published again counts once."""
+async def mosquitto_sub(port: int, topic: str, count: int, subscribed: asyncio.Event) -> list[dict[str, Any]]:
+    """The first `count` messages, as Debian's own client prints them; one that is published again counts once.
+
+    It has `subscribed` when it was given what is retained.
+    """
     program = shutil.which("mosquitto_sub")
     assert program is not None
+    retained = f"felt/1/{SITE}/edge/rules/availability"
     process = await asyncio.create_subprocess_exec(
-        program, "-p", str(port), "-q", "1", "-t", topic, stdout=asyncio.subprocess.PIPE, limit=2**20
+        program, "-p", str(port), "-q", "1", "-t", topic, "-t", retained, stdout=asyncio.subprocess.PIPE, limit=2**20
     )
     assert process.stdout is not None
     heard: dict[str, dict[str, Any]] = {}
     try:
+        assert await process.stdout.readline() == b"online\n"
+        subscribed.set()
         while len(heard) < count:
             one = json.loads(await process.stdout.readline())
             heard.setdefault(one["id"], one)
@@ -141,10 +147,12 @@ url = "serial://{tmp_path}/tty"
             asyncio.timeout(5 * PATIENCE),
             running(picture.run(), Child("edge", config).keep(), Child("rules", config).keep()),
         ):
+            topic, subscribed = f"felt/1/{SITE}/table/rou-1/round/event/resolved", asyncio.Event()
+            seen = asyncio.create_task(mosquitto_sub(broker.port, topic, len(pockets), subscribed))
             await picture.until(lambda: all(picture.is_online(name) for name in (EDGE, "rules")))
+            await subscribed.wait()
+            asked.clear()  # a driver that heard nothing since then has given up this session
             await asked.wait()
-            topic = f"felt/1/{SITE}/table/rou-1/round/event/resolved"
-            seen = asyncio.create_task(mosquitto_sub(broker.port, topic, len(pockets)))
             at = 0
             while at < len(data):
                 size = rng.choice((1, 3, 17, 40, 200))
