@@ -248,21 +248,23 @@ async def test_slow_reader_sees_the_broker_die(tmp_path: Path) -> None:
 
 
 async def test_between_two_readings_nothing_is_taken() -> None:
-    go_on = asyncio.Event()
+    go_on, sent = asyncio.Event(), asyncio.Event()
 
     async def says(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: bytes) -> None:
         writer.write(b"\x90\x04" + number + b"\x00\x00\x30\x05\x00\x01a\x00b")
         await go_on.wait()
-        writer.write(b"\x30\x05\x00\x01a\x00c" * 200)
+        for _ in range(20):
+            writer.write(b"\x30\x05\x00\x01a\x00c")
+            await asyncio.sleep(0.005)
+        sent.set()
 
     async with to_our_own(says, 0) as session:
-        session.set_read_interval(0.5)
-        assert await some(session, 1) == [Message("a", b"b")]
+        session.set_read_interval(PATIENCE)
+        assert await some(session, 1) == [Message("a", b"b")]  # read before the interval was set
         go_on.set()
-        if not session._waiting:  # the first reading was before the interval was set: this one begins a pause
-            await some(session, 1)
+        await some(session, 1)  # its reading begins a pause
         waiting = len(session._waiting)
-        await asyncio.sleep(0.1)
+        await sent.wait()
         assert len(session._waiting) == waiting
 
 
@@ -1016,13 +1018,15 @@ async def test_a_password_that_is_no_text_is_named_and_can_be_mended(tmp_path: P
 async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
     strict: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection, "TRIAL_S", 0.3)
+    monkeypatch.setattr(connection, "TRIAL_S", PATIENCE)
     monkeypatch.setattr(connection, "LOST_AT_ONCE_S", PATIENCE)
     log = Log()
     began: list[float] = []
+    sessions: list[Session] = []
     often, works = asyncio.Event(), asyncio.Event()
 
     async def serve(session: Session) -> None:
+        sessions.append(session)
         began.append(asyncio.get_running_loop().time())
         if len(began) == 4:
             often.set()
@@ -1041,6 +1045,8 @@ async def test_a_broker_that_refuses_is_said_once_and_not_stormed(
         (tmp_path / "acl").write_text("topic readwrite #\n")
         os.kill(strict.pid, signal.SIGHUP)  # mosquitto reads its list again
         await works.wait()
+        monkeypatch.setattr(connection, "TRIAL_S", 0.3)  # of the next session: nothing refuses it any more
+        cut_line(sessions[-1])
         await log.until(3)
     assert log.words == ["broker.connected", "broker.lost", "broker.back"]
     await cancelled(staying)
@@ -1051,6 +1057,7 @@ async def test_a_broker_that_drops_us_again_and_again_is_said_once(
 ) -> None:
     """Another client with our name, say: each takes the other's place. It is back when it lets us stay."""
     monkeypatch.setattr(connection, "TRIAL_S", 0.3)
+    monkeypatch.setattr(connection, "LOST_AT_ONCE_S", PATIENCE)
     log = Log()
     sessions = 0
 
@@ -1071,8 +1078,11 @@ async def test_a_broker_that_drops_us_again_and_again_is_said_once(
 # ---- killed
 
 
-async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broker) -> None:
-    """A publication in flight would wait for ever."""
+async def test_a_broker_killed_while_we_publish_is_noticed_at_once(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A publication in flight would wait for ever; nothing waits for a ping."""
+    monkeypatch.setattr(mqtt5_session, "KEEPALIVE_S", 10 * int(PATIENCE))
     acknowledged = 0
     enough = asyncio.Event()
 
@@ -1086,8 +1096,6 @@ async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broke
         while True:
             await session.publish("t", b"x" * 100, acknowledged=count)
 
-    loop = asyncio.get_running_loop()
-
     async def work() -> None:
         async with connect(settings(broker), "writer") as session, asyncio.TaskGroup() as group:
             group.create_task(session.until_lost())
@@ -1096,11 +1104,9 @@ async def test_a_broker_killed_while_we_publish_is_noticed_at_once(broker: Broke
     working = asyncio.create_task(work())
     async with asyncio.timeout(PATIENCE):
         await enough.wait()
-        killed = loop.time()
         await broker.kill()
         with pytest.raises(ExceptionGroup) as caught:
             await working
-    assert loop.time() - killed < 2.0
     assert caught.group_contains(BrokerLost)
     lost, others = caught.value.split(BrokerLost)
     assert lost is not None
