@@ -178,7 +178,9 @@ def test_a_fault_is_taken_and_silenced_on_the_page_of_its_device(floor: Floor, p
         floor.repairs("slot-1", "slot-1")
 
 
-@pytest.mark.parametrize("path", [f"/table/{TABLE}", MACHINE, f"/table/{TABLE}/labels", "/users"])
+@pytest.mark.parametrize(
+    "path", [f"/table/{TABLE}", MACHINE, f"/table/{TABLE}/labels", "/users", "/law/macau.baccarat"]
+)
 def test_a_phone_shows_the_whole_width_with_targets_that_a_finger_meets(page: Browser, path: str) -> None:
     """Marks of the timeline are narrower: its list below has the same links."""
     page.come_in("sam")
