@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
+from helpers import PATIENCE, broker_may_be_late
 from msgspec.structs import replace
 
 from daemon.broker.connection import connect
@@ -313,7 +314,9 @@ def test_a_changed_journal_is_a_problem(tmp_path: Path, closed_port: int) -> Non
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-async def test_a_broker_that_accepts_is_ok(tmp_path: Path) -> None:
+async def test_a_broker_that_accepts_is_ok(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker_may_be_late(monkeypatch)
+    monkeypatch.setattr(doctor_facts, "CONNECT_TIMEOUT_S", PATIENCE)
     broker = Mosquitto(tmp_path)
     await broker.start()
     try:

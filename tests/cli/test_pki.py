@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from helpers import PATIENCE, broker_may_be_late
 
 from daemon.broker.connection import connect
 from daemon.broker.session import BrokerLost, Message, Session
@@ -23,7 +24,6 @@ from simulators.lab import broker as broker_module
 from simulators.lab.broker import Broker, find_mosquitto, free_port
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
-PATIENCE = 30.0
 SITE = """\
 [site]
 name = "s"
@@ -202,6 +202,7 @@ def strict_broker(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *, 
 async def strict(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Broker]:
     if find_mosquitto() is None:
         pytest.skip("no mosquitto on this computer")
+    broker_may_be_late(monkeypatch)
     broker = strict_broker(folder, tmp_path / "strict", monkeypatch)
     await broker.start()
     yield broker
@@ -256,6 +257,7 @@ async def test_a_bridge_carries_results_out_and_commands_in_and_no_card(
 ) -> None:
     if find_mosquitto() is None:
         pytest.skip("no mosquitto on this computer")
+    broker_may_be_late(monkeypatch)
     site = strict_broker(folder, tmp_path / "site", monkeypatch, bridged=True)
     await site.start()
     config = settings(folder, site)

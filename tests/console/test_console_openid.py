@@ -145,7 +145,7 @@ class Both:
         self.provider = provider
         self.stop = stop
         self.browser = inn.browser()
-        self.outside = httpx.AsyncClient()
+        self.outside = httpx.AsyncClient(timeout=PATIENCE)
 
     async def there(self, to: str = "") -> str:
         """To the provider and back: the address it sends the browser to."""
@@ -163,7 +163,8 @@ class Both:
 
 
 @pytest.fixture
-async def both(tmp_path: Path) -> AsyncIterator[Both]:
+async def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Both]:
+    monkeypatch.setattr(openid, "_TIMEOUT", PATIENCE)
     listening = socket.create_server(("127.0.0.1", 0))
     (tmp_path / "secret").write_text(SECRET + "\n", encoding="utf-8")
     port = listening.getsockname()[1]

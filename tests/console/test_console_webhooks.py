@@ -391,9 +391,8 @@ async def test_one_that_hangs_holds_up_no_other(store: Store, receiver: Receiver
     slow = Receiver()
     slow.answer = None
     await slow.open()
-    webhooks = Webhooks(
-        store, [Webhook(url=slow.url), Webhook(url=receiver.url)], "lisboa", lambda: T0, first=0.01, longest=0.05
-    )
+    urls = [Webhook(url=slow.url), Webhook(url=receiver.url)]
+    webhooks = Webhooks(store, urls, "lisboa", lambda: T0, first=0.01, longest=0.05, timeout=PATIENCE)
     incidents = Incidents(store, teller=webhooks)
     async with sending(webhooks):
         incidents.on_alert(KEY, JAM, T0)
