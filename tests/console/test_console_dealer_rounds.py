@@ -319,6 +319,7 @@ def test_suspended_round_names_what_ends_it_and_who_does(floor: DealerFloor, win
     doubt = "[data-now] .doubt"
     window.until(doubt, "Name the seats that play: a supervisor does it")
     window.until(doubt, "the next one stops at its bell too")
+    assert [found["id"] for found in Axe().run(window.driver)["violations"]] == []
     one.click(f'{doubt} [data-way="void"]')
     one.click("#key-void form .two button")
     one.phase("idle")

@@ -27,6 +27,12 @@ from simulators.lab.broker import free_port
 from tests.broker.test_mqtt_tls import Authority
 
 
+@pytest.fixture(autouse=True)
+def clients_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a test is about another limit."""
+    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", PATIENCE)
+
+
 @contextlib.asynccontextmanager
 async def served(folder: Path, console: str = "") -> AsyncIterator[int]:
     """A console with its port, without a broker."""
@@ -207,7 +213,6 @@ def short_after_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
         with patch.object(front_server, "REQUEST_TIMEOUT_S", 0.2):
             answered(self)
 
-    monkeypatch.setattr(front_server, "REQUEST_TIMEOUT_S", PATIENCE)
     monkeypatch.setattr(HeaderTimeoutProtocol, "on_response_complete", on_response_complete)
 
 

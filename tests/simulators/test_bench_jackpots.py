@@ -1,6 +1,7 @@
 """The benchmark of jackpots, short: it measures what it says, and pools that are not exact are no figure."""
 
 import pytest
+from helpers import broker_may_be_late
 
 from simulators.lab.bench.jackpots import (
     BET,
@@ -18,7 +19,8 @@ from simulators.lab.broker import find_mosquitto
 
 @pytest.mark.system
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
-async def test_each_bet_comes_into_a_level() -> None:
+async def test_each_bet_comes_into_a_level(monkeypatch: pytest.MonkeyPatch) -> None:
+    broker_may_be_late(monkeypatch)
     cases = (("devices", 1), ("rules", 4))
     report = await bench_jackpots(lambda _: None, rate=500, seconds=0.5, turns=1, cases=cases)
     assert [(row.counts, row.pools) for row in report.rows] == list(cases)
