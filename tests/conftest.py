@@ -16,7 +16,7 @@ import jinja2
 import pytest
 import pytest_asyncio
 import structlog
-from helpers import at_length
+from helpers import PATIENCE, at_length
 from hypothesis import HealthCheck, settings
 
 # A disk in memory. Its durable writes cost nothing; no test can show that those of a disk are durable.
@@ -62,6 +62,16 @@ def small_log() -> Iterator[None]:
     """Journals are opened by the thousand: without sixteen megabytes of zeros each time. Processes have theirs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("daemon.journal.store._WAL_PAGES", 64)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def a_busy_computer_may_answer_late() -> Iterator[None]:
+    """A broker and a TCP port of the test itself are waited for like everything else; some tests set shorter limits."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.broker.mqtt5_session.ANSWER_TIMEOUT_S", PATIENCE)
+        patch.setattr("daemon.broker.mqtt311_session.ANSWER_TIMEOUT_S", PATIENCE)
+        patch.setattr("daemon.edge.links.link.CONNECT_TIMEOUT", PATIENCE)
         yield
 
 

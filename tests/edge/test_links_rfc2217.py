@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -15,8 +16,8 @@ from hypothesis import given, settings, strategies as st
 from serial import rfc2217
 
 from daemon.config.model import BadConfig, load
-from daemon.edge.links.link import StreamLink, open_link
-from daemon.edge.links.rfc2217 import MAX_COMMAND, Said, Telnet
+from daemon.edge.links.link import StreamLink, open_link, utc_now
+from daemon.edge.links.rfc2217 import MAX_COMMAND, Rfc2217Link, Said, Telnet, _target
 from drivers.driver import DeviceRefused, LinkLost
 
 ALL = bytes(range(256)) * 3
@@ -263,6 +264,15 @@ async def test_cancelled_opening_leaves_nothing_behind() -> None:
         opening.cancel()
         with pytest.raises(asyncio.CancelledError):
             await opening
+
+
+async def test_connection_that_came_too_late_and_was_cut_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """The opening was given up, and nobody waits for the port to be set."""
+    link = Rfc2217Link(_target("rfc2217://127.0.0.1:1"), utc_now)
+    link.connection_lost(ConnectionResetError("gone"))
+    del link
+    gc.collect()
+    assert not caplog.records
 
 
 async def _opened(url: str) -> None:

@@ -130,6 +130,7 @@ class Rfc2217Link(StreamLink):
         """Nothing is sent before the connection is made."""
         super().__init__(now)
         self.ready: asyncio.Future[None] = self._loop.create_future()
+        self.ready.add_done_callback(_retrieve)
         self._target = target
         self._telnet = Telnet()
         self._agreed: set[tuple[int, int]] = set()
@@ -240,6 +241,12 @@ class Rfc2217Link(StreamLink):
                 self.ready.set_result(None)
 
 
+def _retrieve(ready: asyncio.Future[None]) -> None:
+    """Mark the outcome as seen: an opening that was given up no longer waits for it."""
+    if not ready.cancelled():
+        ready.exception()
+
+
 def _differs(number: int, value: bytes) -> str:
     """In words, the settings that the server's port has instead."""
     match number:
@@ -267,6 +274,4 @@ async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIte
             raise DeviceRefused(f"{target.host}:{target.port}: {link.missing}") from error
         yield link
     finally:
-        if link.ready.done() and not link.ready.cancelled():
-            link.ready.exception()
         await link.close()
