@@ -47,7 +47,7 @@ client.on("message", (topic, payload) => {
   const early = (waiting[key] ??= new Map());
   expected[key] ??= event.seq;
   if (event.seq < expected[key]) return; // delivered twice
-  if (early.size < MOST_WAITING) early.set(event.seq, event); // more is asked for again
+  if (event.seq === expected[key] || early.size < MOST_WAITING) early.set(event.seq, event); // more is asked for again
   if (!early.has(expected[key])) ask(key);
   while (early.has(expected[key])) {
     tell(table, early.get(expected[key]));

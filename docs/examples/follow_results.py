@@ -48,7 +48,7 @@ async def main(site: str, host: str = "127.0.0.1", port: str = "1883", *login: s
                 early = waiting.setdefault(key, {})
                 if seq < expected.setdefault(key, seq):
                     continue  # delivered twice
-                if len(early) < MOST_WAITING:  # more is asked for again
+                if seq == expected[key] or len(early) < MOST_WAITING:  # more is asked for again
                     early[seq] = event
                 if expected[key] not in early:
                     await ask(client, key)

@@ -35,6 +35,8 @@ module.exports = {
 };
 """
 ROUNDS = 6
+MOST_WAITING = 1000
+"""Events that an example keeps which came too early."""
 NODE = {**os.environ, "NODE_PATH": os.environ.get("NODE_PATH", "/usr/share/nodejs")}
 pytestmark = pytest.mark.system
 
@@ -159,6 +161,30 @@ async def test_an_example_prints_each_round_once_over_gaps_and_restarts(
         server.cancel()
 
 
+@pytest.mark.parametrize("language", ["python", "javascript"])
+async def test_an_example_takes_the_event_that_it_waits_for_behind_very_many(
+    tmp_path: Path, broker: Broker, language: str
+) -> None:
+    """As many as it keeps came too early, because a replay was late."""
+    ends = [(topic, json.loads(payload)) for topic, payload in verdicts() if topic.endswith("/resolved")]
+
+    async with connect(Mqtt(port=broker.port), "rules") as session:
+
+        async def publish(number: int, seq: int) -> None:
+            topic, event = ends[number]
+            await session.publish(topic, json.dumps({**event, "seq": seq}).encode())
+
+        async with running(command(language, tmp_path, broker.port), tmp_path) as process:
+            first = asyncio.create_task(until(process, "rou-3:2026-11-20:1"))
+            while not first.done():  # until it listens
+                await publish(0, 1)
+                await asyncio.wait([first], timeout=0.5)
+            for seq in range(3, 3 + MOST_WAITING):
+                await publish(1, seq)
+            await publish(2, 2)
+            assert await until(process, "rou-3:2026-11-20:2") == ["rou-3:2026-11-20:3", "rou-3:2026-11-20:2"]
+
+
 async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_for_gaps(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
@@ -171,9 +197,15 @@ async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_
         f"const step = (msg) => {{ {function} }};\n"
         f"const sent = {json.dumps([{'topic': topic, 'payload': payload} for topic, payload in sent])};\n"
         "const out = sent.map(step);\n"
+        "const ends = sent.filter((one) => one.payload.type === 'resolved');\n"
+        "const other = (n, seq) => step({...ends[n], payload: {...ends[n].payload, journal: 'j-2', seq}})[0];\n"
+        "other(0, 1);\n"
+        f"for (let seq = 3; seq < 3 + {MOST_WAITING}; seq++) other(1, seq);\n"
+        "const full = other(2, 2).slice(0, 2).map((m) => m.payload.round);\n"
+        "for (const part of Object.values(kept)) delete part[Object.keys(part)[1]];\n"
         "console.log(JSON.stringify({rounds: out.flatMap((o) => o[0]).map((m) => m.payload.round),"
         " asked: out.flatMap((o) => o[1]), again: step({again: true}), disconnected: step({status: {fill: 'red'}}),"
-        " connected: step({status: {fill: 'green'}})}));"
+        " connected: step({status: {fill: 'green'}}), full}));"
     )
     process = await asyncio.create_subprocess_exec(node, "-e", program, stdout=asyncio.subprocess.PIPE)
     output, _ = await process.communicate()
@@ -182,6 +214,7 @@ async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_
     replay = "felt/1/lisboa/table/rou-3/round/cmd/replay"
     assert {(one["topic"], one["payload"]["from"]) for one in got["asked"]} == {(replay, 2)}
     assert got["again"] == got["disconnected"] == [[], []]
+    assert got["full"] == ["rou-3:2026-11-20:3", "rou-3:2026-11-20:2"], "more are kept than come first"
     assert got["connected"] == [[], [{"topic": replay, "payload": {"from": len(said) + 1}}]]
 
 
