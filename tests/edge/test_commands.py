@@ -1299,7 +1299,7 @@ async def test_a_command_published_while_the_edge_was_away_is_never_run(bench: B
 async def test_without_an_edge_or_a_broker_the_command_line_says_so(tmp_path: Path) -> None:
     config_at(tmp_path, 1)
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "daemon.cli", "command", "-c", str(tmp_path / "feltd.toml"), "--wait", "1",
+        sys.executable, "-m", "daemon.cli", "command", "-c", str(tmp_path / "feltd.toml"), "--wait", "5",
         "t-1/d-1", "agitate", stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         cwd=Path(__file__).parents[2],
     )  # fmt: skip
