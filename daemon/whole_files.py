@@ -1,6 +1,5 @@
 """Files that are whole after a power cut: written beside their place, made durable, then moved there."""
 
-import errno
 import os
 from pathlib import Path
 
@@ -10,23 +9,33 @@ __all__ = ["begin", "create", "finish", "sync_folder", "write"]
 def begin(path: Path, mode: int = 0o600) -> Path:
     """Make the empty file beside `path` that `finish` puts in its place. Raises OSError."""
     beside = _beside(path)
-    beside.unlink(missing_ok=True)
-    os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    try:
+        beside.unlink(missing_ok=True)
+        os.close(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode))
+    except OSError as error:
+        error.filename = str(path)  # the name that the user gave
+        raise
     return beside
 
 
 def finish(path: Path, *, new: bool = False) -> None:
     """Make the file beside `path` durable and put it there, in one step. Raises OSError.
 
-    With `new` a file that is there is kept: raises FileExistsError.
+    With `new` a file that is there is kept, also one that another process made meanwhile: raises FileExistsError.
     """
     beside = _beside(path)
-    if new and os.path.lexists(path):
-        beside.unlink()
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     with beside.open("rb") as file:
         os.fsync(file.fileno())
-    beside.replace(path)
+    if new:
+        try:
+            os.link(beside, path)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+        finally:
+            beside.unlink()
+    else:
+        beside.replace(path)
     sync_folder(path)
 
 

@@ -72,7 +72,8 @@ class Authority:
     def create(cls, folder: Path, site: str, now: datetime | None = None) -> "Authority":
         """Make one. Raises BadAuthority; nothing is overwritten."""
         at = now or datetime.now(UTC)
-        if (folder / "ca.key").exists():
+        issued = folder / "issued.json"
+        if (folder / "ca.key").exists() or (issued.exists() and _read(issued) != b"[]"):
             raise BadAuthority(f"{folder}: an authority is there already; certificates of a second one would differ")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -233,4 +234,4 @@ def _write(path: Path, raw: bytes, mode: int) -> None:
     try:
         whole_files.write(path, raw, mode)
     except OSError as error:
-        raise BadAuthority(f"{path}: {error.strerror}; nothing was changed") from error
+        raise BadAuthority(f"{path}: {error.strerror}; give the command again when it can be written") from error

@@ -63,6 +63,8 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
     from daemon.journal.verify import verify
 
     config = load_config(config_path)
+    if config_path.resolve().parent == folder.resolve():
+        raise BadInputError(f"{folder}: the configuration itself is in this folder; name another one for the copies")
     parts: dict[str, Any] = {"edge": config.edge, "rules": config.rules}
     if has_console(config_path):
         parts["console"] = config.console

@@ -1,5 +1,6 @@
 """A kill at any moment leaves no file half written, and the same command completes the work."""
 
+import os
 import pathlib
 import shutil
 import sys
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from cryptography import x509
 
+from daemon import whole_files
 from daemon.broker.mac_keys import load_mac_key, make_mac_key
 from daemon.cli.authority import Authority, BadAuthority
 from daemon.cli.main import main
@@ -110,6 +112,30 @@ def test_a_mac_key_is_whole_or_is_made_by_the_next_command(folder: Path) -> None
         assert len(load_mac_key(path)) == 32
 
 
+@pytest.mark.parametrize("sync", ["fsync", "link"])
+def test_file_that_another_process_makes_meanwhile_is_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, sync: str
+) -> None:
+    path, called = folder / "key", getattr(os, sync)
+
+    def late(*words: Any) -> None:
+        path.write_bytes(b"other")
+        called(*words)
+
+    monkeypatch.setattr(os, sync, late)
+    with pytest.raises(FileExistsError) as caught:
+        whole_files.create(path, b"mine", 0o600)
+    assert caught.value.filename == str(path)
+    assert [(one.name, one.read_bytes()) for one in folder.iterdir()] == [("key", b"other")]
+
+
+def test_file_that_cannot_be_written_is_named_as_the_user_named_it(folder: Path) -> None:
+    for work in (whole_files.create, whole_files.write):
+        with pytest.raises(OSError, match="No such file") as caught:
+            work(folder / "missing" / "key", b"", 0o600)
+        assert caught.value.filename == str(folder / "missing" / "key")
+
+
 def test_a_first_configuration_is_whole_or_is_written_by_the_next_init(folder: Path) -> None:
     path = folder / "feltd.toml"
     words = ["init", "-c", str(path), "--site", "lisboa", "--edge", "edge-7", "--table", "rou-1=macau.roulette"]
@@ -132,6 +158,16 @@ def test_an_authority_is_whole_or_is_made_by_the_next_init(folder: Path) -> None
         x509.load_pem_x509_crl((folder / "ca.crl").read_bytes())
 
 
+def test_an_authority_without_its_key_is_not_replaced_where_it_made_certificates(folder: Path) -> None:
+    """Its key may be kept elsewhere."""
+    Authority.create(folder, "lisboa", NOW).issue("edge-7")
+    (folder / "ca.key").unlink()
+    before = {one.name: one.read_bytes() for one in folder.iterdir()}
+    with pytest.raises(BadAuthority, match="an authority is there already"):
+        Authority.create(folder, "lisboa", NOW)
+    assert {one.name: one.read_bytes() for one in folder.iterdir()} == before
+
+
 def test_a_revocation_is_completed_by_the_next_one(folder: Path) -> None:
     """A certificate that is listed as revoked and is not in the list of the brokers would stay valid for them."""
     serial = int(Authority.create(folder, "lisboa", NOW).issue("edge-7").serial, 16)
@@ -150,6 +186,17 @@ def test_the_configuration_in_a_backup_is_the_old_or_the_new_one(folder: Path, t
     config.write_text(new := old + "# changed\n")
     for _ in at_each_line(folder, lambda: feltd("backup", "-c", str(config), str(folder))):
         assert (folder / "feltd.toml").read_text() in (old, new)
+
+
+def test_a_backup_into_the_folder_of_the_configuration_is_refused(folder: Path) -> None:
+    """It would take the rights of the configuration away."""
+    config = folder / "feltd.toml"
+    config.write_text(CONFIG.format(folder=folder))
+    config.chmod(0o640)
+    done = CliRunner().invoke(main, ["backup", "-c", str(config), str(folder)])
+    assert done.exit_code == 2
+    assert "name another one for the copies" in done.output
+    assert config.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_witness_writes_on_after_a_line_that_a_kill_cut(folder: Path) -> None:
