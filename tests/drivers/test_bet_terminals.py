@@ -31,7 +31,7 @@ from protocols.contract.wagers import (
     WithdrawWager,
     encode,
 )
-from simulators.devices.bet_terminals import BetTerminals as Simulated
+from simulators.devices.bet_terminals import KEPT, BetTerminals as Simulated
 
 ROUND = "fan-1:2026-11-20:17"
 AT = START + timedelta(seconds=60)
@@ -395,3 +395,16 @@ def test_a_simulated_terminal_repeats_a_request_until_its_round_is_over() -> Non
     answer = WagerAnswer(id_, "t-1", "accepted", event="e", round="r")  # it came to the edge all the same
     device.hear(encode(answer) + b"\n", 61.0)
     assert device.accepted(id_)
+
+
+def test_simulated_terminals_do_not_repeat_old_requests_for_ever() -> None:
+    """They know the newest KEPT; older ones were sent while the edge was away."""
+    device = Simulated(Random(5))
+    for _ in range(2 * KEPT):
+        device.place(1, "main", 100, 0.0, ROUND)
+    device.end_round()
+    for n in range(2 * KEPT):
+        for message in Decoder().feed(device.wake(60.0 * n)):
+            assert isinstance(message, PlaceWager)
+            device.hear(encode(WagerAnswer(message.id, "t-1", "refused", code="request_expired")) + b"\n", 60.0 * n)
+    assert not device.waiting

@@ -254,6 +254,13 @@ class Floor:
         assert done.exit_code == 0, f"{line}: {done.exit_code} {done.exception!r}\n{done.output[-2000:]}"
         return done.stdout
 
+    def type_until(self, said: str, line: str, *refusals: str) -> None:
+        """One line, again and again: it may fail with `refusals` until it says `said`."""
+        ends = time.monotonic() + 5 * IDLE_S
+        while said not in (answer := self.type(line, refusals=refusals)):
+            assert time.monotonic() < ends, f"{line}: {answer}"
+            time.sleep(0.05)
+
     @contextlib.contextmanager
     def typed(self, line: str, *more: str) -> Iterator[subprocess.Popen[str]]:
         """One that goes on until it is interrupted."""
@@ -346,8 +353,7 @@ def _with_the_edge_running(floor: Floor) -> None:
             time.sleep(0.05)
     agitate = "feltd command -c feltd.toml cus-1/shaker-1 agitate"
     # The next round covers an open dome. A busy computer may lose the device for a moment, or answer late.
-    while "agitate: done" not in floor.type(agitate, refusals=("agitate: ", "no answer")):
-        time.sleep(0.05)
+    floor.type_until("agitate: done", agitate, "agitate: ", "no answer")
     assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusals=("ok ",))
     floor.type("feltd forget -c feltd.toml edge-7")
     floor.type("feltd forget edge-7", "-c", "feltd.toml")
@@ -363,9 +369,7 @@ def _catches(process: subprocess.Popen[str], number: signal.Signals) -> bool:
 
 
 def _with_the_jackpots(floor: Floor) -> None:
-    not_yet = ("feltd jackpots` running here",)
-    while "hall  10.00 MOP" not in floor.type("feltd jackpot -c feltd.toml", refusals=not_yet):
-        time.sleep(0.05)
+    floor.type_until("hall  10.00 MOP", "feltd jackpot -c feltd.toml", "feltd jackpots` running here")
     assert "the pool begins" in floor.type("feltd jackpot -c feltd.toml --entries 20")
     for option in ("--wins", "--check"):
         assert "books       balance" in floor.type(f"feltd jackpot -c feltd.toml {option}")
