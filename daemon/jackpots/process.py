@@ -460,7 +460,6 @@ class Jackpots:
                 if (topic := self._alert_topic(table, code)) not in self._alerts:  # of the last life of this process
                     self.retained.put(topic, b"")
         await self.replay.until_heard()
-        await self.retained.publish_all(session)
         topics = [edge_topic(site, "+", "availability") for site in (self.site, *sites_of(self.config))]
         topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
         for one in self._tables.values():
@@ -469,6 +468,7 @@ class Jackpots:
             topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
         topics += self._owner_topics()
         await session.subscribe(*topics, *self.signs.topics())
+        await self.retained.publish_all(session)  # bets come as soon as it is seen
         session.set_read_interval(READ_S)
         self.connected = True
         self._asked.clear()

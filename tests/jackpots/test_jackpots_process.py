@@ -200,6 +200,33 @@ def test_a_bet_is_on_its_topic_at_once_and_on_the_sign_within_a_second(tmp_path:
     run(body())
 
 
+@pytest.mark.parametrize("leaf", ["level", "owner", "availability"])
+def test_a_process_that_is_seen_receives_bets_already(tmp_path: Path, leaf: str) -> None:
+    """The only bet of a table comes as soon as the process is seen: no later event shows that it is missing.
+
+    With so many tables what the process publishes at first is more than may be in flight.
+    """
+    others = [f"x-{number}" for number in range(2, 20)]
+    pools = SIGNED.replace('["x-1"]', str(["x-1", *others])) + "".join(f'[[table]]\nname = "{one}"\n' for one in others)
+
+    async def body() -> None:
+        async with running(("slot",), 1, tmp_path, pools) as world:
+            one = Hall(world)
+            seen: list[str] = []
+
+            def taken(identifier: str, topic: str, _payload: bytes) -> None:
+                if identifier == "feltd-jackpots-jackpots" and topic.endswith(f"/{leaf}") and not seen:
+                    seen.append(topic)
+                    one.event(JackpotContributed("hall", 500, 1))
+
+            world.broker.on_taken = taken
+            await asyncio.sleep(5)
+            assert seen
+            assert level(world).amount == 10_250
+
+    run(body())
+
+
 def test_2000_bets_a_second_share_transactions_and_each_is_in_a_level_within_50_ms(tmp_path: Path) -> None:
     """By the clock of the simulation: what is waited for, without what the machine takes."""
 

@@ -199,8 +199,8 @@ async def playing(directory: Path, bets: Bets) -> AsyncIterator[tuple[int, Sessi
             session.deliver_to(levels.hear)
             await session.subscribe(jackpot_topic(SITE, "+", "level"), YARD)
             said = "the jackpots process published no level"
+            # It receives bets before it publishes levels.
             await until(lambda: len(levels.amounts) == bets.pools, lambda: len(levels.amounts), said)
-            await asyncio.sleep(0.3)  # it subscribes after its first levels
             yield pid, session, levels
     finally:
         await broker.stop()
