@@ -189,18 +189,20 @@ async def wait_for_results(
     """Wait for the results of all rounds dealt, until none came for `timeout_s`.
 
     A void round may come out as nothing. While `is_lost()`, a result is missing: it may be late on a busy computer, and
-    is waited for until nothing came for LOST_TIMEOUT_S.
+    is waited for until none came for LOST_TIMEOUT_S. More results than rounds were dealt at a table are of wheels that
+    spin on without a dealer: nothing waits for them.
     """
     clock = asyncio.get_running_loop().time
-    count, since, lost = -1, clock(), False
+    count, since, judged, lost = -1, clock(), -1, False
     while True:
-        now = sum(map(len, pit.outcomes.values()))
+        now = sum(min(len(pit.outcomes[name]), rounds) for name, rounds in dealt.items())
         if now != count:
-            count, since, lost = now, clock(), False
+            count, since = now, clock()
         idle_s = clock() - since
         complete = all(len(pit.outcomes[name]) >= dealt[name] for name in dealt if pit.tables[name].ruleset)
         if complete or idle_s > timeout_s:
-            lost = lost or is_lost()
+            if (results := sum(map(len, pit.outcomes.values()))) != judged:
+                judged, lost = results, is_lost()
             if not lost or idle_s > LOST_TIMEOUT_S:
                 return
         with contextlib.suppress(TimeoutError):

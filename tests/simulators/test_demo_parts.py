@@ -917,6 +917,27 @@ async def test_a_result_that_would_be_missing_is_waited_for(tmp_path: Path, late
     late.cancel()
 
 
+@pytest.mark.parametrize("rounds", [1, 2])
+@virtual_time
+async def test_wheels_that_spin_on_hold_up_no_end(tmp_path: Path, rounds: int) -> None:
+    """A result is lost, and others come for ever: the demo ended no more."""
+    loop = asyncio.get_running_loop()
+    pit, site = Pit(tmp_path, 1, kinds=("cus",)), SiteState(Mqtt(), SITE)
+    pit.tables["cus-1"].truth[:] = [Truth({"faces": [1, 2, 3]})] * rounds
+
+    async def spin_on() -> None:
+        while True:
+            await asyncio.sleep(10.0)
+            outcome = {"round": str(loop.time()), "outcome": {"faces": [6, 6, 6]}, "void": None}
+            pit.heard("cus-1", "resolved", result_of(outcome))
+
+    spinning = loop.create_task(spin_on())
+    async with asyncio.timeout(200):
+        await virtual_time_module.wait_for_results(pit, site, pit.dealt(), 1.0, lambda: True)
+    spinning.cancel()
+    await asyncio.wait([spinning])
+
+
 # ---- the picture
 
 
