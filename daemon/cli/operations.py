@@ -63,7 +63,8 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
     from daemon.journal.verify import verify
 
     config = load_config(config_path)
-    if config_path.resolve().parent == folder.resolve():
+    copy_path = folder / config_path.name
+    if copy_path.exists() and copy_path.samefile(config_path):
         raise BadInputError(f"{folder}: the configuration itself is in this folder; name another one for the copies")
     parts: dict[str, Any] = {"edge": config.edge, "rules": config.rules}
     if has_console(config_path):
@@ -87,8 +88,8 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
             if "console" in parts and store.exists():
                 back_up_file(store, folder / "console", progress.of(f"copy {store}"))
                 others.append(str(folder / "console" / store.name))
-        whole_files.write(folder / config_path.name, config_path.read_bytes(), 0o644)
-        others.append(str(folder / config_path.name))
+        whole_files.write(copy_path, config_path.read_bytes(), 0o644)
+        others.append(str(copy_path))
     except BadBackup as error:
         raise BadInputError(str(error)) from error
     except OSError as error:

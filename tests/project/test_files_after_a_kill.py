@@ -188,14 +188,18 @@ def test_the_configuration_in_a_backup_is_the_old_or_the_new_one(folder: Path, t
         assert (folder / "feltd.toml").read_text() in (old, new)
 
 
-def test_a_backup_into_the_folder_of_the_configuration_is_refused(folder: Path) -> None:
-    """It would take the rights of the configuration away."""
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_backup_into_the_folder_of_the_configuration_is_refused(folder: Path, tmp_path: Path, linked: bool) -> None:
+    """It would take the rights of the configuration away, or the link to it."""
     config = folder / "feltd.toml"
+    if linked:
+        config.symlink_to(tmp_path / "feltd.toml")
     config.write_text(CONFIG.format(folder=folder))
     config.chmod(0o640)
     done = CliRunner().invoke(main, ["backup", "-c", str(config), str(folder)])
     assert done.exit_code == 2
     assert "name another one for the copies" in done.output
+    assert config.is_symlink() == linked
     assert config.stat().st_mode & 0o777 == 0o640
 
 
