@@ -15,7 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from daemon import whole_files
 from daemon.journal.findings import GIVE_KEY, UNDECODABLE, Finding, Report, Verifier
 from daemon.journal.hash_chain import decode_statement, fingerprint
 from daemon.journal.reader import open_live
@@ -88,10 +87,18 @@ def _end_last_lines(folder: Path) -> None:
     """The next head begins a line of its own: a last line that a kill cut is removed. Raises BadWitness."""
     for path in sorted(folder.glob("*.ndjson")):
         try:
-            *lines, last = path.read_bytes().split(b"\n")
-            if last:
-                lines += [last] if _is_head(last) else []
-                whole_files.write(path, b"".join(line + b"\n" for line in lines), path.stat().st_mode & 0o777)
+            raw = path.read_bytes()
+            begins = raw.rfind(b"\n") + 1
+            last = raw[begins:]
+            if not last:
+                continue
+            with path.open("ab") as file:
+                if _is_head(last):
+                    file.write(b"\n")
+                else:
+                    file.truncate(begins)
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
             raise BadWitness(f"{path}: {error.strerror}; give a folder that this user may write") from error
 

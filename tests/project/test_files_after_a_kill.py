@@ -215,6 +215,9 @@ def test_a_witness_writes_on_after_a_line_that_a_kill_cut(folder: Path) -> None:
     after = msgspec.json.encode(heads[1])
     for cut in range(1, len(after) + 1):
         file.write_bytes(whole + after[:cut])
+        inode = file.stat().st_ino
+        Witness(folder)
+        assert file.stat().st_ino == inode, "another file may have another owner"
         for number in range(1, 4):
             take(number)
         assert list(heads_in([folder])) == heads[:4]
