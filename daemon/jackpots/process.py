@@ -89,7 +89,8 @@ READ_S = 0.002
 PAUSE_S = 0.01
 """Seconds between two levels of a pool on the broker."""
 FIRST_LOOK = PAGE - 100
-"""Of a stream that is new to a new pool: how many messages before the first one are asked for."""
+"""Of a stream that is new to a new pool: how many messages before the first one are asked for, again and again until
+one is older than the pool."""
 OWNER_S = 0.5
 """Seconds for the broker to tell who owned the pools before."""
 EPOCH = "epoch"
@@ -178,6 +179,8 @@ class Jackpots:
             self._log,
         )
         self._streams: dict[_Key, Stream[Wire]] = {}
+        self._first_looks: set[_Key] = set()
+        """Streams of which no message was used: their beginning may still be further back."""
         self._asked: dict[_Key, tuple[int, float]] = {}
         self.signs = Signs(config, self.retained, self._log, now)
         self.connected = False
@@ -268,6 +271,11 @@ class Jackpots:
         stream = self._stream(key, wire.seq)
         if stream is None:
             return
+        if key in self._first_looks and wire.seq == stream.expected:
+            if wire.seq > 1 and wire.time >= min(self.books[pool.name].began for pool in table.pools):
+                stream.expected = max(wire.seq - FIRST_LOOK, 1)
+            else:
+                self._first_looks.remove(key)
         if kind == EVENT:
             table.newest = key
         elif len(table.verdicts) >= BUFFER:  # it comes again, when it is asked for
@@ -312,6 +320,8 @@ class Jackpots:
                 return None
             known = any((one.kind, one.table) == (key.kind, key.table) for one in self._streams)
             self._streams[key] = Stream(1 if known else max(seq - FIRST_LOOK, 1))
+            if not known:
+                self._first_looks.add(key)
         return self._streams[key]
 
     def _apply(self, pool: Jackpot, step: Callable[[Book], Step], cause: str, at: datetime) -> None:
@@ -347,7 +357,7 @@ class Jackpots:
         while table.verdicts:
             key, wire = table.verdicts[0]
             until = _cause(wire)
-            if table.by_devices and self._edge_at(table) < until:
+            if table.by_devices and (table.newest in self._first_looks or self._edge_at(table) < until):
                 return
             table.verdicts.popleft()
             self._verdict(table, key, wire, until)
@@ -660,6 +670,7 @@ class Jackpots:
         text = f"messages {stream.expected} to {oldest - 1} of {key} are gone: their bets are not in the books"
         self._alert(key.table, "gone", text)
         table = self._tables[key.table]
+        self._first_looks.discard(key)
         for ready in stream.skip(oldest):
             if key.kind == EVENT:
                 self._event(table, key, ready)

@@ -17,14 +17,15 @@ from helpers import at_length
 from jackpot_pit import POOLS, World, results, run, running, staked, until_quiet
 
 from daemon.broker.mac_keys import load_mac_keys, make_mac_key
-from daemon.broker.session import Message
-from daemon.config.model import parse
+from daemon.broker.session import Message, Session, Will
+from daemon.config.model import Mqtt, parse
 from daemon.jackpots.books import check
 from daemon.jackpots.ledger import unbalanced
-from daemon.jackpots.process import Jackpots
+from daemon.jackpots.process import FIRST_LOOK, Jackpots
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.commands import Reply
+from protocols.contract.documents import ReplayAnswer
 from protocols.contract.events import Event, JackpotContributed, JackpotWon, encode_data, type_of
 from protocols.contract.jackpots import (
     Adjust,
@@ -110,6 +111,42 @@ def test_a_pool_that_begins_at_an_old_table_counts_from_then_on(tmp_path: Path) 
             assert -book.balance("players") == staked(world, book.began) * book.unit
             assert 0 < -world.book("table").balance("players") < staked(world) * world.book("table").unit
             assert min(asked) > 300
+
+    run(body())
+
+
+def test_a_new_pool_counts_all_bets_since_it_began_however_late_its_process_meets_the_broker(tmp_path: Path) -> None:
+    """More was told meanwhile at its table than the process asks for at once."""
+
+    async def body() -> None:
+        async with running(("stud",), 5, tmp_path, POOLS) as world:
+            world.kill()
+            shutil.rmtree(tmp_path / "books")
+            for pool in ("table", "linked"):
+                world.broker.retained.pop(jackpot_topic(SITE, pool, "owner"), None)
+            connect, met = world.broker.connect, asyncio.Event()
+
+            @contextlib.asynccontextmanager
+            async def late(settings: Mqtt, identifier: str, will: Will | None = None) -> AsyncIterator[Session]:
+                await met.wait()
+                async with connect(settings, identifier, will) as session:
+                    yield session
+
+            world.broker.connect = late  # type: ignore[method-assign]
+            one = world.start()
+            world.broker.connect = connect  # type: ignore[method-assign]
+            world.pit._serving = world.site.changed.set
+            table = world.pit.tables["stud-1"]
+            deal = world.pit._deal("stud-1", table, Pace(), 40, world.site, world.loop.utc)
+            dealing = asyncio.create_task(deal)
+            await world.site.until(lambda: len(table.truth) >= 30)
+            assert world.edge.last("stud-1") > 2 * FIRST_LOOK
+            met.set()
+            await dealing
+            await until_quiet(world)
+            for pool in ("table", "linked"):
+                book = one.books[pool]
+                assert -book.balance("players") == staked(world) * book.unit, pool
 
     run(body())
 
@@ -223,6 +260,28 @@ def test_a_process_that_is_seen_receives_bets_already(tmp_path: Path, leaf: str)
             await asyncio.sleep(5)
             assert seen
             assert level(world).amount == 10_250
+
+    run(body())
+
+
+def test_a_new_pool_goes_on_behind_messages_that_are_gone(tmp_path: Path) -> None:
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            asked: list[int] = []
+
+            def taken(_identifier: str, topic: str, payload: bytes) -> None:
+                if topic.endswith("x-1/cmd/replay"):
+                    asked.append(msgspec.json.decode(payload)["from"])
+                    answer = ReplayAnswer("e-9", "J", asked[-1], one.seq, one.seq, 3_000)
+                    one.world.broker.take("edge", f"{topic}/result", msgspec.json.encode(answer), False)
+
+            one.world.broker.on_taken = taken
+            one.seq = 2_999
+            for _ in range(3):
+                one.event(JackpotContributed("hall", 500, 1))
+                await asyncio.sleep(5)
+            assert level(one.world).amount == 10_750
+            assert min(asked) == 2_600
 
     run(body())
 
