@@ -134,10 +134,14 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     its end. That somebody declared a round void and was not heard in time is always said.
 
     A bet whose terminal named another round than the one on the table is not taken: it came too late, or was repeated.
+    Nor is one that would begin the next round, where it names the last one.
     """
-    if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round not in ("", ruleset.view(state).round):
-        return state, (Noted(_for_another_round(seen.event, seen.id)),)
+    named = seen.event if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round else None
+    if named is not None and named.round != ruleset.view(state).round:
+        return state, (Noted(_for_another_round(named, seen.id)),)
     after, told = ruleset.apply(state, seen)
+    if named is not None and any(isinstance(one, Opened) for one in told):
+        return state, (Noted(_for_another_round(named, seen.id)),)
     if not seen.event.overtaken or isinstance(seen.event, RoundPaid | SpinMissed):
         return after, told
     if getattr(ruleset, "places_late_events", False):  # rules/engine/refold.py puts a late event at its time

@@ -89,5 +89,6 @@ class Players:
 
 
 def _named(floor: Floor, seat: int) -> str:
-    """The round that the terminal of a seat names."""
-    return floor.look().round if seat % 2 else ""
+    """The round that the terminal of a seat names; none where the last one is over, and a bet may begin the next."""
+    look = floor.look()
+    return look.round if seat % 2 and not look.over else ""

@@ -5,13 +5,16 @@ request gets its answer again, also of the next process; the verdicts are the sa
 """
 
 import asyncio
+import random
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import corpus
 import msgspec
 import pytest
-from helpers import START, play, script, virtual_time
+from helpers import START, at_length, play, script, virtual_time
 
 from daemon.broker.session import Message
 from daemon.config.model import parse
@@ -157,6 +160,32 @@ def test_bet_for_another_round_changes_nothing_at_the_table(name: str) -> None:
         if isinstance(seen.event, WagerPlaced):
             assert state == before
             assert [type(one) for one in verdicts] == [Noted]
+
+
+@pytest.mark.parametrize("name", RULESETS)
+def test_bet_for_the_round_that_is_shown_begins_no_other_one(name: str) -> None:
+    """The last round is shown until the next one begins, and at some tables the first bet begins it."""
+    ruleset: Any = RULESETS[name](options_from(RULESETS[name], {}))
+    rng = random.Random(name)
+    state, dealer = ruleset.start("t-1"), corpus.SAMPLES[name].dealer(rng, {})
+    event, accepted, refused = next(dealer), 0, 0
+    for number in range(1, at_length(400, 5_000)):
+        at = START + timedelta(seconds=number)
+        shown = ruleset.view(state).round
+        named = msgspec.structs.replace(placed("a", BETS[name]), round=shown)
+        seen = Envelope("bet", "edge-7/terminals-1", at, named, number)
+        after, verdicts = judge(ruleset, state, seen)
+        answer = answer_to(seen, state, after, verdicts, ruleset.view(after).round)
+        assert answer is not None
+        if shown and answer.status == "accepted":
+            accepted += 1
+            assert answer.round == shown
+        elif shown:
+            refused += 1
+        state, _ = judge(ruleset, state, Envelope(f"e{number}", "edge-7/d-1", at, event, number))
+        event = dealer.send(msgspec.to_builtins(ruleset.view(state)))
+    assert accepted > 10
+    assert refused > 10
 
 
 SHAKEN_BEFORE: list[Event] = [DiceCovered(), DiceAgitated("lever", 3)]

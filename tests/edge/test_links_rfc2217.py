@@ -267,7 +267,7 @@ async def test_cancelled_opening_leaves_nothing_behind() -> None:
 
 
 async def test_connection_that_came_too_late_and_was_cut_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """The opening was given up, and nobody waits for the port to be set."""
+    """The opening was given up: nothing waits for the settings of the port any more."""
     link = Rfc2217Link(_target("rfc2217://127.0.0.1:1"), utc_now)
     link.connection_lost(ConnectionResetError("gone"))
     del link
