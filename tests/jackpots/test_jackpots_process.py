@@ -132,7 +132,7 @@ def test_a_new_pool_counts_all_bets_since_it_began_however_late_its_process_meet
                 async with connect(settings, identifier, will) as session:
                     yield session
 
-            world.broker.connect = late  # type: ignore[method-assign]
+            world.broker.connect = late  # type: ignore[method-assign, assignment]
             one = world.start()
             world.broker.connect = connect  # type: ignore[method-assign]
             world.pit._serving = world.site.changed.set
