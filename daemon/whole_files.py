@@ -1,9 +1,13 @@
 """Files that are whole after a power cut: written beside their place, made durable, then moved there."""
 
+import errno
 import os
 from pathlib import Path
 
 __all__ = ["begin", "create", "finish", "sync_folder", "write"]
+
+NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
+"""How a file system without them, such as that of a USB stick, refuses one."""
 
 
 def begin(path: Path, mode: int = 0o600) -> Path:
@@ -28,12 +32,12 @@ def finish(path: Path, *, new: bool = False) -> None:
         os.fsync(file.fileno())
     if new:
         try:
-            os.link(beside, path)
+            _place_new(beside, path)
         except OSError as error:
             error.filename = str(path)
             raise
         finally:
-            beside.unlink()
+            beside.unlink(missing_ok=True)
     else:
         beside.replace(path)
     sync_folder(path)
@@ -58,6 +62,17 @@ def sync_folder(file: Path) -> None:
         os.fsync(folder)
     finally:
         os.close(folder)
+
+
+def _place_new(beside: Path, path: Path) -> None:
+    """Raises FileExistsError where a file is."""
+    try:
+        os.link(beside, path)
+    except OSError as error:
+        if error.errno not in NO_HARD_LINKS:
+            raise
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        beside.replace(path)
 
 
 def _beside(path: Path) -> Path:

@@ -1,5 +1,6 @@
 """A kill at any moment leaves no file half written, and the same command completes the work."""
 
+import errno
 import os
 import pathlib
 import shutil
@@ -127,6 +128,20 @@ def test_file_that_another_process_makes_meanwhile_is_kept(
         whole_files.create(path, b"mine", 0o600)
     assert caught.value.filename == str(path)
     assert [(one.name, one.read_bytes()) for one in folder.iterdir()] == [("key", b"other")]
+
+
+def test_new_file_is_made_where_there_are_no_hard_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a USB stick. What is there is kept all the same."""
+
+    def refused(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refused)
+    path = folder / "key"
+    whole_files.create(path, b"mine", 0o600)
+    with pytest.raises(FileExistsError):
+        whole_files.create(path, b"second", 0o600)
+    assert [(one.name, one.read_bytes()) for one in folder.iterdir()] == [("key", b"mine")]
 
 
 def test_file_that_cannot_be_written_is_named_as_the_user_named_it(folder: Path) -> None:
