@@ -138,7 +138,8 @@ class TableBook(Struct, frozen=True):
     """A table of the pool. `open`: its open round. `stakes`: bets of a round that has not ended. `credit`: bets that a
     void round carried to the next one, until they are told again or that round ends. `stream`: who told the last
     verdict. `last`, `newest`: the latest time of all verdicts, and the id with the highest number. `sensors`: the
-    stream of the edge, once a bet came after the pool began.
+    stream of the edge, once a bet came after the pool began. `since`: when it came to a pool that was there before;
+    what happened there earlier is not the pool's.
     """
 
     open: str = ""
@@ -148,6 +149,7 @@ class TableBook(Struct, frozen=True):
     last: datetime | None = None
     newest: str = ""
     sensors: str = ""
+    since: datetime | None = None
 
 
 class Book(Struct, frozen=True):
@@ -168,6 +170,10 @@ class Book(Struct, frozen=True):
     heard: dict[str, int] = {}
     proposals: tuple[Proposal, ...] = ()
     orders: tuple[str, ...] = ()
+
+    def since(self, table: str) -> datetime:
+        """When the pool began to count this table."""
+        return self.tables.get(table, TableBook()).since or self.began
 
     def balance(self, account: str) -> int:
         """In 1/`unit` of a minor unit."""
@@ -411,6 +417,13 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
     return draft.done()
 
 
+def join(book: Book, table: str, at: datetime) -> Step:
+    """A table of the configuration is taken up `at` this time: with the pool, or later."""
+    draft = Draft(book)
+    draft.table(table, since=at if book.heard else None)
+    return draft.done()
+
+
 @lru_cache(256)
 def _ratio(rate: str) -> tuple[int, int]:
     """Numerator and denominator. A fraction made of text costs more than all else of a bet."""
@@ -435,7 +448,7 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
     `rounds`: whether rules tell how the rounds of this table end; without them no bet is ever returned.
     """
     known = book.tables.get(table, TableBook())
-    if _used(book, seen) or (seen.at < book.began and known.sensors != seen.stream):
+    if _used(book, seen) or (seen.at < book.since(table) and known.sensors != seen.stream):
         return hear(book, seen)
     draft = Draft(book, seen)
     if known.sensors != seen.stream:
@@ -715,7 +728,8 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     The books decide the amount. Of a prize of the whole pool it is the one that the device showed (`shown`): what was
     bet elsewhere since stays in the pool. Where the device tells another amount, two people set it.
     """
-    if _used(book, seen) or (seen.at < book.began and book.tables.get(table, TableBook()).sensors != seen.stream):
+    known = book.tables.get(table, TableBook())
+    if _used(book, seen) or (seen.at < book.since(table) and known.sensors != seen.stream):
         return hear(book, seen)
     draft = Draft(book, seen)
     name = f"level_{level}"
@@ -748,7 +762,7 @@ def _not_ours(book: Book, seen: Seen, table: str) -> bool:
         return True
     known = book.tables.get(table, TableBook())
     if known.last is None:
-        return seen.at < book.began
+        return seen.at < book.since(table)
     again = seen.at <= known.last and not _beyond(seen.id, known.newest)
     return again and known.stream != seen.stream
 

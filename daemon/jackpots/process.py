@@ -38,6 +38,7 @@ from daemon.jackpots.ledger import (
     end_of,
     end_round,
     hear,
+    join,
     level_of,
     open_round,
     report_win,
@@ -210,6 +211,12 @@ class Jackpots:
                     ]
                     self._streams[key] = Stream(min(heard) + 1)
             self._at[pool] = self._now()
+        for table in self._tables.values():
+            for its in table.pools:
+                book = self.books[its.name]
+                heard_of = {_Key(*text.split("/", 2)).table for text in book.heard}
+                if table.name not in {*book.tables, *heard_of}:
+                    self._apply(its, partial(join, table=table.name, at=self._now()), "", self._now())
         self.outbox.offer(self.books.commit(self.outbox.memory()))
         for pool in self.books:
             self.retained.put(jackpot_topic(self.site, pool, "level"), partial(self.level, pool))
@@ -272,7 +279,7 @@ class Jackpots:
         if stream is None:
             return
         if key in self._first_looks and wire.seq == stream.expected:
-            if wire.seq > 1 and wire.time >= min(self.books[pool.name].began for pool in table.pools):
+            if wire.seq > 1 and wire.time >= min(self.books[pool.name].since(table.name) for pool in table.pools):
                 stream.expected = max(wire.seq - FIRST_LOOK, 1)
             else:
                 self._first_looks.remove(key)

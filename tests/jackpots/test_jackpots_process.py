@@ -186,12 +186,14 @@ class Hall:
         if topic.endswith(("/level", "event/display.shown")):
             self.shown.append((self.world.loop.time(), topic.rpartition("/")[2], payload))
 
-    def event(self, event: Event, *, seq: int = 0) -> None:
+    def event(self, event: Event, *, seq: int = 0, table: str = "x-1") -> None:
         self.seq += not seq
         seq = seq or self.seq
-        source = f"felt/1/{SITE}/table/x-1/device/panel"
+        source = f"felt/1/{SITE}/table/{table}/device/panel"
         data = msgspec.Raw(encode_data(event))
-        wire = Wire("1.0", f"e-9:x-1:{seq}", source, type_of(event), self.world.loop.utc(), seq, "", "J", False, data)
+        wire = Wire(
+            "1.0", f"e-9:{table}:{seq}", source, type_of(event), self.world.loop.utc(), seq, "", "J", False, data
+        )
         self.world.broker.take("edge", f"{source}/event/{wire.type}", encode_wire(wire), False)
 
     async def order(self, order: Order, name: str, **request: Any) -> Reply:
@@ -282,6 +284,48 @@ def test_a_new_pool_goes_on_behind_messages_that_are_gone(tmp_path: Path) -> Non
                 await asyncio.sleep(5)
             assert level(one.world).amount == 10_750
             assert min(asked) == 2_600
+
+    run(body())
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_table_that_comes_to_an_old_pool_counts_from_then_on(tmp_path: Path, restarted: bool) -> None:
+    """Its earlier bets may have counted in another pool."""
+    more = SIGNED.replace('["x-1"]', '["x-1", "x-2"]') + '[[table]]\nname = "x-2"\n'
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            one.event(JackpotContributed("hall", 500, 1))
+            await asyncio.sleep(5)
+            past = [JackpotContributed("hall", 500, 1)] * 3
+            told: list[tuple[str, bytes]] = []
+
+            def taken(_identifier: str, topic: str, payload: bytes) -> None:
+                if "/x-2/device/" in topic:
+                    told.append((topic, payload))
+
+            one.world.broker.on_taken = taken
+            for seq, bet in enumerate(past, 1):
+                one.event(bet, seq=seq, table="x-2")
+            await asyncio.sleep(1)
+            one.world.kill()
+            one.world.config = parse(one.world.pit.config(1883, "5") + more)
+            one.world.start()
+            await asyncio.sleep(5)
+            if restarted:
+                one.world.kill()
+                one.world.start()
+                await asyncio.sleep(5)
+
+            def replay(_identifier: str, topic: str, _payload: bytes) -> None:
+                if topic.endswith("x-2/cmd/replay"):
+                    for place, payload in told[:4]:
+                        one.world.broker.take("edge", place, payload, False)
+
+            one.world.broker.on_taken = replay
+            one.event(JackpotContributed("hall", 500, 1), seq=4, table="x-2")
+            await asyncio.sleep(10)
+            assert level(one.world).amount == 10_500
 
     run(body())
 
