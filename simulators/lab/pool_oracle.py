@@ -7,6 +7,7 @@ at nearly the same time, and either may come first.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
 
@@ -306,6 +307,7 @@ class _NotComparedError(Exception):
 class _Verdict(Struct):
     table: str
     result: Result
+    time: datetime
 
 
 class _Journal(Struct, frozen=True):
@@ -352,7 +354,7 @@ def judge_pools(
     `strangers`: people besides the supervisors may give orders; these are taken from the books.
     """
     account, wrong = PoolAccount(), list[str]()
-    ends = {row.cause: _Verdict(row.place, decode_end(row.data)) for row in verdicts if row.type in ENDS}
+    ends = {row.cause: _Verdict(row.place, decode_end(row.data), row.time) for row in verdicts if row.type in ENDS}
     rows = list(books)
     journal = _read_events(config.edge.name, events)
     if calm and journal.closed:
@@ -390,9 +392,14 @@ def _judge(
         wrong.append(f"used twice: {twice[:3]}")
     loose: dict[str, frozenset[int]] = {}
     standing: dict[str, list[int]] = {}
+    counted: set[str] = set()
     order = [cause for cause in dict.fromkeys(causes) if cause]
     for cause in _in_turn(order, {cause: one.table for cause, one in expected.items()}):
         if (verdict := expected.get(cause)) is not None:
+            if cause in order:
+                counted.add(verdict.table)
+            elif verdict.table not in counted and verdict.time < rows[0].time:
+                continue  # a clock was set back: what is older than the pool is taken for its past
             seats, hands, said = _of_dealer(verdict, laid, loose, journal, account, calm=calm)
             wrong += said
             if cause in order:
