@@ -124,7 +124,7 @@ class Authority:
         if not gone:
             raise BadAuthority(f"{self.folder}: {name!r} has no valid certificate; `feltd pki list` shows all")
         issued = tuple(replace(one, revoked=self._now) if one in gone else one for one in self._issued)
-        # The list of the brokers first: what is written down as revoked is in it.
+        # The brokers' list is written before issued.json: after a kill in between, the revocation can be repeated.
         _write_revoked(self.folder, self._certificate, self._key, issued, self._now)
         self._save(issued)
         return gone

@@ -418,7 +418,7 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
 
 
 def join(book: Book, table: str, at: datetime) -> Step:
-    """A table of the configuration is taken up `at` this time: with the pool, or later."""
+    """Begin to count a table: from the beginning of a pool that heard no table yet, of any other pool from `at`."""
     draft = Draft(book)
     draft.table(table, since=at if book.heard else None)
     return draft.done()

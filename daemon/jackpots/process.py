@@ -210,13 +210,11 @@ class Jackpots:
                         if text in self.books[one.name].heard
                     ]
                     self._streams[key] = Stream(min(heard) + 1)
+            known = {*book.tables, *(_Key(*text.split("/", 2)).table for text in book.heard)}
+            for table in self._tables.values():
+                if self._pools[pool] in table.pools and table.name not in known:
+                    self._apply(self._pools[pool], partial(join, table=table.name, at=self._now()), "", self._now())
             self._at[pool] = self._now()
-        for table in self._tables.values():
-            for its in table.pools:
-                book = self.books[its.name]
-                heard_of = {_Key(*text.split("/", 2)).table for text in book.heard}
-                if table.name not in {*book.tables, *heard_of}:
-                    self._apply(its, partial(join, table=table.name, at=self._now()), "", self._now())
         self.outbox.offer(self.books.commit(self.outbox.memory()))
         for pool in self.books:
             self.retained.put(jackpot_topic(self.site, pool, "level"), partial(self.level, pool))

@@ -105,9 +105,7 @@ class BetTerminals:
             self._send(encode(request), now)
 
     def end_round(self) -> None:
-        """The round is over: what has no answer and names no round is sent no more; nor is what is so old that its
-        answer would not be known any more.
-        """
+        """Stop repeating requests without an answer that name no round, and those that are no longer in `_requests`."""
         self._pending = {id_: one for id_, one in self._pending.items() if one.request.round and id_ in self._requests}
         self._outgoing.clear()
 

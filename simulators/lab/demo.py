@@ -209,7 +209,7 @@ def _report(
 
 
 def _lost(pit: Pit, table: str, account: Account, strict: bool) -> int:
-    """Rounds without a result. Without a game an event that a device had no power to report is no lost round."""
+    """Rounds without a result. A table without a game has no rounds: events missing there count only if `strict`."""
     return account.lost if strict or pit.tables[table].ruleset else 0
 
 

@@ -399,7 +399,7 @@ def _judge(
             if cause in order:
                 counted.add(verdict.table)
             elif verdict.table not in counted and verdict.time < rows[0].time:
-                continue  # a clock was set back: what is older than the pool is taken for its past
+                continue  # a clock was set back: the pool does not count a verdict that is older than itself
             seats, hands, said = _of_dealer(verdict, laid, loose, journal, account, calm=calm)
             wrong += said
             if cause in order:

@@ -116,7 +116,7 @@ def test_a_pool_that_begins_at_an_old_table_counts_from_then_on(tmp_path: Path) 
 
 
 def test_a_new_pool_counts_all_bets_since_it_began_however_late_its_process_meets_the_broker(tmp_path: Path) -> None:
-    """More was told meanwhile at its table than the process asks for at once."""
+    """Its table had more events by then than the process requests at once."""
 
     async def body() -> None:
         async with running(("stud",), 5, tmp_path, POOLS) as world:

@@ -49,7 +49,7 @@ url = "tcp://127.0.0.1:1"
 
 
 def at_each_line(folder: Path, work: Callable[[], object]) -> Iterator[None]:
-    """Do `work`, then put `folder` back as it was at each line of it, without what was in a buffer there."""
+    """Do `work`; then restore `folder` as it stood on the disk at each line of `work`, one after the other."""
     seen: list[dict[str, tuple[int, bytes]]] = []
 
     def trace(frame: FrameType, event: str, _arg: Any) -> Any:
@@ -131,7 +131,7 @@ def test_file_that_another_process_makes_meanwhile_is_kept(
 
 
 def test_new_file_is_made_where_there_are_no_hard_links(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As on a USB stick. What is there is kept all the same."""
+    """Such as the file system of a USB stick. An existing file is kept there, too."""
 
     def refused(*_: Any) -> None:
         raise PermissionError(errno.EPERM, "Operation not permitted")
