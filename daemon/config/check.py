@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-import ipaddress
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -125,32 +125,27 @@ def file_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def dealer_mistakes(config: Config, path: Path) -> list[str]:
-    """Dealer pages of unknown tables, on invalid or taken addresses, or without exactly their own device.
+    """Dealer pages of unknown tables, on invalid or taken sockets, or without exactly their own device.
 
     Each as "file:line: text".
     """
-    from daemon.console.dealer.unit import BadDealer, address_of
+    from daemon.console.dealer.unit import BadDealer, socket_of
 
     mistakes: list[str] = []
     tables = {table.name: table for table in config.table}
-    pages: dict[tuple[str, int], str] = {}
+    pages: dict[Path, str] = {}
     for name, text in config.console.dealer.items():
         where = f"{path}:{line_of(path, ('console', 'dealer', name))}: dealer's page of {name}: "
         if name not in tables:
             mistakes.append(where + f"no table {name!r}; {likely(name, tables)}")
             continue
         try:
-            place = address_of(text)
+            place = socket_of(text)
         except BadDealer as error:
             mistakes.append(where + str(error))
             continue
-        if not place[1]:
-            continue  # port 0 takes any free port: useful in tests, unknown to the edge
         if place in pages:
             mistakes.append(where + f"{text} already belongs to the dealer's page of {pages[place]}")
-            continue
-        if place[1] == config.console.port:
-            mistakes.append(where + f"{text}: the console's own pages are there; take another port")
             continue
         pages[place] = name
         mistakes += _meeting(config, path, name, text, place)
@@ -237,7 +232,7 @@ def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "r
     return mistakes
 
 
-def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str, int]) -> list[str]:
+def _meeting(config: Config, path: Path, page: str, text: str, place: Path) -> list[str]:
     """Mistakes in the devices that connect to a dealer's page: exactly one `fdl_console` of its table is right."""
     mistakes = []
     first = ""
@@ -245,7 +240,7 @@ def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str,
         (("table", t, "device", d), table.name, device)
         for t, table in enumerate(config.table)
         for d, device in enumerate(table.device)
-        if _tcp(device.url) == place
+        if _socket(device.url) == place
     ]
     for at, table_name, device in found:
         name = f"{table_name}/{device.name}"
@@ -258,21 +253,18 @@ def _meeting(config: Config, path: Path, page: str, text: str, place: tuple[str,
             said = f"{name} is {device.driver}; what meets the dealer's page is fdl_console"
             mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {said}")
     if not first and any(table.device for table in config.table):  # without devices the edge has another file
-        said = f'nothing meets it; {page} needs a device with driver = "fdl_console" and url = "tcp://{text}"'
+        said = f'nothing meets it; {page} needs a device with driver = "fdl_console" and url = "unix://{text}"'
         mistakes.append(f"{path}:{line_of(path, ('console', 'dealer', page))}: dealer's page of {page}: {said}")
     return mistakes
 
 
-def _tcp(url: str) -> tuple[str, int] | None:
-    """Address and port of a TCP link to this computer; None for other links."""
+def _socket(url: str) -> Path | None:
+    """The socket of a link to this computer's console; None for other links."""
     try:
         parts = urlsplit(url)
-        if parts.scheme not in {"tcp", "socket"} or parts.port is None:
-            return None
-        host = "127.0.0.1" if parts.hostname == "localhost" else str(ipaddress.ip_address(parts.hostname or ""))
     except ValueError:
         return None
-    return host, parts.port
+    return Path(os.path.normpath(parts.path)) if parts.scheme == "unix" else None
 
 
 def facts(config: Config) -> dict[str, Any]:

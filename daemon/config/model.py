@@ -151,8 +151,9 @@ class Console(Struct, frozen=True, kw_only=True):
     `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
     `journal_key` if it differs from [journal]'s. `url` is the public address behind a proxy. `proxies` are addresses or
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
-    `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the addresses of the
-    dealer pages, one per table, to which the edge connects as `tcp://` consoles. `styleguide` serves /styleguide, the
+    `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the sockets of the
+    dealer pages, one per table, to which the edge connects as `unix://` consoles; nobody but `edge_user`, and the user
+    of the console itself, may connect. `styleguide` serves /styleguide, the
     components of the pages, to developers. `shifts` are times of day in the site's zone. `rounds_kept` ended rounds
     of each table can be looked up by date; older ones are in the journal of the rules.
     """
@@ -177,6 +178,7 @@ class Console(Struct, frozen=True, kw_only=True):
     openid: OpenId = OpenId()
     webhook: tuple[Webhook, ...] = ()
     dealer: dict[Id, str] = {}
+    edge_user: Annotated[str, Meta(min_length=1, max_length=64)] = "feltd-edge"
     styleguide: bool = False
     shifts: Annotated[tuple[TimeOfDay, ...], Meta(min_length=1, max_length=12)] = ("07:00", "15:00", "23:00")
     rounds_kept: Annotated[int, Meta(ge=100, le=1_000_000)] = 10_000
@@ -718,6 +720,8 @@ def _port_of(url: str) -> tuple[str, ...]:
                 return "tcp", host, str(parts.port)
             case "mqtt" if "hear" in query:  # a second link would count each message again
                 return "mqtt", host, str(parts.port or 1883), *sorted(parse_qs(parts.query)["hear"])
+            case "unix":
+                return "unix", os.path.normpath(parts.path)
             case "serial" | "sas" if parts.path:  # speed and parity are settings of one and the same port
                 return "tty", os.path.normpath(parts.path)
             case "serial" | "sas" if ids:

@@ -419,11 +419,11 @@ def _console(directory: Path, played: Mapping[str, str]) -> tuple[Login, str]:
         store.close()
     lines = ["", "[console]", f"port = {port}"]
     lines += [f'store = "{directory}/console.db"', f'journal = "{directory}/console-journal.db"', "[console.dealer]"]
-    doors = {name: f"127.0.0.1:{free_port()}" for name in played}
+    doors = {name: f"{directory}/{name}.sock" for name in played}
     lines += [f'{name} = "{door}"' for name, door in doors.items()]
     for name, ruleset in played.items():
         lines += ["[[table]]", f'name = "{name}"', f'ruleset = "{ruleset}"']
-        lines += ["[[table.device]]", 'name = "page-1"', 'driver = "fdl_console"', f'url = "tcp://{doors[name]}"']
+        lines += ["[[table.device]]", 'name = "page-1"', 'driver = "fdl_console"', f'url = "unix://{doors[name]}"']
     return login, "\n".join(lines) + "\n"
 
 

@@ -719,7 +719,7 @@ def test_files_missing_on_this_computer_are_noted(tmp_path: Path, mqtt: str, not
         ("silence = 4.0", "silence = 0", "silence", "options of cammegh_ss2: Expected `float` >= 1.0"),
         ('"tcp://192.168.7.20:4001"', '"tcp://192.168.7.20"', "tcp:", "write tcp://host:port"),
         ('"tcp://192.168.7.20:4001"', '"tcp://[::1"', "tcp:", "tcp://[::1: "),
-        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial:, tcp:, socket:, usb:"),
+        ('"tcp://192.168.7.20:4001"', '"udp://x:1"', "udp:", "a link begins with serial:, tcp:, socket:, unix:, usb:"),
         ("baud=9600", "baud=fast", "baud", "baud is a number, for example 9600"),
         ('"macau.cussec"', '"macau.cusec"', "cusec", "no ruleset 'macau.cusec'"),
         ('"no_more_bets"', '"never"', "betting", "Invalid enum value 'never'"),
@@ -784,29 +784,28 @@ name = "edge-1"
 [console]
 port = 8080
 [console.dealer]
-bac-1 = "127.0.0.1:7701"
-rou-1 = "[::1]:7702"
+bac-1 = "/run/felt/bac-1.sock"
+rou-1 = "/run/felt/rou-1.sock"
 [[table]]
 name = "bac-1"
 [[table.device]]
 name = "page-1"
 driver = "fdl_console"
-url = "tcp://127.0.0.1:7701"
+url = "unix:///run/felt/bac-1.sock"
 [[table]]
 name = "rou-1"
 [[table.device]]
 name = "page-1"
 driver = "fdl_console"
-url = "tcp://[::1]:7702"
+url = "unix:///run/felt/rou-1.sock?user=felt"
 """
 
 
 def test_good_dealer_pages_pass_and_are_told(tmp_path: Path) -> None:
     assert check(tmp_path, DEALER) == []
-    assert "    dealer's page at [::1]:7702" in summary(parse(DEALER), Path("x.toml"))
-    assert check(tmp_path, DEALER.replace("tcp://127.0.0.1:7701", "tcp://localhost:7701")) == []
-    # Whichever port is free; and a console whose edge has a file of its own.
-    assert check(tmp_path, DEALER.replace('= "127.0.0.1:7701"', '= "127.0.0.1:0"')) == []
+    assert "    dealer's page at /run/felt/rou-1.sock" in summary(parse(DEALER), Path("x.toml"))
+    assert check(tmp_path, DEALER.replace("unix:///run/felt/bac-1", "unix:///run/./felt/bac-1")) == []
+    # A console whose edge has a file of its own.
     assert check(tmp_path, DEALER.partition("[[table.device]]")[0] + '[[table]]\nname = "rou-1"') == []
 
 
@@ -815,13 +814,26 @@ def test_good_dealer_pages_pass_and_are_told(tmp_path: Path) -> None:
     [
         ("rou-1 =", "rou-l =", "rou-l", "no table 'rou-l'; did you mean 'rou-1'?"),
         ("rou-1 =", "zzz =", "zzz", "no table 'zzz'; known: bac-1, rou-1"),
-        ('= "[::1]:7702"', '= "7702"', "rou-1 =", "'7702': write ADDRESS:PORT of this computer"),
-        ('= "[::1]:7702"', '= "10.0.0.5:7702"', "rou-1 =", "only this computer may listen there"),
-        ('= "[::1]:7702"', '= "127.0.0.1:77020"', "rou-1 =", "write a port from 0 to 65535"),
-        ('= "[::1]:7702"', '= "127.0.0.1:7701"', "rou-1 =", "already belongs to the dealer's page of bac-1"),
-        ('= "[::1]:7702"', '= "127.0.0.1:8080"', "rou-1 =", "the console's own pages are there; take another port"),
-        ('= "[::1]:7702"', '= "127.0.0.1:7703"', "rou-1 =", 'rou-1 needs a device with driver = "fdl_console"'),
-        ('"tcp://[::1]:7702"', '"tcp://[::1]:7705"', "rou-1 =", 'and url = "tcp://[::1]:7702"'),
+        (
+            '= "/run/felt/rou-1.sock"',
+            '= "127.0.0.1:7702"',
+            "rou-1 =",
+            "write the path of a socket, for example /run/feltd",
+        ),
+        ('= "/run/felt/rou-1.sock"', f'= "/{"x" * 107}"', "rou-1 =", "the kernel takes at most 107 bytes"),
+        (
+            '= "/run/felt/rou-1.sock"',
+            '= "/run/felt/bac-1.sock"',
+            "rou-1 =",
+            "already belongs to the dealer's page of bac-1",
+        ),
+        (
+            '= "/run/felt/rou-1.sock"',
+            '= "/run/felt/x.sock"',
+            "rou-1 =",
+            'rou-1 needs a device with driver = "fdl_console"',
+        ),
+        ("rou-1.sock?user=felt", "y.sock", "rou-1 =", 'and url = "unix:///run/felt/rou-1.sock"'),
     ],
 )
 def test_a_wrong_dealer_page_is_named_with_its_line(tmp_path: Path, old: str, new: str, words: str, said: str) -> None:
@@ -835,11 +847,11 @@ def test_a_wrong_dealer_page_is_named_with_its_line(tmp_path: Path, old: str, ne
 
 
 def test_conflicts_with_a_dealer_page_are_named(tmp_path: Path) -> None:
-    text = DEALER.replace('"fdl_console"\nurl = "tcp://[::1]', '"fdl_lamps"\nurl = "tcp://[::1]')
+    text = DEALER.replace('"fdl_console"\nurl = "unix:///run/felt/rou', '"fdl_lamps"\nurl = "unix:///run/felt/rou')
     [other] = check(tmp_path, text)
     assert "rou-1/page-1 is fdl_lamps; what meets the dealer's page is fdl_console" in other
     assert int(other.partition(":")[0]) == line(text, "fdl_lamps")
-    text = DEALER + '[[table.device]]\nname = "lamps-1"\ndriver = "fdl_console"\nurl = "tcp://localhost:7701"\n'
-    with pytest.raises(BadConfig, match="tcp://localhost:7701 already belongs to bac-1/page-1") as second:
+    text = DEALER + '[[table.device]]\nname = "lamps-1"\ndriver = "fdl_console"\nurl = "unix:///run/felt//bac-1.sock"\n'
+    with pytest.raises(BadConfig, match=r"unix:///run/felt//bac-1\.sock already belongs to bac-1/page-1") as second:
         check(tmp_path, text)
-    assert f":{line(text, 'tcp://localhost:7701')}: " in str(second.value)
+    assert f":{line(text, 'felt//bac-1')}: " in str(second.value)

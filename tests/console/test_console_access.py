@@ -213,7 +213,7 @@ async def test_a_dealer_without_a_page_begins_where_there_is_one(inn: Inn) -> No
 
 
 async def test_a_dealer_begins_at_the_table(tmp_path: Path) -> None:
-    inn = Inn(tmp_path / "dealers", '[console.dealer]\nbac-2 = "127.0.0.1:0"')
+    inn = Inn(tmp_path / "dealers", '[console.dealer]\nbac-2 = "/run/feltd/console/nbac-2.sock"')
     with contextlib.closing(inn):
         await _a_dealer_begins_at_the_table(inn)
 

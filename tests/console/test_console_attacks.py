@@ -335,7 +335,7 @@ async def test_the_name_of_a_round_is_a_name_and_no_path(console: Console, name:
 async def test_every_stream_ends_with_its_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("live", "pages.trace", "pages.dealer"):
         monkeypatch.setattr(f"daemon.console.{module}.HEARTBEAT", 0.05)
-    with opened(tmp_path, '[console.dealer]\nbac-12 = "127.0.0.1:1"') as console:
+    with opened(tmp_path, '[console.dealer]\nbac-12 = "/run/feltd/console/nbac-12.sock"') as console:
         console.connect()
         users = console.house.access.users
         paths = streams(console.house)

@@ -88,7 +88,7 @@ def test_a_dealer_without_a_page_is_told_when_added(config: Path, tmp_path: Path
     added = run(config, "user", "add", "joe", "--role", "dealer")
     assert good(added) == "joe: dealer, tables: all\n"
     assert added.stderr == f"joe: {said}\n"
-    text = CONFIG.format(folder=tmp_path, more='dealer = { rou-1 = "127.0.0.1:7702" }')
+    text = CONFIG.format(folder=tmp_path, more='dealer = { rou-1 = "/run/feltd/console/rou-1.sock" }')
     config.write_text(text, encoding="utf-8")
     assert run(config, "user", "role", "joe", "dealer").stderr == ""
     assert run(config, "user", "role", "joe", "dealer", "--tables", "rou-1,bac-1").stderr == ""
@@ -145,7 +145,7 @@ def test_impossible_option_gets_one_message(
 
 def test_a_dealer_page_that_meets_no_table_is_refused_at_the_start(tmp_path: Path, config: Path) -> None:
     """As `feltd check` names it, and before the console writes a file."""
-    config.write_text(CONFIG.format(folder=tmp_path, more='dealer = { rou-l = "127.0.0.1:7702" }'), encoding="utf-8")
+    config.write_text(CONFIG.format(folder=tmp_path, more='dealer = { rou-l = "/run/rou-l.sock" }'), encoding="utf-8")
     said = refused(run(config))
     assert f"{config}:7: dealer's page of rou-l: no table 'rou-l'; did you mean 'rou-1'?" in said
     assert not (tmp_path / "console").exists()

@@ -62,10 +62,10 @@ timezone = "Asia/Macau"
 [edge]
 name = "edge-1"
 [console.dealer]
-bac-1 = "127.0.0.1:0"
-bj-1 = "127.0.0.1:0"
-none-1 = "127.0.0.1:0"
-craps-1 = "127.0.0.1:0"
+bac-1 = "/run/feltd/console/bac-1.sock"
+bj-1 = "/run/feltd/console/bj-1.sock"
+none-1 = "/run/feltd/console/none-1.sock"
+craps-1 = "/run/feltd/console/craps-1.sock"
 [[table]]
 name = "craps-1"
 ruleset = "angola.craps"

@@ -23,7 +23,6 @@ from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from protocols import bee_tek_shoe
 from protocols.contract.documents import Alert, TraceLine
-from simulators.lab.broker import free_port
 
 pytestmark = [
     pytest.mark.system,
@@ -44,14 +43,14 @@ port = 0
 store = "{path}/console.db"
 journal = "{path}/actions.db"
 [console.dealer]
-cus-1 = "127.0.0.1:{port}"
+cus-1 = "{path}/cus-1.sock"
 [[table]]
 name = "cus-1"
 ruleset = "macau.cussec"
 [[table.device]]
 name = "page-1"
 driver = "fdl_console"
-url = "tcp://127.0.0.1:{port}"
+url = "unix://{path}/cus-1.sock"
 """
 # When a second stream has heard of line 5, so has the page's own.
 HEARD = """
@@ -70,7 +69,7 @@ class Floor(InAThread):
     def __init__(self, folder: Path, config: str = CONFIG) -> None:
         super().__init__("dealer-page")
         self.folder = folder
-        self.config: Config = parse(config.format(path=folder, port=free_port(self)))
+        self.config: Config = parse(config.format(path=folder))
         self.house: ConsoleProcess
         self._edge: asyncio.Task[None]
         self._journal: Journal

@@ -5,6 +5,7 @@ import contextlib
 import itertools
 import json
 import random
+import socket
 import sqlite3
 import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -15,7 +16,7 @@ from typing import Any, cast
 
 import pytest
 import structlog
-from helpers import PATIENCE, MemoryLink, at_length, virtual_time
+from helpers import MemoryLink, at_length, virtual_time
 from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
@@ -33,8 +34,8 @@ from daemon.console.dealer.unit import (
     Unit,
     _Desk,
     _Line,
-    address_of,
     serve,
+    socket_of,
 )
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
@@ -72,7 +73,7 @@ ruleset = "macau.baccarat"
 [[table.device]]
 name = "console-2"
 driver = "fdl_console"
-url = "tcp://127.0.0.1:{port}"
+url = "unix://{path}/bac-1.sock"
 """
 HAPPENINGS: tuple[fdl.Happening, ...] = (
     BetsOpened(), BetsClosed(), Paid(), RoundVoid(1), NewShoe(8), SeatAction(3, 2), SeatAction(7, 1, 2, 500),
@@ -107,7 +108,7 @@ class Place:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.config = parse(CONFIG.format(path=path, port=7701))
+        self.config = parse(CONFIG.format(path=path))
         self.loop = cast("JumpingLoop", asyncio.get_running_loop())
         self.desk: _Desk | None = None
         self.plugged = True
@@ -119,7 +120,7 @@ class Place:
     def start_console(self) -> None:
         self.store = Store(self.path / "console.db")
         self.unit = Unit(self.store, "bac-1", self.loop.utc)
-        self.desk = _Desk(self.unit)
+        self.desk = _Desk(self.unit, "feltd-edge")
 
     def kill_console(self) -> None:
         assert self.desk is not None
@@ -532,17 +533,15 @@ async def test_two_tables_and_two_stores_are_different_units(tmp_path: Path) -> 
     assert all(len(serial) <= fdl.MAX_TEXT for serial in serials)
 
 
-@pytest.mark.parametrize(
-    "text", ["0.0.0.0:7701", "10.0.0.1:7701", "7701", "127.0.0.1", "127.0.0.1:x", "", "127.0.0.1:70000"]
-)
-def test_only_this_computer_may_listen(text: str) -> None:
+@pytest.mark.parametrize("text", ["127.0.0.1:7701", "run/x.sock", "", "/", "/run/..", "/a\0b", f"/{'x' * 107}"])
+def test_the_place_of_a_page_is_a_path(text: str) -> None:
     with pytest.raises(BadDealer, match="write"):
-        address_of(text)
+        socket_of(text)
 
 
-def test_addresses() -> None:
-    assert address_of("127.0.0.1:7701") == ("127.0.0.1", 7701)
-    assert address_of("[::1]:0") == ("::1", 0)
+def test_places() -> None:
+    assert socket_of("/run/feltd/./console/bac-1.sock") == Path("/run/feltd/console/bac-1.sock")
+    assert socket_of(f"/{'x' * 106}")
 
 
 # ---- anything, in any order
@@ -653,7 +652,7 @@ def test_any_interleaving_of_presses_cuts_and_restarts_loses_and_repeats_nothing
     run_state_machine_as_test(Dealing, settings=settings(max_examples=at_length(25, 300), stateful_step_count=30))
 
 
-# ---- over a real port
+# ---- over a real socket
 
 
 class Counted:
@@ -675,7 +674,7 @@ class Counted:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_over_tcp_with_the_real_driver_whatever_is_killed(
+def test_over_a_socket_with_the_real_driver_whatever_is_killed(
     tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted()
@@ -711,7 +710,6 @@ def test_over_tcp_with_the_real_driver_whatever_is_killed(
                 finally:
                     counted.link = None
 
-        port = 0
         ids = itertools.count()
         pressed: list[fdl.Happening] = []
         journal = Journal(tmp_path / "edge.db")
@@ -719,10 +717,9 @@ def test_over_tcp_with_the_real_driver_whatever_is_killed(
         for life in range(5):
             store = Store(tmp_path / "console.db")
             unit = Unit(store, "bac-1", loop.utc)
-            async with serve([unit], {"bac-1": f"127.0.0.1:{port}"}) as ports:
-                port = ports["bac-1"]
+            async with serve([unit], {"bac-1": str(tmp_path / "bac-1.sock")}, "feltd-edge"):
                 if task is None:
-                    edge = Edge(parse(CONFIG.format(path=tmp_path, port=port)), journal, now=loop.utc)
+                    edge = Edge(parse(CONFIG.format(path=tmp_path)), journal, now=loop.utc)
                     post = edge.sessions[0]
                     task = asyncio.create_task(supervise(post.device, post, opener, loop.utc, structlog.get_logger()))
                 async with asyncio.timeout(60):
@@ -752,28 +749,27 @@ def test_over_tcp_with_the_real_driver_whatever_is_killed(
         runner.run(body())
 
 
-async def test_a_port_that_is_taken_is_told(tmp_path: Path) -> None:
+async def test_a_place_that_is_taken_is_told(tmp_path: Path) -> None:
     store = Store(tmp_path / "console.db")
     one, two = Unit(store, "bac-1", lambda: datetime.now(UTC)), Unit(store, "bac-2", lambda: datetime.now(UTC))
-    async with serve([one], {"bac-1": "127.0.0.1:0"}) as ports:
+    place = str(tmp_path / "a.sock")
+    async with serve([one], {"bac-1": place}, "feltd-edge"):
         with pytest.raises(BadDealer, match="in use"):
-            async with serve([two], {"bac-2": f"127.0.0.1:{ports['bac-1']}"}):
+            async with serve([two], {"bac-2": place}, "feltd-edge"):
                 pass
+    with pytest.raises(BadDealer, match="No such file"):
+        async with serve([two], {"bac-2": str(tmp_path / "folder/a.sock")}, "feltd-edge"):
+            pass
     store.close()
 
 
-async def test_a_new_connection_ends_the_old_ones_session(tmp_path: Path) -> None:
+async def test_what_a_killed_console_left_is_replaced(tmp_path: Path) -> None:
     store = Store(tmp_path / "console.db")
     unit = Unit(store, "bac-1", lambda: datetime.now(UTC))
-    async with serve([unit], {"bac-1": "127.0.0.1:0"}) as ports:
-        old_reader, old_writer = await asyncio.open_connection("127.0.0.1", ports["bac-1"])
-        assert await old_reader.read(10)
-        new_reader, new_writer = await asyncio.open_connection("127.0.0.1", ports["bac-1"])
-        assert await new_reader.read(10)
-        with contextlib.suppress(ConnectionError):
-            async with asyncio.timeout(PATIENCE):
-                while await old_reader.read(4096):
-                    pass
-        old_writer.close()
-        new_writer.close()
+    place = tmp_path / "a.sock"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(place))
+    async with serve([unit], {"bac-1": str(place)}, "feltd-edge"), open_stream(f"unix://{place}") as link:
+        assert await link.read()
+    assert not place.exists()
     store.close()

@@ -23,7 +23,7 @@ from protocols.fdl.console import Corrected, RoundVoid, SupervisorKey
 
 TABLE = "bac-12"
 ROUND = f"{TABLE}:2026-11-20:1:7"
-DEALER = f'[console.dealer]\n{TABLE} = "127.0.0.1:0"\nrou-3 = "127.0.0.1:0"'
+DEALER = f'[console.dealer]\n{TABLE} = "/run/feltd/console/{TABLE}.sock"\nrou-3 = "/run/feltd/console/nrou-3.sock"'
 HANDS = {"player": ["9D", "KC"], "banker": ["AS"]}
 WAITING = {"reason": {"code": "card_unreadable"}, "hands": HANDS}
 

@@ -114,7 +114,7 @@ TABLES = {f"mesa-{n}": ruleset for n, ruleset in enumerate(sorted(RULESETS), 1)}
 
 def config() -> str:
     """A table for each game; the devices of all drivers stand at the first one."""
-    dealers = "".join(f'{name} = "127.0.0.1:{7700 + n}"\n' for n, name in enumerate(TABLES))
+    dealers = "".join(f'{name} = "/run/feltd/console/{name}.sock"\n' for name in TABLES)
     text = (
         '[site]\nname = "lisboa"\n[edge]\nname = "edge-7"\n[rules]\nname = "rules"\n[console]\n{console}\n'
         f"[console.dealer]\n{dealers}"

@@ -169,7 +169,7 @@ async def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     (tmp_path / "secret").write_text(SECRET + "\n", encoding="utf-8")
     port = listening.getsockname()[1]
     console = (
-        f'dealer = {{ bac-1 = "127.0.0.1:0" }}\n'
+        f'dealer = {{ bac-1 = "/run/feltd/console/bac-1.sock" }}\n'
         f'[console.openid]\nissuer = "http://127.0.0.1:{port}"\nclient = "{CLIENT}"\n'
         f'secret_file = "{tmp_path / "secret"}"'
     )

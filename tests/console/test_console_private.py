@@ -125,7 +125,7 @@ class World:
     def __init__(self, folder: Path, config: Config) -> None:
         self.folder = folder
         folder.mkdir()
-        console = replace(config.console, store=str(folder / "console.db"), dealer={"bj-1": "127.0.0.1:1"})
+        console = replace(config.console, store=str(folder / "console.db"), dealer={"bj-1": "/run/bj-1.sock"})
         # Under one name in both worlds: the journals of the round that is open are put there in turn.
         there = folder.parent / "journals"
         config = replace(

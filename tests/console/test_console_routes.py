@@ -14,7 +14,7 @@ from starlette.routing import Mount, Route
 from daemon.console.auth.users import ROLES, By, Hashed, _scrypt
 from daemon.journal.store import Journal
 
-DEALER = '[console.dealer]\nbac-12 = "127.0.0.1:1"\nrou-3 = "127.0.0.1:2"'
+DEALER = '[console.dealer]\nbac-12 = "/run/feltd/console/nbac-12.sock"\nrou-3 = "/run/feltd/console/nrou-3.sock"'
 OURS = [("origin", "http://pit.test"), ("sec-fetch-site", "same-origin"), ("accept-language", "en")]
 TABLES = ("bac-12", "shoe-1"), ("rou-3", "wheel-1")
 LIMITED = ("screen", "technician of bac-12", "dealer of bac-12")

@@ -213,7 +213,7 @@ def ended(number: int, reason: Reason, *irregularities: dict[str, Any]) -> dict[
 @pytest.fixture
 def console(tmp_path: Path) -> Iterator[Console]:
     """Three void rounds, the last with an irregularity, and one that waits for a person."""
-    with opened(tmp_path, '[console.dealer]\n"bac-12" = "127.0.0.1:0"') as one:
+    with opened(tmp_path, '[console.dealer]\n"bac-12" = "/run/feltd/console/bac-12.sock"') as one:
         one.begin()
         bet = {"code": "seat_bet", "values": {"seat": 3, "bet": "lucky_6"}}
         note = {"code": "bet_not_offered", "reason": bet, "law": "-", "event": "e"}

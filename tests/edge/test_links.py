@@ -51,9 +51,9 @@ def test_a_url_that_can_be_meant(url: str) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("", "a link begins with serial:, tcp:, socket:, usb:, sas:, mqtt:, rfc2217:"),
-        ("/dev/ttyUSB0", "a link begins with serial:, tcp:, socket:, usb:, sas:, mqtt:, rfc2217:"),
-        ("udp://a:1", "a link begins with serial:, tcp:, socket:, usb:, sas:, mqtt:, rfc2217:"),
+        ("", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
+        ("/dev/ttyUSB0", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
+        ("udp://a:1", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
         ("tcp://192.168.7.20", "write tcp://host:port"),
         ("tcp://:4001", "write tcp://host:port"),
         ("tcp:host:4001", "write tcp://host:port"),

@@ -24,7 +24,7 @@ from daemon.journal.store import Journal
 from daemon.read_model import TableView
 from protocols.contract.events import Event, encode_data, type_of
 from rules import RULESETS
-from simulators.lab.broker import Broker, free_port
+from simulators.lab.broker import Broker
 
 __all__ = ["DealerFloor", "table_of"]
 
@@ -88,13 +88,14 @@ class DealerFloor(InAThread):
         text = HEAD.format(folder=self._directory, port=broker.port, version=broker.version)
         pages, tables = ["[console.dealer]"], []
         for ruleset in self._rulesets:
-            name, address = table_of(ruleset), f"127.0.0.1:{free_port(self)}"
+            name = table_of(ruleset)
+            address = f"{self._directory}/{name}.sock"
             pages.append(f'{name} = "{address}"')
             tables.append(f'[[table]]\nname = "{name}"\nruleset = "{ruleset}"')
             if options := OPTIONS.get(ruleset):
                 lines = [f"{key} = {msgspec.json.encode(value).decode()}" for key, value in options.items()]
                 tables.append("\n".join(("[table.options]", *lines)))
-            tables.append(f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "tcp://{address}"')
+            tables.append(f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "unix://{address}"')
         return parse("\n".join((text, *pages, *tables)))
 
     async def _live(self) -> None:

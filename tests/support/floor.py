@@ -35,7 +35,7 @@ from daemon.console.auth.users import By, Role, Users, hash_password
 from daemon.console.site.store import Store
 from daemon.read_model import SiteState
 from simulators.clock import Pace
-from simulators.lab.broker import Broker, free_port
+from simulators.lab.broker import Broker
 from simulators.lab.demo import Child
 from simulators.lab.pit import SITE, Pit
 
@@ -242,7 +242,7 @@ class Floor(InAThread):
                 console += "\nstyleguide = true"
             text = f"{self.pit.config(self.broker.port, self.broker.version)}\n[console]\nport = 0\n{console}\n"
             if self._dealer:
-                text = _with_dealer(text, self._dealer)
+                text = _with_dealer(text, self._dealer, self.directory)
             self.config.write_text(text, encoding="utf-8")
             mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
             self.picture = SiteState(mqtt, SITE, from_start=True)
@@ -295,10 +295,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _with_dealer(text: str, table: str) -> str:
+def _with_dealer(text: str, table: str, folder: Path) -> str:
     """The table has one more device, behind the console's page for its dealer."""
-    address = f"127.0.0.1:{free_port()}"
-    device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "tcp://{address}"\n\n'
+    address = f"{folder}/{table}.sock"
+    device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "unix://{address}"\n\n'
     before, name, after = text.partition(f'[[table]]\nname = "{table}"')
     own, following, rest = after.partition("[[table]]" if "[[table]]" in after else "[console]")
     return f'{before}{name}{own}{device}{following}{rest}[console.dealer]\n{table} = "{address}"\n'

@@ -125,10 +125,11 @@ def _config(names: list[str], *, dealers: bool) -> str:
         ruleset, area, devices, _, _ = GAMES[name.partition("-")[0]]
         if dealers and name.endswith("-01"):
             devices = (*(one for one in devices if one != CONSOLE), CONSOLE)
-            pages += f'{name} = "127.0.0.1:{port + len(devices) - 1}"\n'
+            pages += f'{name} = "/run/feltd/console/{name}.sock"\n'
         text += f'[[table]]\nname = "{name}"\nruleset = "{ruleset}"\narea = "{area}"\n'
         for device, driver in devices:
-            text += f'[[table.device]]\nname = "{device}"\ndriver = "{driver}"\nurl = "tcp://127.0.0.1:{port}"\n'
+            url = f"unix:///run/feltd/console/{name}.sock" if (device, driver) == CONSOLE else f"tcp://127.0.0.1:{port}"
+            text += f'[[table.device]]\nname = "{device}"\ndriver = "{driver}"\nurl = "{url}"\n'
             port += 1
     return text + (pages if dealers else "")
 

@@ -40,7 +40,7 @@ MEANINGS: Final = {
     (
         "[console]",
         "dealer",
-    ): '`[console.dealer]`: address of the dealer\'s page of each table, `bac-12 = "127.0.0.1:7701"`',
+    ): '`[console.dealer]`: socket of the dealer\'s page of each table, `bac-12 = "/run/feltd/console/bac-12.sock"`',
     ("[[table]]", "options"): "`[table.options]`: options of the game; `feltd rulesets NAME` lists them",
     ("[[table]]", "device"): "see `[[table.device]]`",
     ("[[table.device]]", "url"): "where the device is connected: docs/how-to/configure-a-table.md",

@@ -131,6 +131,7 @@ def test_only_the_edge_reaches_devices() -> None:
     rules, console, jackpots = others
     assert jackpots["SupplementaryGroups"] == ["feltd"]
     assert rules["SupplementaryGroups"] == ["feltd"]
+    assert "PrivateUsers" not in console  # every user at the other end of its sockets would be nobody
     # To read what the units said; no device is that group's.
     assert console["SupplementaryGroups"] == ["feltd systemd-journal"]
 
@@ -181,7 +182,7 @@ def test_systemd_takes_the_unit(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "threshold"), [(UNITS[0], "15"), (UNITS[1], "12"), (UNITS[2], "12"), (ALL_UNITS[3], "15")]
+    ("name", "threshold"), [(UNITS[0], "15"), (UNITS[1], "12"), (UNITS[2], "15"), (ALL_UNITS[3], "15")]
 )
 def test_systemd_calls_the_sandbox_tight(name: str, threshold: str) -> None:
     done = run(

@@ -12,25 +12,29 @@ a press that is not in the store did not happen, and the page says so.
 
 import asyncio
 import contextlib
+import errno
 import hashlib
 import importlib.metadata
-import ipaddress
+import math
+import os
 import secrets
+import socket
 import sqlite3
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
 from msgspec import Struct
 
-from daemon import logs
+from daemon import local_peer, logs
 from daemon.console.site.actions import leave
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.rows import EPOCH, micros_of
 from protocols.fdl import console as fdl_console, frame as fdl
 
-__all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "address_of", "serve"]
+__all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "serve", "socket_of"]
 
 RING = 256
 # Presses that wait for the edge. Further presses are refused with a message to the dealer.
@@ -45,6 +49,9 @@ TRIES = 3
 ENTRY, WARNING = 0x25, 1
 STANDS = 20.0
 MOST_UNSENT = 65536
+# Maximum bytes of a socket's path: sun_path less its end.
+LONGEST_PATH = 107
+REFUSALS_TOLD_EVERY_S = 60.0
 # Keys that count only when entered twice alike within AGAIN.
 TWICE = (fdl_console.DiceEntered, fdl_console.ButtonsCounted, fdl_console.BallEntered)
 _SCHEMA = """
@@ -446,21 +453,14 @@ def _is_entry(press: Press) -> bool:
 # ---- its line
 
 
-def address_of(text: str) -> tuple[str, int]:
-    """Host and port of "127.0.0.1:7701". Raises BadDealer. Any client of that port counts as the edge."""
-    host, _, number = text.rpartition(":")
-    try:
-        address = ipaddress.ip_address(host.strip("[]"))
-        port = int(number)
-    except ValueError:
-        raise BadDealer(f"{text!r}: write ADDRESS:PORT of this computer, for example 127.0.0.1:7701") from None
-    if not 0 <= port <= 65535:
-        raise BadDealer(f"{text!r}: write a port from 0 to 65535")
-    if not address.is_loopback:
-        raise BadDealer(
-            f"{text!r}: only this computer may listen there: write 127.0.0.1:PORT, or run it beside the edge"
-        )
-    return str(address), port
+def socket_of(text: str) -> Path:
+    """The place of a socket, for example /run/feltd/console/rou-3.sock. Raises BadDealer."""
+    path = Path(os.path.normpath(text))
+    if not path.is_absolute() or path.name in ("", "..") or "\0" in text:
+        raise BadDealer(f"{text!r}: write the path of a socket, for example /run/feltd/console/rou-3.sock")
+    if len(os.fsencode(path)) > LONGEST_PATH:
+        raise BadDealer(f"{text!r}: the kernel takes at most {LONGEST_PATH} bytes; write a shorter path")
+    return path
 
 
 class _Line(asyncio.Protocol):
@@ -472,7 +472,11 @@ class _Line(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
-        self._desk.took(self)
+        uid = local_peer.uid_at_the_other_end(transport.get_extra_info("socket"))
+        if self._desk.admits(uid):
+            self._desk.took(self)
+        else:
+            self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self._desk.heard(self, data)
@@ -487,10 +491,12 @@ class _Line(asyncio.Protocol):
 
 
 class _Desk:
-    """A unit on its port: one connection, the newest, and a timer."""
+    """A unit on its socket: one connection, of the edge's user, and a timer."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, edge_user: str) -> None:
         self._unit = unit
+        self._edge_user = edge_user
+        self._refused_at = -math.inf
         self._line: _Line | None = None
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
@@ -503,11 +509,24 @@ class _Desk:
         self._told()
         self._set()
 
+    def admits(self, uid: int) -> bool:
+        """Whether a connection of this user is the edge's, and the only one: a later one never displaces it."""
+        if self._line is None and local_peer.is_trusted(uid, self._edge_user):
+            return True
+        now = self._loop.time()
+        if now - self._refused_at >= REFUSALS_TOLD_EVERY_S:  # whoever tries all day fills no log
+            self._refused_at = now
+            user = local_peer.name_of(uid)
+            if self._line is not None:
+                self._log.warning("dealer.refused", user=user, reason="the edge is connected already")
+            else:
+                remedy = f"only {self._edge_user} may connect ([console] edge_user); find what runs as {user}"
+                self._log.warning("dealer.refused", user=user, reason="this is not the edge's user", remedy=remedy)
+        return False
+
     def took(self, line: _Line) -> None:
-        """A new connection ends the session of the old one."""
-        old, self._line = self._line, line
-        if old is not None and old.transport is not None:
-            old.transport.abort()
+        """The edge is connected."""
+        self._line = line
         self._unit.met_anew()
         self._live()
 
@@ -558,19 +577,38 @@ class _Desk:
 
 
 @contextlib.asynccontextmanager
-async def serve(units: Sequence[Unit], addresses: Mapping[str, str]) -> AsyncIterator[dict[str, int]]:
-    """Each unit on its port, by table. Raises BadDealer where one cannot be had."""
+async def serve(units: Sequence[Unit], places: Mapping[str, str], edge_user: str) -> AsyncIterator[None]:
+    """Each unit on its socket. Raises BadDealer where one cannot be had."""
     loop = asyncio.get_running_loop()
-    ports: dict[str, int] = {}
     async with contextlib.AsyncExitStack() as stack:
         for unit in units:
-            host, port = address_of(addresses[unit.table])
-            desk = _Desk(unit)
+            path = socket_of(places[unit.table])
+            desk = _Desk(unit, edge_user)
             stack.callback(desk.close)
             try:
-                server = await loop.create_server(lambda desk=desk: _Line(desk), host, port)  # type: ignore[misc]
+                listening = stack.enter_context(contextlib.closing(_listening(path)))
+                server = await loop.create_unix_server(lambda desk=desk: _Line(desk), sock=listening)  # type: ignore[misc]
             except OSError as error:
-                raise BadDealer(f"{host}:{port}: {error.strerror or error}") from error
+                raise BadDealer(f"{path}: {error.strerror or error}") from error
+            stack.callback(path.unlink, missing_ok=True)
             stack.callback(server.close)
-            ports[unit.table] = server.sockets[0].getsockname()[1]
-        yield ports
+        yield
+
+
+def _listening(path: Path) -> socket.socket:
+    """A socket at `path`; one that a killed console left there is replaced. Raises OSError."""
+    if path.is_socket():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as other:
+            other.setblocking(False)
+            if other.connect_ex(str(path)) in (0, errno.EAGAIN):
+                raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        path.unlink()
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        listening.setblocking(False)
+        listening.bind(str(path))
+        path.chmod(0o666)  # every user reaches it, and is told from the edge by the kernel
+    except BaseException:
+        listening.close()
+        raise
+    return listening

@@ -319,8 +319,7 @@ class Dealers:
     def __init__(self, context: ConsoleContext) -> None:
         """Raises BadStore."""
         self._context = context
-        self._addresses = context.config.console.dealer
-        self.units = {table: Unit(context.store, table, context.now) for table in self._addresses}
+        self.units = {table: Unit(context.store, table, context.now) for table in context.config.console.dealer}
         tables = {one.name: one for one in context.config.table}
         self._cloths = {table: cloth_of(tables.get(table)) for table in self.units}
         self._changed: dict[str, set[asyncio.Event]] = {table: set() for table in self.units}
@@ -341,10 +340,11 @@ class Dealers:
             self._tell(one)()
 
     @contextlib.asynccontextmanager
-    async def serve(self) -> AsyncIterator[dict[str, int]]:
-        """Listen for the edge; the ports by table. Raises BadDealer."""
-        async with serve(list(self.units.values()), self._addresses) as ports:
-            yield ports
+    async def serve(self) -> AsyncIterator[None]:
+        """Listen for the edge. Raises BadDealer."""
+        console = self._context.config.console
+        async with serve(list(self.units.values()), console.dealer, console.edge_user):
+            yield
 
     def routes(self) -> list[Route]:
         """The page of a table, its keys and its stream."""

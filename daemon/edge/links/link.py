@@ -7,6 +7,7 @@
     rfc2217://192.168.7.20:4001?baud=9600           a serial server with line settings (daemon/edge/links/rfc2217.py)
     usb:?vid=05e0&pid=1200&serial=7                 a USB device read by libusb        (daemon/edge/links/usb.py)
     sas:///dev/serial/by-id/usb-…                   a serial port with SAS's ninth bit (daemon/edge/links/sas.py)
+    unix:///run/feltd/console/rou-3.sock            the dealer's page of this computer's console
     mqtt://host:1883/?hear=…&say=…                  a device that speaks over a broker (daemon/edge/links/mqtt.py)
 
 A link never reconnects; its owner opens another one.
@@ -29,6 +30,7 @@ from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from daemon import local_peer
 from daemon.edge.links.serial_port import SerialProtocol, SerialTransport
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
@@ -64,8 +66,10 @@ CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
 OPEN_TIMEOUT = 15.0  # of a port: opening an adapter that hangs may never return
 CHECK_NETWORK = "check its power, cable and address"
+CHECK_CONSOLE = "check that feltd-console runs, and [console.dealer]"
 CHECK_PORT = "check its cable and power; `feltd detect` lists what is plugged in"
 STOP_IT = "stop it; a running edge holds the ports of its devices"
+CONSOLE_USER = "feltd-console"  # who serves a unix socket where its URL names nobody
 STALL_TIMEOUT = 30.0  # without one byte leaving a full buffer
 # The kernel checks a connection without traffic; it is lost after some 20 s.
 PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
@@ -96,6 +100,10 @@ class _Target:
                 self.host, self.port = place_of(url, parts, f"{parts.scheme}://host:port")
                 if parts.query:
                     raise BadUrl(f"{url}: write {parts.scheme}://host:port")
+            case "unix":
+                self.path, self.user = parts.path, query.pop("user", CONSOLE_USER)
+                if parts.netloc or parts.fragment or query or not self.path.startswith("/") or not self.user:
+                    raise BadUrl(f"{url}: write unix:///run/feltd/console/TABLE.sock, and ?user=NAME of who serves it")
             case "serial":
                 self.path = parts.path
                 self.match = {key: query.pop(key) for key in ("vid", "pid", "serial") if key in query}
@@ -110,7 +118,7 @@ class _Target:
                 if query:
                     raise BadUrl(f"{url}: unknown {', '.join(query)}; known: baud, parity, vid, pid, serial")
             case _:
-                raise BadUrl(f"{url}: a link begins with serial:, tcp:, socket:, {':, '.join(ELSEWHERE)}:")
+                raise BadUrl(f"{url}: a link begins with serial:, tcp:, socket:, unix:, {':, '.join(ELSEWHERE)}:")
 
 
 def place_of(url: str, parts: SplitResult, usage: str) -> tuple[str, int]:
@@ -350,6 +358,8 @@ async def open_stream(url: str, now: Callable[[], datetime] = utc_now) -> AsyncI
     target = _Target(url)
     if target.kind == "serial":
         link = await _open_serial(target, now)
+    elif target.kind == "unix":
+        link = await _open_unix(target, now)
     else:
         link = await open_tcp(target.host, target.port, lambda: StreamLink(now))
     try:
@@ -382,6 +392,24 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in PROBES.items():
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
+    return link
+
+
+async def _open_unix(target: _Target, now: Callable[[], datetime]) -> StreamLink:
+    loop = asyncio.get_running_loop()
+    try:
+        async with asyncio.timeout(CONNECT_TIMEOUT):
+            transport, link = await loop.create_unix_connection(lambda: StreamLink(now), target.path)
+    except TimeoutError as error:
+        raise LinkLost(f"no answer from {target.path} in {CONNECT_TIMEOUT:g} s; {CHECK_CONSOLE}") from error
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise LinkLost(f"{target.path}: {reason}; {CHECK_CONSOLE}") from error
+    uid = local_peer.uid_at_the_other_end(transport.get_extra_info("socket"))
+    if not local_peer.is_trusted(uid, target.user):
+        transport.abort()
+        served = f"{target.path} is served by the user {local_peer.name_of(uid)} and not by {target.user}"
+        raise DeviceRefused(f"{served}; nothing of it is believed: find that program")
     return link
 
 
