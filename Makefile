@@ -94,8 +94,10 @@ tasks: .venv/.runtime .venv/.lab .venv/.dev
 
 # dist/: feltd for a table's computer, feltd_lab for whoever simulates. An old build/ would end up in them.
 wheels: .venv/.runtime
-	rm -rf build simulators/build dist
-	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist . ./simulators
+	rm -rf build dist && mkdir -p build/wheels
+	cp -a daemon drivers protocols rules simulators pyproject.toml README.md LICENSE build/wheels && rm -rf build/wheels/simulators/build
+	debian/version build/wheels
+	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist build/wheels build/wheels/simulators
 
 # dist/feltd_VERSION_ARCH.deb: what a table's computer installs, without the internet. The same sources give the same bytes.
 DEB_SOURCES := daemon drivers protocols rules docs systemd debian requirements pyproject.toml README.md CHANGELOG.md LICENSE
@@ -105,15 +107,20 @@ deb:
 	rm -rf $(DEB_BUILD) && mkdir -p $(DEB_BUILD)/feltd dist && rm -f dist/feltd_*
 	cp -a $(DEB_SOURCES) $(DEB_BUILD)/feltd
 	find $(DEB_BUILD)/feltd -name __pycache__ -exec rm -rf {} +
+	debian/version $(DEB_BUILD)/feltd
 	cd $(DEB_BUILD)/feltd && dpkg-buildpackage -us -uc -b >../build.log 2>&1 || { tail -n 40 ../build.log; exit 1; }
 	cp $(DEB_BUILD)/feltd_*.* dist
 	@ls -1 dist/feltd_*.deb
 
-# The package clean by lintian, and tried in a bare Debian where this computer can make one.
+# The package clean by lintian, and tried in a bare Debian where this computer can make one: also as an upgrade of that of the
+# commit BEFORE, which is the last one of an earlier day, or else of the same sources with a lower version.
+BEFORE ?= $(shell TZ=UTC git rev-list -1 --before=$$(TZ=UTC git log -1 --format=%cd --date=short-local)T00:00:00Z HEAD)
 deb-try: .venv/.runtime .venv/.lab deb
 	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning dist/feltd_*.changes; \
 	  else echo "lintian is not installed: skipped"; fi
-	debian/try dist/feltd_*.deb
+	rm -rf build/before && mkdir -p build/before
+	[ -z "$(BEFORE)" ] || { git archive $(BEFORE) | tar -xC build/before && $(MAKE) -s -C build/before deb DEB_BUILD=build/deb; }
+	debian/try dist/feltd_*.deb $(if $(BEFORE),build/before/dist/feltd_*.deb)
 
 # Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite.
 deb-check: deb-try .venv/.dev
@@ -129,7 +136,7 @@ release:
 	$(MAKE) -s wheels
 	$(MAKE) -s deb
 	cp $(DEB_BUILD)/feltd/debian/sbom.json dist/feltd-sbom.json
-	git archive --format=tar --prefix=feltd/ HEAD | gzip -n > dist/feltd-$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml).tar.gz
+	git archive --format=tar --prefix=feltd/ HEAD | gzip -n > dist/feltd-$$(debian/version).tar.gz
 	debian/sign dist "$(KEY)"
 
 # The pinned libraries against the known vulnerabilities of the package index.

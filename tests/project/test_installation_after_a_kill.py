@@ -16,6 +16,7 @@ STUBS = {
     # The groups of the package are not on this computer.
     "install": 'exec /usr/bin/install $(echo "$*" | sed "s/-[og] [a-z-]*//g")',
     "deb-systemd-invoke": 'cp "$FOLDER/etc/mosquitto/feltd.passwd" "$FOLDER/loaded"',  # as the broker does at its start
+    "dpkg-query": 'cat "$FOLDER/conffiles" 2>/dev/null',
     "systemd-sysusers": "",
     "chown": "",
     "py3compile": "",
@@ -31,8 +32,9 @@ class Computer:
     def __init__(self, folder: Path, users: Sequence[str]) -> None:
         self.folder = folder
         (folder / "bin").mkdir(parents=True)
-        for part in ("etc/mosquitto", "run/systemd/system"):
+        for part in ("etc/mosquitto/conf.d", "run/systemd/system", "usr/share/feltd"):
             (folder / part).mkdir(parents=True)
+        shutil.copy(ROOT / "systemd/mosquitto-feltd.conf", folder / "usr/share/feltd/mosquitto.conf")
         for name, body in STUBS.items():
             (folder / "bin" / name).write_text(f"#!/bin/sh\n{body}\n", encoding="utf-8")
             (folder / "bin" / name).chmod(0o755)
@@ -40,7 +42,17 @@ class Computer:
         text = re.sub(rf"(?m)^    password (?!{'|'.join(users)}).*\n", "", text)
         self.users = re.findall(r"(?m)^    password (\w+) ", text)
         self.script = folder / "postinst"
-        self.script.write_text(re.sub(r"(?<![\w/])/(etc|run)/", rf"{folder}/\1/", text), encoding="utf-8")
+        self.script.write_text(re.sub(r"(?<![\w/])/(etc|run|usr/share)/", rf"{folder}/\1/", text), encoding="utf-8")
+
+    @property
+    def broker(self) -> Path:
+        """The settings of the broker."""
+        return self.folder / "etc/mosquitto/conf.d/feltd.conf"
+
+    @property
+    def shipped(self) -> Path:
+        """Those that are in the package."""
+        return self.folder / "usr/share/feltd/mosquitto.conf"
 
     def install(self, before: str = "") -> bool:
         """Whether the script came to its end: it is killed before this command, counted from 1."""
@@ -110,5 +122,56 @@ def test_the_broker_knows_every_password_after_an_installation_that_was_killed(
         assert computer.accepted() == sorted(computer.users), f"killed before command {at}"
         assert kept.items() <= computer.passwords().items()
         left = {one.name for one in (computer.folder / "etc").rglob("*") if one.is_file()}
-        assert left == {*computer.users, "feltd.passwd", "feltd.acl"}
+        assert left == {*computer.users, "feltd.passwd", "feltd.acl", "feltd.conf", ".feltd.conf.md5"}
+        assert computer.broker.read_bytes() == computer.shipped.read_bytes()
     assert at > 20
+
+
+def test_an_upgrade_brings_new_settings_of_the_broker_where_nobody_edited_them(tmp_path: Path) -> None:
+    computer = Computer(tmp_path / "computer", ["none"])
+    assert computer.install()
+    assert computer.broker.read_bytes() == computer.shipped.read_bytes()
+    site = computer.broker.with_name("site.conf")
+    site.write_text("listener 8883\n")
+    computer.shipped.write_text("# of the next version\n")
+    assert computer.install()
+    assert computer.broker.read_text() == "# of the next version\n"
+    assert site.read_text() == "listener 8883\n"
+
+
+@pytest.mark.parametrize("conffile", [False, True], ids=["ours", "conffile of the version before"])
+@pytest.mark.parametrize("edited", ["listener 8883\n", None], ids=["edited", "removed"])
+def test_an_upgrade_leaves_edited_settings_of_the_broker_as_they_are(
+    tmp_path: Path, edited: str | None, conffile: bool
+) -> None:
+    """The broker starts with them as before; no question stops the services."""
+    computer = Computer(tmp_path / "computer", ["none"])
+    if conffile:
+        line = f" {computer.broker} {hashlib.md5(b'as it was installed').hexdigest()} obsolete\n"
+        (computer.folder / "conffiles").write_text(line)
+    else:
+        assert computer.install()
+    computer.broker.unlink(missing_ok=True)
+    if edited is not None:
+        computer.broker.write_text(edited)
+    computer.shipped.write_text("# of the next version\n")
+    for _ in range(2):
+        assert computer.install()
+        assert (computer.broker.read_text() if computer.broker.exists() else None) == edited
+
+
+def test_an_unedited_conffile_of_the_version_before_is_replaced(tmp_path: Path) -> None:
+    computer = Computer(tmp_path / "computer", ["none"])
+    computer.broker.write_text("as it was installed")
+    line = f" {computer.broker} {hashlib.md5(b'as it was installed').hexdigest()} obsolete\n"
+    (computer.folder / "conffiles").write_text(f" /etc/other {'0' * 32}\n{line}")
+    assert computer.install()
+    assert computer.broker.read_bytes() == computer.shipped.read_bytes()
+
+
+def test_no_file_of_the_package_is_a_conffile_of_the_broker() -> None:
+    """dpkg would ask what to do with one that the site edited, while the services are stopped."""
+    rules = (ROOT / "debian/rules").read_text(encoding="utf-8") + (ROOT / "debian/feltd.install").read_text(
+        encoding="utf-8"
+    )
+    assert not re.search(r"(debian/feltd/| )etc/", rules)

@@ -1,14 +1,87 @@
-"""An upgrade of the package stops the services before it replaces their files, and starts them after."""
+"""A later build is an upgrade. It stops the services before it replaces their files, and starts them after."""
 
+import os
 import re
 import shutil
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
+INSTALL = (ROOT / "docs/how-to/install.md").read_text(encoding="utf-8")
 UNITS = {f"feltd-{part}.service" for part in ("edge", "rules", "console", "jackpots")}
+
+
+def run(*words: str | Path, cwd: Path, **env: str) -> str:
+    """What the command prints."""
+    done = subprocess.run(
+        list(map(str, words)), cwd=cwd, env=os.environ | env, capture_output=True, text=True, check=False, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+class Clone:
+    """A clone of a project with what the version is made from, and its commits."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "debian").mkdir(parents=True)
+        for name in ("debian/version", "debian/time-of-sources", "pyproject.toml", ".gitattributes"):
+            shutil.copy(ROOT / name, folder / name)
+        self.git("init", "-q")
+
+    def git(self, *words: str, time: str = "") -> str:
+        who = {f"GIT_{one}_{key}": f"t@{key}" for one in ("AUTHOR", "COMMITTER") for key in ("NAME", "EMAIL")}
+        return run("git", *words, cwd=self.folder, **who, GIT_COMMITTER_DATE=time)
+
+    def commit(self, time: str) -> str:
+        """The version after a commit of everything."""
+        self.git("add", "-A")
+        self.git("commit", "-q", "--allow-empty", "-m", "x", time=time)
+        return self.version()
+
+    def version(self) -> str:
+        return run(self.folder / "debian/version", cwd=Path("/"))
+
+
+def test_a_later_build_is_an_upgrade_and_the_same_sources_are_the_same_version(tmp_path: Path) -> None:
+    clone = Clone(tmp_path / "clone")
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    first, second = clone.commit("2026-11-20T09:00:00+0800"), clone.commit("2026-11-21T08:59:59+0000")
+    assert (first, second) == (f"{written}+20261120t010000", f"{written}+20261121t085959")
+    assert clone.version() == second
+    changed = clone.folder / "new.py"
+    changed.write_text("")
+    os.utime(changed, (2_000_000_000, 2_000_000_000))  # after the commit
+    assert clone.version() == f"{written}+20330518t033320"
+    if shutil.which("dpkg"):
+        for before, after in [(written, first), (first, second), (second, clone.version())]:
+            run("dpkg", "--compare-versions", before, "lt", after, cwd=tmp_path)
+
+
+def test_an_unpacked_release_has_the_version_of_its_commit_without_git(tmp_path: Path) -> None:
+    clone = Clone(tmp_path / "clone")
+    version = clone.commit("2026-11-21T08:59:59+0000")
+    unpacked = tmp_path / "unpacked"
+    clone.git("archive", "--format=tar", f"--output={tmp_path}/release.tar", "HEAD")
+    unpacked.mkdir()
+    run("tar", "-xf", "release.tar", "-C", unpacked, cwd=tmp_path)
+    (tmp_path / "empty").mkdir()
+    assert run(sys.executable, unpacked / "debian/version", cwd=unpacked, PATH=str(tmp_path / "empty")) == version
+    run(unpacked / "debian/version", unpacked, cwd=unpacked)
+    assert (unpacked / "debian/changelog").read_text(encoding="utf-8").startswith(f"feltd ({version}) bookworm;")
+    assert tomllib.loads((unpacked / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == version
+
+
+def test_the_page_names_a_package_as_a_build_does() -> None:
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    names = re.findall(r"feltd_(\S+?)_amd64\.deb", INSTALL)
+    assert names
+    assert all(re.fullmatch(rf"{re.escape(written)}\+\d{{8}}t\d{{6}}", name) for name in names)
 
 
 @pytest.mark.skipif(not shutil.which("dh_installsystemd"), reason="needs debhelper")
@@ -18,8 +91,9 @@ def test_every_service_is_stopped_before_an_upgrade_and_started_after(tmp_path: 
     units.mkdir(parents=True)
     for unit in UNITS:
         shutil.copy(ROOT / "systemd" / unit, units)
-    for name in ("control", "changelog"):
-        shutil.copy(ROOT / "debian" / name, tmp_path / "debian")
+    shutil.copy(ROOT / "debian/control", tmp_path / "debian")
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    run(ROOT / "debian/version", tmp_path, cwd=ROOT)
     calls = re.findall(r"^\t(dh_installsystemd .*)$", (ROOT / "debian/rules").read_text(encoding="utf-8"), re.MULTILINE)
     for call in calls:
         subprocess.run(call.split(), cwd=tmp_path, check=True, timeout=100)

@@ -897,12 +897,6 @@ def test_the_package_installs_the_program_that_the_units_start() -> None:
     assert links[PROGRAM.lstrip("/")] == "/usr/lib/feltd/bin/feltd"
 
 
-def test_the_package_has_the_version_of_the_program() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    assert (ROOT / "debian/changelog").read_text(encoding="utf-8").startswith(f"feltd ({version}) ")
-    assert f"feltd_{version}_amd64.deb" in INSTALL.read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize("name", ["debian/feltd.postinst", "debian/feltd.prerm", "debian/feltd.postrm"])
 def test_a_maintainer_script_is_a_shell_script(name: str) -> None:
     done = run(program("sh"), "-n", ROOT / name)
