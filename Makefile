@@ -114,7 +114,8 @@ deb:
 
 # The package clean by lintian, and tried in a bare Debian where this computer can make one: also as an upgrade of that of the
 # commit BEFORE, which is the last one of an earlier day, or else of the same sources with a lower version.
-BEFORE ?= $(shell TZ=UTC git rev-list -1 --before=$$(TZ=UTC git log -1 --format=%cd --date=short-local)T00:00:00Z HEAD)
+MIDNIGHT = $$(TZ=UTC git log -1 --format=%cd --date=short-local)T00:00:00Z
+BEFORE ?= $(shell before=$$(git rev-list -1 --before=$(MIDNIGHT) HEAD 2>&-) && git cat-file -e $$before:debian/control 2>&- && echo $$before)
 deb-try: .venv/.runtime .venv/.lab deb
 	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning dist/feltd_*.changes; \
 	  else echo "lintian is not installed: skipped"; fi
