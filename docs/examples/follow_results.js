@@ -40,6 +40,16 @@ client.on("connect", () => {
   client.subscribe(`felt/1/${site}/table/+/round/event/+`, { qos: 1 }, () => Object.keys(expected).forEach(ask));
 });
 
+// MQTT.js connects again by itself. Of a refused user it must not try for ever: codes 4 and 5 of MQTT 3.1.1.
+client.on("error", (error) => {
+  if (error.code === 4 || error.code === 5) {
+    console.error(`the broker refuses this program: ${error.message}; check user and password`);
+    process.exit(1);
+  }
+});
+
+client.on("close", () => console.error("no connection to the broker; trying again"));
+
 client.on("message", (topic, payload) => {
   const event = JSON.parse(payload);
   const table = topic.split("/")[4];

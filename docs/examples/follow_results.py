@@ -5,6 +5,7 @@ Usage: follow_results.py SITE [HOST [PORT [USER PASSWORD]]]
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import sys
@@ -16,9 +17,22 @@ ENDS = ("resolved", "voided", "corrected")
 OFFSETS = Path("offsets.json")  # by journal and table the seq that is expected next
 AGAIN_S = 2.0
 MOST_WAITING = 1000
+REFUSED = ("Bad user name or password", "Not authorized")
 
 
-async def main(site: str, host: str = "127.0.0.1", port: str = "1883", *login: str) -> None:
+async def main(site: str, *broker: str) -> None:
+    """Follow the site, also after the broker was away. Ends where the broker refuses the user."""
+    while True:
+        try:
+            await follow(site, *broker)
+        except aiomqtt.MqttError as error:
+            if isinstance(error, aiomqtt.MqttCodeError) and error.rc in REFUSED:
+                sys.exit(f"the broker refuses this program: {error}; check user and password")
+            print(f"no connection to the broker: {error}; trying again", file=sys.stderr, flush=True)
+        await asyncio.sleep(AGAIN_S)
+
+
+async def follow(site: str, host: str = "127.0.0.1", port: str = "1883", *login: str) -> None:
     user, password = login or (None, None)
     expected: dict[str, int] = json.loads(OFFSETS.read_text()) if OFFSETS.exists() else {}
     waiting: dict[str, dict[int, dict]] = {}  # what came too early, by seq
@@ -31,8 +45,9 @@ async def main(site: str, host: str = "127.0.0.1", port: str = "1883", *login: s
     async def ask_again(client: aiomqtt.Client) -> None:
         while True:
             await asyncio.sleep(AGAIN_S)
-            for key in [key for key, early in waiting.items() if early]:
-                await ask(client, key)
+            with contextlib.suppress(aiomqtt.MqttError):  # the loop of the messages says that the connection is lost
+                for key in [key for key, early in waiting.items() if early]:
+                    await ask(client, key)
 
     async with aiomqtt.Client(host, int(port), username=user, password=password) as client:
         await client.subscribe(f"felt/1/{site}/table/+/round/event/+", qos=1)

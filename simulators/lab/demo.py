@@ -330,7 +330,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     broker = Broker(pit.directory, embedded=settings.embedded, persistence=True, before=tied())
     logs.set_up("warning" if settings.headless else "error")
     played = PLAYED[settings.pit]
-    login, more = _console(pit.directory, played)
+    login, more = _console(pit.directory, played, broker.port)
     async with staged(pit, pace, broker, more) as stage, asyncio.TaskGroup() as group:
         console = Child("console", pit.directory / "feltd.toml")
         site, children = stage.site, [stage.edge, stage.rules, console]
@@ -347,7 +347,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
             asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
         if settings.headless or not sys.stdout.isatty():
             plain = Console(stderr=settings.headless, highlight=False, soft_wrap=True)
-            plain.print(f"console: {login}\n{login.others}")
+            plain.print(f"console: {login}\n{login.others}\n{login.broker}")
         else:
             screen = Screen(
                 site,
@@ -403,13 +403,13 @@ def _console_port() -> int:
     return PORT
 
 
-def _console(directory: Path, played: Mapping[str, str]) -> tuple[Login, str]:
+def _console(directory: Path, played: Mapping[str, str], broker_port: int) -> tuple[Login, str]:
     """The users with one random password; the console's configuration, with the tables that a person deals."""
     from daemon.console.auth.users import By, Users, hash_password
     from daemon.console.site.store import Store
 
     port = _console_port()
-    login = Login(port, secrets.token_urlsafe(9), ACCOUNTS)
+    login = Login(port, secrets.token_urlsafe(9), ACCOUNTS, broker_port, SITE)
     store = Store(directory / "console.db")
     try:
         users, hashed = Users(store, lambda: datetime.now(UTC)), hash_password(login.password)

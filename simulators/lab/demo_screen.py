@@ -42,11 +42,16 @@ Lamp: TypeAlias = tuple[bool, str]
 
 
 class Login(Struct, frozen=True):
-    """The console's address and the accounts: name, role and what to try with it. All have the same password."""
+    """The console's address and the accounts: name, role and what to try with it. All have the same password.
+
+    `broker_port` and `site` are for programs that read the broker.
+    """
 
     port: int
     password: str
     accounts: tuple[tuple[str, str, str], ...]
+    broker_port: int
+    site: str
 
     @property
     def url(self) -> str:
@@ -57,6 +62,11 @@ class Login(Struct, frozen=True):
     def others(self) -> str:
         """The accounts beside the first one, in a line."""
         return f"the same password: {', '.join(name for name, _, _ in self.accounts[1:])}"
+
+    @property
+    def broker(self) -> str:
+        """What a program needs to read the broker, in a line."""
+        return f"broker: 127.0.0.1 port {self.broker_port}, site {self.site}; no user and no password"
 
     def __str__(self) -> str:
         return f"{self.url}  user {self.accounts[0][0]}, password {self.password}"
@@ -375,7 +385,7 @@ class Screen:
         if self._played:
             mine = ", ".join(sorted(self._played))
             lines += [Text(), Text(f"Deal a round yourself as dealer at {self._login.url}/dealer ({mine}).")]
-        return lines
+        return [*lines, Text(), Text(self._login.broker)]
 
 
 def _cell(text: str, width: int, style: str) -> Text:

@@ -1,6 +1,7 @@
 """The embedded broker: amqtt on one port of loopback, for a demo where no mosquitto is installed.
 
-Run as `python -m daemon.embedded_broker PORT`. It is for looking, not for production: MQTT 3.1.1 only, and it forgets.
+Run as `python -m simulators.lab.embedded_broker PORT`. It is for looking, not for production: MQTT 3.1.1 only, and it
+forgets.
 """
 
 import asyncio
@@ -8,8 +9,21 @@ import contextlib
 import logging
 import sys
 
-from amqtt.broker import Broker
+from amqtt import broker
 from amqtt.contexts import BrokerConfig, ListenerConfig
+from amqtt.session import Session
+
+
+class Broker(broker.Broker):  # type: ignore[misc] # it has no types
+    """amqtt, which sends each new client the retained messages of everybody's subscriptions (0.12.1)."""
+
+    async def _publish_retained_messages_for_subscription(
+        self, subscription: tuple[str, int], session: Session
+    ) -> None:
+        """Only for a subscription of this client."""
+        subscribers = self._subscriptions.get(subscription[0], ())
+        if any(one.client_id == session.client_id for one, _ in subscribers):
+            await super()._publish_retained_messages_for_subscription(subscription, session)
 
 
 async def main(port: int) -> None:
@@ -18,8 +32,7 @@ async def main(port: int) -> None:
         listeners={"default": ListenerConfig(bind=f"127.0.0.1:{port}")},
         plugins={"amqtt.plugins.authentication.AnonymousAuthPlugin": {"allow_anonymous": True}},
     )
-    broker = Broker(config)
-    await broker.start()
+    await Broker(config).start()
     await asyncio.Event().wait()
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import importlib.util
 import json
 import os
 import re
@@ -183,6 +184,71 @@ async def test_an_example_takes_the_event_that_it_waits_for_behind_very_many(
                 await publish(1, seq)
             await publish(2, 2)
             assert await until(process, "rou-3:2026-11-20:2") == ["rou-3:2026-11-20:3", "rou-3:2026-11-20:2"]
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+async def test_an_example_goes_on_when_the_broker_was_away(tmp_path: Path, broker: Broker, language: str) -> None:
+    ends = [(topic, payload) for topic, payload in verdicts() if topic.endswith("/resolved")]
+
+    async def published(number: int, process: asyncio.subprocess.Process) -> None:
+        """Until the program listens: it prints a round once, however often it comes."""
+        topic, payload = ends[number]
+        seen = asyncio.create_task(until(process, f"rou-3:2026-11-20:{number + 1}"))
+        async with connect(Mqtt(port=broker.port), "rules") as session:
+            while not seen.done():
+                event = json.loads(payload) | {"seq": number + 1}
+                await session.publish(topic, json.dumps(event).encode())
+                await asyncio.wait([seen], timeout=0.5)
+        assert seen.result() == [f"rou-3:2026-11-20:{number + 1}"]
+
+    async with running(command(language, tmp_path, broker.port), tmp_path) as process:
+        await published(0, process)
+        await broker.kill()
+        await broker.start()
+        await published(1, process)
+
+
+@pytest.mark.parametrize("language", ["python", "javascript"])
+async def test_an_example_says_that_the_broker_refuses_its_user(tmp_path: Path, language: str) -> None:
+    if find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    users = tmp_path / "users"
+    users.write_text("reader:$7$101$c2FsdA==$c2FsdA==\n")
+    users.chmod(0o600)
+    one = Broker(tmp_path, more=f"allow_anonymous false\npassword_file {users}\n")
+    await one.start()
+    try:
+        words = [*command(language, tmp_path, one.port), "reader", "wrong"]
+        process = await asyncio.create_subprocess_exec(*words, cwd=tmp_path, stderr=asyncio.subprocess.PIPE, env=NODE)
+        async with asyncio.timeout(IDLE_S):
+            _, said = await process.communicate()
+    finally:
+        await one.stop()
+    assert process.returncode == 1
+    assert b"the broker refuses this program" in said
+    assert b"check user and password" in said
+
+
+@pytest.mark.skipif(importlib.util.find_spec("amqtt") is None, reason="the embedded broker is not installed")
+@pytest.mark.parametrize("language", ["python", "javascript"])
+async def test_an_example_reads_verdicts_alone_from_the_broker_of_a_demo(tmp_path: Path, language: str) -> None:
+    """amqtt sent each new client the retained messages of the subscriptions of all others."""
+    broker = Broker(tmp_path, embedded=True)
+    await broker.start()
+    try:
+        async with connect(Mqtt(port=broker.port, version="3.1.1"), "console") as session:
+            await session.subscribe("felt/1/lisboa/#")
+            await session.publish("felt/1/lisboa/edge/e/availability", b"online", retain=True)
+            await session.publish("felt/1/lisboa/table/rou-3/round/state", b'{"phase":"betting"}', retain=True)
+            end = next((topic, payload) for topic, payload in verdicts() if topic.endswith("/resolved"))
+            async with running(command(language, tmp_path, broker.port), tmp_path) as process:
+                first = asyncio.create_task(until(process, "rou-3:2026-11-20:1"))
+                while not first.done():
+                    await session.publish(*end)
+                    await asyncio.wait([first], timeout=0.5)
+                assert first.result() == ["rou-3:2026-11-20:1"]
+    finally:
+        await broker.stop()
 
 
 async def test_the_function_of_the_node_red_flow_gives_each_round_once_and_asks_for_gaps(tmp_path: Path) -> None:

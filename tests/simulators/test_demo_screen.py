@@ -31,7 +31,7 @@ from simulators.lab.pit import EDGE, PITS, Pit
 from simulators.ports.port import Pty
 
 NOW = datetime(2026, 11, 23, 12, 0, 0, tzinfo=UTC)
-LOGIN = Login(8080, "abcdefghijkl", ACCOUNTS)
+LOGIN = Login(8080, "abcdefghijkl", ACCOUNTS, 41883, "demo")
 SIGN_IN, KEYS = "http://127.0.0.1:8080  user technician, password abcdefghijkl", "f a fault"
 NO_FAULTS: Any = SimpleNamespace(open=[], choices=lambda _: [])
 
@@ -125,6 +125,7 @@ def test_the_accounts_are_a_page() -> None:
     for name, role, what in ACCOUNTS:
         assert f"{name:13} {role:11} {what}" in lines
     assert any("/dealer (my-fan)" in line for line in lines)
+    assert "broker: 127.0.0.1 port 41883, site demo; no user and no password" in lines
     screen.press("d")
     assert names(drawn(screen)) == ["rou-1"]
 
