@@ -22,7 +22,17 @@ from protocols.contract.documents import (
     TraceLine,
 )
 from protocols.contract.events import EVENT_TYPES
-from protocols.contract.jackpots import ENTRIES, ORDERS, BookEntry, Order, PoolBooks, PoolLevel, PoolOwner
+from protocols.contract.jackpots import (
+    ENTRIES,
+    ORDERS,
+    BookEntry,
+    Order,
+    PoolBooks,
+    PoolLevel,
+    PoolOwner,
+    WinsPage,
+    WinsRequest,
+)
 from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 from protocols.contract.wagers import PlaceWager, WagerAnswer, WithdrawWager
@@ -47,6 +57,8 @@ DOCUMENTS: dict[str, type[Any]] = {
     "wager.withdraw": WithdrawWager,
     "wager.answer": WagerAnswer,
     "owner": PoolOwner,
+    "wins": WinsRequest,
+    "wins.page": WinsPage,
 }
 """By the name of the message."""
 QUOTA = (
@@ -164,10 +176,14 @@ def _jackpot_channels() -> dict[str, tuple[str, str, list[str]]]:
     return {
         "jackpotLevel": (
             "jackpot/{pool}/level",
-            "retained, what a display may show, and the wins that wait",
+            "retained, what a display may show, how many wins wait and the oldest of them",
             ["level"],
         ),
-        "jackpotBooks": ("jackpot/{pool}/books", "retained, the terms in force and the last wins", ["books"]),
+        "jackpotBooks": (
+            "jackpot/{pool}/books",
+            "retained, the terms in force, the oldest wins that wait and the last that are over",
+            ["books"],
+        ),
         "jackpotOwner": (
             "jackpot/{pool}/owner",
             "retained, the process that keeps the pool; edges close its bet while its heartbeat does not come",
@@ -184,6 +200,8 @@ def _jackpot_channels() -> dict[str, tuple[str, str, list[str]]]:
             [f"order.{name}" for name in ORDERS],
         ),
         "jackpotReply": ("jackpot/{pool}/cmd/{order}/result", "how an order ended", ["reply"]),
+        "jackpotWins": ("jackpot/{pool}/cmd/wins", "a page of the wins that wait, from the books", ["wins"]),
+        "jackpotWinsPage": ("jackpot/{pool}/cmd/wins/result", "the wins of a page, the oldest first", ["wins.page"]),
         "jackpotReplay": ("jackpot/{pool}/cmd/replay", f"entries again, from the books; {QUOTA}", ["replay"]),
         "jackpotReplayAnswer": ("jackpot/{pool}/cmd/replay/result", "what was published again", ["answer"]),
     }

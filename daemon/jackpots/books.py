@@ -16,9 +16,9 @@ from msgspec.structs import fields
 from daemon.jackpots.ledger import Book, Step, begin, unbalanced
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
-from protocols.contract.jackpots import BookEntry, PoolTerms
+from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin
 
-__all__ = ["BadBooks", "Books", "check", "compared", "read_book"]
+__all__ = ["BadBooks", "Books", "check", "compared", "exact_units", "read_book"]
 
 CHECKED = 10_000
 """Entries of a pool that are compared when the books are opened; `feltd jackpot --check` compares all."""
@@ -27,8 +27,10 @@ REMEDY = (
     "pay nothing from this pool: keep the journal as it is and tell the inspector; `feltd journal verify` says more"
 )
 _KINDS = get_type_hints(Book)
-_FIELDS = tuple(one.name for one in fields(Book) if one.name != "rounds")
-"""Each is written when it changed; the rounds of each table by themselves, because they are most of a book."""
+_FIELDS = tuple(one.name for one in fields(Book) if one.name not in ("rounds", "wins"))
+"""Each is written when it changed; the rounds of each table and each win by themselves, because they are most of a
+book.
+"""
 
 
 class BadBooks(Exception):
@@ -40,18 +42,42 @@ def read_book(memory: Mapping[str, bytes], pool: str) -> Book | None:
     parts = {name: memory.get(_key(pool, name)) for name in _FIELDS}
     if all(part is None for part in parts.values()):
         return None
-    rounds = _key(pool, "rounds/")
     try:
         values = {name: msgspec.convert(json.loads(part or b""), _KINDS[name]) for name, part in parts.items()}
+        values["balances"] = _folded(values["balances"])
+        wins = [*_wins_of_one_field(memory, pool), *(_win(part) for part in _under(memory, _key(pool, "win/")))]
+        values["wins"] = tuple(sorted(wins, key=lambda one: one.entry))
         values["rounds"] = {
             name: round_
-            for key, part in memory.items()
-            if key.startswith(rounds)
+            for part in _under(memory, _key(pool, "rounds/"))
             for name, round_ in msgspec.convert(json.loads(part), _KINDS["rounds"]).items()
         }
     except (ValueError, RecursionError) as error:  # msgspec's, json's and Unicode's errors are ValueErrors
         raise BadBooks(f"pool {pool}: its state cannot be read: {error}; {REMEDY}") from error
     return Book(**values)
+
+
+def _under(memory: Mapping[str, bytes], prefix: str) -> Iterator[bytes]:
+    return (part for key, part in memory.items() if key.startswith(prefix))
+
+
+def _win(part: bytes) -> PoolWin:
+    return msgspec.json.decode(part, type=PoolWin)
+
+
+def _wins_of_one_field(memory: Mapping[str, bytes], pool: str) -> list[PoolWin]:
+    """As older programs wrote them; this one forgets the field with its first commit."""
+    part = memory.get(_key(pool, "wins"))
+    return msgspec.json.decode(part, type=list[PoolWin]) if part else []
+
+
+def _folded(units: Mapping[str, int]) -> dict[str, int]:
+    """Older entries have an account for each win that waits."""
+    found: dict[str, int] = {}
+    for account, value in units.items():
+        name = account.partition(":")[0]
+        found[name] = found.get(name, 0) + value
+    return found
 
 
 def check(rows: Sequence[Row], book: Book | None = None) -> str:
@@ -71,14 +97,14 @@ def check(rows: Sequence[Row], book: Book | None = None) -> str:
         return said
     if before is None:  # its files were archived
         return ""
-    if (before.number, _exact(before.after)) != (book.number, book.balances):
+    if (before.number, exact_units(before.after)) != (book.number, book.balances):
         return f"the state is after entry {book.number} and not as entry {before.number} left it"
     return ""
 
 
 def compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
     """Why an entry does not agree with itself, or with the one before; "" where it does."""
-    postings, after = _exact(entry.postings), _exact(entry.after)
+    postings, after = exact_units(entry.postings), exact_units(entry.after)
     if entry.number != seq:
         return f"it is numbered {entry.number}"
     if total := sum(postings.values()):
@@ -89,19 +115,24 @@ def compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
         return ""
     if entry.unit % before.unit:
         return f"it counts in 1/{entry.unit}, in which 1/{before.unit} is not exact"
-    was = {account: value * (entry.unit // before.unit) for account, value in _exact(before.after).items()}
+    was = {account: value * (entry.unit // before.unit) for account, value in exact_units(before.after).items()}
     for account in was.keys() | postings.keys() | after.keys():
         if was.get(account, 0) + postings.get(account, 0) != after.get(account, 0):
             return f"{account} is not what the entry before and its posting give"
     return ""
 
 
-def _exact(units: Mapping[str, str]) -> dict[str, int]:
-    return {account: int(value) for account, value in units.items()}
+def exact_units(units: Mapping[str, str]) -> dict[str, int]:
+    """The balances or postings of an entry by account."""
+    return _folded({account: int(value) for account, value in units.items()})
 
 
 def _key(pool: str, name: str) -> str:
     return f"book/{pool}/{name}"
+
+
+def _win_key(pool: str, win: str) -> str:
+    return _key(pool, f"win/{win}")
 
 
 class Books:
@@ -151,7 +182,7 @@ class Books:
         """
         if not (self._entries or idle):
             return []
-        memory: dict[str, bytes] = {}
+        memory: dict[str, bytes | None] = {}
         for pool, book in self._books.items():
             before = self._written.get(pool)
             if book is before:
@@ -160,12 +191,27 @@ class Books:
             for key, value in _parts(book).items():
                 if key not in written or value != written[key]:
                     memory[key] = msgspec.json.encode(value)
+            if before is None or book.wins is not before.wins:
+                memory |= self._changed_wins(book)
         if not memory and not self._entries:
             return []
         rows = self.journal.append(self._entries, {**memory, **(more or {})})
         self._entries = []
         self._written = dict(self._books)
         return rows
+
+    def _changed_wins(self, book: Book) -> dict[str, bytes | None]:
+        """Each win that changed since the last commit, and None for those that are remembered no more."""
+        before = self._written.get(book.pool)
+        was = {one.id: one for one in before.wins} if before is not None else {}
+        now = {one.id: one for one in book.wins}
+        changed = [one for name, one in now.items() if was.get(name) is not one]
+        written: dict[str, bytes | None] = {_win_key(book.pool, one.id): msgspec.json.encode(one) for one in changed}
+        written |= {_win_key(book.pool, name): None for name in was if name not in now}
+        if self.journal.memory(_key(book.pool, "wins")) is not None:
+            written |= {_win_key(book.pool, one.id): msgspec.json.encode(one) for one in book.wins}
+            written[_key(book.pool, "wins")] = None
+        return written
 
 
 def _parts(book: Book) -> dict[str, Any]:

@@ -48,6 +48,7 @@ __all__ = [
     "hear",
     "level_of",
     "most_of",
+    "open_wins",
     "open_round",
     "report_win",
     "simultaneous",
@@ -56,13 +57,14 @@ __all__ = [
     "why_unpriced",
 ]
 
-PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PAID, TRANSFERRED = (
+PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PENDING, PAID, TRANSFERRED = (
     "players",
     "house",
     "visible",
     "hidden",
     "overflow",
     "margin",
+    "pending",
     "paid",
     "transferred",
 )
@@ -70,6 +72,8 @@ OUTSIDE = (PLAYERS, HOUSE, TRANSFERRED)
 """Accounts that may be negative: what came into the pool from there."""
 KEPT_WINS = 25
 """Closed wins that a book remembers beside the open ones."""
+SHOWN_WINS = 10
+"""Waiting wins on a level; it counts the others."""
 KEPT_ROUNDS = 5
 """Rounds of a table that can still be corrected in the books; the rules correct the last one."""
 KEPT_STREAMS = 1000
@@ -274,14 +278,12 @@ class Draft:
 
     def set_win(self, win: PoolWin) -> None:
         """Put it in the place of the one with its id, or behind all; forget closed wins beyond KEPT_WINS."""
-        wins = [win if one.id == win.id else one for one in self.book.wins]
-        if win not in wins:
-            wins.append(win)
+        wins = list(self.book.wins)
+        place = next((place for place, one in enumerate(wins) if one.id == win.id), len(wins))
+        wins[place : place + 1] = [win]
         closed = [one for one in wins if one.state not in OPEN]
-        for old in closed[:-KEPT_WINS]:
-            if old.round not in self.book.rounds:  # its result can still be corrected
-                wins.remove(old)
-        self.update(wins=tuple(wins))
+        gone = {one.id for one in closed[:-KEPT_WINS] if one.round not in self.book.rounds}  # no result corrects them
+        self.update(wins=tuple(one for one in wins if one.id not in gone) if gone else tuple(wins))
 
     def done(self) -> Step:
         return replace(self.book, balances=self.balances, number=self.number), tuple(self.entries)
@@ -341,19 +343,19 @@ class Draft:
         """Freeze the amount of a new win, from the pool first. Returns what came from the pool."""
         wanted = win.amount * self.book.unit
         there = min(wanted, self.balance(VISIBLE) // self.book.unit * self.book.unit)
-        win = replace(win, from_house=str(wanted - there))
+        win = replace(win, from_house=str(wanted - there), entry=win.entry or self.number + 1)
         self.set_win(win)
-        postings = {VISIBLE: -there, HOUSE: there - wanted, f"pending:{win.id}": wanted}
+        postings = {VISIBLE: -there, HOUSE: there - wanted, PENDING: wanted}
         self.post("won", postings, win=win, amount=win.amount, text=text)
         return there
 
     def undo(self, win: PoolWin, text: str) -> int:
         """A win that was not paid goes back to where it came from. Returns what came back to the pool."""
-        wanted = self.balance(f"pending:{win.id}")
+        wanted = win.amount * self.book.unit
         house = min(int(win.from_house), wanted)
         win = replace(win, state="reversed")
         self.set_win(win)
-        postings = {f"pending:{win.id}": -wanted, VISIBLE: wanted - house, HOUSE: house}
+        postings = {PENDING: -wanted, VISIBLE: wanted - house, HOUSE: house}
         self.post("reversed", postings, win=win, amount=win.amount, text=text)
         return wanted - house
 
@@ -793,12 +795,19 @@ def _numbered(verdict: str) -> tuple[str, int, int]:
 
 def level_of(book: Book, currency: str, decimals: int, at: datetime | None) -> PoolLevel:
     """The level for displays and readers."""
+    waiting = open_wins(book)
     pending = tuple(
         PendingWin(one.id, one.table, one.round, one.award.combination, one.amount, one.state, one.shares)
-        for one in book.wins
-        if one.state in OPEN
+        for one in waiting[:SHOWN_WINS]
     )
-    return PoolLevel(book.pool, book.amount, currency, decimals, book.number, at, pending, book.proposals)
+    set_aside = str(book.balance(PENDING) // book.unit)
+    level = PoolLevel(book.pool, book.amount, currency, decimals, book.number, at, pending, book.proposals)
+    return replace(level, waiting=len(waiting), set_aside=set_aside)
+
+
+def open_wins(book: Book, state: str = "") -> list[PoolWin]:
+    """The wins that wait, the oldest first; `state`: only those in this one."""
+    return [one for one in book.wins if one.state in OPEN and state in ("", one.state)]
 
 
 def unbalanced(book: Book) -> str:
@@ -808,11 +817,7 @@ def unbalanced(book: Book) -> str:
     for account, value in book.balances.items():
         if value < 0 and account not in OUTSIDE:
             return f"{account} is {value}"
-    for win in book.wins:
-        held = book.balance(f"pending:{win.id}")
-        wanted = win.amount * book.unit if win.state in OPEN else 0
-        if held != wanted:
-            return f"win {win.id} is {win.state} with {held} set aside, and {wanted} is due"
-    known = {f"pending:{one.id}" for one in book.wins}
-    stray = [account for account in book.balances if account.startswith("pending:") and account not in known]
-    return f"{', '.join(stray)} belongs to no win" if stray else ""
+    wanted = sum(one.amount for one in open_wins(book)) * book.unit
+    if (held := book.balance(PENDING)) != wanted:
+        return f"{held} is set aside for wins, and {wanted} waits"
+    return ""

@@ -13,6 +13,7 @@ from daemon.jackpots.ledger import (
     OPEN,
     OVERFLOW,
     PAID,
+    PENDING,
     TRANSFERRED,
     VISIBLE,
     Book,
@@ -109,7 +110,7 @@ def _confirm(draft: Draft, order: Confirm) -> None:
         win = replace(win, shares=shares, odd=odd, amount=win.amount + more // book.unit)
     win = replace(win, state="confirmed", confirmed_by=order.person)
     draft.set_win(win)
-    postings = {f"pending:{win.id}": more, VISIBLE: -there, HOUSE: there - more}
+    postings = {PENDING: more, VISIBLE: -there, HOUSE: there - more}
     draft.post("confirmed", postings, win=win, amount=win.amount, people=(order.person,), table=win.table)
     if more > 0:
         draft.reset_if_due(win.round, whole=False)
@@ -131,7 +132,7 @@ def _pay(draft: Draft, order: Pay) -> None:
     amount = win.amount * book.unit
     people = (win.confirmed_by, order.person)
     facts = {"table": win.table, "round": win.round}
-    draft.post("paid", {f"pending:{win.id}": -amount, PAID: amount}, win=win, amount=win.amount, people=people, **facts)
+    draft.post("paid", {PENDING: -amount, PAID: amount}, win=win, amount=win.amount, people=people, **facts)
 
 
 def _refuse_while_open(book: Book, change: object) -> None:

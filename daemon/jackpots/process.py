@@ -30,6 +30,7 @@ from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_of
 from daemon.config.model import Config, Jackpot, Mqtt, broker_of
 from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import (
+    OPEN,
     Book,
     Refused,
     Seen,
@@ -41,6 +42,7 @@ from daemon.jackpots.ledger import (
     join,
     level_of,
     open_round,
+    open_wins,
     report_win,
     why_unpriced,
 )
@@ -63,6 +65,8 @@ from protocols.contract.jackpots import (
     PoolWin,
     Propose,
     Transfer,
+    WinsPage,
+    WinsRequest,
     decode_order,
     jackpot_topic,
 )
@@ -98,6 +102,8 @@ EPOCH = "epoch"
 MOST_STREAMS = 1000
 LONGEST_LIFE = timedelta(minutes=10)
 MOST_BYTES = 64 * 1024
+SHOWN_WINS = 25
+"""Of each kind, waiting or over, in the document of the books; the others are read in pages."""
 BETS = ("contributed", "returned", "carried")
 """Entries that change no terms and no win."""
 EVENT, VERDICT = "edge", "rules"
@@ -232,7 +238,20 @@ class Jackpots:
     def books_of(self, pool: str) -> PoolBooks:
         """What rarely changes of a pool."""
         book, one = self.books[pool], self._pools[pool]
-        return PoolBooks(pool, book.began, book.number, one.tables, book.terms, book.wins, one.signs, one.machines)
+        waiting = open_wins(book)
+        named = {getattr(proposal.change, "win", "") for proposal in book.proposals}
+        over = [win.id for win in book.wins if win.state not in OPEN][-SHOWN_WINS:]
+        shown = {*(win.id for win in waiting[:SHOWN_WINS]), *named, *over}
+        wins = tuple(win for win in book.wins if win.id in shown)
+        began, number = book.began, book.number
+        return PoolBooks(pool, began, number, one.tables, book.terms, wins, one.signs, one.machines, len(waiting))
+
+    def wins_of(self, pool: str, request: WinsRequest) -> WinsPage:
+        """A page of the wins that wait."""
+        book = self.books[pool]
+        waiting = open_wins(book, request.state)
+        wins = tuple(waiting[request.first : request.first + request.most])
+        return WinsPage(request.id, pool, book.number, request.first, len(waiting), wins)
 
     async def run(self) -> None:
         """Keep the books until cancelled."""
@@ -688,10 +707,18 @@ class Jackpots:
 
     async def _order(self, session: Session, pool: str, name: str, message: Message) -> None:
         """Obey, write it down, answer. A request that comes twice is obeyed once and answered twice."""
-        reply = self.obey(pool, name, message)
+        reply = self.page(pool, message) if name == "wins" else self.obey(pool, name, message)
         if reply is not None:
             topic = jackpot_topic(self.site, pool, f"cmd/{name}/result")
             await session.publish(topic, msgspec.json.encode(reply))
+
+    def page(self, pool: str, message: Message) -> WinsPage | None:
+        """The answer to a request for waiting wins; None to one that cannot be read."""
+        try:
+            return self.wins_of(pool, msgspec.json.decode(message.payload, type=WinsRequest))
+        except UNREADABLE as error:
+            self._log.warning("request.refused", topic=message.topic, reason=str(error))
+            return None
 
     def obey(self, pool: str, name: str, message: Message) -> Reply | None:
         """The answer to a request; None to one that nobody can have meant."""

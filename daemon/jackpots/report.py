@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from daemon.config.model import Jackpot
 from daemon.jackpots.books import check, read_book
-from daemon.jackpots.ledger import OPEN, Book
+from daemon.jackpots.ledger import Book, open_wins
 from daemon.jackpots.rounds import RoundMoney, add_entry
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of
@@ -103,7 +103,12 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
         whole, rest = divmod(book.balance(account), book.unit)
         exact = f" + {rest}/{book.unit} of a minor unit" if rest else ""
         lines.append(f"  {account:24} {_amount(pool, whole):>24}{exact}")
-    shown = [one for one in book.wins if wins or one.state in OPEN][-WINS if wins else 0 :]
+    waiting = open_wins(book)
+    if waiting:
+        amount = _amount(pool, sum(one.amount for one in waiting))
+        oldest = len(waiting) > WINS and not wins
+        lines.append(f"  {len(waiting)} wins wait, {amount}" + (f"; the oldest {WINS}:" if oldest else ""))
+    shown = book.wins[-WINS:] if wins else waiting[:WINS]
     for win in shown:
         seats = ", ".join(f"seat {seat} {_amount(pool, amount)}" for seat, amount in win.shares) or "seats not known"
         people = " and ".join(one for one in (win.confirmed_by, win.paid_by) if one)
@@ -175,7 +180,8 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "unit": book.unit,
         "balances": {account: str(value) for account, value in book.balances.items()},
         "terms": msgspec.to_builtins(book.terms),
-        "wins": msgspec.to_builtins([one for one in book.wins if wins or one.state in OPEN][-WINS if wins else 0 :]),
+        "waiting": len(open_wins(book)),
+        "wins": msgspec.to_builtins(book.wins[-WINS:] if wins else open_wins(book)),
         "proposals": msgspec.to_builtins(book.proposals),
         "rounds": msgspec.to_builtins(pool.rounds),
         "last": [

@@ -334,8 +334,8 @@ class Journal:
 
     # ---- writing
 
-    def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
-        """Write everything in one transaction and return when it is durable. Raises BadJournal."""
+    def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
+        """Write everything in one transaction and return when it is durable; None forgets a key. Raises BadJournal."""
         rows: list[Row] = []
         values: list[tuple[object, ...]] = []
         n, last, heads = self.head, dict[str, int](), dict[str, bytes]()
@@ -362,14 +362,18 @@ class Journal:
             heads[place] = head = row_hash(before, n, place, seq, device, type_, micros, data, wire, cause)
             rows.append(Row(n, place, seq, device, type_, at, data, wire, cause))
             values.append((n, place, seq, device, type_, micros, data, wire, cause, head))
+        kept = {key: value for key, value in (memory or {}).items() if value is not None}
+        gone = [key for key, value in (memory or {}).items() if value is None]
         signed: tuple[int, str] | None = None
         signer = self._signer if n - self._signed >= self._sign_rows and self.note() == "" else None
         try:
             self._db.execute("BEGIN IMMEDIATE")
             self._check_schema()
             self._db.executemany(_INSERT, values)
-            if memory:
-                self._db.executemany("INSERT OR REPLACE INTO memory VALUES (?,?)", memory.items())
+            if kept:
+                self._db.executemany("INSERT OR REPLACE INTO memory VALUES (?,?)", kept.items())
+            if gone:
+                self._db.executemany("DELETE FROM memory WHERE key = ?", [(key,) for key in gone])
             if signer is not None:
                 signed = self._write_checkpoint(signer, n, {**self._last, **last}, {**self._heads, **heads})
             self._db.execute("COMMIT")
@@ -383,8 +387,9 @@ class Journal:
         self._heads.update(heads)
         if rows:
             self._newest = micros
-        if memory:
-            self._memory.update(memory)
+        self._memory.update(kept)
+        for key in gone:
+            self._memory.pop(key, None)
         if signed is not None:
             self._checkpoint, self._statement = signed
             self._signed = n

@@ -81,7 +81,8 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     """A jackpot that was won, its amount frozen at once.
 
     `shares`: seat and amount, once the seats are known. `odd`: the coins that equal shares leave over. `unpriced`: the
-    terms have no fixed amount for it. `whole`: the prize was the whole pool.
+    terms have no fixed amount for it. `whole`: the prize was the whole pool. `entry`: the number of the entry that set
+    it aside.
     """
 
     id: str
@@ -98,6 +99,7 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     confirmed_by: str = ""
     paid_by: str = ""
     from_house: Units = "0"
+    entry: int = 0
 
 
 # ---- decisions of two people
@@ -237,9 +239,9 @@ ENTRIES = (
 class BookEntry(Struct, frozen=True, omit_defaults=True):
     """One entry of the books. `postings` sum to zero; `after`: each account that is not zero behind them.
 
-    Accounts: `players` and `house` (what they paid in, negative), `visible`, `hidden`, `overflow`, `pending:<win>`,
-    `paid`, `margin` (what the house keeps of the bets), `transferred` (to other pools; negative: from them). `amount`
-    in minor units; `people` who ordered it.
+    Accounts: `players` and `house` (what they paid in, negative), `visible`, `hidden`, `overflow`, `pending`,
+    `paid`, `margin` (what the house keeps of the bets), `transferred` (to other pools; negative: from them). `pending`
+    is set aside for all wins that wait. `amount` in minor units; `people` who ordered it.
     """
 
     number: int
@@ -288,7 +290,8 @@ class PoolOwner(Struct, frozen=True):
 class PoolLevel(Struct, frozen=True):
     """The retained `level` of a pool. `amount`: what a display may show, in whole minor units.
 
-    `entry`: the number of the entry after which this stands. `proposals`: changes that wait for a second person.
+    `entry`: the number of the entry after which this stands. `waiting`: how many wins wait, and `set_aside` their sum in
+    minor units; `pending`: the oldest 10 of them. `proposals`: changes that wait for a second person.
     """
 
     pool: str
@@ -299,12 +302,15 @@ class PoolLevel(Struct, frozen=True):
     at: datetime | None = None
     pending: tuple[PendingWin, ...] = ()
     proposals: tuple[Proposal, ...] = ()
+    waiting: int = 0
+    set_aside: Units = "0"
 
 
 class PoolBooks(Struct, frozen=True):
     """The retained `books` of a pool: what rarely changes. `entry`: the number of the entry after which this stands.
 
-    `wins`: all that wait, and the last 25 that are over. `signs`: displays of the pool, as table/device, which tell
+    `wins`: the oldest 25 of `waiting` that wait, those of proposals, and the last 25 that are over; the order `wins`
+    gives the others in pages. `signs`: displays of the pool, as table/device, which tell
     what they show; `machines`: slot machines that show it, which do not. Of another site as site/table/device.
     """
 
@@ -316,3 +322,24 @@ class PoolBooks(Struct, frozen=True):
     wins: tuple[PoolWin, ...] = ()
     signs: tuple[str, ...] = ()
     machines: tuple[str, ...] = ()
+    waiting: int = 0
+
+
+class WinsRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Read under `cmd/wins`: `most` waiting wins from the number `first` on (0: the oldest); `state`: only of this one."""
+
+    id: Annotated[str, Meta(min_length=1, max_length=64)]
+    first: Annotated[int, Meta(ge=0, le=MOST)] = 0
+    most: Annotated[int, Meta(ge=1, le=100)] = 50
+    state: Literal["", "pending", "confirmed"] = ""
+
+
+class WinsPage(Struct, frozen=True):
+    """The answer under `cmd/wins/result`: of `total` wins in this state those from `first` on, as after `entry`."""
+
+    id: str
+    pool: str
+    entry: int
+    first: int
+    total: int
+    wins: tuple[PoolWin, ...] = ()

@@ -415,5 +415,6 @@ def _level(level: PoolLevel) -> Text:
     amount = Decimal(level.amount).scaleb(-level.decimals)
     text = Text(f"jackpot {level.pool}  ", style="bold")
     text.append(f"{amount:,.{level.decimals}f} {level.currency}", style="not bold")
-    waiting = ", ".join(f"{one.combination} {one.state}" for one in level.pending)
+    waiting = ", ".join(f"{one.combination} {one.state}" for one in level.pending[:3])
+    waiting += f", {level.waiting} wait" if level.waiting > 3 else ""
     return text.append(f"  {waiting}", style="yellow not bold")

@@ -237,18 +237,18 @@ class _Oracle:
         """Set a new one aside; what came from the pool."""
         there = min(win.amount, int(self.of("visible")))
         win.house = win.amount - there
-        self._move("visible", f"pending:{name}", there)
-        self._move("house", f"pending:{name}", win.house)
+        self._move("visible", "pending", there)
+        self._move("house", "pending", win.house)
         self.wins[name] = win
         return there
 
     def _undo(self, name: str) -> Fraction:
         win = self.wins[name]
         win.state = "reversed"
-        set_aside = self.of(f"pending:{name}")
+        set_aside = Fraction(win.amount)
         house = min(Fraction(win.house), set_aside)
-        self._move(f"pending:{name}", "house", house)
-        self._move(f"pending:{name}", "visible", set_aside - house)
+        self._move("pending", "house", house)
+        self._move("pending", "visible", set_aside - house)
         return set_aside - house
 
     def _give_back_seed(self, known: _Round, back: Fraction) -> None:
@@ -279,12 +279,12 @@ class _Oracle:
                 if not win.seats and self._pool.odd == "pool":
                     odd = win.amount % len(seats)
                     win.amount -= odd
-                    self._move(f"pending:{name}", "visible", odd)
+                    self._move("pending", "visible", odd)
                 win.state = "confirmed"
                 self._clip()
             case Pay(win=name):
                 self.wins[name].state = "paid"
-                self._move(f"pending:{name}", "paid", self.wins[name].amount)
+                self._move("pending", "paid", self.wins[name].amount)
             case Propose(change=change):
                 self.proposed[id_] = change
             case Approve(proposal=which):

@@ -60,12 +60,12 @@ def with_a_pool(console: Console) -> None:
     """A pool with a win that waits, and a sign that was right until the last entry."""
     red, at = "felt/1/lisboa/jackpot/red", console.now
     win = PoolWin("r/1", "bac-12", "r", at, Award("A", "flush", "fixed", "law"), 5000)
-    books = PoolBooks("red", at, 1, ("bac-12",), PoolTerms(0, "0.5"), (win,), ("bac-12/sign-1",))
+    books = PoolBooks("red", at, 1, ("bac-12",), PoolTerms(0, "0.5"), (win,), ("bac-12/sign-1",), waiting=1)
     console.say(f"{red}/books", msgspec.json.encode(books))
-    after = {"players": -20000, "visible": 11001, "hidden": 2400, "overflow": 1599, "pending:r/1": 5000}
+    after = {"players": -20000, "visible": 11001, "hidden": 2400, "overflow": 1599, "pending": 5000}
     for amount in (10999, 11001):
         pending = (PendingWin("r/1", "bac-12", "r", "flush", 5000, "pending"),)
-        level = PoolLevel("red", amount, "MOP", 2, amount - 10998, at, pending)
+        level = PoolLevel("red", amount, "MOP", 2, amount - 10998, at, pending, waiting=1, set_aside="5000")
         console.say(f"{red}/level", msgspec.json.encode(level))
         console.event("bac-12", "sign-1", DisplayShown("109.99", confirmed=True))
     entry = BookEntry(1, 1, {account: str(value) for account, value in after.items()})

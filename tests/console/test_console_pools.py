@@ -737,7 +737,7 @@ async def test_a_level_that_the_books_do_not_have_is_an_alert(console: Console, 
     level = house.keeper.level("red")
     for wrong in (
         msgspec.structs.replace(level, amount=level.amount + 1),
-        msgspec.structs.replace(level, pending=()),
+        msgspec.structs.replace(level, set_aside="0"),
     ):
         said_of(house).fault = ""
         console.say(jackpot_topic("lisboa", "red", "level"), msgspec.json.encode(wrong))

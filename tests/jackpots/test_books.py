@@ -183,9 +183,8 @@ def test_an_entry_that_was_changed_is_named(tmp_path: Path, change: dict[str, An
     [
         ("balances", b'{"visible":5}', "the accounts sum to 5"),
         ("balances", b'{"visible":-5,"hidden":5}', "visible is -5"),
-        ("balances", b'{"visible":5,"house":-5}', "with 0 set aside, and 10080 is due"),
-        ("unit", b"420", "is due"),
-        ("wins", b"[]", "belongs to no win"),
+        ("balances", b'{"visible":5,"house":-5}', "0 is set aside for wins, and 10080 waits"),
+        ("unit", b"420", "waits"),
         ("number", b"3", "the state is after entry 3"),
         ("terms", b"{", "cannot be read"),
         ("terms", b'{"seed":1,"visible":"2","hidden":"0"}', "cannot be read"),
@@ -197,6 +196,16 @@ def test_a_state_that_was_changed_is_named(tmp_path: Path, part: str, value: byt
     damaged(path, "UPDATE memory SET value=? WHERE key=?", value, f"book/p/{part}")
     journal = Journal(path)
     with pytest.raises(BadBooks, match=f"pool p: .*{text}.*tell the inspector"):
+        Books(journal, {"p": TERMS}, NOON)
+    journal.close()
+
+
+def test_a_win_that_was_lost_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "books.db"
+    live(path, batch=1)
+    damaged(path, "DELETE FROM memory WHERE key LIKE 'book/p/win/%'")
+    journal = Journal(path)
+    with pytest.raises(BadBooks, match="is set aside for wins, and 0 waits"):
         Books(journal, {"p": TERMS}, NOON)
     journal.close()
 

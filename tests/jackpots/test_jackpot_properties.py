@@ -620,9 +620,13 @@ class Pool(RuleBasedStateMachine):
         book = self.book
         assert unbalanced(book) == ""
         ours = {account: Fraction(value, book.unit) for account, value in book.balances.items()}
-        assert ours == {account: value for account, value in self.model.money.items() if value}
+        model: dict[str, Fraction] = {}
+        for account, value in self.model.money.items():
+            name = account.partition(":")[0]
+            model[name] = model.get(name, Fraction(0)) + value
+        assert ours == {account: value for account, value in model.items() if value}
         money_in = -ours.get("players", 0) - ours.get("house", 0)
-        pending = sum(value for account, value in ours.items() if account.startswith("pending:"))
+        pending = ours.get("pending", Fraction(0))
         shown, remainder = divmod(ours.get("visible", Fraction(0)), 1)
         held = sum(ours.get(account, 0) for account in ("hidden", "overflow", "margin", "paid"))
         assert money_in == shown + remainder + held + pending

@@ -81,9 +81,7 @@ class Linked:
 
     def money(self) -> dict[str, Fraction]:
         """All accounts in minor units; wins by round and amount, since their numbers depend on how often they moved."""
-        pending = sum(value for name, value in self.book.balances.items() if name.startswith("pending:"))
-        other = {name: value for name, value in self.book.balances.items() if not name.startswith("pending:")}
-        return {name: Fraction(value, self.book.unit) for name, value in {**other, "pending": pending}.items()}
+        return {name: Fraction(value, self.book.unit) for name, value in {"pending": 0, **self.book.balances}.items()}
 
 
 def test_the_event_that_happened_first_takes_the_pool_whichever_verdict_arrives_first() -> None:

@@ -248,9 +248,8 @@ class Metrics(Collector):
             if view.stream is not None:
                 missing.add_metric([view.name], max(view.newest - view.stream.expected + 1, 0))
             if view.books is not None:
-                waiting = view.open_wins
-                wins.add_metric([view.name], len(waiting))
-                age.add_metric([view.name], max((self._age(one.at) for one in waiting), default=0.0))
+                wins.add_metric([view.name], view.waiting)
+                age.add_metric([view.name], max((self._age(one.at) for one in view.open_wins), default=0.0))
             for sign in view.signs.values():
                 if sign.text:
                     lag.add_metric([view.name, sign.place], self._age(sign.behind) if sign.behind is not None else 0.0)

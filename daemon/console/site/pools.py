@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from daemon.broker.gap_recovery import PAGE, Again, Stream
 from daemon.broker.session import UNREADABLE, BrokerLost
-from daemon.jackpots.books import compared
+from daemon.jackpots.books import compared, exact_units
 from daemon.jackpots.rounds import RoundMoney, add_entry
 from daemon.read_model import SiteState
 from protocols.contract.commands import Reply
@@ -102,13 +102,18 @@ class PoolView:
 
     @property
     def open_wins(self) -> list[PoolWin]:
-        """The wins that wait, the oldest first."""
+        """The oldest of the wins that wait; `waiting` counts all."""
         return [one for one in self.books.wins if one.state in OPEN] if self.books is not None else []
+
+    @property
+    def waiting(self) -> int:
+        """How many wins wait."""
+        return self.books.waiting if self.books is not None else 0
 
     @property
     def balances(self) -> dict[str, int]:
         """By account in 1/`unit` of a minor unit, after the last entry."""
-        return {account: int(value) for account, value in self.last.entry.after.items()} if self.last else {}
+        return exact_units(self.last.entry.after) if self.last else {}
 
     @property
     def unit(self) -> int:
@@ -224,7 +229,7 @@ class Pools:
         self._until(view, level.entry)
         self._check_level(view)
         self._site.notify(f"pool/{view.name}")
-        if before is None or (before.pending, before.proposals) != (level.pending, level.proposals):
+        if before is None or _waits(before) != _waits(level):
             self._site.notify(f"poolwins/{view.name}")
 
     def _books(self, view: PoolView, books: PoolBooks) -> None:
@@ -284,8 +289,7 @@ class Pools:
         if level.amount != (held := view.held("visible")):
             view.fault = f"entry {last.seq}: the level shows {level.amount} and the books hold {held}"
             return
-        waiting = {f"pending:{one.win}": one.amount * view.unit for one in level.pending if one.amount}
-        if waiting != {account: value for account, value in view.balances.items() if account.startswith("pending:")}:
+        if int(level.set_aside) != view.held("pending"):
             view.fault = f"entry {last.seq}: the wins that wait are not what the books set aside"
 
     def _answered(self, view: PoolView, answer: ReplayAnswer) -> None:
@@ -387,6 +391,10 @@ class Pools:
                 recalls.remove(recall)
             known |= recall.found
         return [known[seq] for seq in sorted(known, reverse=True)]
+
+
+def _waits(level: PoolLevel) -> tuple[object, ...]:
+    return level.waiting, level.set_aside, level.pending, level.proposals
 
 
 def _shows(text: str, amount: int, decimals: int) -> bool:
