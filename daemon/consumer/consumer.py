@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import uuid
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,8 @@ MOST_EDGES, MOST_JOURNALS = 32, 1000
 """At one table: how many edges may tell of it at once, and of how many journals the position is kept."""
 CONFLICT_NUMBER = 100
 """From here on the verdicts are numbered that follow from a second event under the id of the first."""
+WENT_BACK_NUMBER = 200
+"""The same where an edge has fewer events than were used of it."""
 SHOWN_WITHIN_S = 0.25
 """Without a further message: the broker has shown all rounds that it retained."""
 ALERT_FOR = 600.0
@@ -305,21 +308,29 @@ class Consumer:
             table.state, new = conflict(table.ruleset, table.state, second)
             self._enter(table, second, new, batch, CONFLICT_NUMBER)
 
-    def _went_back(self, key: tuple[str, ...], stream: Events, to: int) -> None:
-        """An edge's journal is older than what was used of it: a copy was put back. What it told since is in doubt."""
-        self._log.error(
-            "events.went_back",
-            table=key[2],
-            edge=key[0],
-            used=stream.expected - 1,
-            there=to - 1,
-            remedy="the edge's journal was put back from an older copy: what was played between is not in it; look at "
-            "the table, and keep both journals",
+    def _went_back(self, key: Source, stream: Events, to: int) -> None:
+        """An edge has fewer events than were used of it: somebody wrote in its name, or a copy of its journal was put
+        back. What was told since is in doubt, and with it the last round; what comes next counts from there.
+        """
+        edge, journal, name = key
+        table, used = self._tables[name], stream.expected - 1
+        self._log.error("events.went_back", table=name, edge=edge, used=used, there=to - 1, remedy=REMEDIES[CONFLICT])
+        text = f"edge {edge} has {to - 1} events, and {used} were used"
+        if table.numbers.newest:
+            text += f": round {table.numbers.newest}, the last one, is in doubt"
+        self._alarm(name, CONFLICT, text)
+        self._in_sync = False
+        batch, source = _Batch(), table_topic(self.site, name, "round")
+        last = Envelope(
+            f"{edge}:{name}:{used}", source, stream.at or datetime.now(UTC), EventsMissed(1), used, journal=journal
         )
+        table.state, new = conflict(table.ruleset, table.state, last)
+        self._enter(table, last, new, batch, WENT_BACK_NUMBER)
         stream.skip(to)
         stream.at = None
         stream.doubt = True
-        self._unsaved[key_of(key)] = stream.position()
+        self._note(key, stream, table, batch)
+        self._finish(batch)
 
     def _are_gone(self, key: tuple[str, ...], oldest: int) -> None:
         """Events that were never used are in no file of their edge any more: go on from the oldest that is."""

@@ -593,3 +593,43 @@ async def test_a_forged_offline_is_put_right_at_once(tmp_path: Path, kind: str) 
     task.cancel()
     await asyncio.wait([task])
     journal.close()
+
+
+# ---- an edge that has fewer events than were used
+
+
+@pytest.mark.parametrize("next_one", [False, True])
+@virtual_time
+async def test_a_round_that_was_told_ahead_of_its_edge_is_in_doubt(tmp_path: Path, next_one: bool) -> None:
+    """With the password of an edge, and no keys: a whole result before the ball falls, then silence.
+
+    The edge says that it has fewer events. Its true result comes under numbers that were used already.
+    """
+    network = test_consumer.Network(tmp_path, Random(1), 0.0)
+    forged = [BallSettling(), BallLanded("36"), *([SpinStarted(2)] if next_one else [])]
+
+    async def body() -> None:
+        happen(network.edge, SPIN[:3])
+        await network.quiet()
+        for n, event in enumerate(forged, 4):
+            one = replace(played(SPIN)[0], id=f"e:{TABLE}:{n}", seq=n, journal=network.edge.journal.name, event=event)
+            wire = decode_wire(encode_envelope(one))
+            network.to_consumer.deliver(f"{wire.source}/event/{wire.type}", encode_wire(wire))
+        await asyncio.sleep(60)
+        told = network.consumer._alarms.get((TABLE, "events.conflict"))
+        assert told is not None, "nobody is told"
+        last = f"{TABLE}:2026-11-20:{2 if next_one else 1}"
+        assert (
+            told.text
+            == f"edge e has 3 events, and {3 + len(forged)} were used: round {last}, the last one, is in doubt"
+        )
+        translated(msgspec.json.encode(Consumer._alarm_says("events.conflict", told)))
+        happen(network.edge, SPIN[3:])
+        await network.quiet()
+
+    await network.through(body())
+    told = types(network.consumer)
+    assert told.index("irregular") > told.index("resolved")
+    assert told.count("resolved") == 1  # 36; the true 17 makes no second result of a round that nobody saw begin
+    assert (network.consumer.view(TABLE).phase == "suspended") == next_one
+    network.close()
