@@ -71,7 +71,8 @@ class _Site(Struct):
     name: str
     edges: dict[str, _Edge]
     rules: dict[str, _Rules]
-    consoles: dict[str, None]
+    consoles: dict[str, bool]
+    """By user, whether it orders about jackpots: the console's own, where it has one, and not [mqtt]'s."""
     maintenance: dict[str, None]
     jackpots: dict[str, tuple[str, Config]]
     bets: dict[str, str]
@@ -95,8 +96,9 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
     looking = (
         "feltd console, feltd command, feltd watch: reads all but cards and wagers; the only user that sends commands"
     )
-    blocks += [_of_reader(site, looking, user, commands=True) for user in site.consoles]
-    blocks += [_of_reader(site, "other readers: as the console, without commands", READER, commands=False)]
+    blocks += [_of_reader(site, looking, user, commands=True, orders=own) for user, own in site.consoles.items()]
+    others = "other readers: as the console, without commands"
+    blocks += [_of_reader(site, others, READER, commands=False, orders=False)]
     blocks += [_of_display(site.name)]
     blocks += [_of_maintenance(site.name, user) for user in site.maintenance]
     return "\n\n".join(blocks) + "\n"
@@ -112,7 +114,8 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
             mistakes.append(f"{path}:{line_of(path, ('site', 'name'))}: {text}")
             continue
         common = config.mqtt.username
-        site.consoles |= {user: None for user in (common, broker_of(config, config.console).username) if user}
+        console = broker_of(config, config.console).username
+        site.consoles |= {user: user == console or site.consoles.get(user, False) for user in (common, console) if user}
         if config.maintenance.username:
             site.maintenance[config.maintenance.username] = None
         devices = {table.name: [device.name for device in table.device] for table in config.table if table.device}
@@ -123,7 +126,7 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
             _add_rules(site, path, config, mistakes)
         if config.jackpot:
             _add_jackpots(site, path, config, mistakes)
-    site.consoles = site.consoles or {"console": None}
+    site.consoles = site.consoles or {"console": True}
     for name, rules in site.rules.items():
         if not rules.user:
             text = (
@@ -319,7 +322,7 @@ def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
     return _block(f"feltd jackpots: {name}", user, write, read)
 
 
-def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
+def _of_reader(of: _Site, title: str, user: str, *, commands: bool, orders: bool) -> str:
     site = of.name
     read = [edge_topic(site, "+", "+"), table_topic(site, "+", "round/#"), table_topic(site, "+", "alert/+")]
     leaves = ["availability", "meta", "state", *(["trace"] if commands else []), "cmd/#"]
@@ -331,7 +334,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool) -> str:
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
         read += [jackpot_topic(site, "+", leaf) for leaf in POOL_LEAVES]
-        write += [jackpot_topic(site, "+", "cmd/+")] if commands else []
+        write += [jackpot_topic(site, "+", "cmd/+")] if orders else []
     return _block(title, user, write, read)
 
 

@@ -41,6 +41,7 @@ def console(context: click.Context, config_path: Path) -> None:
         from daemon.console.app import CannotListen, serve
         from daemon.console.dealer.unit import BadDealer
         from daemon.console.site.store import BadStore
+        from daemon.journal.signing import BadKey
         from daemon.journal.store import BadJournal
 
         config = load_config(config_path)
@@ -50,7 +51,7 @@ def console(context: click.Context, config_path: Path) -> None:
             journal, full = journal_of(config.console, config.journal)
         except BadJournal as error:
             raise BadInputError(str(error)) from error
-        bad = (BadStore, BadWebhook, BadDealer, CannotListen)
+        bad = (BadStore, BadWebhook, BadDealer, BadKey, CannotListen)
         with contextlib.closing(journal):
             run_process(lambda: serve(config, journal, full=full), *bad)
 

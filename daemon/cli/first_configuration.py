@@ -9,6 +9,8 @@ from msgspec import Struct
 __all__ = ["First", "FirstDevice", "FirstTable", "configuration"]
 
 PASSWORDS = "/etc/feltd/mqtt"
+ORDER_KEY = "/etc/feltd/orders/console.pem"
+"""The console's, made by the package; its public half stands beside it."""
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
@@ -45,8 +47,9 @@ def configuration(first: First) -> str:
     lines += ["[edge]", _pair("name", first.edge), *_user("edge", first), ""]
     lines += ["[rules]", *_user("rules", first), ""]
     lines += ["[mqtt]", *_user("console", first), ""]
-    lines += ["[console]", ""]
+    lines += ["[console]", *([_pair("order_key", ORDER_KEY)] if first.passwords else []), ""]
     if first.passwords:
+        lines += ["[jackpots]", *_user("jackpots", first), _pair("order_public_key", f"{ORDER_KEY}.pub"), ""]
         lines += ["[maintenance]", *_user("maintenance", first), ""]
     for table in first.tables:
         lines += ["[[table]]", _pair("name", table.name)]

@@ -22,6 +22,7 @@ def jackpots(config_path: Path) -> None:
     from daemon.jackpots.books import BadBooks
     from daemon.jackpots.process import Jackpots, NotOwner
     from daemon.journal.retention import kept
+    from daemon.journal.signing import BadKey
 
     config = load_config(config_path)
     refuse(ruleset_mistakes(config, config_path) + jackpot_mistakes(config, config_path))
@@ -31,7 +32,7 @@ def jackpots(config_path: Path) -> None:
     journal = open_journal(config.jackpots.journal, config.journal)
     try:
         one = Jackpots(config, journal)
-    except (BadBooks, BadMacKey) as error:
+    except (BadBooks, BadKey, BadMacKey) as error:
         journal.close()
         raise BadInputError(str(error)) from error
 

@@ -151,6 +151,6 @@ def _good(config_path: Path) -> Any:
     mistakes += checks.jackpot_mistakes(config, config_path)
     mistakes += checks.dealer_mistakes(config, config_path) + checks.webhook_mistakes(config, config_path)
     mistakes += checks.file_mistakes(config, config_path)
-    mistakes += checks.mac_key_mistakes(config, config_path)
+    mistakes += checks.mac_key_mistakes(config, config_path) + checks.order_key_mistakes(config, config_path)
     refuse(_by_line(mistakes, config_path))
     return config

@@ -177,6 +177,18 @@ def make_bundle(config_path: Path, output: Path | None) -> None:
     click.echo(path)
 
 
+def _refuse_orders(config: "Config", where: str, name: str) -> None:
+    """Raises BadInputError for an order about a jackpot: the console alone gives them, in a person's name."""
+    from daemon.cli.device_tools import find_device
+    from protocols.contract.jackpots import ORDERS
+
+    words = where.split("/")
+    pool = next((one.name for one in config.jackpot if one.name in words), "")
+    if name in ORDERS or (pool and find_device(config, where) is None):
+        page = f"/jackpots/{pool}" if pool else "/jackpots"
+        raise BadInputError(f"{name} {where}: this password cannot; a user of the console gives orders, at {page}")
+
+
 @click.command()
 @CONFIG
 @click.argument("device", metavar="TABLE/DEVICE")
@@ -197,6 +209,7 @@ def command(
     from protocols.contract.commands import COMMANDS, BadCommand
 
     config = load_config(config_path)
+    _refuse_orders(config, device, name)
     _device_named(config, config_path, device)
     values = option_pairs(args, before="", form="KEY=VALUE")
     logs.set_up("error")

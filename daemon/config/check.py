@@ -39,6 +39,7 @@ __all__ = [
     "has_console",
     "jackpot_mistakes",
     "mac_key_mistakes",
+    "order_key_mistakes",
     "probe_devices",
     "ruleset_mistakes",
     "summary",
@@ -230,6 +231,25 @@ def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "r
                 text = f"has no {config.edge.name}.key, so no event of this edge would be used; copy its key there"
                 mistakes.append(f"{where}: {config.rules.mac_key_folder} {text}")
     return mistakes
+
+
+def order_key_mistakes(config: Config, path: Path) -> list[str]:
+    """Pools of which nobody can order anything: the console signs, the jackpots verify."""
+    if not config.jackpot or (config.jackpots.insecure and not config.jackpots.order_public_key):
+        return []
+    at = f"{path}:{line_of(path, ('jackpots', 'order_public_key'))}"
+    if not config.jackpots.order_public_key:
+        text = "no order about a pool can be proven, so none is obeyed: make a key (`feltd journal key`), and name it"
+        return [f"{at}: {text} as [console] order_key and its public half as [jackpots] order_public_key"]
+    from daemon.journal.signing import BadKey, PublicKey
+
+    if not _may_be_there(config.jackpots.order_public_key):  # a note says so
+        return []
+    try:
+        PublicKey.load(Path(config.jackpots.order_public_key))
+    except BadKey as error:
+        return [f"{at}: jackpots.order_public_key: {error}"]
+    return []
 
 
 def _meeting(config: Config, path: Path, page: str, text: str, place: Path) -> list[str]:

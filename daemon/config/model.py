@@ -151,7 +151,8 @@ class Console(Struct, frozen=True, kw_only=True):
     `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
     `journal_key` if it differs from [journal]'s. `url` is the public address behind a proxy. `proxies` are addresses or
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
-    `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `dealer` are the sockets of the
+    `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `order_key` signs its orders about
+    jackpots, which are refused without. `dealer` are the sockets of the
     dealer pages, one per table, to which the edge connects as `unix://` consoles; nobody but `edge_user`, and the user
     of the console itself, may connect. `styleguide` serves /styleguide, the
     components of the pages, to developers. `shifts` are times of day in the site's zone. `rounds_kept` ended rounds
@@ -167,6 +168,7 @@ class Console(Struct, frozen=True, kw_only=True):
     store: Path_ = "/var/lib/feltd/console/console.db"
     journal: Path_ = "/var/lib/feltd/console/journal.db"
     journal_key: str = ""
+    order_key: str = ""
     insecure: bool = False
     metrics: Literal["token", "open"] = "token"
     idle_minutes: Annotated[int, Meta(ge=1, le=1440)] = 30
@@ -212,7 +214,9 @@ class Jackpots(Struct, frozen=True, kw_only=True):
 
     `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
     username the user of a password is called as the process. `mac_key_folder` as in [rules], for pools that count by
-    devices. `journal_key` signs its journal, where that is not [journal]'s.
+    devices. `journal_key` signs its journal, where that is not [journal]'s. `order_public_key` is the public half of
+    the console's `order_key`: an order without its signature is refused. `insecure` obeys orders of anybody who may
+    publish them, where no key is named: for simulations.
     """
 
     name: Id = "jackpots"
@@ -223,6 +227,8 @@ class Jackpots(Struct, frozen=True, kw_only=True):
     broker_certificate: str = ""
     broker_key: str = ""
     mac_key_folder: str = ""
+    order_public_key: str = ""
+    insecure: bool = False
 
 
 _NAME = "[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?"
@@ -333,6 +339,8 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
     files += [("edge.mac_key_file", config.edge.mac_key_file), ("rules.mac_key_folder", config.rules.mac_key_folder)]
     files += [("jackpots.mac_key_folder", config.jackpots.mac_key_folder)]
+    files += [("jackpots.order_public_key", config.jackpots.order_public_key)]
+    files += [("console.order_key", config.console.order_key)]
     files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
     files += [("console.openid.secret_file", config.console.openid.secret_file)]
     hooks = enumerate(config.console.webhook)

@@ -41,6 +41,7 @@ from protocols.contract.jackpots import (
     Transfer,
     Withdraw,
 )
+from protocols.contract.people import same_person
 
 __all__ = ["obey", "transfer"]
 
@@ -64,8 +65,8 @@ def obey(book: Book, order: Order, name: str, at: datetime) -> Step:
             draft.post("proposed", {}, people=(person,), change=change, text=name)
         case Approve(person=person, proposal=which):
             found = _proposal(book, which)
-            if found.person == person:
-                raise Refused(f"{person} proposed it: another person must approve it")
+            if same_person(found.person, person):
+                raise Refused(f"{found.person} proposed it: another person must approve it")
             _refuse_while_open(book, found.change)
             draft.update(proposals=tuple(one for one in book.proposals if one != found))
             draft.facts = {"people": (found.person, person), "change": found.change}
@@ -123,8 +124,8 @@ def _pay(draft: Draft, order: Pay) -> None:
     if win.state != "confirmed":
         remedy = "; a person must confirm it first" if win.state == "pending" else ""
         raise Refused(f"win {win.id} is {win.state}{remedy}")
-    if win.confirmed_by == order.person:
-        raise Refused(f"{order.person} confirmed it: another person must pay it")
+    if same_person(win.confirmed_by, order.person):
+        raise Refused(f"{win.confirmed_by} confirmed it: another person must pay it")
     if open_ := book.tables.get(win.table, TableBook()).open:
         raise Refused(f"round {open_} is open at {win.table}: pay when it has ended")
     win = replace(win, state="paid", paid_by=order.person)

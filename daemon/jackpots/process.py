@@ -14,6 +14,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -51,7 +52,7 @@ from daemon.jackpots.signs import Signs
 from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
-from protocols.contract.commands import Reply, Request
+from protocols.contract.commands import Reply, Request, signed_bytes
 from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import JackpotContributed, JackpotWon, UnknownEvent, decode_data
 from protocols.contract.jackpots import (
@@ -83,6 +84,9 @@ from protocols.contract.topics import (
     mac_of,
 )
 
+if TYPE_CHECKING:
+    from daemon.journal.signing import PublicKey
+
 __all__ = ["ALERTS", "Jackpots", "NotOwner"]
 
 TAIL_EVERY = 15
@@ -100,6 +104,8 @@ OWNER_S = 0.5
 """Seconds for the broker to tell who owned the pools before."""
 EPOCH = "epoch"
 MOST_STREAMS = 1000
+ORDERS_BY_CONSOLE = "orders about a jackpot come from a user of the console, on the page of the pool"
+NO_ORDER_KEY = "no order can be proven: name [console] order_key and [jackpots] order_public_key (`feltd journal key`)"
 LONGEST_LIFE = timedelta(minutes=10)
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
@@ -116,6 +122,15 @@ class NotOwner(Exception):
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _order_key(config: Config) -> "PublicKey | None":
+    """Whose signature an order must have. Raises BadKey."""
+    if not config.jackpots.order_public_key:
+        return None
+    from daemon.journal.signing import PublicKey  # 8 MiB
+
+    return PublicKey.load(Path(config.jackpots.order_public_key))
 
 
 def _cause(wire: Wire) -> int:
@@ -159,9 +174,10 @@ class Jackpots:
         connect: Connect | None = None,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
-        """Take up every pool where the books stand. Raises BadBooks, BadJournal, BadMacKey."""
+        """Take up every pool where the books stand. Raises BadBooks, BadJournal, BadKey, BadMacKey."""
         folder = config.jackpots.mac_key_folder
         self._mac_keys = load_mac_keys(Path(folder)) if folder else None
+        self._order_key = _order_key(config)
         self._connect = connect
         self._now = now
         self.config = config
@@ -731,6 +747,9 @@ class Jackpots:
             self._log.warning("order.refused", topic=message.topic, reason=str(error))
             return None
         now = self._now()
+        if why := self._unsigned(message.topic, request):
+            self._log.warning("order.refused", topic=message.topic, reason=why)
+            return Reply(request.id, name, "refused", why)
         if request.expires <= now:
             return Reply(request.id, name, "refused", "it has expired: ask again")
         if request.expires > now + LONGEST_LIFE:
@@ -742,6 +761,18 @@ class Jackpots:
             return Reply(request.id, name, "refused", str(error))
         self._commit()
         return Reply(request.id, name, "done")
+
+    def _unsigned(self, topic: str, request: Request) -> str:
+        """Why this order is not known to be the console's; "" where it is signed, or where nobody has to sign."""
+        if self._order_key is None:
+            return "" if self.config.jackpots.insecure else NO_ORDER_KEY
+        try:
+            signature = bytes.fromhex(request.signature or "")
+        except (ValueError, TypeError):
+            signature = b""
+        if self._order_key.signed(signed_bytes(topic, request), signature):
+            return ""
+        return f"the console did not sign it: {ORDERS_BY_CONSOLE}"
 
     def _steps(self, pool: str, order: Order, name: str, at: datetime) -> tuple[Step, ...]:
         """What an order does to the books: of a transfer to those of two pools, in one transaction. Raises Refused."""

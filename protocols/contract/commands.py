@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Raw, Struct, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from protocols.contract.events import MOST, Turn
-from protocols.contract.topics import ANY_VALUES
+from protocols.contract.topics import ANY_VALUES, joined
 
 Status: TypeAlias = Literal["done", "refused", "failed"]
 
@@ -230,6 +230,17 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True):
     args: Annotated[Raw, Meta(description="the command's fields", extra_json_schema=ANY_VALUES)] = field(
         default_factory=lambda: Raw(b"{}")
     )
+    signature: (
+        Annotated[
+            str, Meta(max_length=128, description="of an order about a jackpot: Ed25519 by the console, hexadecimal")
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+def signed_bytes(topic: str, request: Request) -> bytes:
+    """What the console signs of an order: where it goes, its id, its end and its arguments, byte for byte."""
+    return joined("feltd order", topic, request.id, request.expires.isoformat()) + bytes(request.args)
 
 
 class Reply(Struct, frozen=True):

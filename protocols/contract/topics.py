@@ -198,7 +198,7 @@ def digest_of(source: str, type_: str, time: datetime, data: bytes) -> bytes:
     It leaves out the names of site and edge, which may change, and the fields that differ in a replay.
     """
     device, at = source.rpartition("/")[2], _iso(time)
-    what = f"{len(device)}:{device}{len(type_)}:{type_}{len(at)}:{at}"  # as `_joined` has it
+    what = f"{len(device)}:{device}{len(type_)}:{type_}{len(at)}:{at}"  # as `joined` has it
     return blake2b(what.encode() + data, digest_size=DIGEST_SIZE).digest()
 
 
@@ -214,7 +214,7 @@ def mac_of(wire: Wire, key: bytes) -> str:
 
 def mac_of_texts(texts: Iterable[str], key: bytes, data: bytes = b"") -> str:
     """Keyed BLAKE2b over `<length>:<text>` of each text, and `data`."""
-    return blake2b(_joined(*texts) + data, key=key, digest_size=DIGEST_SIZE).hexdigest()
+    return blake2b(joined(*texts) + data, key=key, digest_size=DIGEST_SIZE).hexdigest()
 
 
 def is_mac(given: str | UnsetType, right: str) -> bool:
@@ -227,6 +227,6 @@ def _iso(time: datetime) -> str:
     return _ENCODER.encode(time)[1:-2].decode() + "+00:00" if time.tzinfo is UTC else time.isoformat()
 
 
-def _joined(*texts: str) -> bytes:
+def joined(*texts: str) -> bytes:
     """The texts with their lengths. Different lists of texts give different bytes."""
     return "".join([f"{len(text)}:{text}" for text in texts]).encode()

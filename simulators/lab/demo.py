@@ -28,6 +28,7 @@ from daemon import logs
 from daemon.config.model import Config, parse
 from daemon.console.auth.users import Role
 from daemon.journal.rows import Row
+from daemon.journal.signing import make_key
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
 from daemon.virtual_clock import JumpingLoop
@@ -38,7 +39,7 @@ from simulators.lab.demo_screen import Lamp, Login, Screen
 from simulators.lab.fault_injection import FaultInjector
 from simulators.lab.keyboard import pressed
 from simulators.lab.live_faults import LiveFaults
-from simulators.lab.pit import EDGE, PITS, SITE, Pit
+from simulators.lab.pit import EDGE, ORDER_KEY, PITS, SITE, Pit
 from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
@@ -290,6 +291,8 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
     `more` is appended to the configuration.
     """
     await broker.start()
+    if not (key := pit.directory / ORDER_KEY).exists():
+        make_key(key)
     try:
         pit.open(pace, broker.port, broker.version)
         path = pit.directory / "feltd.toml"
@@ -300,7 +303,7 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
         site.on_result.append(pit.heard)
         site.on_event.append(pit.saw)
         pools = Child("jackpots", path) if config.jackpot else None
-        people = Supervisors(SITE, pit.chance("people"), lambda: datetime.now(UTC))
+        people = Supervisors(SITE, pit.chance("people"), lambda: datetime.now(UTC), key=key)
         stage = Stage(config, site, Child("edge", path), Child("rules", path), pools, people)
         async with asyncio.TaskGroup() as group:
             world = [
@@ -417,7 +420,7 @@ def _console(directory: Path, played: Mapping[str, str], broker_port: int) -> tu
             users.add(By("demo", "system"), name, role, tuple(played) if role == "dealer" else (), hashed)
     finally:
         store.close()
-    lines = ["", "[console]", f"port = {port}"]
+    lines = ["", "[console]", f"port = {port}", f'order_key = "{directory / ORDER_KEY}"']
     lines += [f'store = "{directory}/console.db"', f'journal = "{directory}/console-journal.db"', "[console.dealer]"]
     doors = {name: f"{directory}/{name}.sock" for name in played}
     lines += [f'{name} = "{door}"' for name, door in doors.items()]

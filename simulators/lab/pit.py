@@ -16,6 +16,7 @@ from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.session import UNREADABLE, BrokerLost, Session
 from daemon.config.model import Mqtt as MqttSettings
 from daemon.edge.links import usb as links_usb
+from daemon.journal.signing import public_path
 from daemon.read_model import SiteState
 from drivers.bee_tek_shoe import ShoeOptions
 from drivers.billy_iii import BillyOptions
@@ -58,9 +59,11 @@ from simulators.tables.stud_poker import (
 )
 from simulators.tables.table import Floor, Look, Settled, Table
 
-__all__ = ["KINDS", "PITS", "Pit", "UnderWay"]
+__all__ = ["KINDS", "ORDER_KEY", "PITS", "Pit", "UnderWay"]
 
 SITE, EDGE = "demo", "edge-1"
+ORDER_KEY = "console-orders.pem"
+"""In the folder of the pit, the key by which the console and its people sign orders about jackpots."""
 KINDS: dict[str, type[Table]] = {
     "rou": RouletteTable,
     "sat": SaturnTable,
@@ -211,9 +214,15 @@ class Pit:
                 if said:
                     lines.append("\n".join(("[table.device.options]", *said)))
         if pools := self.pools:
-            lines.append(f'[jackpots]\njournal = "{self.directory}/jackpots.db"')
+            lines.append(f'[jackpots]\njournal = "{self.directory}/jackpots.db"\n{self.orders}')
             lines += [pool.toml for pool in pools]
         return "\n\n".join(lines) + "\n"
+
+    @property
+    def orders(self) -> str:
+        """Whose orders the jackpots obey: those with the signature of ORDER_KEY in this folder, where it is there."""
+        key = public_path(self.directory / ORDER_KEY)
+        return f'order_public_key = "{key}"' if key.exists() else "insecure = true"
 
     def saw(self, table: str, wire: Wire, _event: Event | None) -> None:
         """One event came over the broker. At a table without a game it may be an outcome by itself."""

@@ -10,6 +10,7 @@ import random
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,7 +20,8 @@ from daemon import logs
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.session import UNREADABLE, BrokerLost, Session
 from daemon.config.model import Mqtt
-from protocols.contract.commands import Reply, Request
+from daemon.journal.signing import Key
+from protocols.contract.commands import Reply, Request, signed_bytes
 from protocols.contract.jackpots import (
     Account,
     Adjust,
@@ -128,8 +130,10 @@ class Supervisors:
         rng: random.Random,
         now: Callable[[], datetime],
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        key: Path | None = None,
     ) -> None:
-        """They do nothing before `run`."""
+        """They do nothing before `run`. `key`: the console's, which signs their orders."""
+        self._key = Key.load(key) if key is not None else None
         self._site = site
         self._rng = rng
         self._now = now
@@ -223,7 +227,10 @@ class Supervisors:
         del args["order"]
         id_ = f"{self._began}-{len(self.sent)}"
         expires = self._now() + LIFE
-        request = msgspec.json.encode(Request(id_, expires, msgspec.Raw(msgspec.json.encode(args))))
+        topic = jackpot_topic(self._site, pool, f"cmd/{name}")
+        unsigned = Request(id_, expires, msgspec.Raw(msgspec.json.encode(args)))
+        signature = self._key.sign(signed_bytes(topic, unsigned)).hex() if self._key is not None else ""
+        request = msgspec.json.encode(msgspec.structs.replace(unsigned, signature=signature))
         self.sent[id_] = sent = Sent(pool, order)
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._answers[id_] = answer
@@ -231,7 +238,7 @@ class Supervisors:
             while not answer.done() and self._now() < expires - LIFE / 9:
                 if self._session is not None:
                     with contextlib.suppress(BrokerLost):
-                        await self._session.publish(jackpot_topic(self._site, pool, f"cmd/{name}"), request)
+                        await self._session.publish(topic, request)
                 await asyncio.wait([answer], timeout=ANSWER_S)
         finally:
             del self._answers[id_]

@@ -13,13 +13,15 @@ from daemon.cli.access_list import access_list
 from daemon.config.model import load
 from daemon.console.site.pools import Pools
 from daemon.jackpots.process import Jackpots
+from daemon.journal.signing import Key, make_key
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
-from protocols.contract.commands import Reply, Request
+from protocols.contract.commands import Reply, Request, signed_bytes
 from protocols.contract.jackpots import Adjust, Propose, jackpot_topic
 from tests.system.test_systemd import Broker, password, program, run
 
 USERS = ("e", "rules", "console", "jackpots", "reader", "display", "maintenance")
+TOPIC = jackpot_topic("s", "hall", "cmd/propose")
 CONFIG = """\
 [site]
 name = "s"
@@ -30,6 +32,7 @@ password_file = "{folder}/e"
 password_file = "{folder}/rules"
 [jackpots]
 password_file = "{folder}/jackpots"
+order_public_key = "{folder}/orders.pem.pub"
 [mqtt]
 port = {port}
 username = "console"
@@ -52,6 +55,7 @@ class Hall(Broker):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.path = folder / "feltd.toml"
+        self.key = make_key(folder / "orders.pem")
         self.path.write_text(CONFIG.format(folder=folder, port=self.port), encoding="utf-8")
         for user in USERS:
             (folder / user).write_text(password(user) + "\n")
@@ -65,13 +69,17 @@ class Hall(Broker):
         run(program("mosquitto_pub"), *me, "-t", topic, "-m", payload.decode())
 
 
-def order(person: str) -> tuple[str, bytes]:
-    """A proposal with its id."""
+def order(person: str, key: Key | None = None) -> tuple[str, bytes]:
+    """A proposal with its id, signed where there is a key."""
     change = msgspec.to_builtins(Propose(person, Adjust("hidden", 5, "audit")))
     del change["order"]
     args = msgspec.Raw(msgspec.json.encode(change))
     name = uuid.uuid4().hex
-    return name, msgspec.json.encode(Request(name, datetime.now(UTC) + timedelta(seconds=60), args))
+    request = Request(name, datetime.now(UTC) + timedelta(seconds=60), args)
+    if key is not None:
+        signature = key.sign(signed_bytes(TOPIC, request)).hex()
+        request = msgspec.structs.replace(request, signature=signature)
+    return name, msgspec.json.encode(request)
 
 
 @pytest.mark.system
@@ -92,13 +100,17 @@ async def test_the_console_alone_orders_and_the_jackpots_alone_tell(tmp_path: Pa
                 return view is not None and None not in (view.level, view.books, view.last)
 
             await site.until(complete)  # its first entry was told before the console came: by replay
-            topic = jackpot_topic("s", "hall", "cmd/propose")
+            topic = TOPIC
             for user in ("e", "rules", "jackpots", "reader", "display", "maintenance"):
                 await asyncio.to_thread(broker.publish, user, topic, order("mallory")[1])
             for leaf in ("level", "books", "event/won", "cmd/propose/result"):
                 for user in ("e", "rules", "reader", "display", "maintenance"):
                     await asyncio.to_thread(broker.publish, user, jackpot_topic("s", "hall", leaf), b'{"pool":"evil"}')
-            name, request = order("ana")
+            unsigned, request = order("ana")
+            await site.publish(topic, request)  # by the console's password alone
+            await site.until(lambda: unsigned in answers)
+            assert "the console did not sign it" in answers.pop(unsigned).text
+            name, request = order("ana", broker.key)
             await site.publish(topic, request)
             await site.until(lambda: name in answers)
             assert answers[name].status == "done"

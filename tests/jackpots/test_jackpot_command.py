@@ -189,6 +189,7 @@ def test_each_mistake_of_a_jackpot_is_named_with_its_line(config: Path, old: str
     assert old in said
     said = said.replace(old, new, 1)
     config.write_text(said.replace("[[jackpot]]", console, 1) if "bac-1/con" in new else said, encoding="utf-8")
+    config.write_text(config.read_text(encoding="utf-8").replace("[jackpots]", "[jackpots]\ninsecure = true"))
     shown = run("check", "-c", config)
     assert (shown.exit_code, text in shown.output) == (2, True), shown.output
 

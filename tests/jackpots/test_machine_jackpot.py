@@ -98,6 +98,7 @@ def test_a_transfer_changes_both_books_in_one_transaction(tmp_path: Path) -> Non
         + other.format("old", 700, "AOA")
         + other.format("new", 50, "AOA")
         + other.format("far", 50, "EUR")
+        + "[jackpots]\ninsecure = true\n"
     )
     journal = Journal(tmp_path / "jackpots.db")
     jackpots = Jackpots(parse(text), journal)

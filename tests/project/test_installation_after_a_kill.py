@@ -18,6 +18,7 @@ STUBS = {
     "deb-systemd-invoke": 'cp "$FOLDER/etc/mosquitto/feltd.passwd" "$FOLDER/loaded"',  # as the broker does at its start
     "dpkg-query": 'cat "$FOLDER/conffiles" 2>/dev/null',
     "systemd-sysusers": "",
+    "feltd": 'touch "$3.pub" "$3"',  # feltd journal key PATH
     "chown": "",
     "py3compile": "",
     "udevadm": "",

@@ -10,6 +10,7 @@ from console_floor import Console
 from daemon.broker.session import Message
 from daemon.config.model import parse
 from daemon.jackpots.process import Jackpots
+from daemon.journal.signing import Key, make_key, public_path
 from daemon.journal.store import Journal
 from protocols.contract.documents import ReplayAnswer, ReplayRequest
 from protocols.contract.jackpots import jackpot_topic
@@ -52,10 +53,13 @@ visible = "0.5"
 class PoolHouse:
     """The books of the pools `red` and `blue`, and their way to the console."""
 
-    def __init__(self, console: Console, journal: Journal) -> None:
+    def __init__(self, console: Console, journal: Journal, folder: Path) -> None:
         self.console = console
         self.journal = journal
-        self.keeper = Jackpots(parse(CONFIG), journal, now=lambda: console.now)
+        self.key = make_key(path) if not (path := folder / "orders.pem").exists() else Key.load(path)
+        signed = f'[jackpots]\norder_public_key = "{public_path(folder / "orders.pem")}"\n'
+        self.keeper = Jackpots(parse(CONFIG + signed), journal, now=lambda: console.now)
+        console.house.orders._key = self.key
         self.sent = 0
         self.seq: dict[str, int] = {}
         self.lost = False
@@ -129,7 +133,7 @@ def pool_house(console: Console, folder: Path, *, alive: bool = True) -> Iterato
     console.connect()
     journal = Journal(folder / "books.db")
     try:
-        one = PoolHouse(console, journal)
+        one = PoolHouse(console, journal, folder)
         if alive:
             console.say(edge_topic("lisboa", "jackpots", "availability"), b"online")
         one.tell()

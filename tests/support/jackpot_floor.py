@@ -12,6 +12,7 @@ from daemon.config.model import parse
 from daemon.console.auth.users import By, Users, hash_password
 from daemon.console.site.store import Store
 from daemon.jackpots.report import Pool, read_pools
+from daemon.journal.signing import make_key
 from daemon.read_model import SiteState
 from protocols.contract.events import DisplayShown, encode_data
 from protocols.contract.results import Award, Opened, Result, Settlement
@@ -29,8 +30,10 @@ port = {port}
 version = "{version}"
 [jackpots]
 journal = "{folder}/jackpots.db"
+order_public_key = "{folder}/orders.pem.pub"
 [console]
 port = 0
+order_key = "{folder}/orders.pem"
 store = "{folder}/console.db"
 journal = "{folder}/console-journal.db"
 [[table]]
@@ -83,6 +86,7 @@ class JackpotFloor(Floor):
     def __init__(self, directory: Path) -> None:
         """Nothing runs yet."""
         super().__init__(directory, kinds=("bac",))
+        make_key(directory / "orders.pem")
         self.jackpots = Child("jackpots", self.config)
         self._seq: dict[str, int] = {}
 

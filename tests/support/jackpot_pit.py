@@ -49,6 +49,10 @@ limit = 5000
 """
 
 
+UNSIGNED = "\n[jackpots]\ninsecure = true\n"
+"""The tests give orders without a console."""
+
+
 class World(Struct):
     """A pit that runs, and the jackpots process, which can be killed and started again."""
 
@@ -100,7 +104,9 @@ async def running(
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
     pit = VirtualPit(loop, seed, kinds, KINDS, connect=broker.connect)
     options = rf"\1\n[table.device.options]\n{machine}\n"
-    config = parse(re.sub(r'(driver = "sas_machine"\nurl = ".*"\n)', options, pit.config(1883, "5") + "\n") + pools)
+    config = parse(
+        re.sub(r'(driver = "sas_machine"\nurl = ".*"\n)', options, pit.config(1883, "5") + "\n") + pools + UNSIGNED
+    )
     edge_journal, rules_journal = Journal(folder / "edge.db"), Journal(folder / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)
     consumer = Consumer(config, rules_journal, connect=broker.connect)

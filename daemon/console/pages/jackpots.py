@@ -12,7 +12,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping
 from datetime import timedelta
 from fractions import Fraction
-from typing import Any, Literal, TypeAlias, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +23,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from daemon.broker.session import BrokerLost
+from daemon.config.model import Console as ConsoleSettings
 from daemon.console.auth.access import User
 from daemon.console.auth.users import may
 from daemon.console.context import ConsoleContext
@@ -30,7 +32,7 @@ from daemon.console.site.actions import read_actions
 from daemon.console.site.pools import OPEN, BookLine, Pools, PoolView
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units
-from protocols.contract.commands import Reply, Request as Asking
+from protocols.contract.commands import Reply, Request as Asking, signed_bytes
 from protocols.contract.jackpots import (
     Account,
     Adjust,
@@ -52,6 +54,10 @@ from protocols.contract.jackpots import (
     Withdraw,
     jackpot_topic,
 )
+from protocols.contract.people import same_person
+
+if TYPE_CHECKING:
+    from daemon.journal.signing import Key
 
 __all__ = ["Orders", "Outcome", "fragments", "routes"]
 
@@ -88,7 +94,8 @@ class Orders:
     """Orders under way, and the last outcomes for the page that asked."""
 
     def __init__(self, context: ConsoleContext, pools: Pools) -> None:
-        """None yet."""
+        """None yet. Raises BadKey."""
+        self._key = _order_key(context.config.console)
         self._context = context
         self._waiting: dict[str, asyncio.Future[Outcome]] = {}
         self._kept: OrderedDict[str, Outcome] = OrderedDict()
@@ -138,12 +145,24 @@ class Orders:
         del args["order"]
         request = Asking(id_, context.now() + timedelta(seconds=ANSWER_S), msgspec.Raw(msgspec.json.encode(args)))
         topic = jackpot_topic(context.site.site, pool, f"cmd/{name}")
+        if self._key is not None:
+            signature = self._key.sign(signed_bytes(topic, request)).hex()
+            request = msgspec.structs.replace(request, signature=signature)
         try:
             async with asyncio.timeout(ANSWER_S):
                 await context.site.publish(topic, msgspec.json.encode(request))
                 return await waiting
         except (TimeoutError, BrokerLost):  # lost on its way: it may have come through
             return Outcome(pool, name, "unknown")
+
+
+def _order_key(console: ConsoleSettings) -> "Key | None":
+    """What signs the orders. Raises BadKey."""
+    if not console.order_key:
+        return None
+    from daemon.journal.signing import Key  # 8 MiB
+
+    return Key.load(Path(console.order_key))
 
 
 def order_id(drawn: str, user: User, pool: str, order: Order) -> str:
@@ -596,7 +615,7 @@ class _Pages:
 
         Raises BadJournal.
         """
-        if not other or other == user.name:  # the books refuse that
+        if not other or same_person(other, user.name):  # the books refuse that
             return ""
         self.context.actions.collect()
         path = self.context.actions.journal.path
