@@ -1,9 +1,12 @@
 """Driver for the USPC Bee-Tek electronic shoe.
 
-The shoe sends one frame for each drawn card. It has no counter and answers no question, so silence proves nothing and
-the shoe never comes online as continuous. A frame has a checksum and is accepted at once. Any other bytes may have been
-a card and are reported as an unreadable card. A session that begins with noise alone is refused: a wrong speed or a bad
-cable looks like that.
+The shoe sends one message for each drawn card, on one of two wires; the driver finds out which. It has no counter and
+answers no question, so silence proves nothing and the shoe never comes online as continuous. A whole message is
+accepted at once. Any other bytes may have been a card and are reported as an unreadable card. A session that begins
+with noise alone is refused: a wrong speed or a bad cable looks like that.
+
+The text wire also says that a card was not read, and it raises an alarm for the same card, before or after: the two are
+one unreadable card. Its other alarms and its warnings are faults with the shoe's own words until the next card comes.
 
 Our assumption, not the vendor's: a hand cannot draw two cards within `repeat` seconds. The same frame within that time
 is a repetition by the shoe or two cards stuck together; another frame is a second card pulled with the first. Both are
@@ -13,19 +16,23 @@ enters what lies on the table.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
-from protocols.bee_tek_shoe import Broken, Decoder, Drawn, Echo, Garbage, Message, Other
+from protocols import bee_tek_text
+from protocols.bee_tek_shoe import Broken, Drawn, Echo, Garbage, Other
+from protocols.bee_tek_text import Alarm, Either, EitherDecoder, NotRead, Warned
 from protocols.contract.commands import Command
 from protocols.contract.events import CardDrawn, CardUnreadable, DeviceOnline, Event
 
 MODEL = "USPC Bee-Tek"
 GOOD_RUN = 20  # consecutive good cards that end a fault cycle
+BYTE_S = 10 / 9600
+JOIN_S = 1.0  # an alarm and a failed read within this time are of one card
 QUIET = 0.2  # seconds: a frame takes 10 ms, and two cards are further apart
 CHECK_THE_LINE = "check cable, ground and adapter, and that the port is set to 9600 8N1"
 ASK_THE_TABLE = "look at the card with the supervisor and correct the coup at the console"
@@ -34,6 +41,8 @@ UNREADABLE = "shoe.unreadable"
 REPEATED = "shoe.repeated"
 MISSCAN = "shoe.misscan"
 UNKNOWN_MESSAGE = "shoe.unknown_message"
+ALARM = "shoe.alarm"
+WARNING = "shoe.warning"
 
 
 class ShoeOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -51,6 +60,7 @@ class _Memory(Struct, frozen=True):
     """What survives a session."""
 
     faults: Standing = Standing()
+    wire: Literal["", "text"] = ""
 
 
 class BeeTekShoe:
@@ -91,6 +101,20 @@ class BeeTekShoe:
             "by itself",
             "counts",
         ),
+        Fault(
+            ALARM,
+            "the shoe raises an alarm; cards are read as before",
+            "look up the code in the shoe's manual, and look at its display",
+            "by itself",
+            "counts",
+        ),
+        Fault(
+            WARNING,
+            "the shoe shows a warning; cards are read as before",
+            "look up the code in the shoe's manual, and look at its display",
+            "by itself",
+            "counts",
+        ),
     )
 
     def __init__(self, options: ShoeOptions, memory: bytes | None = None) -> None:
@@ -98,17 +122,20 @@ class BeeTekShoe:
         self._options = options
         kept = msgspec.json.decode(memory, type=_Memory) if memory else _Memory()
         self._faults = Faults(self.faults, kept.faults)
-        self._standing = self._faults.standing
+        self._wire: Literal["", "text"] = kept.wire
+        self._written = kept
         self._good = 0
         self._framed = False
         self._last = b""
         self._last_tick = float("-inf")
         self._noise = 0
         self._noise_tick: float | None = None
+        self._failed: type[NotRead | Alarm] | None = None
+        self._failed_tick = float("-inf")
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Listen for noise, come online, then report every card."""
-        decoder = Decoder()
+        decoder = EitherDecoder(self._wire)
         chunk = link.stamp()
         early: list[Sighting] = []
         try:
@@ -122,7 +149,8 @@ class BeeTekShoe:
                 raise LinkLost(
                     f"noise on the line, and no whole frame in {self._options.settle:g} s: {CHECK_THE_LINE}"
                 ) from None
-        online = Sighting(DeviceOnline(False, MODEL), b"", early[0].chunk if early else link.stamp())
+        model = f"{MODEL}, text wire" if decoder.wire == "text" else MODEL
+        online = Sighting(DeviceOnline(False, model), b"", early[0].chunk if early else link.stamp())
         await emit([online, *early], self._memory())
         while True:
             try:
@@ -138,30 +166,44 @@ class BeeTekShoe:
             await self._tell(emit, messages, chunk)
             self._check_noise()
 
-    async def _tell(self, emit: Emit, messages: Sequence[Message], chunk: Chunk) -> None:
+    async def _tell(self, emit: Emit, messages: Sequence[Either], chunk: Chunk) -> None:
         if sightings := [*self._hear(messages, chunk)]:
             await emit(sightings, self._memory())
 
     def _memory(self) -> bytes | None:
         """The memory, if it changed since it was last written."""
-        standing = self._faults.standing
-        if standing == self._standing:
+        memory = _Memory(self._faults.standing, self._wire)
+        if memory == self._written:
             return None
-        self._standing = standing
-        return msgspec.json.encode(_Memory(standing))
+        self._written = memory
+        return msgspec.json.encode(memory)
 
-    def _hear(self, messages: Sequence[Message], chunk: Chunk) -> Iterator[Sighting]:
+    def _hear(self, messages: Sequence[Either], chunk: Chunk) -> Iterator[Sighting]:
         for message in messages:
             match message:
-                case Drawn(card, raw):
-                    soon = chunk.tick - self._last_tick < self._options.repeat
+                case Drawn(card, raw, operation):
+                    self._wire = "text" if operation else ""
+                    self._failed = None
+                    on_the_line_s = len(raw) * BYTE_S if operation else 0.0
+                    soon = chunk.tick - self._last_tick - on_the_line_s < self._options.repeat
                     again = raw == self._last
                     self._last, self._last_tick = raw, chunk.tick
                     self._good_frame()
-                    events = self._doubt(REPEATED if again else MISSCAN) if soon else self._drawn(card)
+                    events = self._doubt(REPEATED if again else MISSCAN) if soon else self._drawn(card, operation)
                 case Other(kind, _, raw):
                     self._good_frame()
                     events = self._unknown(kind)
+                case NotRead(_, raw) | Alarm(_, bee_tek_text.NOT_READ_ALARM, _, raw):
+                    self._good_frame()
+                    if self._is_same_failure(message, chunk):
+                        continue
+                    events = self._doubt(UNREADABLE, "the shoe could not read it")
+                case Alarm(_, code, text, raw):
+                    self._good_frame()
+                    events = iter(self._faults.begin(ALARM, f"{code} {text}".strip()))
+                case Warned(code, raw):
+                    self._good_frame()
+                    events = iter(self._faults.begin(WARNING, code))
                 case Echo():
                     continue
                 case Broken(raw) | Garbage(raw):
@@ -173,9 +215,15 @@ class BeeTekShoe:
                     events = self._doubt(UNREADABLE, f"it sent {len(raw)} bytes")
             yield from (Sighting(event, raw, chunk) for event in events)
 
-    def _drawn(self, card: str) -> Iterator[Event]:
-        yield CardDrawn(card)
-        yield from self._faults.end(UNREADABLE, REPEATED, MISSCAN)
+    def _is_same_failure(self, message: NotRead | Alarm, chunk: Chunk) -> bool:
+        """Whether `message` is the other report of a card that failed a moment ago."""
+        other = self._failed not in (None, type(message)) and chunk.tick - self._failed_tick < JOIN_S
+        self._failed, self._failed_tick = None if other else type(message), chunk.tick
+        return other
+
+    def _drawn(self, card: str, operation: str) -> Iterator[Event]:
+        yield CardDrawn(card, operation=operation)
+        yield from self._faults.end(UNREADABLE, REPEATED, MISSCAN, ALARM, WARNING)
         self._good += 1
         if self._good >= GOOD_RUN:
             self._good = 0

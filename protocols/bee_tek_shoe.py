@@ -29,14 +29,15 @@ _FRAME = re.compile(rb"\*([0-9A-F]{2}[\x20-\x7e]{2})([0-9A-F]{2})")
 
 
 class Drawn(Struct, frozen=True):
-    """A draw: rank then suit, `AS`."""
+    """A draw: rank then suit, `AS`. `operation`: what the shoe was doing, where its wire says so."""
 
     card: str
     raw: bytes = b""
+    operation: str = ""
 
 
 class Other(Struct, frozen=True):
-    """A whole frame of a type that is not documented: the type's two digits, the body's other two characters."""
+    """A whole message of a kind that is not documented; here the type's two digits, the body's other two characters."""
 
     kind: str
     text: str

@@ -63,10 +63,14 @@ class ShoeStarted(_Event, frozen=True, tag="shoe.started"):
 
 
 class CardDrawn(_Event, frozen=True, tag="card.drawn"):
-    """One card left the shoe. `face`: face up or down, where the device detects it."""
+    """One card left the shoe. `face`: face up or down, where the device detects it.
+
+    `operation`: what the shoe was doing, in its own words, where it says so.
+    """
 
     card: Card
     face: Literal["up", "down"] | None = None
+    operation: Text = ""
 
 
 class CardUnreadable(_Event, frozen=True, tag="card.unreadable"):

@@ -12,10 +12,11 @@ from itertools import product
 from random import Random
 from typing import Any, ClassVar
 
+from protocols import bee_tek_text
 from protocols.bee_tek_shoe import CR_LF, FRAME_LENGTH, Drawn, Other, encode, encode_echo
 from simulators.devices.device import Ailment
 
-__all__ = ["Cards", "Shoe"]
+__all__ = ["Cards", "Shoe", "TextShoe"]
 
 BYTE = 10 / 9600  # seconds: start, eight bits, stop
 READING = 0.04  # seconds from the card's first edge to its line
@@ -132,9 +133,9 @@ class Shoe(Cards):
             frame = self._misread(frame)
         match self._faults.popleft() if self._faults else "":
             case "cut_short":
-                frame = frame[: self._rng.randrange(1, FRAME_LENGTH)]
+                frame = self._cut(frame)
             case "power_loss":
-                frame = frame[: self._rng.randrange(1, FRAME_LENGTH)]
+                frame = self._cut(frame)
                 self._mute_until = now + REBOOT
             case "unreadable" if not self._dirty:
                 frame = self._misread(frame)
@@ -145,14 +146,23 @@ class Shoe(Cards):
             case "double_draw" if other := self.stray(card):
                 frame += self._frame(other)
             case "unknown_message":
-                frame = encode(Other("0E", "31")) + frame
-            case _:
-                pass
+                frame = self._unknown() + frame
+            case fault:
+                frame = self._besides(fault) + frame
         self._say(frame, now + READING)
         return card
 
     def _frame(self, card: str) -> bytes:
         return encode(Drawn(card)) + (encode_echo(card) + CR_LF if self._game_mode else b"")
+
+    def _cut(self, frame: bytes) -> bytes:
+        return frame[: self._rng.randrange(1, FRAME_LENGTH)]
+
+    def _unknown(self) -> bytes:
+        return encode(Other("0E", "31"))
+
+    def _besides(self, fault: str) -> bytes:  # noqa: ARG002 - this wire has no further messages
+        return b""
 
     def _misread(self, frame: bytes) -> bytes:
         return frame[:5] + b"%02X" % (int(frame[5:FRAME_LENGTH], 16) ^ self._rng.randrange(1, 256)) + CR_LF
@@ -198,3 +208,48 @@ class Shoe(Cards):
     def repair(self, now: float) -> None:  # noqa: ARG002 - as every device
         """Wipe the window."""
         self._dirty = False
+
+
+class TextShoe(Shoe):
+    """The same shoe in the mode that sends text."""
+
+    faults: ClassVar[Mapping[str, Ailment]] = {
+        **Shoe.faults,
+        "unreadable": Ailment(
+            "a card's code is damaged: the shoe says that it did not read it, by a line, an alarm or both",
+            ("card.unreadable", "shoe.unreadable"),
+            "suspended",
+        ),
+        "alarm": Ailment("an alarm whose code is not published, before the next card", ("shoe.alarm",), "counts"),
+        "warning": Ailment("a warning, before the next card", ("shoe.warning",), "counts"),
+    }
+
+    def __init__(self, rng: Random, decks: int = 8, *, operation: str = bee_tek_text.GAME, ten: str = "T") -> None:
+        """`operation`: what its key switch and display are set to. `ten`: how it writes that rank."""
+        super().__init__(rng, decks)
+        self._operation = operation
+        self._ten = ten
+
+    def _frame(self, card: str) -> bytes:
+        line_end = self._rng.choice((b"\r\n", b"\n", b""))
+        return bee_tek_text.encode(Drawn(card, b"", self._operation), ten=self._ten, line_end=line_end)
+
+    def _cut(self, frame: bytes) -> bytes:
+        return frame[: self._rng.randrange(2, frame.index(b">"))]
+
+    def _misread(self, frame: bytes) -> bytes:  # noqa: ARG002 - the card is not in it
+        failed = bee_tek_text.encode(bee_tek_text.NotRead(self._operation))
+        alarm = bee_tek_text.encode(bee_tek_text.Alarm("GameAlarm", "E3", "Card Not Read"))
+        return self._rng.choice((failed, alarm, failed + alarm, alarm + failed))
+
+    def _unknown(self) -> bytes:
+        return bee_tek_text.encode(Other("Shuffle Check", "Done"))
+
+    def _besides(self, fault: str) -> bytes:
+        match fault:
+            case "alarm":
+                return bee_tek_text.encode(bee_tek_text.Alarm("GameAlarm", "E9", "Door Open"))
+            case "warning":
+                return bee_tek_text.encode(bee_tek_text.Warned("0x01"))
+            case _:
+                return b""

@@ -41,7 +41,14 @@ from simulators.ports.mqtt import Mqtt
 from simulators.ports.port import Port, Pty, Socket, Tcp
 from simulators.ports.usb import Bus, Usb
 from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
-from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
+from simulators.tables.baccarat import (
+    AngolaMacauTable,
+    AngolaTable,
+    BaccaratTable,
+    ContinuousTable,
+    ScannerTable,
+    TextShoeTable,
+)
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable
@@ -70,6 +77,7 @@ KINDS: dict[str, type[Table]] = {
     "cus": CussecTable,
     "fpc": FishPrawnCrabTable,
     "bac": BaccaratTable,
+    "text": TextShoeTable,
     "scan": ScannerTable,
     "csm": ContinuousTable,
     "stud": StudPokerTable,

@@ -3,7 +3,7 @@
 import random
 from typing import Any, ClassVar
 
-from simulators.devices.bee_tek_shoe import Shoe
+from simulators.devices.bee_tek_shoe import Shoe, TextShoe
 from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_continuous import ContinuousShuffler
@@ -112,6 +112,13 @@ class BaccaratTable(ShoeTable):
         else:
             await self._press_until(floor, "void", VOID, 2)
         return taken
+
+
+class TextShoeTable(BaccaratTable):
+    """A Bee-Tek shoe whose mode sends text."""
+
+    def _make_shoe(self, seed: int) -> AnyShoe:
+        return TextShoe(random.Random(f"shoe {seed}"), 8, ten="10" if seed % 2 else "T")
 
 
 class ScannerTable(BaccaratTable):

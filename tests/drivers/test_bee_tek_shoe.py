@@ -33,7 +33,7 @@ from protocols.contract.events import (
     Event,
     type_of,
 )
-from simulators.devices.bee_tek_shoe import REBOOT, Shoe
+from simulators.devices.bee_tek_shoe import REBOOT, Shoe, TextShoe
 from simulators.devices.line import Line
 
 ONLINE = DeviceOnline(False, "USPC Bee-Tek")
@@ -720,5 +720,5 @@ async def test_mirror_with_garbage_on_the_line() -> None:
 
 def test_every_fault_of_a_line_is_answered() -> None:
     assert set(Shoe.line) == set(Line.FAULTS)
-    told = {code for ailment in (*Shoe.faults.values(), *Shoe.line.values()) for code in ailment.told}
+    told = {code for ailment in (*TextShoe.faults.values(), *Shoe.line.values()) for code in ailment.told}
     assert {fault.code for fault in BeeTekShoe.faults} == {code for code in told if code.startswith("shoe.")}

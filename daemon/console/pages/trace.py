@@ -29,7 +29,7 @@ from daemon.console.pages.web import Answers
 from drivers import DRIVERS
 from protocols import (
     alpha_sign,
-    bee_tek_shoe,
+    bee_tek_text,
     billy_iii,
     cammegh_ss2,
     hid_cards,
@@ -98,7 +98,7 @@ HAPPENINGS: Mapping[str, Mapping[int, type[fdl.Happening]]] = {
 }
 DECODERS: Mapping[str, Callable[[], Decoder]] = {
     "alpha_sign": alpha_sign.Decoder,
-    "bee_tek_shoe": bee_tek_shoe.Decoder,
+    "bee_tek_shoe": bee_tek_text.EitherDecoder,
     "bet_terminals": wagers.Decoder,
     "billy_iii": billy_iii.Decoder,
     "cammegh_ss2": cammegh_ss2.Decoder,

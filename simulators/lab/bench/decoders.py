@@ -27,6 +27,7 @@ from msgspec import Struct
 from protocols import (
     alpha_sign,
     bee_tek_shoe,
+    bee_tek_text,
     billy_iii,
     cammegh_ss2,
     hid_cards,
@@ -140,6 +141,13 @@ def _bee_tek_frames() -> tuple[bytes, ...]:
     wire = bee_tek_shoe
     cards = [rank + suit for rank in "A23456789TJQK" for suit in "SHDC"]
     return tuple(wire.encode(wire.Drawn(card)) + wire.encode_echo(card) * (n % 2) for n, card in enumerate(cards))
+
+
+def _bee_tek_text_frames() -> tuple[bytes, ...]:
+    wire = bee_tek_text
+    cards = [rank + suit for rank in "A23456789TJQK" for suit in "SHDC"]
+    drawn = (wire.encode(bee_tek_shoe.Drawn(card, b"", wire.GAME)) for card in cards)
+    return (*drawn, wire.encode(wire.NotRead(wire.GAME)), wire.encode(wire.Warned("0x01")))
 
 
 def _hid_frames() -> tuple[bytes, ...]:
@@ -355,6 +363,14 @@ def _wager_frames() -> tuple[bytes, ...]:
 WIRES: tuple[Wire, ...] = (
     Wire("cammegh_ss2", "cammegh_ss2", _simple(cammegh_ss2), _cammegh_frames(), b"*X;\r\n 0", (b"*X;", b"0;")),
     Wire("bee_tek_shoe", "bee_tek_shoe", _simple(bee_tek_shoe), _bee_tek_frames(), b"*\r\n0D", (b"*", b"0D")),
+    Wire(
+        "bee_tek_text",
+        "bee_tek_text",
+        _simple(bee_tek_text),
+        _bee_tek_text_frames(),
+        b"[]<>",
+        (b"[", b" "),
+    ),
     Wire(
         "hid_cards",
         "hid_cards",
