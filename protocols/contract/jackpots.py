@@ -290,8 +290,8 @@ class PoolOwner(Struct, frozen=True):
 class PoolLevel(Struct, frozen=True):
     """The retained `level` of a pool. `amount`: what a display may show, in whole minor units.
 
-    `entry`: the number of the entry after which this stands. `waiting`: how many wins wait, and `set_aside` their sum in
-    minor units; `pending`: the oldest 10 of them. `proposals`: changes that wait for a second person.
+    `entry`: the number of the entry after which this stands. `waiting`: how many wins wait, and `set_aside` their sum
+    in minor units; `pending`: the oldest 10 of them. `proposals`: changes that wait for a second person.
     """
 
     pool: str
@@ -326,7 +326,7 @@ class PoolBooks(Struct, frozen=True):
 
 
 class WinsRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """Read under `cmd/wins`: `most` waiting wins from the number `first` on (0: the oldest); `state`: only of this one."""
+    """Read `most` of the wins that wait, from the number `first` on (0: the oldest). `state`: only of this one."""
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     first: Annotated[int, Meta(ge=0, le=MOST)] = 0

@@ -39,7 +39,7 @@ class Counted(Journal):
     transactions = 0
     broken = False
 
-    def append(self, entries: object, memory: Mapping[str, bytes] | None = None) -> list[Row]:
+    def append(self, entries: object, memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
         if self.broken:
             raise BadJournal("disk full")
         self.transactions += 1

@@ -339,7 +339,7 @@ def test_2000_bets_a_second_share_transactions_and_each_is_in_a_level_within_50_
             written: list[int] = []
             append = one.world.now.journal.append
 
-            def counted(entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
+            def counted(entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
                 rows = append(entries, memory)
                 written.append(len(rows))
                 return rows

@@ -128,7 +128,7 @@ class Disk(Journal):
         source = self._source
         self.ledger.promised(rows, [f"{source}{row.place}:{row.seq}" if source else row.cause for row in rows])
 
-    def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None = None) -> list[Row]:
+    def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
         """As Journal, unless fate strikes."""
         process = self._process
         if process is None:
@@ -140,7 +140,7 @@ class Disk(Journal):
             return self._struck(process, list(entries), memory)
         return self._write(entries, memory)
 
-    def _write(self, entries: Iterable[Entry], memory: Mapping[str, bytes] | None) -> list[Row]:
+    def _write(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None) -> list[Row]:
         try:
             if memory and (cursor := memory.get("outbox")) is not None:
                 self.ledger.cursor(int(cursor))
@@ -150,7 +150,7 @@ class Disk(Journal):
             self._found(error)
         return rows
 
-    def _struck(self, process: Process, entries: list[Entry], memory: Mapping[str, bytes] | None) -> list[Row]:
+    def _struck(self, process: Process, entries: list[Entry], memory: Mapping[str, bytes | None] | None) -> list[Row]:
         match self._fate.what:
             case "before":
                 process.die("killed before a write")
