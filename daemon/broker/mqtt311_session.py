@@ -9,7 +9,7 @@ import contextlib
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from typing import Any, Literal
 
 import aiomqtt
@@ -106,20 +106,15 @@ class Mqtt311Session(Session):
         finally:
             self._qos0 -= 1
 
-    async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
-        """As `Session.subscribe`."""
+    async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
         try:
             codes = await self._client.subscribe([(topic, int(qos)) for topic in topics])
         except aiomqtt.MqttError as error:
             raise BrokerLost(str(error)) from error
         _raise_if_cancelled()
-        for topic, code in zip(topics, codes, strict=True):
-            if code == REFUSED or getattr(code, "is_failure", False):
-                raise BrokerRefused(f"the broker refuses to let us read {topic}; allow this client to read it")
+        return ["Not authorized" if code == REFUSED or getattr(code, "is_failure", False) else "" for code in codes]
 
-    async def read_retained(self, *topics: str) -> None:
-        """As `Session.read_retained`."""
-        await self.subscribe(*topics)
+    async def _unsubscribe(self, topics: Sequence[str]) -> None:
         try:
             await self._client.unsubscribe(list(topics))
         except aiomqtt.MqttError as error:

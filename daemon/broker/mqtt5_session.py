@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any, Literal
 
 import mqtt5
@@ -232,19 +232,13 @@ class Mqtt5Session(Session, asyncio.Protocol):
         """As `Session.set_read_interval`."""
         self._read_interval_s = seconds
 
-    async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
-        """As `Session.subscribe`."""
+    async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
         number = self._free_id()
         filters = [mqtt5.TopicFilter(topic, max_qos=QoS(qos), retain_as_published=False) for topic in topics]
         codes = await self._ask(number, mqtt5.SubscribePacket(number, filters).write())
-        for topic, code in zip(topics, codes, strict=True):
-            if refusal := _refusal(code, None):
-                text = f"the broker refuses to let us read {topic}: {refusal}; allow this client to read it"
-                raise BrokerRefused(text)
+        return [_refusal(code, None) for code in codes]
 
-    async def read_retained(self, *topics: str) -> None:
-        """As `Session.read_retained`."""
-        await self.subscribe(*topics)
+    async def _unsubscribe(self, topics: Sequence[str]) -> None:
         number = self._free_id()
         await self._ask(number, mqtt5.UnsubscribePacket(number, list(topics)).write())
 

@@ -2,6 +2,9 @@
 
 The journal is the queue; a cursor marks what the broker has acknowledged. Memory stays bounded whatever the broker
 does. After a crash, unacknowledged rows are sent again with the same id, and up to SAVED_EVERY acknowledged ones.
+
+If the broker refuses a row, the rows of its table are held from there on, and those of other tables go on. `resend`
+tries the first held row again, and sends the others once the broker takes it.
 """
 
 import asyncio
@@ -9,12 +12,14 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
+import msgspec
+
 from daemon import logs
 from daemon.broker.session import BrokerLost, Session
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 
-__all__ = ["Outbox"]
+__all__ = ["Outbox", "sent_up_to"]
 
 PAGE = 200
 MOST_KEPT = 1000
@@ -22,7 +27,14 @@ MOST_KEPT = 1000
 SAVED_EVERY = 64
 """Acknowledged rows until the cursor is written again. Written with each event it was a page more in each commit: 7.1
 writes to the log and not 4.5 (counted with strace at 100 events a second)."""
-KEY = "outbox"
+KEY, HELD = "outbox", "outbox held"
+
+
+def sent_up_to(journal: Journal) -> int:
+    """The number of the last row that nobody has to send any more: rows after it may still have to be sent."""
+    held = msgspec.json.decode(journal.memory(HELD) or b"{}", type=dict[str, int])
+    first = (row.n - 1 for place, seq in held.items() for row in journal.range(place, seq, seq))
+    return min((int(journal.memory(KEY) or b"0"), *first))
 
 
 class Outbox:
@@ -37,11 +49,13 @@ class Outbox:
         journal: Journal,
         message_of: Callable[[Row, bool], tuple[str, bytes]],
         is_removed: Callable[[Row], bool] = lambda _: False,
+        suspend: Callable[[str, str], object] = lambda _topic, _reason: None,
     ) -> None:
-        """Continue where the last process stopped."""
+        """Continue where the last process stopped. `suspend` is told which topic the broker refused, and why."""
         self._journal = journal
         self._message_of = message_of
         self._is_removed = is_removed
+        self._suspend = suspend
         self._news = asyncio.Event()
         self._flying: deque[int] = deque()
         self._done: set[int] = set()
@@ -50,6 +64,16 @@ class Outbox:
         self._backlog = 0
         self._unsent: deque[Row] = deque()
         self.cursor = self._saved = int(journal.memory(KEY) or b"0")
+        self._held = msgspec.json.decode(journal.memory(HELD) or b"{}", type=dict[str, int])
+        """By suspended table the seq of its first row that the broker did not take."""
+        self._held_changed = False
+        self._resent: dict[str, int] = {}
+        """By table that was suspended the number of the last row that `resend` sent."""
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The tables whose rows are held."""
+        return frozenset(self._held)
 
     @property
     def depth(self) -> int:
@@ -63,10 +87,14 @@ class Outbox:
 
     def memory(self, *, exact: bool = False) -> dict[str, bytes]:
         """The cursor, to be written with the next entries: now and then, or `exact` at the end of a process."""
-        if self.cursor - self._saved < (1 if exact else SAVED_EVERY):
+        if not self._held_changed and self.cursor - self._saved < (1 if exact else SAVED_EVERY):
             return {}
         self._saved = self.cursor
-        return {KEY: b"%d" % self.cursor}
+        kept = {KEY: b"%d" % self.cursor}
+        if self._held_changed:  # with the cursor, which has passed the rows that are held
+            self._held_changed = False
+            kept[HELD] = msgspec.json.encode(self._held)
+        return kept
 
     def offer(self, rows: list[Row]) -> None:
         """New rows. They are sent at once if no row waits before them, otherwise in their turn.
@@ -123,20 +151,75 @@ class Outbox:
         return self._journal.after(self._sent, PAGE)
 
     def _send(self, session: Session, row: Row) -> None:
+        if row.place in self._held or row.n <= self._resent.get(row.place, 0):
+            self._flying.append(row.n)
+            self._sent = row.n
+            self._acknowledged(row.n)
+            return
         topic, payload = self._message_of(row, row.n <= self._backlog)
         acknowledged = partial(self._acknowledged, row.n)
-        if self._is_removed(row):
-            refused = partial(self._refused, row.n, topic)
-            session.send(topic, payload, acknowledged=acknowledged, event=True, vital=False, refused=refused)
-        else:
-            session.send(topic, payload, acknowledged=acknowledged, event=True)
+        session.send(
+            topic, payload, acknowledged=acknowledged, event=True, refused=partial(self._refused, session, row, topic)
+        )
         self._flying.append(row.n)
         self._sent = row.n
 
-    def _refused(self, n: int, topic: str, reason: str) -> None:
-        remedy = "nothing: its table or device is no longer configured, and the event stays in the journal"
-        logs.get().warning("outbox.refused", topic=topic, reason=reason, remedy=remedy)
-        self._acknowledged(n)
+    def _refused(self, session: Session, row: Row, topic: str, reason: str) -> None:
+        if session is not self._session:  # a late answer of an ended session: the row is sent again
+            return
+        self._hold(row, topic, reason)
+        self._acknowledged(row.n)
+
+    def _hold(self, row: Row, topic: str, reason: str) -> bool:
+        """Whether the rows of its table are held from this one on; a row of a removed table or device is left out."""
+        if self._is_removed(row):
+            remedy = "nothing: its table or device is no longer configured, and the event stays in the journal"
+            logs.get().warning("outbox.refused", topic=topic, reason=reason, remedy=remedy)
+            return False
+        self._held[row.place] = min(row.seq, self._held.get(row.place, row.seq))
+        self._held_changed = True
+        self._suspend(topic, reason)
+        return True
+
+    async def resend(self, session: Session) -> None:
+        """Try the first held row of each suspended table, and send all others where the broker takes it.
+
+        Raises BrokerLost.
+        """
+        for place in list(self._held):
+            most = 1
+            while (first := self._held[place]) <= self._journal.last(place):
+                rows = self._journal.range(place, first, first + most - 1)
+                if not await self._are_taken(session, rows):
+                    break
+                self._held[place] = min(first + most, self._journal.last(place) + 1)
+                self._held_changed, most = True, PAGE
+            else:
+                del self._held[place]
+                self._held_changed = True
+                self._resent[place] = self._journal.head
+                self._journal.append([], self.memory())
+
+    async def _are_taken(self, session: Session, rows: Sequence[Row]) -> bool:
+        """Send rows of one table; return whether the broker took them all."""
+        left, done, taken = len(rows), asyncio.Event(), True
+
+        def answered(row: Row, topic: str, reason: str = "") -> None:
+            nonlocal left, taken
+            if reason and self._hold(row, topic, reason):
+                taken = False
+            left -= 1
+            if not left:
+                done.set()
+
+        for row in rows:
+            await session.until_room()
+            topic, payload = self._message_of(row, True)
+            answer = partial(answered, row, topic)
+            session.send(topic, payload, acknowledged=answer, event=True, refused=answer)
+        if rows:
+            await done.wait()
+        return taken
 
     def _acknowledged(self, n: int) -> None:
         self._done.add(n)

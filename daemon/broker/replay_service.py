@@ -366,7 +366,13 @@ class ReplayService:
 
     async def _send(self, session: Session, topic: str, payload: bytes, *, event: bool = False) -> None:
         self._unacknowledged += 1
-        await session.publish(topic, payload, acknowledged=partial(self._acknowledged, session), event=event)
+        acknowledged = partial(self._acknowledged, session)
+        refused = partial(self._refused, session, topic)
+        await session.publish(topic, payload, acknowledged=acknowledged, refused=refused, event=event)
+
+    def _refused(self, session: Session, topic: str, reason: str) -> None:
+        session.tolerates(topic, reason)  # the reader requests it again
+        self._acknowledged(session)
 
     def _acknowledged(self, session: Session) -> None:
         if session is self._session:  # a late acknowledgement of an ended session

@@ -1,11 +1,11 @@
 """Publishes retained topics: the last value wins, with a limited rate.
 
 After a reconnection all topics are sent again in the order in which they were first set, and cleared topics are cleared
-again: the broker may have lost them, or come back with an old state.
+again: the broker may have lost them, or come back with an old state. What it refuses is kept until `resend`.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -55,6 +55,12 @@ class Retained:
         """Topics with this prefix may have been cleared by others: send them again."""
         for topic in self._wanted:
             if topic.startswith(beginnings):
+                self.touch(topic)
+
+    def resend(self, topics: Iterable[str]) -> None:
+        """The broker refused these topics: try again with those that are ours."""
+        for topic in topics:
+            if topic in self._wanted:
                 self.touch(topic)
 
     @property

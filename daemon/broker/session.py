@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -91,6 +91,10 @@ class Session(ABC):
         self._at_once: AtOnce | None = None
         self._refused: str | None = None
         self._lost: BrokerLost | None = None
+        self.tolerates: Callable[[str, str], bool] = lambda _topic, _reason: False
+        """Whether the session goes on although the broker refuses a topic, for a reason: see `Suspensions`."""
+        self._subscribed: dict[str, Literal[0, 1]] = {}
+        """The topics that were subscribed to, with their QoS."""
 
     # ---- what a subclass moves
 
@@ -103,12 +107,12 @@ class Session(ABC):
         """Send what may be lost. False, and nothing was sent, while the socket takes no more. Raises BrokerLost."""
 
     @abstractmethod
-    async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
-        """Receive `topics`. Raises BrokerLost; BrokerRefused where the broker refuses one."""
+    async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
+        """For each topic why the broker refuses to let us read it, or "". Raises BrokerLost."""
 
     @abstractmethod
-    async def read_retained(self, *topics: str) -> None:
-        """Receive the retained messages under `topics`, and none published later. Raises as `subscribe`."""
+    async def _unsubscribe(self, topics: Sequence[str]) -> None:
+        """Receive these topics no longer. Raises BrokerLost."""
 
     def set_read_interval(self, seconds: float) -> None:  # noqa: B027 - reading at once is always right
         """Read the socket only so often: a program that shows things to people need not wake for each message."""
@@ -156,7 +160,8 @@ class Session(ABC):
     ) -> None:
         """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost.
 
-        `vital`: if the broker refuses it, the session is of no use. Otherwise `refused` is called with the reason.
+        If the broker refuses it, `refused` is called with the reason. Without `refused` the session is then of no use,
+        unless it is not `vital` or the session tolerates it.
         `event`: the payload is a CloudEvent; MQTT 5 says so in the content type.
         """
         if self._lost is not None:
@@ -214,12 +219,13 @@ class Session(ABC):
         one = self._in_flight.pop(number, None)
         if one is None:  # an acknowledgement of nothing
             return
-        if refusal and one.vital:
+        if refusal and one.refused is not None:
+            one.refused(refusal)
+        elif refusal and one.vital and not self.tolerates(one.topic, refusal):
             self._refused = f"the broker refuses {one.topic}: {refusal}; allow this client to write there"
             self._over.set()
         elif refusal:
-            if one.refused is not None:
-                one.refused(refusal)
+            pass
         elif one.acknowledged is not None and self._refused is None:
             one.acknowledged()
         if len(self._in_flight) < self._window:
@@ -228,6 +234,27 @@ class Session(ABC):
             self._landed.set()
 
     # ---- in
+
+    async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
+        """Receive `topics`. Raises BrokerLost; BrokerRefused where the broker refuses one that is not tolerated."""
+        self._subscribed |= dict.fromkeys(topics, qos)
+        for topic, refusal in zip(topics, await self._subscribe(topics, qos), strict=True):
+            if refusal and not self.tolerates(topic, refusal):
+                text = f"the broker refuses to let us read {topic}: {refusal}; allow this client to read it"
+                raise BrokerRefused(text)
+
+    async def subscribe_again(self, concerns: Callable[[str], bool]) -> None:
+        """Subscribe again to the topics that `concerns` names: what is retained there comes again."""
+        for qos in (0, 1):
+            if topics := [topic for topic, its_qos in self._subscribed.items() if its_qos == qos and concerns(topic)]:
+                await self.subscribe(*topics, qos=qos)
+
+    async def read_retained(self, *topics: str) -> None:
+        """Receive the retained messages under `topics`, and none published later. Raises as `subscribe`."""
+        await self.subscribe(*topics)
+        for topic in topics:
+            del self._subscribed[topic]
+        await self._unsubscribe(topics)
 
     def deliver_to(self, deliver: Callable[[Message], None]) -> None:
         """From now on `deliver` is given each message as it arrives, and `messages` none."""

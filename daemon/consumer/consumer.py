@@ -28,6 +28,7 @@ from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained, read_standing
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
+from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Table, broker_of
 from daemon.console.words import words
 from daemon.consumer.numbering import Numbering
@@ -183,7 +184,12 @@ class Consumer:
         self.site = config.site.name
         self.name = config.rules.name
         self._log = logs.get(rules=self.name)
-        self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._tables)
+        self._suspensions = Suspensions(
+            self._log, lambda: self.retained.touch(edge_topic(self.site, self.name, "info"))
+        )
+        self.outbox = Outbox(
+            journal, self._message_of, lambda row: row.place not in self._tables, self._suspensions.refused
+        )
         self.retained = Retained()
         self._boot = uuid.uuid4().hex[:12]
         self._stale_topics = StaleTopics(self._log)
@@ -601,6 +607,7 @@ class Consumer:
         self._commit([])
 
     async def _served(self, session: Session) -> None:
+        session.tolerates = self._suspensions.refused
         await self._read_numbers(session)
         for table in self._tables.values():
             self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
@@ -613,8 +620,7 @@ class Consumer:
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
-        info = EdgeInfo(version(), self.config.digest, bootid=self._boot, rules=True)
-        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "info"), self._info)
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
         await self.replay.until_heard()  # who hears that we are online asks at once
         await self.retained.publish_all(session)
@@ -631,11 +637,19 @@ class Consumer:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._suspensions.run(session, self.outbox, self.retained))
             group.create_task(self._receive(session))
             group.create_task(self.answers.send(session))
             group.create_task(self._chase(session))
             group.create_task(beat(session, self.site, self.name))
             group.create_task(self._look(session))
+
+    def _tell_suspended(self) -> None:
+        self.retained.touch(edge_topic(self.site, self.name, "info"))
+
+    def _info(self) -> EdgeInfo:
+        suspended = self._suspensions.reasons
+        return EdgeInfo(version(), self.config.digest, bootid=self._boot, rules=True, suspended=suspended)
 
     async def _look(self, session: Session) -> None:
         """What stands there of tables that we no longer have is cleared; so may others have done with one now ours."""

@@ -26,6 +26,7 @@ from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
 from daemon.broker.stale_topics import METAS, StaleTopics, alert_topic, clock_topic, stale_of_edge
+from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Device, Table, broker_of
 from daemon.edge import home_assistant, pools
 from daemon.edge.clock_watch import ClockWatch
@@ -392,7 +393,13 @@ class Edge:
         self.boot: str = before.boot if before else uuid.uuid4().hex[:12]
         self.log = logs.get(edge=self.name)
         configured = {(table.name, device.name) for table in config.table for device in table.device}
-        self.outbox = Outbox(journal, self._message_of, lambda row: (row.place, row.device) not in configured)
+        self._suspensions = Suspensions(self.log, self._tell_suspended)
+        self.outbox = Outbox(
+            journal,
+            self._message_of,
+            lambda row: (row.place, row.device) not in configured,
+            self._suspensions.refused,
+        )
         self.replay = ReplayService(
             self.name,
             journal,
@@ -652,15 +659,14 @@ class Edge:
 
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]
+        session.tolerates = self._suspensions.refused
         self.desk.connected(session)
         topics = [edge_topic(self.site, "+", "availability"), *self.pools.topics()]
         for table in tables:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
         await session.subscribe(*topics)
-        drivers = tuple(sorted({post.device.driver for post in self.sessions}))
-        info = EdgeInfo(version(), self.config.digest, drivers, self.boot, self.journal.name, self.boots)
-        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        self.retained.put(edge_topic(self.site, self.name, "info"), self.info)
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
         for post in self.sessions:
             self.show(post)
@@ -672,6 +678,7 @@ class Edge:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._suspensions.run(session, self.outbox, self.retained))
             group.create_task(self._discovery.run(session))
             group.create_task(self._commands(session))
             group.create_task(self._health())
@@ -722,6 +729,22 @@ class Edge:
         await self._stale_topics.clear(session, left)
 
     # ---- health
+
+    def _tell_suspended(self) -> None:
+        self.retained.touch(edge_topic(self.site, self.name, "info"))
+
+    def info(self) -> EdgeInfo:
+        """What this edge is, and which tables the broker suspends."""
+        drivers = tuple(sorted({post.device.driver for post in self.sessions}))
+        return EdgeInfo(
+            version(),
+            self.config.digest,
+            drivers,
+            self.boot,
+            self.journal.name,
+            self.boots,
+            suspended=self._suspensions.reasons,
+        )
 
     def health(self) -> EdgeHealth:
         """Health of the edge: outbox, loop lag, room."""

@@ -28,6 +28,7 @@ from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
+from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Jackpot, Mqtt, broker_of
 from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import (
@@ -191,7 +192,12 @@ class Jackpots:
             name: _Table(name, [pool for pool in config.jackpot if name in pool.tables])
             for name in dict.fromkeys(table for pool in config.jackpot for table in pool.tables)
         }
-        self.outbox = Outbox(journal, self._message_of, lambda row: row.place not in self._pools)
+        self._suspensions = Suspensions(
+            self._log, lambda: self.retained.touch(edge_topic(self.site, self.name, "info"))
+        )
+        self.outbox = Outbox(
+            journal, self._message_of, lambda row: row.place not in self._pools, self._suspensions.refused
+        )
         self.retained = Retained(PAUSE_S)
         self.replay = ReplayService(
             self.name,
@@ -502,8 +508,8 @@ class Jackpots:
                 self.connected = False
 
     async def _served(self, session: Session) -> None:
-        info = EdgeInfo(version(), self.config.digest)
-        self.retained.put(edge_topic(self.site, self.name, "info"), msgspec.json.encode(info))
+        session.tolerates = self._suspensions.refused
+        self.retained.put(edge_topic(self.site, self.name, "info"), self._info)
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
         for table in self._tables:
             for code in ALERTS:
@@ -527,9 +533,16 @@ class Jackpots:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._suspensions.run(session, self.outbox, self.retained))
             group.create_task(self.signs.run(session))
             group.create_task(self._receive(session))
             group.create_task(self._chase(session))
+
+    def _tell_suspended(self) -> None:
+        self.retained.touch(edge_topic(self.site, self.name, "info"))
+
+    def _info(self) -> EdgeInfo:
+        return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons)
 
     # ---- one owner of each pool
 

@@ -18,7 +18,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from daemon.broker.outbox import KEY as SENT
+from daemon.broker.outbox import sent_up_to
 from daemon.broker.retained import Retained
 from daemon.broker.stale_topics import room_topic
 from daemon.config.model import Config, Keeping
@@ -238,7 +238,7 @@ def _log_files(
 def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:
     """Delete files that are old enough and published, the oldest first, only as far as room is needed."""
     gone: list[Path] = []
-    sent = int(journal.memory(SENT) or b"0")
+    sent = sent_up_to(journal)
     while room(journal, keeping).share >= ANNOUNCED and (closed := journal.closed):
         oldest = closed[0]
         if journal.age(oldest, now) < timedelta(days=keeping.keep_days) or oldest.to > sent:

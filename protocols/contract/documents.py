@@ -91,7 +91,8 @@ class DeviceState(Struct, frozen=True):
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     """The retained `info` of an edge, or of the rules (`rules`: true).
 
-    `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal.
+    `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal,
+    `suspended` by table what the broker refuses of it: the process does not serve it until the access list is mended.
     """
 
     version: str = ""
@@ -101,6 +102,7 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     journal: str = ""
     boots: Whole = 0
     rules: bool = False
+    suspended: dict[str, str] = field(default_factory=dict)
 
 
 class JournalHead(Struct, frozen=True):

@@ -10,7 +10,7 @@ import contextvars
 import functools
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Literal
@@ -81,15 +81,14 @@ class _Client(Session):
         self.send(topic, payload)
         return True
 
-    async def subscribe(self, *topics: str, qos: Literal[0, 1] = 1) -> None:
-        """As `Session.subscribe`; no answer is a lost broker."""
+    async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
+        """No answer is a lost broker."""
         del qos
-        await self._answered(self._subscribed, topics)
+        await self._answered(self._subscribed_now, tuple(topics))
+        return [""] * len(topics)
 
-    async def read_retained(self, *topics: str) -> None:
-        """As `Session.read_retained`."""
-        await self.subscribe(*topics)
-        await self._answered(self._unsubscribed, topics)
+    async def _unsubscribe(self, topics: Sequence[str]) -> None:
+        await self._answered(self._unsubscribed_now, tuple(topics))
 
     async def _answered(
         self, ask: Callable[[tuple[str, ...], asyncio.Future[None]], None], topics: tuple[str, ...]
@@ -101,14 +100,14 @@ class _Client(Session):
         if not answer.done():
             raise BrokerLost("the broker does not answer")
 
-    def _unsubscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
+    def _unsubscribed_now(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
         self._filter(tuple(one for one in self.filters if one not in topics))
         if not answer.done():
             answer.set_result(None)
 
-    def _subscribed(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
+    def _subscribed_now(self, topics: tuple[str, ...], answer: asyncio.Future[None]) -> None:
         if self.dead or not self.open:
             return
         self._filter(self.filters + topics)
