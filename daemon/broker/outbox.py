@@ -188,11 +188,11 @@ class Outbox:
         """
         for place in list(self._held):
             most = 1
-            while (first := self._held[place]) <= self._journal.last(place):
-                rows = self._journal.range(place, first, first + most - 1)
-                if not await self._are_taken(session, rows):
+            while (first := self._held[place]) <= (newest := self._journal.last(place)):
+                last = min(first + most - 1, newest)
+                if not await self._are_taken(session, self._journal.range(place, first, last)):
                     break
-                self._held[place] = min(first + most, self._journal.last(place) + 1)
+                self._held[place] = last + 1
                 self._held_changed, most = True, PAGE
             else:
                 del self._held[place]

@@ -865,7 +865,7 @@ async def test_a_refusal_wakes_who_waits_and_nothing_counts_after_it(
     ("version", "answer", "said"),
     [
         ("5", b"\x90\x05%s\x00\x01\x87", "the broker refuses to let us read no/#: Not authorized; allow"),
-        ("3.1.1", b"\x90\x04%s\x01\x80", "the broker refuses to let us read no/#; allow this client to read it"),
+        ("3.1.1", b"\x90\x04%s\x01\x80", "the broker refuses to let us read no/#: Not authorized; allow"),
     ],
 )
 async def test_a_refused_subscription_is_named(version: Literal["5", "3.1.1"], answer: bytes, said: str) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any, cast
 
 import msgspec
@@ -30,6 +32,8 @@ class Broker:
         self._window = window
         self._room = asyncio.Event()
         self.before_publish: Callable[[str], Awaitable[None]] | None = None
+        self.refuses: Callable[[str], bool] = lambda _: False
+        self.refused: set[int] = set()
 
     @property
     def session(self) -> Session:
@@ -61,6 +65,7 @@ class Broker:
         *,
         retain: bool = False,
         acknowledged: Callable[[], None] | None = None,
+        refused: Callable[[str], None] | None = None,
         event: bool = False,  # noqa: ARG002 - as a session has it
     ) -> None:
         assert self.room
@@ -68,6 +73,9 @@ class Broker:
             raise BrokerLost("gone")
         if acknowledged is not None:
             self.flying[len(self.published)] = acknowledged
+        if self.refuses(topic) and refused is not None:
+            self.flying[len(self.published)] = partial(refused, "Not authorized")
+            self.refused.add(len(self.published))
         self.published.append((topic, payload, retain))
 
     def flush(self) -> None:
@@ -115,7 +123,8 @@ async def settled() -> None:
     await asyncio.sleep(0.001)
 
 
-async def cancelled(task: asyncio.Task[None]) -> None:
+async def cancelled(task: asyncio.Task[None], after_s: float = 0) -> None:
+    await asyncio.sleep(after_s)
     task.cancel()
     await asyncio.wait([task])
 
@@ -125,6 +134,83 @@ def numbers(first: int, last: int, late: str = "") -> list[str]:
 
 
 # ---- the outbox
+
+
+@pytest.mark.parametrize("seed", range(*at_length((0, 20), (0, 400))))
+def test_refused_tables_wait_and_the_others_go_on(tmp_path: Path, seed: int) -> None:
+    """Random refusals, restarts and lost sessions: each row arrives, and other tables never wait."""
+    rng = Random(seed)
+    tables = ("a", "b", "c")
+    denied: set[str] = set()
+    arrived: list[Row] = []
+
+    def told(row: Row, _late: bool) -> tuple[str, bytes]:
+        return row.place, b"%d" % row.n
+
+    @virtual_time
+    async def play() -> None:
+        journal = Journal(tmp_path / "journal.db")
+        outbox = Outbox(journal, told)
+        for _ in range(rng.randint(2, 5)):
+            broker = Broker(window=rng.choice([3, 10, 1000]))
+            broker.refuses = denied.__contains__
+
+            def take(broker: Broker = broker, journal: Journal = journal) -> None:
+                """The broker answers to all that came, in order."""
+                while broker.flying:
+                    number = next(iter(broker.flying))
+                    _, payload, _ = broker.published[number]
+                    if number not in broker.refused:
+                        arrived.append(journal.after(int(payload) - 1, 1)[0])
+                    broker.acknowledge(number)
+
+            async def answer(take: Callable[[], None] = take) -> None:
+                while True:
+                    take()
+                    await asyncio.sleep(0.001)
+
+            tasks = [asyncio.create_task(one) for one in (outbox.run(broker.session), answer())]
+            for _ in range(rng.randint(3, 10)):
+                denied.symmetric_difference_update({rng.choice(tables)} if rng.random() < 0.4 else ())
+                for _ in range(rng.choice([1, 5, 300])):
+                    entry = Entry(rng.choice(tables), "d", "x", START, b"1")
+                    outbox.offer(journal.append([entry], outbox.memory()))
+                await asyncio.sleep(rng.choice([0, 0.01, 1]))
+                if rng.random() < 0.5:
+                    await cancelled(asyncio.create_task(outbox.resend(broker.session)), rng.choice([0, 0.002, 2]))
+            await asyncio.sleep(2)
+            for free in set(tables) - denied - outbox.held:
+                assert {row.seq for row in arrived if row.place == free} == {*range(1, journal.last(free) + 1)}
+            for task in tasks:
+                await cancelled(task)
+            if rng.random() < 0.7:
+                if rng.random() < 0.5 and (sent := outbox.memory(exact=True)):
+                    journal.append([], sent)
+                journal.close()
+                journal = Journal(tmp_path / "journal.db")
+                outbox = Outbox(journal, told)
+        denied.clear()
+        broker = Broker()
+
+        async def answer_all() -> None:
+            while True:
+                for number in tuple(broker.flying):
+                    arrived.append(journal.after(int(broker.published[number][1]) - 1, 1)[0])
+                    broker.acknowledge(number)
+                await asyncio.sleep(0.001)
+
+        tasks = [asyncio.create_task(one) for one in (outbox.run(broker.session), answer_all())]
+        await outbox.resend(broker.session)
+        await asyncio.sleep(5)
+        assert not outbox.held
+        assert outbox.depth == 0
+        for table in tables:
+            assert {row.seq for row in arrived if row.place == table} == {*range(1, journal.last(table) + 1)}
+        for task in tasks:
+            await cancelled(task)
+        journal.close()
+
+    play()
 
 
 @virtual_time

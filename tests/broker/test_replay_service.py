@@ -54,7 +54,13 @@ class Broker:
         return cast("Session", self)
 
     async def publish(
-        self, where: str, payload: bytes, *, acknowledged: Callable[[], None], event: bool = False
+        self,
+        where: str,
+        payload: bytes,
+        *,
+        acknowledged: Callable[[], None],
+        refused: Callable[[str], None],  # noqa: ARG002 - it refuses nothing
+        event: bool = False,
     ) -> None:
         if self.lost:
             raise BrokerLost("gone")

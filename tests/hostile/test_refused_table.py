@@ -23,7 +23,8 @@ from daemon.journal.store import Journal
 from protocols.contract.events import encode_data, type_of
 from protocols.contract.topics import edge_topic
 from tests.consumer.test_consumer import SPIN, rows
-from tests.hostile.test_forger_broker import JUDGE, Site, made, pit, until
+from tests.hostile.test_forger_broker import Site, made, pit, until
+from tests.system.test_systemd import JUDGE
 
 ADDED = """
 [[table]]
