@@ -18,12 +18,17 @@ Readings:
 - 6(11): the warn card may come as many cards off its place as `warn_card_within` says. In the middle it may lie where
   one player bet in the first round of the shoe, or where that is not known.
 - 6(17): on a seat with a bet of its own that bet decides; others follow its insurance only where it was made (6(18)).
-- 6(17): what lies over the maximum of a seat at the bell goes back, of the bet begun last; a bet that is no multiple
-  of the minimum is noted and plays.
+- 6(17): what lies over the maximum of a seat at the bell goes back: the bet of its own player comes first, the others
+  fill it up in the order in which they were begun. A bet that is no multiple of the minimum is noted and plays. A
+  terminal is refused what would cut any bet.
 - 6(17): without reported bets `main` of a seat stands for all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
 - 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known. A
-  correction that names the hands without it says so. A turned second card of the bank needs its key (6(21)).
+  correction that names the hands without it says so. Of several each goes its own way, the unseen ones in the order in
+  which they were drawn.
+- 6(23), (33), (35): for a split or a double it waits until the others with a bet on the hand have followed, or until
+  anything but a bet is told.
+- 6(21): a turned second card of the bank needs its key.
 - 6(24), (27): the bank draws where a hand depends on it; a needless card does not count.
 - 6(31), (32): a pair is two cards of one value; there is no limit on splits but nine hands, which a console can name.
 - 6(31): a seat plays its split hands one after the other; 7-7-7 counts on a split hand too (6(40)).

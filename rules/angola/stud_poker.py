@@ -24,6 +24,8 @@ Readings, each with its article:
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
   card is taken where no device counts.
 - 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer tells.
+- 9(23)(c): a raise told after a fold is noted and not taken; while the supervisor's key is on it reverses the fold,
+  which is noted too. A fold told after a raise is in doubt until the fold, or with the key the raise, is told again.
 - 9(24), 9(31)(b): a card of a player's seen after the deal and before all have decided: the hand is lost, with all its
   bets. A raise told of it afterwards is in doubt until it is told again.
 - 9(30): during the deal a card seen of a player's makes the round void. So does any of the bank's but the first, until
@@ -126,6 +128,7 @@ ARTICLES: Final = {
     **dict.fromkeys(("card_without_round", "unreadable_without_round"), "9(22)"),
     "packet_without_round": "9(23)(b)",
     **dict.fromkeys(("decision_before_deal", "decision_without_round", "no_such_decision"), "9(23)(c)"),
+    **dict.fromkeys(("fold_is_final", "fold_reversed"), "9(23)(c)"),
     "cards_shown": "9(24)",
     **dict.fromkeys(("raise_stands", "raise_not_double"), "9(25)"),
     **dict.fromkeys(("hands_before_deal", "hands_without_round", "round_unknown"), "9(26)"),
@@ -133,7 +136,13 @@ ARTICLES: Final = {
     **dict.fromkeys(("card_exposed", "hand_without_bet"), "9(30)"),
 }
 RULINGS: Final = Rulings(
-    TEXT, ARTICLES, jackpot_until="bell", void_keeps_jackpot=False, failure_voids=False, error_voids=True
+    TEXT,
+    ARTICLES,
+    jackpot_until="bell",
+    void_keeps_jackpot=False,
+    failure_voids=False,
+    error_voids=True,
+    fold_final=True,
 )
 STUD_POKER: Final = Text(
     TEXT,

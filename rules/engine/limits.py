@@ -49,6 +49,10 @@ class Range(Struct, frozen=True):
     step: int = 1
     law: str = ""
 
+    def holds(self, amount: int) -> bool:
+        """Whether a bet may be as large."""
+        return self.least <= amount <= self.most and not amount % self.step
+
 
 class Refusal(Struct, frozen=True):
     """Why a change of a bet is not taken."""
@@ -67,11 +71,15 @@ class Limits:
         families: Iterable[str] = (),
         *,
         articles: Mapping[str, Range] | None = None,
+        fixed: Iterable[str] = (),
         best: Callable[[], Mapping[str, Fraction]] = dict,
         chip: int = 1,
         rounds_up: bool = False,
     ) -> None:
-        """Raise ValueError for a limit of `given` that is malformed, of no family, or outside its article."""
+        """Raise ValueError for a limit of `given` that is malformed, of no family, or outside its article.
+
+        `fixed`: families whose amount follows from another bet, so that they have no limits of their own.
+        """
         self._ranges = dict(articles or {})
         self._caps: dict[str, int] = {}
         self._best = best
@@ -87,6 +95,8 @@ class Limits:
                 if one.least > 1 or one.step > 1:
                     raise ValueError(f"limits: {text!r}: {name} has a largest amount only, as in {name}=50000")
                 self._caps[name] = one.most
+            elif name in fixed:
+                raise ValueError(f"limits: {name} is as large as the text makes it by another bet: limit that bet")
             elif name not in known:
                 raise ValueError(f"limits: no bet {name!r}; it has {', '.join(sorted(known))}, {SEAT}, {ROUND}")
             else:
@@ -109,6 +119,10 @@ class Limits:
     def _watched(self) -> int:
         """Bets up to this sum need no look at their limits."""
         return -1 if self._ranges or self._caps else self._safe
+
+    def range_of(self, family: str) -> Range | None:
+        """The limits of a family's bets, where it has any."""
+        return self._ranges.get(family)
 
     def watches(self, total: int) -> bool:
         """Whether a change has to be looked at, where this sum lies there with it."""

@@ -96,6 +96,8 @@ class Game(ABC, Generic[P]):
     article_void: ClassVar[str]
     article_bets: ClassVar[str]
     article_bell: ClassVar[str]
+    fixed_bets: ClassVar[tuple[str, ...]] = ()
+    """Families of bets whose amount follows from another bet."""
     remedy: ClassVar[Reason]
     """What a person may do about a suspended round."""
     steps_wagers: ClassVar[bool] = False
@@ -127,7 +129,8 @@ class Game(ABC, Generic[P]):
     @cached_property
     def limits(self) -> Limits:
         """What the table takes of bets."""
-        return limits_of(self.terms, (bet.id for bet in self.bets()), self.best, self.article_limits())
+        offered = (bet.id for bet in self.bets())
+        return limits_of(self.terms, offered, self.best, self.article_limits(), self.fixed_bets)
 
     def best(self) -> Mapping[str, Fraction]:
         """The largest prize of each bet, x to 1."""
@@ -446,10 +449,15 @@ class Engine(Generic[P]):
         if frame.result is not None and disputed is not None and self.game.alike(disputed, table.position):
             return self._stands(table, frame, frame.result, fact)
         position, effect = self.game.step(table.position, fact, frame)
-        table = _keep(replace(table, position=position), frame, witness(frame.round, fact), fact)
-        if not effect.suspend:
+        round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
+        table = _keep(replace(table, position=position), frame, round_, fact)
+        if effect.suspend:
+            return self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
+        if round_.suspended or not self.game.over(position):
             return table, ()
-        return self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
+        table, verdicts = self._end(table, _open(table))  # the payment showed that nothing else comes
+        position, _ = self.game.step(table.position, fact, None)
+        return replace(table, position=position), verdicts
 
     def _stands(self, table: Table[P], frame: Frame[P], result: Result, fact: Fact) -> Step[P]:
         """A disputed round was paid: its first result stands."""

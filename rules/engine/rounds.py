@@ -271,11 +271,12 @@ def limits_of(
     bets: Iterable[str],
     best: Callable[[], Mapping[str, Fraction]],
     articles: Mapping[str, Range] | None = None,
+    fixed: Iterable[str] = (),
 ) -> Limits:
-    """The limits of a table with these terms. `bets`: ids or patterns of what is offered."""
+    """The limits of a table with these terms. `bets`: ids or patterns of what is offered. `fixed`: as of `Limits`."""
     families = dict.fromkeys(bet.partition(":")[0] for bet in bets)
     up = terms.rounding == "up"
-    return Limits(terms.limits, families, articles=articles, best=best, chip=terms.chip, rounds_up=up)
+    return Limits(terms.limits, families, articles=articles, fixed=fixed, best=best, chip=terms.chip, rounds_up=up)
 
 
 def resolved(

@@ -74,7 +74,8 @@ class Play(Struct, frozen=True):
     by the shoe: it may tell them yet. `lost`: events are missing, so the bets told are not known. `contradicted`: the
     hands that were told what was not taken and their cards may not tell, two things of one card maybe, each until its
     decision is told again. `refused`: a decision that brings a card was, so the next may be that hand's.
-    `held`: a card drawn by mistake and not seen; the next hand that asks gets it, else the bank. `discarded`: cards
+    `held`: cards drawn by mistake and not seen, as they came; the next hands that ask get them, else the bank. While
+    the next is due it waits for the bets of other players who may follow (`followers`). `discarded`: cards
     that were drawn or seen by mistake and are of no hand.
     """
 
@@ -326,17 +327,17 @@ class House(Struct, frozen=True):
             play = replace(play, asked=True) if hands[turn].doubled and len(hands[turn].cards) == 2 else play
         elif self.hole and not play.shown:
             play = replace(play, shown=True)
-        return self._given(play) if play.held else play
+        return self.given(play) if play.held else play
 
-    def _given(self, play: Play) -> Play:
-        """The card that was drawn by mistake goes to the hand that waits for one, else to the bank if it draws."""
+    def given(self, play: Play) -> Play:
+        """The cards that were drawn by mistake go to the hands that wait for one, else to the bank if it draws."""
         if play.turn == len(play.hands):
-            if self.needs(play):
-                return replace(play, bank=(*play.bank, *play.held), held=())
+            while play.held and self.needs(play):
+                play = replace(play, bank=(*play.bank, play.held[0]), held=play.held[1:])
             return replace(play, discarded=(*play.discarded, *play.held), held=())
-        if self.card_for(play) < 0:
+        if not play.held or self.card_for(play) < 0:
             return play
-        return self.placed(replace(play, held=()), play.held[0])[0]
+        return self.placed(replace(play, held=play.held[1:]), play.held[0])[0]
 
     def turned(self, play: Play) -> Play:
         """The bank's second card was turned when it was dealt: it is discarded, another takes its place."""
@@ -505,8 +506,8 @@ class House(Struct, frozen=True):
             return False
         return self.before_second(play) and play.bank[0][0] == "A"
 
-    def decided(self, play: Play, place: int, action: str) -> Play:
-        """The play after a decision that is allowed."""
+    def decided(self, play: Play, place: int, action: str, *, followed: bool = False) -> Play:
+        """The play after a decision that is allowed. `followed`: others may lay chips before the card lies there."""
         hand = play.hands[place]
         if play.refused or play.contradicted:
             # Who gives up before its turn has not said whose the next card is.
@@ -515,13 +516,13 @@ class House(Struct, frozen=True):
         match action:
             case "hit":
                 play = replace(play, asked=True)
-                return self._given(play) if play.held else play
+                return self.given(play) if play.held else play
             case "double":
                 play = replace(play.with_hand(place, replace(hand, doubled=self.modality(hand))), asked=True)
-                return self._given(play) if play.held else play
+                return self.given(play) if play.held and not followed else play
             case "split":
                 play = self._split(play, place)
-                return self._given(play) if play.held else play
+                return self.given(play) if play.held and not followed else play
             case "surrender":
                 hand = replace(hand, ended="surrender")
             case "five_cards":

@@ -39,8 +39,17 @@ def follow(decisions: Decisions, p: Position, play: Play, round_: Round, one: Wa
     if one.amount != stake:
         wrong = say("wrong_amount", seat=one.seat, number=found.hand, action=kind, amount=one.amount, stake=stake)
         return refuse(p, play, "wrong_amount", wrong, article)
-    laid = replace(found, amount=stake)
-    return replace(p, play=play), Effect(round=replace(round_, wagers=(*round_.wagers, laid)))
+    round_ = replace(round_, wagers=(*round_.wagers, replace(found, amount=stake)))
+    if play.held and not open_to_others(play, round_):
+        return decisions.go(p, decisions.house.given(play), round_)
+    return replace(p, play=play), Effect(round=round_)
+
+
+def open_to_others(play: Play, round_: Round) -> bool:
+    """Whether players with a bet on the hand at its turn have not followed its double or split yet."""
+    seat = play.hands[play.turn].seat
+    who = {one.bet[5:] for one in round_.wagers if one.seat == seat and one.bet.startswith("main:")}
+    return any(_doubled(play, round_, seat, one) or _split(play, round_, seat, one) for one in who)
 
 
 def _insure(decisions: Decisions, p: Position, play: Play, round_: Round, one: WagerPlaced, stake: int) -> Step:
@@ -53,6 +62,8 @@ def _insure(decisions: Decisions, p: Position, play: Play, round_: Round, one: W
     if whole > stake // 2:
         text = say("wrong_insurance", seat=one.seat, amount=whole, stake=stake)
         return refuse(p, play, "wrong_amount", text, article)
+    if outside := decisions.outside_limits(Wager(one.seat, one.bet, whole), grows=True):
+        return refuse(p, play, "bet_outside_limits", outside, article)
     others = tuple(held for held in round_.wagers if (held.seat, held.bet) != (one.seat, one.bet))
     return p, Effect(round=replace(round_, wagers=(*others, Wager(one.seat, one.bet, whole))))
 

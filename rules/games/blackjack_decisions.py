@@ -11,13 +11,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import MOST, SeatActed, WagerPlaced
-from protocols.contract.reasons import Reason, say
+from protocols.contract.reasons import Reason, Value, say
 from rules.engine.facts import PLAIN, Effect, Note
 from rules.engine.limits import Limits
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 from rules.games.blackjack import DECISIONS, UNSURE, Hand, House, Play, is_blackjack, said
-from rules.games.blackjack_stakes import Decides, Streak, added, decider, stake_of
+from rules.games.blackjack_stakes import Decides, Streak, added, decider, is_main, stake_of
 
 Step: TypeAlias = tuple["Position", Effect]
 Notes: TypeAlias = tuple[Note, ...]
@@ -121,8 +121,12 @@ class Decisions:
         """The round goes on. At its end insurance chips that are too few go back."""
         if self.house.over(play):
             for one in round_.wagers:
+                if not one.bet.startswith("insurance"):
+                    continue
+                text = self.outside_limits(one)
                 if one.bet == "insurance" and one.seat not in play.insured:
-                    text = say("insurance_short", seat=one.seat, amount=one.amount)
+                    text = text or say("insurance_short", seat=one.seat, amount=one.amount)
+                if text is not None:
                     notes += (Note("wrong_amount", text, self.law["insurance"]),)
                     round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
         return replace(p, play=play), Effect(notes, round=round_)
@@ -195,7 +199,14 @@ class Decisions:
         elif action == "split":
             number = max(one.number for one in play.of(hand.seat)) + 1
             round_ = replace(round_, wagers=added(round_.wagers, hand.seat, number, "main", by))
-        return self.go(p, house.decided(play, place, action), round_)
+        followed = lays and bool(play.held) and self.may_follow(round_, hand)
+        return self.go(p, house.decided(play, place, action, followed=followed), round_)
+
+    def may_follow(self, round_: Round, hand: Hand) -> bool:
+        """Whether a player on another seat has a bet on the hand, and may follow its split or double."""
+        by = self.decides(round_, hand.seat)
+        mine = (one for one in round_.wagers if (one.seat, one.hand) == (hand.seat, hand.number))
+        return self.text.free and any(is_main(one.bet) and one.bet != by for one in mine)
 
     def _contradicted(self, p: Position, undone: Play, round_: Round, *, proven: bool) -> Step:
         """Neither word counts until one is told again, unless the cards prove which it was: a stand, or a hit."""
@@ -203,6 +214,16 @@ class Decisions:
         play = undone if proven else undone.doubted(name)
         reason = say("two_decisions", hand=name)
         return replace(p, play=play), Effect(suspend=reason, round=round_)
+
+    def outside_limits(self, insurance: Wager, *, grows: bool = False) -> Reason | None:
+        """Why the house's limits refuse an insurance; one that `grows` by more chips may be too small as yet."""
+        allowed = self._limits().range_of("insurance")
+        if allowed is None or allowed.holds(insurance.amount) or (grows and insurance.amount <= allowed.most):
+            return None
+        laid: dict[str, Value] = {"seat": insurance.seat, "bet": insurance.bet, "amount": insurance.amount}
+        if allowed.least <= insurance.amount <= allowed.most:
+            return say("bet_not_in_steps", **laid, step=allowed.step)
+        return say("stake_limits", **laid, least=allowed.least, most=allowed.most)
 
     def insure(self, p: Position, play: Play, round_: Round, seat: int, amount: int, *, chip: bool = False) -> Step:
         """Against an ace, as much of the bet as the text allows, before the seat decides.
@@ -230,6 +251,9 @@ class Decisions:
             known = say("wrong_insurance", seat=seat, amount=whole, stake=stake)
             wrong = known if whole else say("insurance_unknown", seat=seat, stake=stake)
             return refuse(p, play, "wrong_amount", wrong, law)
+        if whole and (outside := self.outside_limits(Wager(seat, name, whole), grows=chip)):
+            return refuse(p, play, "bet_outside_limits", outside, law)
+        enough = enough and not (whole and self.outside_limits(Wager(seat, name, whole)))
         if not stake and self._too_large(round_, WagerPlaced(seat, name, whole or 1)):
             large = say("settlement_too_large", seat=seat, bet=name, amount=amount)
             return refuse(p, play, "settlement_too_large", large, law)

@@ -94,6 +94,7 @@ class BlackjackRounds(Game[Position]):
         )
     )
     steps_wagers: ClassVar[bool] = True
+    fixed_bets: ClassVar[tuple[str, ...]] = ("double",)
     remedy: ClassVar[Reason] = CORRECT
     waits_for_bell = True
 
@@ -317,6 +318,22 @@ class BlackjackRounds(Game[Position]):
         if frame is None or position.play is None:
             return self._between(position, fact)
         p, play, round_ = position, position.play, frame.round
+        if play.held and not round_.suspended and isinstance(fact.event, _ENDS_FOLLOWING):
+            return self._after_following(p, play, round_, fact, frame)
+        return self._step(p, play, round_, fact)
+
+    def _after_following(self, p: Position, play: Play, round_: Round, fact: Fact, frame: Frame[Position]) -> Step:
+        """Others may follow a split or double until something else is told: then the card that waits lies there."""
+        given = self.house.given(play)
+        if given == play or not self.house.over(given):
+            return self._step(replace(p, play=given), given, round_, fact)
+        p, effect = self._decisions.go(p, given, round_)
+        if not isinstance(fact.event, CardDrawn | CardUnreadable):
+            return p, effect
+        text = say("extra_card_void", round=given.round)
+        return p, replace(effect, notes=(*effect.notes, Note("bank_extra_card", text, self.law_of["bank"])))
+
+    def _step(self, p: Position, play: Play, round_: Round, fact: Fact) -> Step:
         match fact.event:
             case CardDrawn(card=card, face=face) if card in PIPS:
                 return self._card(p, play, round_, card, face)
@@ -478,7 +495,7 @@ class BlackjackRounds(Game[Position]):
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason)
         hole = self.house.hole and play.dealt + 1 == play.first_deal
         play, why = self.house.placed(play, card)
-        if why == "undecided" and self.text.mispulled != "doubt" and not play.held:
+        if why == "undecided" and self.text.mispulled != "doubt":
             return self._mispulled(p, play, round_, card, face)
         if why:
             reason = say("before_peek")
@@ -499,7 +516,7 @@ class BlackjackRounds(Game[Position]):
             reason = say("mispulled_ask", hand=hand)
             return replace(p, play=play.with_stray(card)), Effect(suspend=reason, remedy=SEEN_OR_NOT)
         note = Note("card_mispulled", say("mispulled_unseen", hand=hand), self.law_of["mispulled"])
-        return self._decisions.go(p, replace(play, held=(card,)), round_, (note,))
+        return self._decisions.go(p, replace(play, held=(*play.held, card)), round_, (note,))
 
     def _hole_turned(self, p: Position, play: Play, round_: Round) -> Step:
         """The bank's second card was turned when it was dealt: another one takes its place."""
@@ -725,8 +742,10 @@ class BlackjackRounds(Game[Position]):
 
 # ---- small facts
 
-# The name of a card that was drawn by mistake and not seen, where a person enters the hands.
+# The name of the cards that were drawn by mistake and not seen, where a person enters the hands.
 _HELD: Final = "held"
+# After these nobody follows a split or a double any more.
+_ENDS_FOLLOWING: Final = (CardDrawn, CardUnreadable, SeatActed, RoundPaid)
 SEEN_OR_NOT: Final = say("do_seen_or_not")
 # What the rules wait for while a card is due.
 _CARDS: Final = ("card", "burn")
@@ -750,8 +769,8 @@ def _before_bell(play: Play) -> Reason:
 
 
 def _without_held(hands: Mapping[str, tuple[str, ...]]) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:
-    """The hands, and the card that a person laid apart as drawn by mistake and not seen."""
+    """The hands, and the cards that a person laid apart as drawn by mistake and not seen."""
     held = hands.get(_HELD, ())
-    if len(held) != 1 or held[0] not in PIPS:
+    if not held or any(card not in PIPS for card in held):
         return hands, ()
     return {name: cards for name, cards in hands.items() if name != _HELD}, held

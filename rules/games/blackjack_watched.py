@@ -95,9 +95,9 @@ class WatchedBlackjack(BlackjackRounds):
         return next((note for note in after if note not in before and note.code != "jackpot_without_main"), None)
 
     def _within_maximum(self, round_: Round) -> tuple[Round, Notes]:
-        """What lies over the maximum of a seat goes back, of the bet that was begun last."""
+        """What lies over the maximum of a seat goes back: of others' bets on it first, of the one begun last."""
         notes, kept, free = NO_NOTES, [], dict[int, int]()
-        for one in round_.wagers:
+        for one in sorted(round_.wagers, key=lambda one: one.bet != "main"):
             left = free.get(one.seat, self.stakes.maximum)
             if not is_main(one.bet) or not self.stakes.maximum:
                 kept.append(one)
@@ -109,7 +109,11 @@ class WatchedBlackjack(BlackjackRounds):
             free[one.seat] = left - taken
             if taken:
                 kept.append(replace(one, amount=taken))
-        return (replace(round_, wagers=tuple(kept)) if notes else round_), notes
+        if not notes:
+            return round_, notes
+        order = [(one.seat, one.bet) for one in round_.wagers]
+        kept.sort(key=lambda one: order.index((one.seat, one.bet)))
+        return replace(round_, wagers=tuple(kept)), notes
 
     def checked(self, round_: Round) -> tuple[Round, Notes]:
         """At the bell: the limits; one chip of a player on the jackpot, beside a bet on his own hand."""

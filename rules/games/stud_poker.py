@@ -45,7 +45,8 @@ class Rulings(Struct, frozen=True):
     `void_keeps_jackpot`: the jackpot bets of a void round are those of the next one. `failure_voids`: a shuffler that
     fails during the deal makes the round void. `error_voids`: so does any error of the deal, a card dealt to a hand
     without a bet and a card that is seen; but the first of the dealer's that is seen is the open one, and a player who
-    shows a card after the deal loses the bets of the hand.
+    shows a card after the deal loses the bets of the hand. `fold_final`: who folds is out, unless a supervisor reverses
+    it.
     """
 
     cite: str
@@ -54,6 +55,7 @@ class Rulings(Struct, frozen=True):
     void_keeps_jackpot: bool = True
     failure_voids: bool = True
     error_voids: bool = False
+    fold_final: bool = False
 
 
 class Deal(Struct, frozen=True):

@@ -36,6 +36,7 @@ class StudPokerState(Struct, frozen=True):
     round reopened, and its result may stand. `carried`: jackpot bets of a void round; `uncarried`: there may be others.
     `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
     `loose`: cards and packets since the last deal, up to two, where one is burnt before the deal: one alone is burnt.
+    `supervised`: the supervisor's key is turned on.
     """
 
     table: str
@@ -49,6 +50,7 @@ class StudPokerState(Struct, frozen=True):
     doubt: bool = False
     heard: bool = False
     loose: int = 0
+    supervised: bool = False
 
 
 class StudPokerEnds(ABC):
@@ -70,7 +72,7 @@ class StudPokerEnds(ABC):
     @cached_property
     def limits(self) -> Limits:
         """What the table takes of bets."""
-        return limits_of(self.terms, self.offered, self.best)
+        return limits_of(self.terms, self.offered, self.best, fixed=("raise",))
 
     @abstractmethod
     def best(self) -> Mapping[str, Fraction]:
@@ -168,6 +170,7 @@ class StudPokerEnds(ABC):
             doubt=state.doubt,
             heard=deal.out or (state.heard and not deal.begun),
             loose=state.loose,
+            supervised=state.supervised,
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
 
@@ -196,6 +199,7 @@ class StudPokerEnds(ABC):
             doubt=state.doubt,
             heard=deal.out,
             loose=state.loose,
+            supervised=state.supervised,
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
 

@@ -30,13 +30,26 @@ from protocols.contract.events import (
     ShoeStarted,
     ShuffleFailed,
     ShuffleFinished,
+    SupervisorKeyed,
     WagerPlaced,
     WagerWithdrawn,
     type_of,
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import Round, declared, from_terminal, irregular, lying, next_number, wager, witness
+from rules.engine.rounds import (
+    Round,
+    chips_refused,
+    declared,
+    from_terminal,
+    irregular,
+    lying,
+    next_number,
+    refuse,
+    wager,
+    with_refused,
+    witness,
+)
 from rules.engine.ruleset import Closed, Opened, Verdict, Wager
 from rules.games.cards import PIPS
 from rules.games.stud_poker import (
@@ -115,7 +128,9 @@ class StudPokerRounds(StudPokerEnds):
             case RoundVoided(reason=reason):
                 return self._declared_void(state, seen, declared(reason))
             case DeviceOnline(continuous=False) | EventsMissed():
-                return self._missed(state, seen)
+                return self._missed(replace(state, supervised=False) if state.supervised else state, seen)
+            case SupervisorKeyed(present=present):
+                return replace(state, supervised=present), ()
             case _:
                 return self._cards(state, seen)
 
@@ -165,7 +180,8 @@ class StudPokerRounds(StudPokerEnds):
             burnt=int(state.loose == 1),
         )
         heard = state.heard or (state.last is not None and state.last.out)
-        return StudPokerState(state.table, day, count, state.seats, deal, heard=heard), deal
+        state = StudPokerState(state.table, day, count, state.seats, deal, heard=heard, supervised=state.supervised)
+        return state, deal
 
     def _bets_opened(self, state: StudPokerState, seen: Envelope) -> Step:
         deal = state.deal
@@ -646,7 +662,8 @@ class StudPokerRounds(StudPokerEnds):
             return state, None, held
         if seat not in deal.players and (deal.unproven or deal.round.suspended == ONE_MORE):
             deal = replace(deal, unproven=True)  # dealt to, and decides: its ante may be late
-            word = action if deal.asked.get(seat, "") in ("", action) else ""
+            before = deal.asked.get(seat, "")
+            word = action if before in ("", action) else "fold" if self.rulings.fold_final else ""
             asked = {**deal.asked, seat: word}
             dead = tuple(other for other in deal.dead if other != seat)
             deal = replace(deal, asked=asked, dead=dead, blind=deal.blind or deal.out)
@@ -673,7 +690,11 @@ class StudPokerRounds(StudPokerEnds):
         if seat in (deal.raised if raises else deal.folded):
             return (state if deal.reopened and state.deal is None else self._seen(state, deal, seen)), ()
         chips = deal.chips.get(seat, 0)
-        if seat not in deal.doubted and (seat in deal.raised or seat in deal.folded or (chips and not raises)):
+        if raises and self._has_folded(deal, seen, seat):
+            if not state.supervised:
+                return self._fold_stands(state, deal, seen, seat)
+            deal = self._fold_reversed(deal, seen, seat)
+        elif seat not in deal.doubted and (seat in deal.raised or seat in deal.folded or (chips and not raises)):
             return self._contradicted(state, deal, seen, seat)
         double = 2 * deal.amount(seat, "ante")
         if raises and double:
@@ -713,6 +734,24 @@ class StudPokerRounds(StudPokerEnds):
         )
         return self._go_on(state, deal)
 
+    def _has_folded(self, deal: Deal, seen: Envelope, seat: int) -> bool:
+        """Whether a raise cannot take back a fold of the seat. A late raise may be older than the fold."""
+        folded = seat in (*deal.doubted, *deal.folded) and seat not in deal.forfeited
+        return self.rulings.fold_final and folded and not seen.event.overtaken
+
+    def _fold_stands(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
+        """A raise after a fold is noted and not taken."""
+        code = "fold_is_final"
+        if state.deal is None:  # the round is resolved, and stays so
+            return self._noted(state, code, say(code, seat=seat), seen)
+        return self._with(state, deal, self._irregular(deal.round, code, say(code, seat=seat), seen)), ()
+
+    def _fold_reversed(self, deal: Deal, seen: Envelope, seat: int) -> Deal:
+        """The supervisor, whose key is on, says that the seat did not fold."""
+        text = say("fold_reversed", seat=seat)
+        folded = tuple(other for other in deal.folded if other != seat)
+        return replace(deal, folded=folded, round=self._irregular(deal.round, "fold_reversed", text, seen))
+
     def _contradicted(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
         """A raise and a fold: the third word decides."""
         deal = replace(
@@ -732,6 +771,13 @@ class StudPokerRounds(StudPokerEnds):
         if deal is None:
             return state, verdicts
         lay, double = deal.chips.get(seat, 0), 2 * deal.amount(seat, "ante")
+        refused = 0 if from_terminal(one) else chips_refused(deal.round, seat, "raise")
+        if isinstance(one, WagerWithdrawn) and refused:  # they come off first
+            taken = min(one.amount or refused, refused)
+            deal = replace(deal, round=with_refused(witness(deal.round, seen), Wager(seat, "raise", refused - taken)))
+            if taken >= one.amount:
+                return replace(state, deal=deal), ()
+            one = replace(one, amount=one.amount - taken)
         if isinstance(one, WagerWithdrawn):
             left = lay - (one.amount or lay)
             if deal.reopened or seat in deal.raised or not lay or left < 0:
@@ -740,6 +786,15 @@ class StudPokerRounds(StudPokerEnds):
                 return (self._with(state, deal, note), ()) if state.deal is not None else (state, ())
             chips = {**deal.chips, seat: left}
             return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
+        if self._has_folded(deal, seen, seat):
+            if not state.supervised:
+                if state.deal is None:
+                    return self._fold_stands(state, deal, seen, seat)
+                code = "fold_is_final"
+                return self._with(
+                    state, deal, refuse(deal.round, one, code, say(code, seat=seat), self._law(code), seen)
+                ), ()
+            deal = self._fold_reversed(deal, seen, seat)
         left = lay + one.amount
         lying_ = (*deal.round.wagers, *unbacked(deal))
         if not double and (why := self.limits.refusal(lying_, one, self._law("bet"))):

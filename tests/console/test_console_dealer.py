@@ -209,6 +209,7 @@ def test_invalid_value_is_refused_with_its_text(key: str, form: dict[str, str], 
         ("correct", {"hands": "player 9D", "round": "t-1:7"}, Corrected((("player", ("9D",)),), "t-1:7")),
         ("jackpot_paid", {"level": "1", "amount": "5"}, JackpotPaid(1, 0, 5)),
         ("void", {"reason": "5"}, RoundVoid(5)),
+        ("fold_reversed", {"seat": "2"}, SeatAction(2, next(c for c, word in ACTIONS.items() if word == "raise"))),
     ],
 )
 def test_a_supervisors_key_is_between_two_turns_and_nobody_elses(

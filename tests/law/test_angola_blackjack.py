@@ -547,10 +547,65 @@ def test_a_card_whose_face_is_not_told_waits_for_a_person() -> None:
 
 
 @pytest.mark.article("6(23)")
-def test_a_second_card_without_a_request_waits_for_a_person() -> None:
-    verdicts = play(game(), whole({1: "TS 9C"}, "7H 5D", draw("9D 8D", "down"), bets=[bet(1)]))
-    assert isinstance(verdicts[-1], Suspended)
-    assert verdicts[-1].reason.code == "undecided"
+def test_two_unseen_cards_go_to_the_next_two_that_ask_in_the_order_of_the_draw() -> None:
+    seats = {1: "TS 9C", 2: "5S 6S", 3: "5H 6C"}
+    told = [*draw("9D 8D", "down"), act(1, "stand"), act(2, "hit"), act(2, "stand"), act(3, "hit"), act(3, "stand")]
+    result = only(play(game(), whole(seats, "7H TD", told)))
+    assert result.outcome["hands"]["2.1"] == ("5S", "6S", "9D")
+    assert result.outcome["hands"]["3.1"] == ("5H", "6C", "8D")
+    assert codes(result) == ["card_mispulled"] * 2
+
+
+@pytest.mark.article("6(23)")
+@pytest.mark.parametrize(
+    ("bank", "cards", "discarded"),
+    [("7H 2D", ("7H", "2D", "4D", "8D"), None), ("7H 5D", ("7H", "5D", "8D"), ("4D",)), ("7H TD", ("7H", "TD"), None)],
+)
+def test_the_bank_takes_unseen_cards_as_long_as_it_draws(
+    bank: str, cards: tuple[str, ...], discarded: tuple[str, ...] | None
+) -> None:
+    first, second = ("4D", "8D") if bank != "7H 5D" else ("8D", "4D")
+    result = one("TS 9C", bank, draw(first, "down"), draw(second, "down"), act(1, "stand"))
+    assert result.outcome["hands"]["dealer"] == cards
+    assert result.outcome.get("discarded") == (discarded or (("4D", "8D") if bank == "7H TD" else None))
+
+
+@pytest.mark.article("6(23)")
+def test_a_seen_card_is_discarded_while_an_unseen_one_waits() -> None:
+    seats = {1: "TS 9C", 2: "TH 9H"}
+    told = [*draw("5D", "down"), act(1, "stand"), *draw("9D", "up"), act(2, "hit")]
+    result = only(play(game(), whole(seats, "7H TD", told)))
+    assert result.outcome["hands"]["2.1"] == ("TH", "9H", "5D")
+    assert result.outcome["results"]["2.1"] == "lose"
+    assert result.outcome["discarded"] == ("9D",)
+
+
+@pytest.mark.article("6(23)", "6(33)")
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_mispulled_card_waits_until_others_have_followed_a_split(follows: bool) -> None:
+    bets = [bet(1), bet(1, 60, "main:2")]
+    chips = [bet(1, 60, "split:2")] if follows else []
+    then = [*draw("TD", "down"), act(1, "split"), *chips, act(1, "stand"), *draw("3H"), act(1, "stand", 2)]
+    result = only(play(game(), whole({1: "9S 9C"}, "8H TH", then, bets=bets)))
+    kept = {"main": 200, "main:2": 120, "main/2": 0}
+    assert back(result) == (kept | {"main:2/2": 0} if follows else kept)
+    assert result.outcome["hands"]["1.1"] == ("9S", "TD")
+    assert codes(result) == ["card_mispulled"]
+
+
+@pytest.mark.article("6(23)", "6(35)")
+@pytest.mark.parametrize(
+    "then", [[bet(1, 60, "double:2")], [bet(1, 60, "double:2"), act(2, "stand")], [act(2, "stand")], [RoundPaid()]]
+)
+def test_a_mispulled_card_waits_until_others_have_followed_a_double(then: list[Event]) -> None:
+    bets = [bet(1), bet(1, 60, "main:2"), *([bet(2)] if act(2, "stand") in then else [])]
+    seats = {1: "6S 5C", 2: "TS 9S"} if act(2, "stand") in then else {1: "6S 5C"}
+    told = [*draw("9D", "down"), act(1, "double")]
+    assert "9D" not in str(shown(whole(seats, "7H TD", told, bets=bets))["hands"])
+    result = only(play(game(), whole(seats, "7H TD", told, then, bets=bets)))
+    assert result.outcome["hands"]["1.1"] == ("6S", "5C", "9D")
+    assert ("double:2" in back(result)) == (bet(1, 60, "double:2") in then)
+    assert codes(result) == ["card_mispulled"]
 
 
 # ---- 6(24) to (30): the bank, and who wins
@@ -1166,3 +1221,41 @@ def test_a_correction_does_not_let_a_hand_stand_on_11() -> None:
     lie = {"dealer": ("7H",), "1.1": ("6S", "5C"), "2.1": ("TH", "2D", "5D")}
     verdicts = play(game(), [*events, DealCorrected(lie)])
     assert isinstance(verdicts[-1], Suspended)
+
+
+# ---- limits of what a decision lays
+
+
+@pytest.mark.article("6(38)", "6(18)")
+def test_a_limit_of_insurance_is_applied_to_all_who_insure() -> None:
+    bets, limits = [bet(1), bet(1, 100, "main:2")], {"limits": ("insurance=20-40/10",)}
+    told: list[Event] = [act(1, "insurance", amount=50), act(1, "insurance", amount=30)]
+    follows = [bet(1, 50, "insurance:2"), bet(1, 40, "insurance:2")]
+    events = whole({1: "TS 9C"}, "AH TD", told, follows, act(1, "stand"), bets=bets)
+    result = only(play(game(**limits), events))
+    assert codes(result) == ["bet_outside_limits"] * 2
+    assert back(result) == {"main": 0, "main:2": 0, "insurance": 90, "insurance:2": 120}
+
+
+@pytest.mark.article("6(38)")
+@pytest.mark.parametrize(("chips", "insured"), [([10], False), ([10, 10], True), ([25], False)])
+def test_chips_on_insurance_below_the_limit_go_back(chips: list[int], insured: bool) -> None:
+    laid = [bet(1, amount, "insurance") for amount in chips]
+    events = whole({1: "TS 9C"}, "AH TD", laid, act(1, "stand"), bets=[bet(1)])
+    result = only(play(game(limits=("insurance=20-40/10",)), events))
+    assert ("insurance" in back(result)) is insured
+    assert (codes(result) == []) is insured
+
+
+@pytest.mark.article("6(34)")
+def test_a_limit_of_doubles_is_refused_when_it_is_configured() -> None:
+    with pytest.raises(BadOption, match="double is as large as the text makes it"):
+        options_from(Blackjack, {"limits": ["double=10-20"]})
+
+
+@pytest.mark.article("6(17)")
+def test_the_bet_of_the_seats_own_player_is_cut_last() -> None:
+    bets = [bet(1, 100, "main:2"), bet(1, 80)]
+    result = only(play(game(minimum=10, maximum=120), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
+    assert back(result) == {"main": 160, "main:2": 80}
+    assert codes(result) == ["over_maximum"]

@@ -28,7 +28,9 @@ from protocols.contract.events import (
     SeatOpened,
     ShoeStarted,
     ShuffleFailed,
+    SupervisorKeyed,
     WagerPlaced,
+    WagerWithdrawn,
 )
 from protocols.contract.reasons import say
 from rules.angola.stud_poker import StudPoker, StudPokerOptions, value
@@ -334,14 +336,6 @@ def test_to_go_on_is_twice_the_ante_and_to_pass_loses_it() -> None:
     wrong = only(play(game(), [*events, SeatActed(1, "raise", amount=150)]))
     assert notes(wrong) == [("raise_not_double", "9(25)")]
     assert only(play(game(), showdown({1: PAIR}, OPENS, fold=[1]))).announcements["pt"] == "Todos passam"
-
-
-@pytest.mark.article("9(23)(c)")
-def test_a_decision_is_final() -> None:
-    """The other word after it leaves a doubt, and changes nothing by itself."""
-    events = showdown({1: PAIR, 2: LOW}, OPENS)[:-2]
-    verdicts = play(game(), [*events, SeatActed(1, "fold"), SeatActed(1, "raise"), *raises(2)])
-    assert (results(verdicts), isinstance(verdicts[-1], Suspended)) == ([], True)
 
 
 # ---- 9(3)-(6), 9(14)(d), 9(15), 9(18)-(23): bets and deal
@@ -866,3 +860,62 @@ def test_the_state_survives_being_written_down() -> None:
 def test_the_bank_plays_as_often_as_published() -> None:
     opening = sum(ways for found, ways in classes() if found << 2 >= OPENING)
     assert Fraction(opening, 2_598_960) == Fraction(1_463_700, 2_598_960)
+
+
+# ---- 9(23)(c): a fold is final
+
+
+FOLDED = [*showdown({2: PAIR, 5: LOW}, OPENS, fold=[2])[:-1]]
+KEY_ON, KEY_OFF = SupervisorKeyed(present=True), SupervisorKeyed(present=False)
+
+
+@pytest.mark.article("9(23)(c)")
+@pytest.mark.parametrize("later", [SeatActed(2, "raise"), WagerPlaced(2, "raise", 200)])
+def test_a_fold_is_not_taken_back_by_a_raise(later: Event) -> None:
+    result = only(play(game(), [*FOLDED, later, later, SeatActed(5, "raise")]))
+    assert result.outcome["seats"] == {"seat_2": "folded", "seat_5": "loses"}
+    assert notes(result) == [("fold_is_final", "9(23)(c)")] * 2
+    assert (2, "raise") not in returned(result)
+
+
+@pytest.mark.article("9(23)(c)")
+def test_chips_laid_after_a_fold_are_taken_away_again_without_a_note() -> None:
+    chips: list[Event] = [WagerPlaced(2, "raise", 200), WagerWithdrawn(2, "raise", 200)]
+    result = only(play(game(), [*FOLDED, *chips, SeatActed(5, "raise")]))
+    assert notes(result) == [("fold_is_final", "9(23)(c)")]
+
+
+@pytest.mark.article("9(23)(c)")
+@pytest.mark.parametrize("word", [SeatActed(2, "raise"), WagerPlaced(2, "raise", 200)])
+def test_a_supervisor_reverses_a_fold_with_the_article(word: Event) -> None:
+    result = only(play(game(), [*FOLDED, KEY_ON, word, KEY_OFF, SeatActed(5, "raise")]))
+    assert result.outcome["seats"] == {"seat_2": "wins", "seat_5": "loses"}
+    assert notes(result) == [("fold_reversed", "9(23)(c)")]
+
+
+@pytest.mark.article("9(23)(c)")
+def test_a_resolved_round_is_corrected_by_the_supervisor_alone() -> None:
+    resolved_ = [*FOLDED[:-1], SeatActed(5, "raise"), SeatActed(2, "fold")]
+    verdicts = play(game(), [*resolved_, SeatActed(2, "raise")])
+    assert [type(one) for one in verdicts][-2:] == [Resolved, Noted]
+    *_, corrected = play(game(), [*resolved_, KEY_ON, SeatActed(2, "raise")])
+    assert isinstance(corrected, Corrected)
+    assert corrected.result.outcome["seats"]["seat_2"] != "folded"
+
+
+@pytest.mark.article("9(23)(c)")
+def test_after_a_raise_and_a_fold_only_the_fold_or_the_supervisor_ends_the_doubt() -> None:
+    doubt = [*FOLDED[:-1], SeatActed(2, "raise"), SeatActed(2, "fold"), SeatActed(5, "raise")]
+    assert view([*doubt, SeatActed(2, "raise")]).phase == "suspended"
+    folded = only(play(game(), [*doubt, SeatActed(2, "raise"), SeatActed(2, "fold")]))
+    assert folded.outcome["seats"]["seat_2"] == "folded"
+    assert notes(folded) == [("fold_is_final", "9(23)(c)")]
+    raised = only(play(game(), [*doubt, KEY_ON, SeatActed(2, "raise")]))
+    assert raised.outcome["seats"]["seat_2"] == "wins"
+    assert notes(raised) == [("fold_reversed", "9(23)(c)")]
+
+
+@pytest.mark.article("9(25)")
+def test_a_limit_of_raises_is_refused_when_it_is_configured() -> None:
+    with pytest.raises(BadOption, match="raise is as large as the text makes it"):
+        options_from(StudPoker, {"limits": ["raise=10-20"]})

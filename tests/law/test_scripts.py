@@ -83,6 +83,11 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
         "dealing=either minimum=200 maximum=4000 jackpot_bet=50 jackpot_seed=500000",
         [[1000, 2000, 200, 0, 0, 2000, 16000, 400], [800, 0, 800, 0, 800, 800], [400, 50], [0, 250, 0, 500]],
     ),
+    "angola-blackjack-mispulled": (
+        "angola.blackjack",
+        "seats=6 minimum=10 maximum=130",
+        [[120, 40, 80, 200, 120, 40]],
+    ),
     "roulette-null": (
         "macau.roulette",
         "nines=1-2-3-4-5-6-7-8-9",

@@ -89,6 +89,7 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("card_exposed", ("owner", "card"), group="game"),
         Key("card_damaged", ("card",)),
         Key("correct", ("hands", "round"), sure=True, supervisor=True),
+        Key("fold_reversed", ("seat",), sure=True, supervisor=True),
         Key("jackpot_won", ("level", "seat_or_none", "amount"), sure=True),
         Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
     )
@@ -100,6 +101,10 @@ _BETS = ("bet", "bet_back")
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 _BALL = ("ball_launched", "ball", "ball_replaced")
+_STUD = (
+    *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
+    *("jackpot_won", "jackpot_paid", *_AFTER),
+)
 _OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "angola.american-roulette": (
         *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
@@ -120,13 +125,8 @@ _OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
     "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
     "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
-    **dict.fromkeys(
-        ("angola.stud-poker", "macau.stud-poker"),
-        (
-            *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
-            *("jackpot_won", "jackpot_paid", *_AFTER),
-        ),
-    ),
+    "angola.stud-poker": (*_STUD, "fold_reversed"),
+    "macau.stud-poker": _STUD,
 }
 GAMES: Final[Mapping[str, tuple[str, ...]]] = {name: (*keys, *_BETS) for name, keys in _OF_GAMES.items()}
 ACTED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -282,6 +282,9 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
             code = next((code for code, word in ACTIONS.items() if word == wanted), 0)
             amount = _number(form, "amount", 0, fdl.MAX_COUNTER, 0)
             return SeatAction(_number(form, "seat", 1, 99), code, _number(form, "hand", 1, 9, 1), amount)
+        case "fold_reversed":
+            raises = next(code for code, word in ACTIONS.items() if word == "raise")
+            return SeatAction(_number(form, "seat", 1, 99), raises, 1, 0)
         case "bet" | "bet_back":
             made, least = (BetPlaced, 1) if key == "bet" else (BetWithdrawn, 0)
             amount = _number(form, "amount", least, fdl.MAX_COUNTER, None if least else 0)
