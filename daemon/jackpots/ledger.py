@@ -70,6 +70,8 @@ PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PENDING, PAID, TRANSFERRED = 
 )
 OUTSIDE = (PLAYERS, HOUSE, TRANSFERRED)
 """Accounts that may be negative: what came into the pool from there."""
+OF_POOL = (VISIBLE, HIDDEN, OVERFLOW)
+UNDONE = "the pool had not begun again for the win that is corrected"
 KEPT_WINS = 25
 """Closed wins that a book remembers beside the open ones."""
 SHOWN_WINS = 10
@@ -112,10 +114,12 @@ class Stake(Struct, frozen=True):
 class RoundBook(Struct, frozen=True):
     """What a round did to the pool, for a later correction. `at`: when it ended. `bets`: what became of its `stakes`.
 
-    `awards`: those that were decided last, of a pool of `base`; -1: none. `reported`: the amount that a device told
-    where the terms have none. `told`, `shown`: the amount that a device told, and the one that was sent to it.
-    `numbered`: how many wins it has had. `reseeded`: what the house gave as seed after them, in units; `refilled`: the
-    overflow and the reserve. `settled`: two people rejected or priced a win of it, and their decision stands.
+    `awards`: those that were decided last, of a pool of `base`; -1: none. `parts`: among how many rounds that pool was
+    divided. `reported`: the amount that a device told where the terms have none. `told`, `shown`: the amount that a
+    device told, and the one that was sent to it. `numbered`: how many wins it has had. `reseeded`: what the house gave
+    as seed after them, in units; `refilled`: the overflow and the reserve. `settled`: two people rejected or priced a
+    win of it, and their decision stands. `entry`: the last entry of its end; `after`: what visible, hidden and
+    overflow held then, in units, with all that was corrected since of this round and of earlier ones.
     """
 
     table: str
@@ -131,6 +135,14 @@ class RoundBook(Struct, frozen=True):
     told: int = 0
     shown: int = 0
     settled: bool = False
+    parts: int = 1
+    entry: int = 0
+    after: dict[str, int] = {}
+
+    @property
+    def place(self) -> tuple[int, datetime]:
+        """Where it stands among the rounds of the books."""
+        return self.entry, self.at or EARLIEST
 
     @property
     def whole(self) -> bool:
@@ -217,7 +229,11 @@ Step = tuple[Book, tuple[tuple[str, BookEntry], ...]]
 
 
 class Draft:
-    """A book under way. `post` checks each entry: it sums to zero, and no account of the pool falls below zero."""
+    """A book under way. `post` checks each entry: it sums to zero, and no account of the pool falls below zero.
+
+    While a round of the past is corrected, `since` is what the pool got after it, or gave (negative). It is not counted
+    in what the round decides of: so a correction does what the right result would have done at once.
+    """
 
     def __init__(self, book: Book, seen: Seen | None = None) -> None:
         self.book = book
@@ -225,6 +241,7 @@ class Draft:
         self.number = book.number
         self.entries: list[tuple[str, BookEntry]] = []
         self.facts: dict[str, Any] = {}
+        self.since: dict[str, int] = {}
         if seen is not None:
             heard = {**book.heard, seen.stream: seen.seq}
             if len(heard) > KEPT_STREAMS:
@@ -233,6 +250,20 @@ class Draft:
 
     def balance(self, account: str) -> int:
         return self.balances.get(account, 0)
+
+    def held(self, account: str) -> int:
+        """What an account held for the round that is decided."""
+        return self.balance(account) - self.since.get(account, 0)
+
+    def free(self, account: str) -> int:
+        """What this round can take from an account."""
+        return max(min(self.held(account), self.balance(account)), 0)
+
+    def trial(self) -> "Draft":
+        """A copy in which something is tried."""
+        other = Draft(self.book)
+        other.balances, other.since = dict(self.balances), dict(self.since)
+        return other
 
     def post(self, kind: str, postings: dict[str, int], **facts: Any) -> None:
         assert kind in ENTRIES, kind
@@ -271,11 +302,6 @@ class Draft:
             del rounds[key]
         self.update(rounds=rounds)
 
-    def settle(self, round_: str) -> None:
-        """People decided of a win of this round: it is not decided again in the order of the events."""
-        if round_ in self.book.rounds:
-            self.round(round_, settled=True)
-
     def set_win(self, win: PoolWin) -> None:
         """Put it in the place of the one with its id, or behind all; forget closed wins beyond KEPT_WINS."""
         wins = list(self.book.wins)
@@ -302,6 +328,7 @@ class Draft:
                 one,
                 reseeded=one.reseeded * times,
                 refilled={account: value * times for account, value in one.refilled.items()},
+                after={account: value * times for account, value in one.after.items()},
             )
             for name, one in book.rounds.items()
         }
@@ -319,7 +346,7 @@ class Draft:
         whole = stake.amount * unit
         (shown, by), (kept, per) = _ratio(terms.visible), _ratio(terms.hidden)
         shown, kept = whole * shown // by, whole * kept // per
-        room = max(most_of(terms) * unit - self.balance(VISIBLE), 0)
+        room = max(most_of(terms) * unit - self.held(VISIBLE), 0)
         legs = {VISIBLE: min(shown, room), OVERFLOW: max(shown - room, 0), HIDDEN: kept, MARGIN: whole - shown - kept}
         legs = {account: value for account, value in legs.items() if value}
         self.post("contributed", {PLAYERS: -whole, **legs}, seat=stake.seat, amount=stake.amount)
@@ -331,45 +358,60 @@ class Draft:
         short = 0
         for account, value in stake.legs.items():
             wanted = value * self.book.unit // stake.unit
-            there = min(wanted, self.balance(account))
+            there = min(wanted, self.free(account) if account in OF_POOL else self.balance(account))
             short += wanted - there
             postings[account] = -there
-        from_pool = min(short, self.balance(VISIBLE) + postings.get(VISIBLE, 0))
+        from_pool = min(short, self.free(VISIBLE) + postings.get(VISIBLE, 0))
         postings[VISIBLE] = postings.get(VISIBLE, 0) - from_pool
         postings[HOUSE] = from_pool - short
         self.post("returned", postings, seat=stake.seat, amount=stake.amount, text=text)
 
-    def draw(self, win: PoolWin, text: str = "") -> int:
-        """Freeze the amount of a new win, from the pool first. Returns what came from the pool."""
+    def draw(self, win: PoolWin, text: str = "") -> None:
+        """Freeze the amount of a new win, from the pool first."""
         wanted = win.amount * self.book.unit
-        there = min(wanted, self.balance(VISIBLE) // self.book.unit * self.book.unit)
+        there = self.take(wanted)
         win = replace(win, from_house=str(wanted - there), entry=win.entry or self.number + 1)
         self.set_win(win)
         postings = {VISIBLE: -there, HOUSE: there - wanted, PENDING: wanted}
         self.post("won", postings, win=win, amount=win.amount, text=text)
+
+    def take(self, wanted: int) -> int:
+        """How much of a prize the pool gives, whole minor units. What was won by others since is not there any more."""
+        due = min(wanted, max(self.held(VISIBLE), 0) // self.book.unit * self.book.unit)
+        there = min(due, self.free(VISIBLE) // self.book.unit * self.book.unit)
+        if there < due:
+            self.since[VISIBLE] += due - there
         return there
 
-    def undo(self, win: PoolWin, text: str) -> int:
-        """A win that was not paid goes back to where it came from. Returns what came back to the pool."""
+    def undo(self, win: PoolWin, text: str) -> None:
+        """A win that was not paid goes back to where it came from."""
         wanted = win.amount * self.book.unit
         house = min(int(win.from_house), wanted)
         win = replace(win, state="reversed")
         self.set_win(win)
         postings = {PENDING: -wanted, VISIBLE: wanted - house, HOUSE: house}
         self.post("reversed", postings, win=win, amount=win.amount, text=text)
-        return wanted - house
+
+    def take_from(self, win: PoolWin, pool: int, text: str) -> PoolWin:
+        """A win that stands: `pool` more of it is of the pool, and less of the house."""
+        if not pool:
+            return win
+        win = replace(win, from_house=str(int(win.from_house) - pool))
+        self.set_win(win)
+        self.post("adjusted", {VISIBLE: -pool, HOUSE: pool}, win=win, text=text)
+        return win
 
     def reset_if_due(self, round_: str, *, whole: bool) -> None:
         """The pool begins again: from the overflow, from the reserve, up to the seed from the house."""
         terms, unit = self.book.terms, self.book.unit
         seed = terms.seed * unit
-        shown = self.balance(VISIBLE)
+        shown = self.held(VISIBLE)
         due = whole or shown < unit or (terms.reseed == "below_seed" and shown < seed)
         if not due or shown >= max(seed, unit):
             return
         most = most_of(terms) * unit
-        over = min(self.balance(OVERFLOW), max(most - shown, 0))
-        kept = min(self.balance(HIDDEN), max(most - shown - over, 0))
+        over = min(self.free(OVERFLOW), max(most - shown, 0))
+        kept = min(self.free(HIDDEN), max(most - shown - over, 0))
         house = max(seed - shown - over - kept, 0)
         postings = {OVERFLOW: -over, HIDDEN: -kept, HOUSE: -house, VISIBLE: over + kept + house}
         if not postings[VISIBLE]:
@@ -380,35 +422,94 @@ class Draft:
             refilled = {name: known.refilled.get(name, 0) - postings[name] for name in (HIDDEN, OVERFLOW)}
             self.round(round_, reseeded=known.reseeded + house, refilled=refilled)
 
-    def give_back_seed(self, round_: str, left: int, drawn: int = 0) -> None:
-        """After a reversal what began the pool again for it goes back: to the house, then to reserve and overflow.
+    def undo_reset(self, round_: str, text: str, most: int | None = None) -> None:
+        """Undo what began the pool again after a round: exactly what house, reserve and overflow gave goes back.
 
-        At most `left`, and as far as the pool stays at its seed, less what other wins of the round have `drawn`.
+        `most`: how much of it is still there, where some of it may be gone to another pool.
         """
-        known = self.book.rounds.get(round_)
-        if known is None:
-            return
-        there = self.balance(VISIBLE)
-        room = min(left, there, there + drawn - self.book.terms.seed * self.book.unit)
+        known = self.book.rounds[round_]
+        there = self.free(VISIBLE) if most is None else most
         given = {HOUSE: known.reseeded, **known.refilled}
         back = {}
         for account in (HOUSE, HIDDEN, OVERFLOW):
-            back[account] = max(min(given.get(account, 0), room), 0)
-            room -= back[account]
+            back[account] = min(given.get(account, 0), there)
+            there -= back[account]
         if total := sum(back.values()):
-            self.post("adjusted", {VISIBLE: -total, **back}, text="seed of a win that was reversed")
+            self.post("adjusted", {VISIBLE: -total, **back}, text=text)
             kept = {name: given.get(name, 0) - back[name] for name in (HIDDEN, OVERFLOW)}
             self.round(round_, reseeded=known.reseeded - back[HOUSE], refilled=kept)
 
-    def freeze(self, name: str, wins: Sequence[PoolWin], text: str = "") -> int:
-        """Set the new wins of a round aside. Returns what came from the pool."""
+    def go_back(self, rounds: Sequence[str]) -> None:
+        """Count the pool as it was after the last of these rounds."""
+        after = max((self.book.rounds[name] for name in rounds), key=lambda one: one.place).after
+        if after:
+            self.since = {account: self.balance(account) - after[account] for account in OF_POOL}
+
+    def come_back(self, round_: str, before: dict[str, int]) -> None:
+        """Count the pool as it is now. What the correction changed holds for later rounds, too.
+
+        `before`: the accounts before it. What was above the limit since comes into the room that it made.
+        """
+        less = before.get(VISIBLE, 0) - self.balance(VISIBLE)
+        room = most_of(self.book.terms) * self.book.unit - self.balance(VISIBLE)
+        self.note(round_)
+        spilled = max(min(self.since.get(OVERFLOW, 0), less, room, self.balance(OVERFLOW)), 0)
+        if spilled:
+            self.post("adjusted", {OVERFLOW: -spilled, VISIBLE: spilled}, text="above the limit no more")
+        self.clip()
+        self.since = {}
+        self.shift(self.behind(round_), before)
+
+    def behind(self, round_: str) -> list[str]:
+        """The rounds after this one."""
+        place = self.book.rounds[round_].place
+        return [name for name, one in self.book.rounds.items() if one.place > place]
+
+    def note(self, round_: str) -> None:
+        """Remember what the pool held after a round."""
+        entry = self.book.rounds[round_].entry or self.number
+        self.round(round_, after={account: self.held(account) for account in OF_POOL}, entry=entry)
+
+    def shift(self, rounds: Sequence[str], before: dict[str, int]) -> None:
+        """What was changed since `before` belongs to a round that was before these."""
+        change = {account: self.balance(account) - before.get(account, 0) for account in OF_POOL}
+        for name in rounds:
+            if after := self.book.rounds[name].after:
+                self.round(name, after={account: after[account] + change[account] for account in OF_POOL})
+
+    def shift_from(self, round_: str, before: dict[str, int]) -> None:
+        """What people changed of a win since `before` belongs to its round."""
+        if round_ in self.book.rounds:
+            self.shift([round_, *self.behind(round_)], before)
+
+    def decide_again(self, win: PoolWin, new: PoolWin | None, text: str) -> None:
+        """Two people reject a win, or give it another amount: it is not decided again in the order of the events."""
+        before = dict(self.balances)
+        known = self.book.rounds.get(win.round)
+        if known is not None:
+            self.round(win.round, settled=True)
+            self.go_back((win.round,))
+        self.undo(win, text)
+        if known is not None:
+            self.undo_reset(win.round, UNDONE)
+        if new is not None:
+            self.draw(new)
+        standing = [
+            one for one in self.book.wins if one.round == win.round and one.state not in ("reversed", "contested")
+        ]
+        if known is not None or new is not None:
+            self.reset_if_due(win.round, whole=any(one.whole for one in standing))
+        if known is not None:
+            self.come_back(win.round, before)
+        self.clip()
+
+    def freeze(self, name: str, wins: Sequence[PoolWin], text: str = "") -> None:
+        """Set the new wins of a round aside."""
         known = self.book.rounds[name]
         self.round(name, numbered=known.numbered + len(wins))
-        drawn = 0
         for number, one in enumerate(wins, known.numbered + 1):
             at = known.at or EARLIEST
-            drawn += self.draw(replace(one, id=f"{name}/{number}", table=known.table, round=name, at=at), text)
-        return drawn
+            self.draw(replace(one, id=f"{name}/{number}", table=known.table, round=name, at=at), text)
 
 
 def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
@@ -513,31 +614,74 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
     near = simultaneous(draft.book, ended.round) if ended.awards != known.awards else ()
     again = bool(near) and all(one.state == "pending" for one in mine)
-    for name in reversed(near) if again else ():
-        _roll_back(draft, name)
-    mine = [] if again else mine
-    kept, new = matched(draft.book.terms, known.base, known.awards, mine, ended.awards)
-    left = sum(_drop(draft, one) for one in mine if one not in kept)
-    _settle_stakes(draft, ended, known, in_order=again)
-    if ended.awards != known.awards:
+    rounds = near if again else (ended.round,)
+    before = dict(draft.balances)
+    if known.entry:
+        draft.go_back(rounds)
+    if again:
+        for name in reversed(near):
+            _roll_back(draft, name)
+    else:
+        _correct(draft, ended, known, mine)
+    if again or not mine:
+        _settle_stakes(draft, ended, known, in_order=again)
         draft.round(ended.round, awards=ended.awards)
+        _decide_in_order(draft, rounds)
+    draft.reset_if_due(ended.round, whole=False)
+    if known.entry:
+        draft.come_back(rounds[-1], before)
+    else:
+        draft.clip()
+        draft.note(rounds[-1])
+    return draft.done()
+
+
+def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
+    """Decide a round of which wins stand again. What began the pool again for it is undone first."""
     if not mine:
-        _decide_in_order(draft, near if again else (ended.round,))
+        draft.undo_reset(ended.round, UNDONE)
+        return
+    movable = all(one.state == "pending" for one in mine) and not known.settled
+    base = _base_of(draft, ended, known, mine) if movable else known.base
+    kept, new = matched(draft.book.terms, (known.base, base), known.awards, mine, ended.awards)
+    stands = {one.id for one in kept}
+    same = len(kept) == len(mine) and not new and not _other_bets(ended, known)
+    for one in mine:
+        if one.id not in stands:
+            _drop(draft, one)
+    if not same:
+        text = "the house lends it while its round is corrected"
+        kept = [draft.take_from(one, int(one.from_house) - one.amount * draft.book.unit, text) for one in kept]
+        if not any(one.whole and one.state in ("paid", "contested") for one in mine if one.id not in stands):
+            draft.undo_reset(ended.round, UNDONE)  # a pool that was paid out has begun again
+        _settle_stakes(draft, ended, known, in_order=False)
+    draft.round(ended.round, awards=ended.awards, base=base)
     for one in kept:
-        upheld = replace(one, state="paid") if one.state == "contested" else one
+        upheld = replace(one, round=ended.round, state="paid" if one.state == "contested" else one.state)
         draft.set_win(upheld)
         draft.post("upheld", {}, win=upheld, amount=one.amount, text="the corrected result names it, too")
-    if mine:
-        whole = any(one.whole for one in new)
-        drawn = draft.freeze(ended.round, new)
-        if whole:  # the pool had to begin again for it, too
-            draft.give_back_seed(ended.round, max(left - drawn, 0))
-        else:
-            draft.give_back_seed(ended.round, left, drawn)
-        draft.reset_if_due(ended.round, whole=whole)
-    draft.reset_if_due(ended.round, whole=False)
-    draft.clip()
-    return draft.done()
+        if not same:
+            draft.take_from(upheld, draft.take(int(one.from_house)), "the pool gives it as before the correction")
+    draft.freeze(ended.round, new)
+    if not same:
+        draft.reset_if_due(ended.round, whole=any(one.whole for one in (*kept, *new)))
+
+
+def _base_of(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> int:
+    """The pool of which the round would have won, with the bets that the corrected result names."""
+    trial = draft.trial()
+    for one in mine:
+        trial.undo(one, "")
+    trial.undo_reset(ended.round, "")
+    _settle_stakes(trial, ended, known, in_order=False)
+    return trial.held(VISIBLE) // draft.book.unit // known.parts
+
+
+def _other_bets(ended: Ended, known: RoundBook) -> bool:
+    """Whether the corrected result names other bets, or another fate of them."""
+    if ended.stakes is None:
+        return ended.bets != known.bets
+    return sorted(ended.stakes) != sorted((one.seat, one.amount) for one in known.stakes)
 
 
 def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
@@ -576,18 +720,10 @@ def _roll_back(draft: Draft, name: str) -> None:
     known = draft.book.rounds[name]
     facts = draft.facts
     draft.facts = {"table": known.table, "round": name}
-    there = draft.balance(VISIBLE)  # a seed that is gone since, to another pool, is not taken from what was won
+    there = draft.free(VISIBLE)  # a seed that is gone since, to another pool, is not taken from what was won
     for win in reversed([one for one in draft.book.wins if one.round == name and one.state == "pending"]):
         draft.undo(win, "decided again: another table won at nearly the same time")
-    given = {HOUSE: known.reseeded, **known.refilled}
-    back = {}
-    for account in (HOUSE, HIDDEN, OVERFLOW):
-        back[account] = min(given.get(account, 0), there)
-        there -= back[account]
-    if total := sum(back.values()):
-        draft.post("adjusted", {VISIBLE: -total, **back}, text="the pool had not begun again")
-    kept = {account: given.get(account, 0) - back[account] for account in (HIDDEN, OVERFLOW)}
-    draft.round(name, reseeded=known.reseeded - back[HOUSE], refilled=kept)
+    draft.undo_reset(name, "the pool had not begun again", there)
     stakes = []
     for one in known.stakes:
         told_by_rules = not one.seq
@@ -607,19 +743,24 @@ def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
     facts = draft.facts
     waiting = [name for name in rounds if draft.book.rounds[name].whole] if equal else []
     shared = False
+    entries = [draft.book.rounds[name].entry for name in rounds]
+    for name in rounds:  # all stand where the last one stood, or at the end where one is new
+        draft.round(name, entry=max(entries) if all(entries) else 0)
     for name in rounds:
         known = draft.book.rounds[name]
         draft.facts = {"table": known.table, "round": name}
         if not all(one.legs for one in known.stakes):
             draft.round(name, stakes=tuple(one if one.legs else draft.take_stake(one) for one in known.stakes))
         if known.awards:
-            base = draft.balance(VISIBLE) // draft.book.unit // (len(waiting) if name in waiting else 1)
-            draft.round(name, base=base)
+            parts = len(waiting) if name in waiting else 1
+            base = draft.held(VISIBLE) // draft.book.unit // parts
+            draft.round(name, base=base, parts=parts)
             draft.freeze(name, *_as_told(known, decide(_terms_of(draft.book.terms, known), base, known.awards)))
             shared = shared or name in waiting
             waiting = [one for one in waiting if one != name]
             if not (shared and waiting):
                 draft.reset_if_due(name, whole=known.whole)
+        draft.note(name)
     draft.facts = facts
 
 
@@ -653,15 +794,14 @@ def why_unpriced(book: Book, win: PoolWin) -> str:
     return differ or f"the terms have no amount for {win.award.combination}"
 
 
-def _drop(draft: Draft, win: PoolWin) -> int:
+def _drop(draft: Draft, win: PoolWin) -> None:
     """A win that the corrected result does not name. What was handed out cannot come back by itself."""
     if win.state in OPEN:
-        return draft.undo(win, "the corrected result does not name it")
-    if win.state == "paid":
+        draft.undo(win, "the corrected result does not name it")
+    elif win.state == "paid":
         win = replace(win, state="contested")
         draft.set_win(win)
         draft.post("contested", {}, win=win, amount=win.amount, text="paid, and the corrected result does not name it")
-    return 0
 
 
 def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bool) -> None:

@@ -111,11 +111,13 @@ def _confirm(draft: Draft, order: Confirm) -> None:
         win = replace(win, shares=shares, odd=odd, amount=win.amount + more // book.unit)
     win = replace(win, state="confirmed", confirmed_by=order.person)
     draft.set_win(win)
+    before = dict(draft.balances)
     postings = {PENDING: more, VISIBLE: -there, HOUSE: there - more}
     draft.post("confirmed", postings, win=win, amount=win.amount, people=(order.person,), table=win.table)
     if more > 0:
         draft.reset_if_due(win.round, whole=False)
     draft.clip()
+    draft.shift_from(win.round, before)
 
 
 def _pay(draft: Draft, order: Pay) -> None:
@@ -189,19 +191,13 @@ def _change(draft: Draft, change: object) -> None:
         case SetTerms(terms=terms, reason=reason):
             _set_terms(draft, terms, reason)
         case Reject(win=name, reason=reason):
-            win = book.win(name)
-            left = draft.undo(win, reason)
-            draft.give_back_seed(win.round, left)
-            draft.settle(win.round)
-            draft.clip()
+            draft.decide_again(book.win(name), None, reason)
         case Price(win=name, amount=amount, reason=reason):
             win = book.win(name)
             shares, odd = equal_shares(amount, win.award.among, book.terms.odd)
             less = odd if win.award.among and book.terms.odd == "pool" else 0
-            draft.give_back_seed(win.round, draft.undo(win, reason))
-            draft.draw(replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False))
-            draft.reset_if_due(win.round, whole=win.whole)
-            draft.settle(win.round)
+            priced = replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False)
+            draft.decide_again(win, priced, reason)
         case Transfer(to=to, reason=reason):
             held = {account: -draft.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)}
             total = -sum(held.values())

@@ -64,16 +64,18 @@ def takes_all(award: Award) -> bool:
 
 
 def matched(
-    terms: PoolTerms, base: int, before: Sequence[Award], mine: Sequence[PoolWin], awards: Sequence[Award]
+    terms: PoolTerms,
+    bases: tuple[int, int],
+    before: Sequence[Award],
+    mine: Sequence[PoolWin],
+    awards: Sequence[Award],
 ) -> tuple[list[PoolWin], list[PoolWin]]:
     """Of the wins of before those that the corrected result names with the same amount, and the new ones besides.
 
-    Both results are decided alike, of the pool as it was: what became of a win since (new terms, its price, its odd
-    coins) makes no difference.
+    Both results are decided alike, each of its one of `bases`, the pool as it was: what became of a win since (new
+    terms, its price, its odd coins) makes no difference.
     """
-    if not mine:
-        return [], []
-    was = list(decide(terms, base, before))
+    was = list(decide(terms, bases[0], before))
     left: list[tuple[PoolWin, int]] = []
     for win in mine:
         decided = next((one for one in was if one.award == win.award), None)
@@ -81,7 +83,7 @@ def matched(
             was.remove(decided)
         left.append((win, gross(decided or win, terms)))
     kept, added = [], []
-    for one in decide(terms, base, awards):
+    for one in decide(terms, bases[1], awards):
         same = next((had for had in left if had[1] == gross(one, terms) and _names(had[0], one.award)), None)
         if same is None:
             added.append(one)

@@ -7,6 +7,7 @@ at nearly the same time, and either may come first.
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from datetime import datetime
 from fractions import Fraction
 from typing import Any, Final
@@ -45,6 +46,8 @@ PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
     "angola.stud-poker": FIXED
     | {"straight_flush": ("share", Fraction(1, 10), True), "royal_flush": ("rest", Fraction(1), True)},
 }
+IN_POOL: Final = ("visible", "hidden", "overflow")
+_GONE: Final = ("reversed", "contested")
 FIRST_EVENTS: Final = 10
 """In which each device of a table comes for the first time."""
 ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "royal_flush")
@@ -99,12 +102,18 @@ class _Win(Struct):
 
 
 class _Round(Struct):
-    """What a round did to the pool: bets with their parts, the pool when it was won, seed that the house gave."""
+    """What a round did to the pool: bets with their parts, the pool when it was won, what the pool began again with,
+    what it held after the round, `place` among all rounds; `settled`: people rejected a win of it.
+    """
 
     bets: list[tuple[int, dict[str, Fraction]]] = []
-    base: int | None = None
-    seed: Fraction = Fraction(0)
+    base: int = 0
+    named: list[tuple[str, tuple[int, ...]]] = []
+    fresh: dict[str, Fraction] = {}
     count: int = 0
+    after: dict[str, Fraction] = {}
+    place: int = 0
+    settled: bool = False
 
 
 class _Oracle:
@@ -117,10 +126,19 @@ class _Oracle:
         self.wins: dict[str, _Win] = {}
         self.rounds: dict[str, _Round] = {}
         self.proposed: dict[str, Any] = {}
+        self.since: dict[str, Fraction] = {}
+        """What the pool got or gave after the round that is corrected: the right result would not have seen it."""
         self._move("house", "visible", Fraction(pool.seed))
 
     def of(self, account: str) -> Fraction:
         return self.money.get(account, Fraction(0))
+
+    def held(self, account: str) -> Fraction:
+        """What an account held for the round that is decided."""
+        return self.of(account) - self.since.get(account, 0)
+
+    def _free(self, account: str) -> Fraction:
+        return max(min(self.held(account), self.of(account)), Fraction(0))
 
     def _move(self, giver: str, taker: str, amount: Fraction | int) -> None:
         self.money[giver] = self.of(giver) - amount
@@ -134,39 +152,115 @@ class _Oracle:
 
     def end(self, table: str, result: Result, seats: Sequence[int], hands: Mapping[int, str] | None) -> None:
         """A round ended, or its result was corrected. `hands`: that win; None: as the result names them."""
-        known = self.rounds.setdefault(result.round, _Round())
         prizes = self._prizes(self._rules[table], hands) if hands is not None else self._named(table, result)
         if result.void is not None:
             seats, prizes = (), []
+        first = result.round not in self.rounds
+        known = self.rounds.setdefault(result.round, _Round())
+        before = dict(self.money)
+        if not first:
+            self._go_back(known)
         standing = {
             name: one for name, one in self.wins.items() if one.round == result.round and one.state != "reversed"
         }
-        decided = bool(standing) and known.base is not None
-        back, new = Fraction(0), []
-        if decided:
-            new = self._amounts(self._rules[table], known.base or 0, prizes)
-            for name, win in standing.items():
-                if (win.combination, win.seats, win.amount) in new:
-                    new.remove((win.combination, win.seats, win.amount))
-                    win.state = "paid" if win.state == "contested" else win.state
-                elif win.state in ("pending", "confirmed"):
-                    back += self._undo(name)
-                else:
-                    win.state = "contested"
-        self._settle(known, seats)
-        if prizes and not decided:
-            known.base = int(self.of("visible"))
-            new = self._amounts(self._rules[table], known.base, prizes)
-        whole = False
+        if standing:
+            self._correct(table, result.round, known, standing, seats, prizes)
+        else:
+            self.undo_reset(known)
+            self.settle(known, seats)
+            known.base = int(self.held("visible"))
+            self._decide(table, result.round, known, self._amounts(self._rules[table], known.base, prizes), ())
+        known.named = prizes
+        if not first:
+            self._come_back(known, before)
+        self._clip()
+        if first:
+            known.place = len(self.rounds)
+            known.after = {name: self.of(name) for name in IN_POOL}
+
+    def _correct(
+        self,
+        table: str,
+        round_: str,
+        known: _Round,
+        standing: Mapping[str, _Win],
+        seats: Sequence[int],
+        prizes: list[tuple[str, tuple[int, ...]]],
+    ) -> None:
+        """A round with wins is decided again, of the pool as it was."""
+        rules, base = self._rules[table], known.base
+        if not known.settled and all(one.state == "pending" for one in standing.values()):
+            trial = deepcopy(self)
+            for name in standing:
+                trial.undo(name)
+            trial.undo_reset(trial.rounds[round_])
+            trial.settle(trial.rounds[round_], seats)
+            base = int(trial.held("visible"))
+        was, new = self._amounts(rules, known.base, known.named), self._amounts(rules, base, prizes)
+        kept = []
+        for name, win in standing.items():
+            decided = next((one for one in was if one[:2] == (win.combination, win.seats)), None)
+            if decided is None:
+                decided = win.combination, win.seats, win.amount
+            else:
+                was.remove(decided)
+            if decided in new:
+                new.remove(decided)
+                kept.append(win)
+                win.state = "paid" if win.state == "contested" else win.state
+            elif win.state in ("pending", "confirmed"):
+                self.undo(name)
+            else:
+                win.state = "contested"
+        known.base = base
+        if len(kept) == len(standing) and not new and sorted(seats) == sorted(seat for seat, _ in known.bets):
+            return
+        for win in kept:
+            self._move("house", "visible", win.amount - win.house)
+            win.house = win.amount
+        gone = [one for one in standing.values() if one.state == "contested"]
+        if not any(PRIZES[rules][one.combination][1] == 1 for one in gone):  # what was paid has begun the pool again
+            self.undo_reset(known)
+        self.settle(known, seats)
+        for win in kept:
+            there = self._take(win.house)
+            self._move("visible", "house", there)
+            win.house -= there
+        self._decide(table, round_, known, new, [win.combination for win in kept])
+
+    def _decide(
+        self,
+        table: str,
+        round_: str,
+        known: _Round,
+        new: Iterable[tuple[str, tuple[int, ...], int]],
+        kept: Iterable[str],
+    ) -> None:
+        names = list(kept)
         for combination, among, amount in new:
             known.count += 1
-            back -= self._win(f"{result.round}/{known.count}", _Win(result.round, combination, amount, among))
-            whole = whole or PRIZES[self._rules[table]][combination][1] == 1
-        self._give_back_seed(known, back)
-        self._begin_again(known, whole=whole)
-        self._clip()
+            names.append(combination)
+            self._win(f"{round_}/{known.count}", _Win(round_, combination, amount, among))
+        self._begin_again(known, whole=any(PRIZES[self._rules[table]][name][1] == 1 for name in names))
 
-    def _settle(self, known: _Round, seats: Sequence[int]) -> None:
+    def _go_back(self, known: _Round) -> None:
+        self.since = {name: self.of(name) - known.after[name] for name in IN_POOL}
+
+    def _come_back(self, known: _Round, before: Mapping[str, Fraction]) -> None:
+        known.after = {name: self.held(name) for name in IN_POOL}
+        if self._pool.limit:
+            room = min(before.get("visible", Fraction(0)), Fraction(self._pool.limit)) - self.of("visible")
+            self._move("overflow", "visible", max(min(self.since["overflow"], room, self.of("overflow")), Fraction(0)))
+            self._clip()
+        self.since = {}
+        self._shift([one for one in self.rounds.values() if one.place > known.place], before)
+
+    def _shift(self, rounds: Iterable[_Round], before: Mapping[str, Fraction]) -> None:
+        for one in rounds:
+            for name in IN_POOL:
+                one.after[name] += self.of(name) - before.get(name, 0)
+
+    def settle(self, known: _Round, seats: Sequence[int]) -> None:
         """The bets that stand now; those that no longer do go back to where they came from."""
         wanted, kept = list(seats), []
         for seat, parts in known.bets:
@@ -176,17 +270,17 @@ class _Oracle:
                 continue
             owed = Fraction(0)
             for account, part in parts.items():
-                there = min(part, self.of(account))
+                there = min(part, self._free(account))
                 self._move(account, "players", there)
                 owed += part - there
-            there = min(owed, self.of("visible"))
+            there = min(owed, self._free("visible"))
             self._move("visible", "players", there)
             self._move("house", "players", owed - there)
         known.bets = kept + [(seat, self._bet()) for seat in wanted]
 
     def _bet(self) -> dict[str, Fraction]:
         shown, kept = CHIP * Fraction(self._pool.visible), CHIP * Fraction(self._pool.hidden)
-        room = max(self._pool.limit - self.of("visible"), Fraction(0)) if self._pool.limit else shown
+        room = max(self._pool.limit - self.held("visible"), Fraction(0)) if self._pool.limit else shown
         parts = {"visible": min(shown, room), "overflow": max(shown - room, Fraction(0)), "hidden": kept}
         parts["margin"] = CHIP - shown - kept
         for account, part in parts.items():
@@ -233,41 +327,52 @@ class _Oracle:
             found.append((name, seats, amount))
         return found
 
-    def _win(self, name: str, win: _Win) -> int:
-        """Set a new one aside; what came from the pool."""
-        there = min(win.amount, int(self.of("visible")))
+    def _take(self, wanted: int) -> int:
+        """What the pool gives for a prize; what was won by others since is not there any more."""
+        due = min(wanted, max(int(self.held("visible")), 0))
+        there = min(due, int(self._free("visible")))
+        self.since["visible"] = self.since.get("visible", Fraction(0)) + due - there
+        return there
+
+    def _win(self, name: str, win: _Win) -> None:
+        """Set a new one aside."""
+        there = self._take(win.amount)
         win.house = win.amount - there
         self._move("visible", "pending", there)
         self._move("house", "pending", win.house)
         self.wins[name] = win
-        return there
 
-    def _undo(self, name: str) -> Fraction:
+    def undo(self, name: str) -> None:
+        """A win goes back to where it came from."""
         win = self.wins[name]
         win.state = "reversed"
         set_aside = Fraction(win.amount)
         house = min(Fraction(win.house), set_aside)
         self._move("pending", "house", house)
         self._move("pending", "visible", set_aside - house)
-        return set_aside - house
 
-    def _give_back_seed(self, known: _Round, back: Fraction) -> None:
-        amount = min(known.seed, back, self.of("visible") - self._pool.seed)
-        if amount > 0:
-            self._move("visible", "house", amount)
-            known.seed -= amount
+    def undo_reset(self, known: _Round) -> None:
+        """Exactly what the pool began again with goes back, the house's part first."""
+        there = self._free("visible")
+        for account in ("house", "hidden", "overflow"):
+            back = min(known.fresh.get(account, Fraction(0)), there)
+            self._move("visible", account, back)
+            known.fresh[account] = known.fresh.get(account, Fraction(0)) - back
+            there -= back
 
     def _begin_again(self, known: _Round, *, whole: bool) -> None:
-        shown, seed = self.of("visible"), self._pool.seed
+        shown, seed = self.held("visible"), self._pool.seed
         due = whole or shown < 1 or (self._pool.reseed == "below_seed" and shown < seed)
         if not due or shown >= max(seed, 1):
             return
-        for account in ("overflow", "hidden"):
-            room = self._pool.limit - self.of("visible") if self._pool.limit else self.of(account)
-            self._move(account, "visible", min(self.of(account), max(Fraction(room), Fraction(0))))
-        missing = max(seed - self.of("visible"), Fraction(0))
-        self._move("house", "visible", missing)
-        known.seed += missing
+        for account in ("overflow", "hidden", "house"):
+            if account == "house":
+                given = max(seed - self.held("visible"), Fraction(0))
+            else:
+                room = self._pool.limit - self.held("visible") if self._pool.limit else self._free(account)
+                given = min(self._free(account), max(Fraction(room), Fraction(0)))
+            self._move(account, "visible", given)
+            known.fresh[account] = known.fresh.get(account, Fraction(0)) + given
 
     # ---- people
 
@@ -275,13 +380,15 @@ class _Oracle:
         """An order took effect."""
         match sent.order:
             case Confirm(win=name, seats=seats):
-                win = self.wins[name]
+                win, before = self.wins[name], dict(self.money)
                 if not win.seats and self._pool.odd == "pool":
                     odd = win.amount % len(seats)
                     win.amount -= odd
                     self._move("pending", "visible", odd)
                 win.state = "confirmed"
                 self._clip()
+                place = self.rounds[win.round].place
+                self._shift([one for one in self.rounds.values() if one.place >= place], before)
             case Pay(win=name):
                 self.wins[name].state = "paid"
                 self._move("pending", "paid", self.wins[name].amount)
@@ -292,12 +399,24 @@ class _Oracle:
                     case Adjust(account=account, amount=amount):
                         self._move("house", account, amount)
                     case Reject(win=name):
-                        self._give_back_seed(self.rounds[self.wins[name].round], self._undo(name))
-                        self._clip()
+                        self._reject(name)
                     case other:
                         raise _NotComparedError(f"a person decided {other}")
             case _:
                 pass
+
+    def _reject(self, name: str) -> None:
+        win, before = self.wins[name], dict(self.money)
+        known = self.rounds[win.round]
+        known.settled = True
+        self._go_back(known)
+        self.undo(name)
+        self.undo_reset(known)
+        rules = next(one for one in (self._rules[table] for table in self._pool.tables))
+        left = [one for one in self.wins.values() if one.round == win.round and one.state not in _GONE]
+        self._begin_again(known, whole=any(PRIZES[rules][one.combination][1] == 1 for one in left))
+        self._come_back(known, before)
+        self._clip()
 
 
 class _NotComparedError(Exception):

@@ -9,6 +9,7 @@ import copy
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +29,7 @@ from daemon.jackpots.ledger import Book, Ended, Refused, Seen, contribute, end_r
 from daemon.jackpots.orders import obey
 from daemon.journal import store as journal_module
 from daemon.journal.store import Journal
+from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
     Adjust,
     Approve,
@@ -50,6 +52,7 @@ NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 RULES, SENSORS, LINKED, MACHINE = "t-r", "t-s", "t-q", "m-1"
 """A table whose bets the rules tell, one whose bets sensors tell, one with another writer, and a machine."""
 STREAMS = {RULES: "rules", SENSORS: "rules", LINKED: "rules-q", MACHINE: "machine"}
+IN_POOL = ("visible", "hidden", "overflow")
 PRIZES = {"flush": Prize(70), "straight": Prize(40), "royal": Prize(90), "level_1": Prize(pays="pool")}
 TERMS = (
     PoolTerms(seed=300, visible="3/200", hidden="1/200", prizes=PRIZES, simultaneous_s=0),
@@ -93,23 +96,30 @@ class Model:
         self.credit: list[dict[str, Any]] = []
         self.told: set[tuple[str, int]] = set()
         """What another journal told first."""
+        self.since: dict[str, Fraction] = {}
+        """What the pool got or gave after the round that is corrected."""
         self.move("house", "visible", Fraction(terms.seed))
 
     def of(self, account: str) -> Fraction:
         return self.money.get(account, Fraction(0))
+
+    def held(self, account: str) -> Fraction:
+        return self.of(account) - self.since.get(account, 0)
+
+    def free(self, account: str) -> Fraction:
+        return max(min(self.held(account), self.of(account)), Fraction(0))
 
     def move(self, giver: str, taker: str, amount: Fraction) -> None:
         self.money[giver] = self.of(giver) - amount
         self.money[taker] = self.of(taker) + amount
 
     def bet(self, seat: int, amount: int, seq: int = 0) -> dict[str, Any]:
-        before = dict(self.money)
         visible, hidden = amount * Fraction(self.terms.visible), amount * Fraction(self.terms.hidden)
-        self.move("players", "visible", visible)
-        self.move("players", "hidden", hidden)
-        self.move("players", "margin", amount - visible - hidden)
-        self.clip(max(Fraction(self.terms.limit), before.get("visible", Fraction(0))))
-        parts = {name: self.of(name) - before.get(name, 0) for name in ("visible", "overflow", "hidden", "margin")}
+        room = max(self.terms.limit - self.held("visible"), Fraction(0)) if self.terms.limit else visible
+        parts = {"visible": min(visible, room), "overflow": max(visible - room, Fraction(0)), "hidden": hidden}
+        parts["margin"] = amount - visible - hidden
+        for name, part in parts.items():
+            self.move("players", name, part)
         return {"seat": seat, "amount": amount, "parts": parts, "seq": seq}
 
     def clip(self, limit: Fraction) -> None:
@@ -119,10 +129,10 @@ class Model:
     def give_back(self, bet: dict[str, Any]) -> None:
         owed = Fraction(0)
         for name, part in bet["parts"].items():
-            there = min(part, self.of(name))
+            there = min(part, self.of(name) if name == "margin" else self.free(name))
             self.move(name, "players", there)
             owed += part - there
-        there = min(owed, self.of("visible"))
+        there = min(owed, self.free("visible"))
         self.move("visible", "players", there)
         self.move("house", "players", owed - there)
 
@@ -134,28 +144,120 @@ class Model:
         record = self.rounds.get(ended.round)
         if record is None and ended.corrects:
             return
-        known = record or {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0}
+        known = record or {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0, "settled": False}
         self.rounds[ended.round] = known
+        before = dict(self.money)
+        if record is not None:
+            self.go_back(known)
         mine = {name: one for name, one in self.wins.items() if one["round"] == ended.round and not one["undone"]}
-        decided = bool(mine) and known["base"] is not None
-        news: list[tuple[Award, int]] = []
-        back = Fraction(0)
-        if decided:
-            before = self.amounts(known["base"], known["named"])
-            news = self.amounts(known["base"], ended.awards)
-            for name, win in mine.items():
-                was = next(one for one in before if one[0] == win["award"])
-                before.remove(was)
-                if was in news:
-                    news.remove(was)
-                elif not win["paid"]:
-                    back += self.undo(name)
-        self.bets(ended, known)
+        if record is not None and mine:
+            self.correct(ended, known, mine)
+        else:
+            self.undo_reset(known)
+            self.bets(ended, known)
+            if ended.awards:
+                known["base"] = self.held("visible") // 1
+                self.won(ended.round, known, self.amounts(known["base"], ended.awards))
         known["named"] = ended.awards
-        if ended.awards and not decided:
-            known["base"] = self.of("visible") // 1
-            news = self.amounts(known["base"], ended.awards)
-        self.won(ended.round, known, news, back)
+        self.start_again(known, whole=False)
+        if record is not None:
+            self.come_back(known, before)
+        self.clip(Fraction(self.terms.limit))
+        if record is None:
+            self.note(known)
+
+    def correct(self, ended: Ended, known: dict[str, Any], mine: dict[str, dict[str, Any]]) -> None:
+        base = known["base"]
+        if not known["settled"] and not any(one["confirmed"] for one in mine.values()):
+            trial = copy.deepcopy(self)
+            for name in mine:
+                trial.undo(name)
+            trial.undo_reset(trial.rounds[ended.round])
+            trial.bets(ended, trial.rounds[ended.round])
+            base = trial.held("visible") // 1
+        before, news = self.amounts(known["base"], known["named"]), self.amounts(base, ended.awards)
+        kept = []
+        for name, win in mine.items():
+            was = next((one for one in before if one[0] == win["award"]), (win["award"], win["amount"]))
+            if was in before:
+                before.remove(was)
+            if was in news:
+                news.remove(was)
+                kept.append(name)
+            elif not win["paid"]:
+                self.undo(name)
+        if ended.stakes is None:
+            same = known["fate"] == ended.bets
+        else:
+            same = sorted(ended.stakes) == sorted((one["seat"], one["amount"]) for one in known["bets"])
+        same = same and not news and len(kept) == len(mine)
+        if not same:
+            for name in kept:
+                self.move("house", "visible", mine[name]["amount"] - mine[name]["house"])
+                mine[name]["house"] = mine[name]["amount"]
+            if not any(one["paid"] and takes_all(one["award"]) for name, one in mine.items() if name not in kept):
+                self.undo_reset(known)
+            self.bets(ended, known)
+        known["base"] = base
+        for name in kept if not same else ():
+            there = self.take(mine[name]["house"])
+            self.move("visible", "house", there)
+            mine[name]["house"] -= there
+        self.won(ended.round, known, news, again=not same, kept=[mine[name]["award"] for name in kept])
+
+    def go_back(self, known: dict[str, Any]) -> None:
+        self.since = {name: self.of(name) - known["after"][name] for name in IN_POOL}
+
+    def come_back(self, known: dict[str, Any], before: dict[str, Fraction]) -> None:
+        self.note(known)
+        zero, limit = Fraction(0), Fraction(self.terms.limit or MOST)
+        room: Fraction = min(before.get("visible", zero), limit) - self.of("visible")
+        spilled = min(self.since["overflow"], room, self.of("overflow"))
+        if spilled > 0:
+            self.move("overflow", "visible", spilled)
+        self.clip(Fraction(self.terms.limit))
+        self.since = {}
+        self.shift([one for one in self.rounds.values() if one["place"] > known["place"]], before)
+
+    def note(self, known: dict[str, Any]) -> None:
+        """Later rounds have a higher place."""
+        known.setdefault("place", 1 + max((one.get("place", 0) for one in self.rounds.values()), default=0))
+        known["after"] = {name: self.held(name) for name in IN_POOL}
+
+    def shift(self, rounds: list[dict[str, Any]], before: dict[str, Fraction]) -> None:
+        for one in rounds:
+            for name in IN_POOL:
+                one["after"][name] += self.of(name) - before.get(name, 0)
+
+    def people_changed(self, round_: str, before: dict[str, Fraction]) -> None:
+        place = self.rounds[round_]["place"]
+        self.shift([one for one in self.rounds.values() if one["place"] >= place], before)
+
+    def decide_again(self, name: str, amount: int | None, kept: bool) -> None:
+        """Two people rejected a win, or gave it another amount. `kept`: the books still have its round."""
+        win = self.wins[name]
+        known = self.rounds[win["round"]]
+        known["settled"] = True
+        before = dict(self.money)
+        if kept:
+            self.go_back(known)
+        self.undo(name)
+        if kept:
+            self.undo_reset(known)
+        if amount is not None:
+            there = self.take(amount)
+            self.move("visible", f"pending:{name}", there)
+            self.move("house", f"pending:{name}", amount - there)
+            win.update(amount=amount, house=amount - there, undone=False)
+        if kept or amount is not None:
+            standing = [
+                one["award"]
+                for one in self.wins.values()
+                if one["round"] == win["round"] and not one["undone"] and not one.get("contested")
+            ]
+            self.start_again(known, any(map(takes_all, standing)))
+        if kept:
+            self.come_back(known, before)
         self.clip(Fraction(self.terms.limit))
 
     def report(self, round_: str, level: int, seat: int, amount: int) -> None:
@@ -163,17 +265,32 @@ class Model:
         seats = (seat,) if seat else ()
         kind: Any = "pool" if level == 1 else "fixed"
         award = Award("p", f"level_{level}", kind, "", "", seats)
-        known: dict[str, Any] = {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0}
+        known: dict[str, Any] = {"bets": [], "fate": "taken", "base": None, "fresh": {}, "count": 0, "settled": False}
         self.rounds[round_] = known
-        self.won(round_, known, [(award, int(self.of("visible") // 1) if level == 1 else amount)], Fraction(0))
+        self.won(round_, known, [(award, int(self.of("visible") // 1) if level == 1 else amount)])
+        self.note(known)
 
-    def won(self, round_: str, known: dict[str, Any], news: list[tuple[Award, int]], back: Fraction) -> None:
-        """New wins, of which each takes what the pool has; `back`: what reversed ones returned."""
-        whole, drawn = False, Fraction(0)
+    def take(self, wanted: int) -> Fraction:
+        """Whole units that the pool gives for a prize; what others won since it cannot give twice."""
+        due = min(Fraction(wanted), Fraction(max(self.held("visible") // 1, 0)))
+        there = min(due, Fraction(self.free("visible") // 1))
+        self.since["visible"] = self.since.get("visible", Fraction(0)) + due - there
+        return there
+
+    def won(
+        self,
+        round_: str,
+        known: dict[str, Any],
+        news: list[tuple[Award, int]],
+        *,
+        again: bool = True,
+        kept: Sequence[Award] = (),
+    ) -> None:
+        """New wins, of which each takes what the pool has, beside those that are `kept`."""
         for award, amount in news:
             known["count"] += 1
             name = f"{round_}/{known['count']}"
-            there = Fraction(min(amount, self.of("visible") // 1))
+            there = self.take(amount)
             self.move("visible", f"pending:{name}", there)
             self.move("house", f"pending:{name}", amount - there)
             self.wins[name] = {
@@ -183,10 +300,8 @@ class Model:
                 "house": amount - there,
                 **dict.fromkeys(("paid", "undone", "confirmed"), False),
             }
-            drawn += there
-            whole = whole or award.pays == "pool" or award.share == "1"
-        self.return_seed(known, max(back - drawn, Fraction(0)) if whole else back, Fraction(0) if whole else drawn)
-        self.start_again(known, whole)
+        if again:
+            self.start_again(known, any(map(takes_all, (*kept, *(award for award, _ in news)))))
 
     def bets(self, ended: Ended, known: dict[str, Any]) -> None:
         if ended.stakes is not None:
@@ -252,38 +367,40 @@ class Model:
             found.append((award, amount))
         return found
 
-    def undo(self, name: str) -> Fraction:
+    def undo(self, name: str) -> None:
         win = self.wins[name]
         win["undone"] = True
         house = min(win["house"], self.of(f"pending:{name}"))
         rest: Fraction = self.of(f"pending:{name}") - house
         self.move(f"pending:{name}", "house", house)
         self.move(f"pending:{name}", "visible", rest)
-        return rest
 
-    def return_seed(self, known: dict[str, Any], most: Fraction, drawn: Fraction = Fraction(0)) -> None:
-        """Who began the pool again takes it back: the house first, then the reserve, then the overflow."""
-        room = min(most, self.of("visible"), self.of("visible") + drawn - self.terms.seed)
+    def undo_reset(self, known: dict[str, Any]) -> None:
+        """Who began the pool again takes exactly that back, as far as it is there: the house first."""
+        room = self.free("visible")
         for giver in ("house", "hidden", "overflow"):
             amount = min(known["fresh"].get(giver, Fraction(0)), room)
-            if amount > 0:
-                self.move("visible", giver, amount)
-                known["fresh"][giver] -= amount
-                room -= amount
+            self.move("visible", giver, amount)
+            known["fresh"][giver] = known["fresh"].get(giver, 0) - amount
+            room -= amount
 
     def start_again(self, known: dict[str, Any], whole: bool) -> None:
-        shown = self.of("visible")
+        shown = self.held("visible")
         empty = shown < 1 or (self.terms.reseed == "below_seed" and shown < self.terms.seed)
         if not (whole or empty) or shown >= max(self.terms.seed, 1):
             return
         for name in ("overflow", "hidden", "house"):
             if name == "house":
-                amount = max(self.terms.seed - self.of("visible"), Fraction(0))
+                amount = max(self.terms.seed - self.held("visible"), Fraction(0))
             else:
-                room = self.terms.limit - self.of("visible") if self.terms.limit else self.of(name)
-                amount = min(self.of(name), max(Fraction(room), Fraction(0)))
+                room = self.terms.limit - self.held("visible") if self.terms.limit else self.free(name)
+                amount = min(self.free(name), max(Fraction(room), Fraction(0)))
             self.move(name, "visible", amount)
             known["fresh"][name] = known["fresh"].get(name, 0) + amount
+
+
+def takes_all(award: Award) -> bool:
+    return award.pays == "pool" or award.share == "1"
 
 
 class Pool(RuleBasedStateMachine):
@@ -465,6 +582,7 @@ class Pool(RuleBasedStateMachine):
             self.model.move(f"pending:{win.id}", "paid", self.model.of(f"pending:{win.id}"))
             return
         known["confirmed"] = person
+        before = dict(self.model.money)
         if seats and win.award.each:
             more = known["amount"] * 2
             there = Fraction(min(more, self.model.of("visible") // 1))
@@ -480,6 +598,7 @@ class Pool(RuleBasedStateMachine):
             known["amount"] -= odd
             self.model.move(f"pending:{win.id}", "visible", Fraction(odd))
             self.model.clip(Fraction(self.model.terms.limit))
+        self.model.people_changed(win.round, before)
 
     @precondition(lambda self: self.started)
     @rule(account=st.sampled_from(["visible", "hidden", "overflow"]), amount=st.integers(-200, 200))
@@ -522,10 +641,7 @@ class Pool(RuleBasedStateMachine):
         self.ordered += 1
         name = f"p-{self.ordered}"
         if self.order(Propose("ana", Reject(win.id, "x")), name) and self.order(Approve("rui", name)):
-            back = self.model.undo(win.id)
-            if win.round in self.book.rounds:
-                self.model.return_seed(self.model.rounds[win.round], back)
-            self.model.clip(Fraction(self.model.terms.limit))
+            self.model.decide_again(win.id, None, win.round in self.book.rounds)
 
     @precondition(lambda self: self.started and any(one.unpriced for one in self.book.wins))
     @rule(data=st.data(), amount=st.integers(0, 500))
@@ -538,19 +654,8 @@ class Pool(RuleBasedStateMachine):
         known, model = self.model.wins[win.id], self.model
         assert not known["undone"]
         assert amount >= known["amount"] or not win.award.law  # a device may have won less
-        account = f"pending:{win.id}"
-        back = model.of(account) - known["house"]
-        model.move(account, "house", known["house"])
-        model.move(account, "visible", back)
-        round_ = model.rounds[win.round]
-        if win.round in self.book.rounds:
-            model.return_seed(round_, back)
         amount -= amount % len(win.award.among) if win.award.among and model.terms.odd == "pool" else 0
-        there = Fraction(min(amount, model.of("visible") // 1))
-        model.move("visible", account, there)
-        model.move("house", account, amount - there)
-        known.update(amount=amount, house=amount - there)
-        model.start_again(round_, whole=win.whole)
+        model.decide_again(win.id, amount, win.round in self.book.rounds)
 
     @precondition(lambda self: self.started and self.book.proposals)
     @rule(data=st.data(), person=st.sampled_from(["ana", "rui"]))

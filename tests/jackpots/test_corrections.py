@@ -1,0 +1,246 @@
+"""A history with corrections ends as the history that was told right at once: all accounts, all wins."""
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, strategies as st
+from msgspec import Struct
+
+from daemon.jackpots.ledger import Book, Ended, Seen, Step, begin, contribute, end_round, unbalanced
+from daemon.jackpots.orders import obey
+from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolTerms, Prize, Propose, Reject
+from protocols.contract.results import Award
+
+NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+PRIZES = {"flush": Prize(700), "straight": Prize(400), "large": Prize(15_000)}
+TERMS = PoolTerms(seed=10_000, visible="3/200", hidden="1/200", prizes=PRIZES)
+POOL = Award("p", "six_same", "pool", "law", "", (1, 2, 3))
+ALONE = Award("p", "six_same", "pool", "law", "", (2,))
+TENTH = Award("p", "straight", "larger_of_fixed_and_share", "law", "1/10", (4,))
+FLUSH = Award("p", "flush", "fixed", "law", "", (3,))
+LARGE = Award("p", "large", "fixed", "law", "", (5,))
+UNKNOWN = Award("p", "six_same", "pool", "law", "", ())
+AWARDS = st.lists(st.sampled_from([POOL, ALONE, TENTH, FLUSH, LARGE]), max_size=3, unique=True).map(tuple)
+STAKES = st.lists(st.tuples(st.integers(1, 3), st.sampled_from([100, 1_000, 77])), max_size=3).map(tuple)
+
+
+class Table(Struct):
+    """A round of one table: how it was told first, and how it is right."""
+
+    wrong: tuple[tuple[Award, ...], tuple[tuple[int, int], ...]] | None
+    right: tuple[tuple[Award, ...], tuple[tuple[int, int], ...]]
+    bets_since: tuple[int, ...] = ()
+
+
+class Bank:
+    """A book whose steps are checked to balance."""
+
+    def __init__(self, terms: PoolTerms = TERMS) -> None:
+        self.book: Book
+        self.seq = 0
+        self.kinds: list[str] = []
+        self.take(begin("p", terms, NOON))
+
+    def take(self, step: Step) -> None:
+        self.book, entries = step
+        self.kinds += [kind for kind, _ in entries]
+        assert unbalanced(self.book) == ""
+
+    def seen(self, stream: str) -> Seen:
+        self.seq += 1
+        return Seen(stream, self.seq, f"e:{self.seq}", NOON + timedelta(minutes=self.seq))
+
+    def bet(self, amount: int) -> None:
+        self.take(contribute(self.book, self.seen("edge/A/m-1"), "m-1", 1, amount, rounds=False))
+
+    def end(self, round_: str, *awards: Award, stakes: tuple[tuple[int, int], ...] = (), corrects: str = "") -> None:
+        table = round_.partition(":")[0]
+        ended = Ended(round_, table, awards, "taken", stakes, 0, corrects)
+        self.take(end_round(self.book, self.seen(f"rules/A/{table}"), ended))
+
+    def obey(self, order: Order) -> str:
+        self.seq += 1
+        self.take(obey(self.book, order, f"o-{self.seq}", NOON))
+        return f"o-{self.seq}"
+
+    def decide(self, change: Any) -> None:
+        self.obey(Approve("rui", self.obey(Propose("ana", change))))
+
+    def money(self) -> dict[str, Fraction]:
+        """All accounts in minor units."""
+        return {name: Fraction(value, self.book.unit) for name, value in self.book.balances.items() if value}
+
+    def wins(self) -> list[tuple[str, str, int, Any]]:
+        return sorted(
+            (one.round, one.award.combination, one.amount, one.shares)
+            for one in self.book.wins
+            if one.state != "reversed"
+        )
+
+
+def below_its_seed() -> Bank:
+    """The pool of the issue: seed 1 000 000, of which 900 190 are left, and 100 in the reserve."""
+    bank = Bank(PoolTerms(seed=1_000_000, visible="3/200", hidden="1/200", prizes={"flush": Prize(100_110)}))
+    bank.end("t-0:1", FLUSH)
+    bank.bet(20_000)
+    assert bank.money() == {
+        "visible": 900_190,
+        "hidden": 100,
+        "margin": 19_600,
+        "players": -20_000,
+        "house": -1_000_000,
+        "pending": 100_110,
+    }
+    return bank
+
+
+@pytest.mark.parametrize("how", ["corrected", "rejected", "void"])
+def test_a_whole_pool_below_its_seed_that_is_taken_back_leaves_what_was_there(how: str) -> None:
+    bank = below_its_seed()
+    before = bank.money()
+    bank.end("t-1:1", ALONE)
+    match how:
+        case "corrected":
+            bank.end("t-1:1", corrects="t-1:1")
+        case "rejected":
+            bank.decide(Reject("t-1:1/1", "a card was not of the deck"))
+        case _:
+            ended = Ended("t-1:1", "t-1", (), "returned", (), 0, "t-1:1")
+            bank.take(end_round(bank.book, bank.seen("rules/A/t-1"), ended))
+    assert bank.money() == before
+
+
+def test_a_correction_to_a_fixed_prize_leaves_the_reserve_that_the_reset_had_moved() -> None:
+    wrong, right = below_its_seed(), below_its_seed()
+    wrong.end("t-1:1", ALONE)
+    wrong.end("t-1:1", FLUSH, corrects="t-1:1")
+    right.end("t-1:1", FLUSH)
+    assert wrong.money() == right.money()
+    assert wrong.money()["hidden"] == 100
+
+
+def test_a_win_that_is_told_later_is_of_the_pool_as_it_was_then() -> None:
+    """The other table's win stands; what the pool does not have any more the house gives, and the pool begins again."""
+    bank = Bank()
+    bank.bet(200_000)
+    bank.end("t-1:1")
+    bank.end("t-2:1", ALONE)
+    bank.bet(100_000)
+    assert bank.money()["visible"] == 11_500
+    bank.end("t-1:1", ALONE, corrects="t-1:1")
+    assert [one[:3] for one in bank.wins()] == [("t-1:1", "six_same", 13_000), ("t-2:1", "six_same", 13_000)]
+    assert bank.money()["visible"] == 10_000
+    assert bank.money()["house"] == -10_000 - 9_000 - 1_500 - 9_500  # seeds of the pool, what t-1 lacks
+
+
+def test_a_correction_that_changes_nothing_moves_nothing() -> None:
+    bank = Bank()
+    bank.end("t-1:1", ALONE, stakes=((2, 1_000),))
+    bank.bet(5_000)
+    before = bank.money()
+    count = len(bank.kinds)
+    bank.end("t-1:1", ALONE, stakes=((2, 1_000),), corrects="t-1:1")
+    assert bank.money() == before
+    assert bank.kinds[count:] == ["upheld"]
+
+
+def test_a_win_that_a_person_confirmed_stays_when_a_bet_of_its_round_is_corrected() -> None:
+    bank = Bank()
+    bank.end("t-1:1", ALONE, stakes=((2, 1_000), (3, 1_000)))
+    bank.obey(Confirm("ana", "t-1:1/1"))
+    bank.obey(Pay("rui", "t-1:1/1"))
+    bank.end("t-1:1", ALONE, stakes=((2, 1_000),), corrects="t-1:1")
+    assert [one.state for one in bank.book.wins] == ["paid"]
+    assert bank.money()["players"] == -1_000
+
+
+def test_two_corrections_of_two_tables_each_see_what_the_other_changed() -> None:
+    wrong, right = Bank(), Bank()
+    wrong.end("t-1:1", ALONE)
+    wrong.bet(100_000)
+    wrong.end("t-2:1")
+    wrong.bet(40_000)
+    wrong.end("t-1:1", corrects="t-1:1")
+    wrong.end("t-2:1", TENTH, POOL, corrects="t-2:1")
+    right.end("t-1:1")
+    right.bet(100_000)
+    right.end("t-2:1", TENTH, POOL)
+    right.bet(40_000)
+    assert (wrong.money(), wrong.wins()) == (right.money(), right.wins())
+
+
+ROUND = st.tuples(AWARDS, STAKES)
+HISTORY = st.lists(
+    st.builds(Table, st.none() | ROUND, ROUND, st.lists(st.sampled_from([1, 999, 40_000]), max_size=3).map(tuple)),
+    min_size=1,
+    max_size=5,
+)
+ANY_TERMS = st.builds(
+    lambda seed, hidden, room, reseed, odd: PoolTerms(
+        seed, "3/200", hidden, room and seed + room, reseed, odd, PRIZES, simultaneous_s=0
+    ),
+    st.sampled_from([0, 500, 10_000]),
+    st.sampled_from(["0", "1/200", "0.3"]),
+    st.sampled_from([0, 0, 300]),
+    st.sampled_from(["empty", "below_seed"]),
+    st.sampled_from(["pool", "first"]),
+)
+
+
+@given(ANY_TERMS, HISTORY, st.integers(-5_000, 5_000))
+def test_a_history_with_corrections_ends_as_the_one_told_right_at_once(
+    terms: PoolTerms, history: list[Table], first: int
+) -> None:
+    """Each round is corrected before the next one wins, as the rules do; bets of other tables come in between.
+
+    The amounts of an earlier round are frozen when the next one is decided.
+    """
+    wrong, right = Bank(terms), Bank(terms)
+    for bank in (wrong, right):
+        if terms.seed + first > 0 and (not terms.limit or terms.seed + first <= terms.limit):
+            bank.decide(Adjust("visible", first or 1, "the pool begins below or above its seed"))
+        bank.bet(30_000)
+    for number, table in enumerate(history):
+        name = f"t-{number % 2}:{number}"
+        if table.wrong is not None:
+            wrong.end(name, *table.wrong[0], stakes=table.wrong[1])
+        else:
+            wrong.end(name, *table.right[0], stakes=table.right[1])
+        right.end(name, *table.right[0], stakes=table.right[1])
+        for amount in table.bets_since:
+            wrong.bet(amount)
+            right.bet(amount)
+        if table.wrong is not None:
+            wrong.end(name, *table.right[0], stakes=table.right[1], corrects=name)
+        assert wrong.wins() == right.wins()
+        assert wrong.money() == right.money()
+
+
+@given(ANY_TERMS, st.lists(ROUND, min_size=2, max_size=4), STAKES)
+def test_many_corrections_of_one_round_end_as_the_last_one(
+    terms: PoolTerms, told: list[Any], stakes: tuple[tuple[int, int], ...]
+) -> None:
+    wrong, right = Bank(terms), Bank(terms)
+    for bank in (wrong, right):
+        bank.bet(30_000)
+        bank.end("t-1:0", stakes=stakes)
+    for number, (awards, bets) in enumerate(told):
+        wrong.end("t-1:1", *awards, stakes=bets, corrects="t-1:1" if number else "")
+        wrong.bet(999)
+    right.end("t-1:1", *told[-1][0], stakes=told[-1][1])
+    for _ in told:
+        right.bet(999)
+    assert (wrong.money(), wrong.wins()) == (right.money(), right.wins())
+
+
+def test_a_round_that_changes_its_name_twice_keeps_its_win() -> None:
+    bank = Bank()
+    bank.end("t-1:1", ALONE)
+    bank.end("t-1:2", ALONE, corrects="t-1:1")
+    bank.end("t-1:3", corrects="t-1:2")
+    assert [one.state for one in bank.book.wins] == ["reversed"]
+    assert bank.money() == {"visible": 10_000, "house": -10_000}
+    assert msgspec.json.decode(msgspec.json.encode(bank.book), type=Book) == bank.book
