@@ -52,6 +52,8 @@ from simulators.lab.pit import EDGE, SITE, Pit
 from tests.drivers.test_cammegh_ss2 import every, line, listen
 
 ROUNDS = 4
+CALM = 31
+"""A seed of a life's nature without faults."""
 THREE = {kind: KINDS[kind] for kind in ("rou", "cus", "bac")}
 """What the pit was when some of the lives below were found."""
 
@@ -208,6 +210,18 @@ def test_a_life_is_the_same_in_every_process(seed: int) -> None:
         for hashing, malloc in (("1", "malloc"), ("2", "pymalloc"))
     }  # fmt: skip
     assert len(said) == 1
+
+
+def test_neighbours_of_a_refused_table_play_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broker's access list forgets one table at a time, and nothing else goes wrong."""
+    calm = campaign_module._Nature(random.Random(CALM))
+    assert calm.calm
+    calm.denied = 20.0
+    monkeypatch.setattr(campaign_module, "_Nature", lambda _rng: calm)
+    *_, report = campaign(at_length(40, 400), 3)
+    assert report.failures == []
+    assert report.faults["access list: forgets a table"] > 1
+    assert report.right > report.rounds // 2
 
 
 def test_the_command_says_what_was_survived() -> None:

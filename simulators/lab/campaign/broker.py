@@ -139,7 +139,7 @@ class _Client(Session):
         if self.dead or not self.open:
             self._up.clear()
             return
-        broker, refusing = self.broker, bool(self.broker.weather.refused)
+        broker, refusing = self.broker, bool(self.broker.weather.refused or self.broker.denied)
         while self._up:
             number, topic, payload, retain, correlation = self._up.popleft()
             if refusing and broker.refuses(self, topic):
@@ -266,6 +266,8 @@ class Broker:
         self.rng = rng
         self.count = count
         self.weather = Weather()
+        self.denied = ""
+        """The table whose topics no process may write, as with an access list that does not know it."""
         self.up = True
         self.retained: dict[str, bytes] = {}
         self.routes: dict[str, list[_Client]] = {}
@@ -287,11 +289,15 @@ class Broker:
         return LATENCY * (0.5 + self.rng.random())
 
     def refuses(self, client: _Client, topic: str) -> bool:
-        """Whether the access list was just changed."""
-        refused = client.process is not None and bool(self.weather.refused) and self.rng.random() < self.weather.refused
+        """Whether the access list does not allow this client to write there."""
+        if client.process is None:
+            return False
+        if self.denied and f"/table/{self.denied}/" in topic:
+            return True
+        refused = bool(self.weather.refused) and self.rng.random() < self.weather.refused
         if refused:
             self.count("publish refused")
-        return refused and bool(topic)
+        return refused
 
     def meet(self, client: _Client) -> None:
         """A new connection takes the place of an old one of the same name."""

@@ -68,6 +68,8 @@ SETTLE_TIMEOUT_S = 300.0
 """Seconds of play after everything was put right until everything must have come out."""
 ONE_AT_A_TIME = 45.0
 LONGEST = 6 * 3600.0
+NEIGHBOUR_TIMEOUT_S = 5.0
+"""Seconds until the broker has an event of a table, while it refuses those of another one."""
 STORY = 60
 AHEAD = 32
 """Lives for each process that may be over before the oldest is. With two, four stood still a quarter of the time."""
@@ -158,6 +160,8 @@ class _Nature:
         )
         self.refused = 0.001 if often(0.1) else 0.0
         self.hung = 0.2 if often(0.2) else 0.0
+        self.calm = calm
+        self.denied = rng.choice((30.0, 90.0)) if rng.random() < (0.8 if calm else 0.3) else 0.0
 
 
 class Life:
@@ -356,6 +360,24 @@ class Life:
         self._clock = timedelta(seconds=1) * self._clock_s
         return f"clock: set {'back' if step < 0 else 'forward'} at {step:+.3f} s"
 
+    def _deny(self, rng: random.Random) -> str:
+        """The broker's access list loses one table for a while. The neighbours must not notice."""
+        if self.broker.denied or not self.broker.up:
+            return ""
+        table = self.broker.denied = rng.choice(list(self.pit.tables))
+        self.loop.call_later(rng.uniform(1.0, 40.0), self._soon_allowed)
+        return f"access list: forgets a table at {table}"
+
+    def _soon_allowed(self) -> None:
+        self.loop.call_later(NEIGHBOUR_TIMEOUT_S, self._allow, len(self.ledgers[EDGE].rows))
+
+    def _allow(self, due: int) -> None:
+        """The list is whole again. In a life without other faults the neighbours' first `due` events have arrived."""
+        denied, self.broker.denied = self.broker.denied, ""
+        late = [place for place in self.ledgers[EDGE].unsent(due) if place != denied]
+        if late and denied and self._nature.calm:
+            self._wrong.append(f"{len(late)} events of {late[0]} were late while the broker refused {denied}")
+
     # ---- the life
 
     async def _body(self) -> None:
@@ -391,6 +413,7 @@ class Life:
                 (nature.cuts, "cuts", self._cut),
                 (nature.broker, "restarts", self._restart),
                 (nature.clock, "clock", self._set_clock),
+                (nature.denied, "denied", self._deny),
             )
             if every
         ]
@@ -448,6 +471,7 @@ class Life:
         self._healing = True
         weather = self.broker.weather
         weather.doubled = weather.delayed = weather.swapped = weather.dropped = weather.refused = weather.hung = 0.0
+        self.broker.denied = ""
         for process in self._processes.values():
             process.kill_at = 0
         for disk in self._disks.values():

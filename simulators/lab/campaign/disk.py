@@ -56,6 +56,11 @@ class Ledger:
             self.rows.append((row.place, row.seq, row.type, row.data))
         self._known += ids
 
+    def unsent(self, until: int) -> list[str]:
+        """The tables of those of the first `until` rows that the broker did not take."""
+        rows = zip(self.rows[:until], self._known, strict=False)
+        return [row[0] for row, its_id in rows if its_id not in self.taken]
+
     def reopened(self, journal: Journal) -> None:
         """Every acknowledged row is there; further rows were being written when the process died."""
         if journal.head < len(self.rows):
