@@ -500,6 +500,8 @@ class Life:
                 return f"{name} is not connected"
             if body.outbox.depth:
                 return f"{name} has {body.outbox.depth} rows to send"
+            if body.outbox.held:
+                return f"{name} holds rows of {', '.join(sorted(body.outbox.held))}"
         if not self.site.connected:
             return "the display is not connected"
         for name, account in self._jackpots():  # a machine that is deaf for a while says later what it owes
@@ -565,7 +567,7 @@ class Life:
         told = {name: self._disks[name].after(0, sys.maxsize) for name in self._nature.rules}
         judge_journals(self._config, events, told)
         for ledger in self.ledgers.values():
-            ledger.cursor(len(ledger.rows))  # at the end the broker took all of it
+            ledger.cursor(len(ledger.rows), {})  # at the end the broker took all of it
         self._no_spin_invented(events)
         if self._linked:
             self._pools_right(events, told["rules"])

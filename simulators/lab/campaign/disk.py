@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
+from daemon.broker.outbox import HELD, KEY
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import BadJournal, ClosedFile, Journal
 from simulators.lab.campaign.loop import Killed, Process
@@ -47,6 +50,7 @@ class Ledger:
         """What was found first, in the words of the judges."""
         self._known: list[str] = []
         self._acknowledged = 0
+        self._held: Mapping[str, int] = {}
 
     def promised(self, rows: list[Row], ids: list[str]) -> None:
         """`append` returned these; `ids` are what readers know them by."""
@@ -66,12 +70,20 @@ class Ledger:
         if journal.head < len(self.rows):
             raise WrongError(f"{self.name}: {len(self.rows)} rows were promised, {journal.head} survived")
 
-    def cursor(self, n: int) -> None:
-        """What the process wrote down as acknowledged must have been taken by the broker."""
+    def cursor(self, n: int, held: Mapping[str, int] | None = None) -> None:
+        """What the process wrote down as acknowledged was taken by the broker, but for the rows of suspended tables.
+
+        `held`: by suspended table, the seq of its first row that waits.
+        """
+        if held is not None:
+            self._held = held
         while self._acknowledged < len(self._known) and self._known[self._acknowledged] in self.taken:
             self._acknowledged += 1
-        if n > self._acknowledged:
-            raise WrongError(f"{self.name}: the cursor says {n}, the broker took {self._acknowledged} of the rows")
+        for at in range(self._acknowledged, n):
+            place, seq, *_ = self.rows[at] if at < len(self.rows) else ("", 0)
+            waits = place in self._held and seq >= self._held[place]
+            if not waits and not (at < len(self._known) and self._known[at] in self.taken):
+                raise WrongError(f"{self.name}: the cursor says {n}, the broker did not take row {at + 1}")
 
 
 class Disk(Journal):
@@ -147,8 +159,9 @@ class Disk(Journal):
 
     def _write(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None) -> list[Row]:
         try:
-            if memory and (cursor := memory.get("outbox")) is not None:
-                self.ledger.cursor(int(cursor))
+            if memory and (cursor := memory.get(KEY)) is not None:
+                held = memory.get(HELD)
+                self.ledger.cursor(int(cursor), msgspec.json.decode(held, type=dict[str, int]) if held else None)
             rows = super().append(entries, memory)
             self._promise(rows)
         except WrongError as error:
