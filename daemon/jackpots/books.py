@@ -13,7 +13,8 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec.structs import fields
 
-from daemon.jackpots.ledger import Book, Step, begin, unbalanced
+from daemon.jackpots.book import Book, Step
+from daemon.jackpots.ledger import begin, unbalanced
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from msgspec.structs import replace
 
-from daemon.jackpots.ledger import (
+from daemon.jackpots.book import (
     HIDDEN,
     HOUSE,
     KEPT_ORDERS,
@@ -17,13 +17,11 @@ from daemon.jackpots.ledger import (
     TRANSFERRED,
     VISIBLE,
     Book,
-    Draft,
     Refused,
     Step,
     TableBook,
-    most_of,
-    unit_of,
 )
+from daemon.jackpots.ledger import Draft, most_of, unit_of
 from daemon.jackpots.prizes import equal_shares, gross
 from protocols.contract.jackpots import (
     Adjust,

@@ -30,13 +30,9 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
 from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Jackpot, Mqtt, broker_of
+from daemon.jackpots.book import OPEN, Book, Refused, Seen, Step
 from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import (
-    OPEN,
-    Book,
-    Refused,
-    Seen,
-    Step,
     contribute,
     end_of,
     end_round,

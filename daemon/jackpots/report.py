@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from daemon.config.model import Jackpot
+from daemon.jackpots.book import Book
 from daemon.jackpots.books import check, read_book
-from daemon.jackpots.ledger import Book, open_wins
+from daemon.jackpots.ledger import open_wins
 from daemon.jackpots.rounds import RoundMoney, add_entry
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of

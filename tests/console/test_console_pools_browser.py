@@ -12,7 +12,7 @@ from floor import Browser, opened
 from jackpot_floor import JackpotFloor
 
 from daemon.console.words.money import money
-from daemon.jackpots.ledger import TableBook
+from daemon.jackpots.book import TableBook
 from protocols.contract.jackpots import BookEntry
 from protocols.contract.results import Award
 from simulators.lab.broker import find_mosquitto

@@ -13,8 +13,9 @@ import msgspec
 import pytest
 
 from daemon.jackpots import books as books_module
+from daemon.jackpots.book import Book, Ended, Seen, Step
 from daemon.jackpots.books import BadBooks, Books, check, read_book
-from daemon.jackpots.ledger import Book, Ended, Seen, Step, contribute, end_round, open_round, unbalanced
+from daemon.jackpots.ledger import contribute, end_round, open_round, unbalanced
 from daemon.jackpots.orders import obey
 from daemon.journal import store as journal_module
 from daemon.journal.store import Journal

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec import Struct
 
-from daemon.jackpots.ledger import Book, Ended, Seen, Step, begin, contribute, end_round, unbalanced
+from daemon.jackpots.book import Book, Ended, Seen, Step
+from daemon.jackpots.ledger import begin, contribute, end_round, unbalanced
 from daemon.jackpots.orders import obey
 from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolTerms, Prize, Propose, Reject
 from protocols.contract.results import Award

@@ -15,8 +15,9 @@ from click.testing import CliRunner, Result
 from daemon.cli.common import open_journal
 from daemon.cli.main import main
 from daemon.config.model import load
+from daemon.jackpots.book import Ended, Seen
 from daemon.jackpots.books import Books
-from daemon.jackpots.ledger import Ended, Seen, contribute, end_round
+from daemon.jackpots.ledger import contribute, end_round
 from daemon.jackpots.orders import obey
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import Adjust, Confirm, Pay, Propose

@@ -21,7 +21,8 @@ from helpers import NIGHTLY, START, at_length, play, results
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.jackpots.ledger import Book, Ended, Seen, Step, begin, end_of, end_round, unbalanced
+from daemon.jackpots.book import Book, Ended, Seen, Step
+from daemon.jackpots.ledger import begin, end_of, end_round, unbalanced
 from daemon.jackpots.orders import obey
 from protocols.contract.events import BetsClosed, BetsOpened, CardDrawn, Event, SeatActed, WagerPlaced
 from protocols.contract.jackpots import Confirm, Pay, PoolTerms, Prize

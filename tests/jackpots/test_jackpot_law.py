@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from jackpot_books import Pit
 
-from daemon.jackpots.ledger import Refused
+from daemon.jackpots.book import Refused
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,

@@ -24,8 +24,9 @@ from msgspec import Struct
 
 from daemon.broker.gap_recovery import Stream
 from daemon.jackpots import books as books_module
+from daemon.jackpots.book import Book, Ended, Refused, Seen
 from daemon.jackpots.books import Books, check
-from daemon.jackpots.ledger import Book, Ended, Refused, Seen, contribute, end_round, open_round, report_win, unbalanced
+from daemon.jackpots.ledger import contribute, end_round, open_round, report_win, unbalanced
 from daemon.jackpots.orders import obey
 from daemon.journal import store as journal_module
 from daemon.journal.store import Journal

@@ -8,12 +8,8 @@ import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
+from daemon.jackpots.book import Book, Ended, Refused, Seen, Step
 from daemon.jackpots.ledger import (
-    Book,
-    Ended,
-    Refused,
-    Seen,
-    Step,
     begin,
     contribute,
     end_of,

@@ -4,7 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from daemon.jackpots.ledger import Book, Ended, Seen, begin, contribute, end_round, open_round
+from daemon.jackpots.book import Book, Ended, Seen
+from daemon.jackpots.ledger import begin, contribute, end_round, open_round
 from protocols.contract.jackpots import PoolTerms
 from protocols.contract.results import Award
 

@@ -10,19 +10,8 @@ import pytest
 from helpers import at_length
 from hypothesis import given, settings, strategies as st
 
-from daemon.jackpots.ledger import (
-    Book,
-    Ended,
-    Refused,
-    Seen,
-    Step,
-    begin,
-    contribute,
-    end_round,
-    report_win,
-    simultaneous,
-    unbalanced,
-)
+from daemon.jackpots.book import Book, Ended, Refused, Seen, Step
+from daemon.jackpots.ledger import begin, contribute, end_round, report_win, simultaneous, unbalanced
 from daemon.jackpots.orders import obey, transfer
 from protocols.contract.jackpots import (
     Approve,

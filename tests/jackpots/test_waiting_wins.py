@@ -8,8 +8,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from daemon.jackpots.book import Ended, Seen
 from daemon.jackpots.books import CHECKED, Books
-from daemon.jackpots.ledger import Ended, Seen, end_round, level_of, open_wins
+from daemon.jackpots.ledger import end_round, level_of, open_wins
 from daemon.jackpots.orders import obey
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal

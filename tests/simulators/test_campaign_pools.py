@@ -12,7 +12,8 @@ from helpers import at_length
 
 from daemon import logs
 from daemon.jackpots import process
-from daemon.jackpots.ledger import Book, Ended, Seen, Step, end_round
+from daemon.jackpots.book import Book, Ended, Seen, Step
+from daemon.jackpots.ledger import end_round
 from daemon.jackpots.signs import Signs
 from simulators.lab.campaign import campaign as campaign_module
 from simulators.lab.campaign.campaign import Life, live

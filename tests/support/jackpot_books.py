@@ -7,7 +7,8 @@ from typing import Any
 
 from helpers import START
 
-from daemon.jackpots.ledger import Book, Seen, Step, begin, contribute, end_of, end_round, open_round, unbalanced
+from daemon.jackpots.book import Book, Seen, Step
+from daemon.jackpots.ledger import begin, contribute, end_of, end_round, open_round, unbalanced
 from daemon.jackpots.orders import obey
 from protocols.contract.events import Event, WagerPlaced
 from protocols.contract.jackpots import Approve, Change, Confirm, Order, Pay, PoolTerms, PoolWin, Propose

@@ -14,7 +14,7 @@ from msgspec import Struct
 from daemon.config.model import Config, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
-from daemon.jackpots.ledger import Book
+from daemon.jackpots.book import Book
 from daemon.jackpots.process import Jackpots
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState

@@ -1,0 +1,181 @@
+"""A pool's books as values: accounts, rounds, tables, wins. The ledger makes the next ones; the store writes them."""
+
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from daemon.jackpots.prizes import takes_all
+from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin, Proposal
+from protocols.contract.results import Award
+from protocols.contract.topics import EARLIEST
+
+PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PENDING, PAID, TRANSFERRED = (
+    "players",
+    "house",
+    "visible",
+    "hidden",
+    "overflow",
+    "margin",
+    "pending",
+    "paid",
+    "transferred",
+)
+OUTSIDE = (PLAYERS, HOUSE, TRANSFERRED)
+"""Accounts that may be negative: what came into the pool from there."""
+OF_POOL = (VISIBLE, HIDDEN, OVERFLOW)
+UNDONE = "the pool had not begun again for the win that is corrected"
+KEPT_WINS = 25
+"""Closed wins that a book remembers beside the open ones."""
+SHOWN_WINS = 10
+"""Waiting wins on a level; it counts the others."""
+KEPT_ROUNDS = 5
+"""Rounds of a table that can still be corrected in the books; the rules correct the last one."""
+KEPT_STREAMS = 1000
+MOST_STAKES = 1000
+"""Bets of a round that has not ended: more than all seats can have."""
+MOST_PROPOSALS = 20
+KEPT_ORDERS = 200
+"""Orders that are remembered, so that one that is delivered twice is obeyed once. A request lives 10 minutes."""
+OPEN = ("pending", "confirmed")
+Bets: TypeAlias = Literal["taken", "returned", "carried"]
+
+
+class Refused(Exception):
+    """An order that is not carried out. The message says why and what to do."""
+
+
+class Seen(Struct, frozen=True):
+    """Where an input stands: number `seq` of `stream` (edge or rules, journal, table), its id and time."""
+
+    stream: str
+    seq: int
+    id: str
+    at: datetime
+
+
+class Stake(Struct, frozen=True):
+    """A bet on the jackpot and where its parts went, in 1/`unit`. `seq`: of the event that told it."""
+
+    seat: int
+    amount: int
+    legs: dict[str, int] = {}
+    unit: int = 1
+    seq: int = 0
+
+
+class RoundBook(Struct, frozen=True):
+    """What a round did to the pool, for a later correction. `at`: when it ended. `bets`: what became of its `stakes`.
+
+    `awards`: those that were decided last, of a pool of `base`; -1: none. `parts`: among how many rounds that pool was
+    divided. `reported`: the amount that a device told where the terms have none. `told`, `shown`: the amount that a
+    device told, and the one that was sent to it. `numbered`: how many wins it has had. `reseeded`: what the house gave
+    as seed after them, in units; `refilled`: the overflow and the reserve. `settled`: two people rejected or priced a
+    win of it, and their decision stands. `entry`: the last entry of its end; `after`: what visible, hidden and
+    overflow held then, in units, with all that was corrected since of this round and of earlier ones.
+    """
+
+    table: str
+    stakes: tuple[Stake, ...] = ()
+    bets: Bets = "taken"
+    base: int = -1
+    numbered: int = 0
+    reseeded: int = 0
+    refilled: dict[str, int] = {}
+    at: datetime | None = None
+    awards: tuple[Award, ...] = ()
+    reported: int = -1
+    told: int = 0
+    shown: int = 0
+    settled: bool = False
+    parts: int = 1
+    entry: int = 0
+    after: dict[str, int] = {}
+
+    @property
+    def place(self) -> tuple[int, datetime]:
+        """Where it stands among the rounds of the books."""
+        return self.entry, self.at or EARLIEST
+
+    @property
+    def whole(self) -> bool:
+        """Whether it won the whole pool."""
+        return any(takes_all(one) for one in self.awards)
+
+
+class TableBook(Struct, frozen=True):
+    """A table of the pool. `open`: its open round. `stakes`: bets of a round that has not ended. `credit`: bets that a
+    void round carried to the next one, until they are told again or that round ends. `stream`: who told the last
+    verdict. `last`, `newest`: the latest time of all verdicts, and the id with the highest number. `sensors`: the
+    stream of the edge, once a bet came after the pool began. `since`: when it came to a pool that was there before;
+    what happened there earlier is not the pool's.
+    """
+
+    open: str = ""
+    stakes: tuple[Stake, ...] = ()
+    credit: tuple[Stake, ...] = ()
+    stream: str = ""
+    last: datetime | None = None
+    newest: str = ""
+    sensors: str = ""
+    since: datetime | None = None
+
+
+class Book(Struct, frozen=True):
+    """The books of a pool, which `began` then: what happened before is not its own.
+
+    `heard`: by stream the last number that was used. `orders`: the last that were obeyed.
+    """
+
+    pool: str
+    terms: PoolTerms
+    began: datetime
+    unit: int
+    balances: dict[str, int]
+    number: int = 0
+    wins: tuple[PoolWin, ...] = ()
+    rounds: dict[str, RoundBook] = {}
+    tables: dict[str, TableBook] = {}
+    heard: dict[str, int] = {}
+    proposals: tuple[Proposal, ...] = ()
+    orders: tuple[str, ...] = ()
+
+    def since(self, table: str) -> datetime:
+        """When the pool began to count this table."""
+        return self.tables.get(table, TableBook()).since or self.began
+
+    def balance(self, account: str) -> int:
+        """In 1/`unit` of a minor unit."""
+        return self.balances.get(account, 0)
+
+    @property
+    def amount(self) -> int:
+        """What the pool shows, in whole minor units."""
+        return self.balance(VISIBLE) // self.unit
+
+    def win(self, win: str) -> PoolWin:
+        """Raises Refused."""
+        for one in self.wins:
+            if one.id == win:
+                return one
+        raise Refused(f"no win {win!r} is in the books of {self.pool}; `feltd jackpot` lists them")
+
+
+class Ended(Struct, frozen=True):
+    """How a round ended, as far as a pool is concerned.
+
+    `stakes`: seat and amount of its bets on the jackpot where the rules tell them; None where devices do, and then the
+    bets up to number `until` of the edge are of this round. `bets`: what became of them.
+    """
+
+    round: str
+    table: str
+    awards: tuple[Award, ...] = ()
+    bets: Bets = "taken"
+    stakes: tuple[tuple[int, int], ...] | None = ()
+    until: int = 0
+    corrects: str = ""
+
+
+Step = tuple[Book, tuple[tuple[str, BookEntry], ...]]
+"""The next book, and the entries with their types."""
