@@ -27,8 +27,10 @@ from protocols.contract.jackpots import (
     Adjust,
     Approve,
     Confirm,
+    ConfirmMany,
     Order,
     Pay,
+    PayMany,
     PoolTerms,
     Price,
     Proposal,
@@ -55,6 +57,12 @@ def obey(book: Book, order: Order, name: str, at: datetime) -> Step:
             _confirm(draft, order)
         case Pay():
             _pay(draft, order)
+        case ConfirmMany(person=person, wins=wins):
+            for one in wins:
+                _confirm(draft, Confirm(person, one))
+        case PayMany(person=person, wins=wins):
+            for one in wins:
+                _pay(draft, Pay(person, one))
         case Propose(person=person, change=change):
             if len(book.proposals) >= MOST_PROPOSALS:
                 raise Refused(f"{MOST_PROPOSALS} changes wait already; approve or withdraw one of them")
@@ -99,7 +107,7 @@ def _confirm(draft: Draft, order: Confirm) -> None:
     more, there = 0, 0
     if not win.award.among and win.award.each:
         more = win.amount * (len(order.seats) - 1) * book.unit
-        there = min(more, book.balance(VISIBLE) // book.unit * book.unit)
+        there = min(more, draft.balance(VISIBLE) // book.unit * book.unit)
         shares = tuple((seat, win.amount) for seat in order.seats)
         house = str(int(win.from_house) + more - there)
         win = replace(win, shares=shares, amount=win.amount * len(order.seats), from_house=house)

@@ -186,6 +186,21 @@ class Pay(_Order, frozen=True, tag="pay"):
     win: Said
 
 
+Wins: TypeAlias = Annotated[tuple[Said, ...], Meta(min_length=1, max_length=100)]
+
+
+class ConfirmMany(_Order, frozen=True, tag="confirm-many"):
+    """These wins are right, each with known bettors. All of them are confirmed, or none."""
+
+    wins: Wins
+
+
+class PayMany(_Order, frozen=True, tag="pay-many"):
+    """These wins were handed out. Another person than the one who confirmed them. All of them are paid, or none."""
+
+    wins: Wins
+
+
 class Propose(_Order, frozen=True, tag="propose"):
     """Propose a change; it waits for another person."""
 
@@ -204,9 +219,9 @@ class Withdraw(_Order, frozen=True, tag="withdraw"):
     proposal: Said
 
 
-Order: TypeAlias = Confirm | Pay | Propose | Approve | Withdraw
+Order: TypeAlias = Confirm | Pay | ConfirmMany | PayMany | Propose | Approve | Withdraw
 ORDERS: dict[str, type[Order]] = {
-    str(kind.__struct_config__.tag): kind for kind in (Confirm, Pay, Propose, Approve, Withdraw)
+    str(kind.__struct_config__.tag): kind for kind in (Confirm, Pay, ConfirmMany, PayMany, Propose, Approve, Withdraw)
 }
 _DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in ORDERS.items()}
 
@@ -325,13 +340,16 @@ class PoolBooks(Struct, frozen=True):
     waiting: int = 0
 
 
+Waits: TypeAlias = Literal["", "pending", "confirmed"]
+
+
 class WinsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """Read `most` of the wins that wait, from the number `first` on (0: the oldest). `state`: only of this one."""
 
     id: Annotated[str, Meta(min_length=1, max_length=64)]
     first: Annotated[int, Meta(ge=0, le=MOST)] = 0
     most: Annotated[int, Meta(ge=1, le=100)] = 50
-    state: Literal["", "pending", "confirmed"] = ""
+    state: Waits = ""
 
 
 class WinsPage(Struct, frozen=True):

@@ -12,7 +12,7 @@ import httpx
 import msgspec
 import pytest
 from console_floor import Console, opened
-from console_pools import CONFIG, PoolHouse, pair, pool_house
+from console_pools import CONFIG, PoolHouse, entries, outcome, pair, person, pool_house
 
 from daemon.config.model import parse
 from daemon.console.auth.users import BadUser, By, Hashed
@@ -51,19 +51,6 @@ def won(house: PoolHouse, *seats: int) -> str:
     return "bac-12:1/1"
 
 
-def person(
-    console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test", by: str = "root"
-) -> httpx.AsyncClient:
-    """The browser of a supervisor of that name."""
-    users = console.house.access.users
-    if name not in {one.name for one in users.all()}:
-        users.add(By(by, "supervisor"), name, "supervisor", (), Hashed(2, 8, 1, b"s", b"h"))
-    secret = users.begin(name, "10.0.0.7", "test")
-    browser = console.browser(secret=secret, origin=origin)
-    browser.headers["accept-language"] = lang
-    return browser
-
-
 def drawn(page: str, form: str) -> dict[str, str]:
     """The hidden fields of the first form with this action."""
     found = re.search(rf'<form[^>]*action="[^"]*/order/{form}"(.*?)</form>', page, re.DOTALL)
@@ -76,19 +63,6 @@ async def press(browser: httpx.AsyncClient, form: str, *, pool: str = "red", **f
     hidden = drawn((await browser.get(f"/jackpots/{pool}")).text, form)
     said = await browser.post(f"/jackpots/{pool}/order/{form}", data=hidden | fields, follow_redirects=True)
     return said.text
-
-
-def outcome(page: str) -> tuple[str, str]:
-    """Status and text of the order that the page tells of."""
-    found = re.search(r'data-outcome="(\w+)"><strong>.*?</strong>(.*?)</p>', page, re.DOTALL)
-    assert found is not None
-    return found[1], re.sub(r"<[^>]*>", "", found[2]).strip()
-
-
-def entries(house: PoolHouse, *kinds: str, pool: str = "red") -> list[BookEntry]:
-    """Of these types, from the journal itself."""
-    rows = house.journal.range(pool, 1, 1_000_000)
-    return [msgspec.json.decode(row.data, type=BookEntry) for row in rows if row.type in kinds]
 
 
 # ---- what is shown

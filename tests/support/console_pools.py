@@ -1,19 +1,22 @@
 """Pools for a console without its network: real books, whose process hears and answers within this process."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import msgspec
 from console_floor import Console
 
 from daemon.broker.session import Message
 from daemon.config.model import parse
+from daemon.console.auth.users import By, Hashed
 from daemon.jackpots.process import Jackpots
 from daemon.journal.signing import Key, make_key, public_path
 from daemon.journal.store import Journal
 from protocols.contract.documents import ReplayAnswer, ReplayRequest
-from protocols.contract.jackpots import jackpot_topic
+from protocols.contract.jackpots import BookEntry, jackpot_topic
 from protocols.contract.results import Award, Opened, Result, Settlement
 from protocols.contract.topics import Wire, edge_topic, encode_wire, table_topic
 
@@ -80,6 +83,10 @@ class PoolHouse:
             answer = ReplayAnswer("jackpots", self.journal.name, request.first, last, self.journal.last(pool), 1)
             self.console.say(f"{topic}/result", msgspec.json.encode(answer))
             return
+        if name == "wins":
+            page = self.keeper.page(pool, Message(topic, payload))
+            self.console.say(f"{topic}/result", msgspec.json.encode(page))
+            return
         self.orders.append((topic, payload))
         reply = self.keeper.obey(pool, name, Message(topic, payload))
         if not self.lost and reply is not None:
@@ -125,6 +132,32 @@ class PoolHouse:
 def pair(*seats: int) -> Award:
     """A single pair: a fixed amount."""
     return Award("A", "single_pair", "fixed", "Despacho 55/2004 art. 17(8)", "", seats)
+
+
+def person(
+    console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test", by: str = "root"
+) -> httpx.AsyncClient:
+    """The browser of a supervisor of that name."""
+    users = console.house.access.users
+    if name not in {one.name for one in users.all()}:
+        users.add(By(by, "supervisor"), name, "supervisor", (), Hashed(2, 8, 1, b"s", b"h"))
+    secret = users.begin(name, "10.0.0.7", "test")
+    browser = console.browser(secret=secret, origin=origin)
+    browser.headers["accept-language"] = lang
+    return browser
+
+
+def outcome(page: str) -> tuple[str, str]:
+    """Status and text of the order that the page tells of."""
+    found = re.search(r'data-outcome="(\w+)"><strong>.*?</strong>(.*?)</p>', page, re.DOTALL)
+    assert found is not None
+    return found[1], re.sub(r"<[^>]*>", "", found[2]).strip()
+
+
+def entries(house: PoolHouse, *kinds: str, pool: str = "red") -> list[BookEntry]:
+    """Of these types, from the journal itself."""
+    rows = house.journal.range(pool, 1, 1_000_000)
+    return [msgspec.json.decode(row.data, type=BookEntry) for row in rows if row.type in kinds]
 
 
 @contextmanager

@@ -38,7 +38,7 @@ def pages(house: ConsoleProcess, rounds: Iterable[tuple[str, str]] = ()) -> list
     found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/bundle", "/favicon.ico"]
     found += ["/alerts", "/alerts.csv", "/actions", "/actions.csv", "/metrics", "/healthz", "/readyz", "/nowhere"]
     found += ["/jackpots", *(f"/jackpots/{quote(pool.name)}" for pool in house.pools)]
-    found += [f"/jackpots/{quote(pool.name)}/entries" for pool in house.pools]
+    found += [f"/jackpots/{quote(pool.name)}/{page}" for pool in house.pools for page in ("entries", "wins")]
     for table in site.tables:
         place = f"/table/{quote(table)}"
         found += [place, f"{place}/fairness", f"{place}/fairness?span=all", f"/dealer/{quote(table)}"]

@@ -40,8 +40,10 @@ from protocols.contract.jackpots import (
     BookEntry,
     Change,
     Confirm,
+    ConfirmMany,
     Order,
     Pay,
+    PayMany,
     PoolTerms,
     Price,
     Prize,
@@ -51,6 +53,7 @@ from protocols.contract.jackpots import (
     Reset,
     SetTerms,
     Transfer,
+    Waits,
     Withdraw,
     jackpot_topic,
 )
@@ -65,6 +68,8 @@ ANSWER_S = 10.0
 """Seconds for the books to answer. The order expires then, so that it is not carried out later."""
 REMEMBERED = 200
 PAGE = 100
+WINS_PAGE = 50
+LONGEST_WIN = 200
 SHOWN_ENTRIES = 25
 SHOWN_ROUNDS = 100
 CLOSED_WINS = 25
@@ -74,6 +79,8 @@ MOST_PRIZES = 40
 LONGEST_REASON = 200
 MOST_ACTIONS = 10_000
 """The last changes of users among which a password is looked for."""
+STATE_OF = {"confirm-many": "pending", "pay-many": "confirmed"}
+"""Of the orders of a page of wins: what state the wins are in."""
 ACCOUNTS: tuple[str, ...] = get_args(Account)
 Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
 
@@ -208,6 +215,14 @@ def _seats(text: str) -> tuple[int, ...]:
     return tuple(map(int, parts))
 
 
+def _chosen(given: Mapping[str, str]) -> tuple[str, ...]:
+    """The wins that were ticked. Raises BadForm."""
+    wins = tuple(dict.fromkeys(value for field, value in given.items() if field.startswith("win-") and value))
+    if not wins or len(wins) > WINS_PAGE or any(len(one) > LONGEST_WIN for one in wins):
+        raise BadForm("jackpots.bad_chosen", n=str(WINS_PAGE))
+    return wins
+
+
 def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
     """New terms from all fields of the form. Raises BadForm."""
     prizes = {}
@@ -253,6 +268,9 @@ def _order(name: str, given: Mapping[str, str], person: str, decimals: int, othe
             return Confirm(person, which, _seats(given.get("seats", "")))
         case "pay":
             return Pay(person, which)
+        case "confirm-many" | "pay-many":
+            many = ConfirmMany if name == "confirm-many" else PayMany
+            return many(person, _chosen(given))
         case "approve":
             return Approve(person, given.get("proposal", "")[:200] or "-")
         case "withdraw":
@@ -363,7 +381,6 @@ def _transfer_rows(view: PoolView, other: PoolView | None, to: str) -> list[Diff
 def _differences(view: PoolView, change: Change, pools: Pools) -> list[Difference]:
     """What a change would do to the pool as it stands."""
     books, shown = view.books, view.held("visible")
-    wins = {one.id: one for one in books.wins} if books is not None else {}
     match change:
         case Adjust(account=account, amount=amount):
             held = view.held(account)
@@ -379,10 +396,10 @@ def _differences(view: PoolView, change: Change, pools: Pools) -> list[Differenc
         case SetTerms(terms=terms):
             return [one for one in _terms_rows(books.terms if books is not None else None, terms) if one.changed]
         case Reject(win=name):
-            win = wins.get(name)
+            win = view.win(name)
             return [Difference("win_state", win.state if win else "?", "reversed", "word", name)]
         case Price(win=name, amount=amount):
-            win = wins.get(name)
+            win = view.win(name)
             return [Difference("win_amount", win.amount if win else None, amount, "money", name)]
         case Transfer(to=to):
             return _transfer_rows(view, pools.get(to), to)
@@ -512,6 +529,7 @@ def routes(context: ConsoleContext, pools: Pools, orders: Orders) -> list[Route]
         Route("/jackpots", pages.all),
         Route("/jackpots/{pool}", pages.pool),
         Route("/jackpots/{pool}/entries", pages.entries),
+        Route("/jackpots/{pool}/wins", pages.wins),
         Route("/jackpots/{pool}/order/{order}", pages.order, methods=["POST"]),
     ]
 
@@ -586,6 +604,33 @@ class _Pages:
             **_common(self.context, view),
         )
 
+    async def wins(self, request: Request) -> Response:
+        view, _ = self._pool(request)
+        return await self._wins_page(request, view, request.query_params.get("state", ""))
+
+    async def _wins_page(self, request: Request, view: PoolView, said: str, error: str = "") -> Response:
+        """Wins that wait in one state, to be confirmed or paid together."""
+        state: Waits = "confirmed" if said == "confirmed" else "pending"
+        first = (_number(request.query_params.get("first", "")) or 0) // WINS_PAGE * WINS_PAGE
+        found = await self.pools.wins(view, first, WINS_PAGE, state)
+        total = found.total if found is not None else 0
+        return self.context.page(
+            request,
+            "jackpot_wins.html",
+            400 if error else 200,
+            pool=view,
+            state=state,
+            found=found,
+            first=first,
+            before=max(first - WINS_PAGE, 0) if first else None,
+            behind=first + WINS_PAGE if first + WINS_PAGE < total else None,
+            all_chosen=bool(request.query_params.get("all")),
+            drawn=secrets.token_hex(12),
+            outcome=self.orders.shown(view.name, request.query_params.get("order", "")[:64]),
+            error=error,
+            **_common(self.context, view),
+        )
+
     async def order(self, request: Request) -> Response:
         view, user = self._pool(request, "settle")
         name: str = request.path_params["order"]
@@ -600,15 +645,20 @@ class _Pages:
             values = dict(error.values)
             if "field" in values:
                 values["field"] = words.say(lang, f"jackpots.term_{values['field']}")
-            return self._page(request, view, words.say(lang, error.key, **values), {**given, "form": name})
-        if known := await self._known_password(user, _first_person(view, order)):
-            text = words.say(self.context.lang(request), "jackpots.known_password", name=known)
-            return self._page(request, view, text)
+            text = words.say(lang, error.key, **values)
+            if name in STATE_OF:
+                return await self._wins_page(request, view, STATE_OF[name], text)
+            return self._page(request, view, text, {**given, "form": name})
+        for other in _first_people(view, order):
+            if known := await self._known_password(user, other):
+                text = words.say(self.context.lang(request), "jackpots.known_password", name=known)
+                return self._page(request, view, text)
         id_ = order_id(drawn, user, view.name, order)
         detail = {"id": id_, **msgspec.to_builtins(order), **_before(view, order)}
         self.context.actions.note(user.name, user.role, f"jackpot.{name}", f"jackpot:{view.name}", detail)
         await self.orders.send(view.name, order, id_)
-        return RedirectResponse(f"/jackpots/{view.name}?order={id_}", 303)
+        place = f"/wins?state={STATE_OF[name]}&" if name in STATE_OF else "?"
+        return RedirectResponse(f"/jackpots/{view.name}{place}order={id_}", 303)
 
     async def _known_password(self, user: User, other: str) -> str:
         """Whose password the other of two people set last: one person may be both. "" where it is neither's.
@@ -628,15 +678,21 @@ class _Pages:
         return next((whose for whose, by in pairs if set_by.get(whose) == by), "")
 
 
-def _first_person(view: PoolView, order: Order) -> str:
-    """Who confirmed or proposed what this order would complete; "" for other orders."""
+def _first_people(view: PoolView, order: Order) -> set[str]:
+    """Who confirmed or proposed what this order would complete. Raises 409 for wins that this console did not read."""
     match order:
         case Pay(win=name):
-            return next((one.confirmed_by for one in view.open_wins if one.id == name), "")
+            wins: tuple[str, ...] = (name,)
+        case PayMany(wins=wins):
+            pass
         case Approve(proposal=name) if view.level is not None:
-            return next((one.person for one in view.level.proposals if one.id == name), "")
+            return {one.person for one in view.level.proposals if one.id == name}
         case _:
-            return ""
+            return set()
+    known = [view.win(one) for one in wins]
+    if isinstance(order, PayMany) and None in known:
+        raise HTTPException(409)
+    return {one.confirmed_by for one in known if one is not None}
 
 
 def _before(view: PoolView, order: Order) -> dict[str, Any]:

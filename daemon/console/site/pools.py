@@ -7,6 +7,7 @@ by numbers and by bytes.
 
 import asyncio
 import contextlib
+import secrets
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -24,7 +25,16 @@ from daemon.read_model import SiteState
 from protocols.contract.commands import Reply
 from protocols.contract.documents import ReplayAnswer, ReplayRequest
 from protocols.contract.events import DisplayShown, Event, UnknownEvent, decode_data
-from protocols.contract.jackpots import BookEntry, PoolBooks, PoolLevel, PoolWin, jackpot_topic
+from protocols.contract.jackpots import (
+    BookEntry,
+    PoolBooks,
+    PoolLevel,
+    PoolWin,
+    Waits,
+    WinsPage,
+    WinsRequest,
+    jackpot_topic,
+)
 from protocols.contract.topics import LONGEST_DOCUMENT, LONGEST_EVENT, BadEnvelope, Wire, decode_wire, is_id
 
 __all__ = ["OPEN", "BookLine", "PoolView", "Pools", "SignView"]
@@ -45,6 +55,7 @@ STUCK_S = 1.0
 """Seconds until entries that the broker did not bring are requested."""
 RECALL_S = 5.0
 MOST_RECALLS = 8
+MOST_PAGED = 1000
 
 D = TypeVar("D")
 
@@ -92,6 +103,8 @@ class PoolView:
         """The number that is missing, and since when."""
         self.again = Again()
         self.signs: dict[str, SignView] = {}
+        self.paged: OrderedDict[str, PoolWin] = OrderedDict()
+        """Wins of the pages that were read last."""
         self.levels: deque[tuple[int, datetime]] = deque(maxlen=MOST_LEVELS)
         """Past amounts, and when each was no longer the amount."""
 
@@ -104,6 +117,11 @@ class PoolView:
     def open_wins(self) -> list[PoolWin]:
         """The oldest of the wins that wait; `waiting` counts all."""
         return [one for one in self.books.wins if one.state in OPEN] if self.books is not None else []
+
+    def win(self, name: str) -> PoolWin | None:
+        """A win of the books, or of a page that was read."""
+        shown = self.books.wins if self.books is not None else ()
+        return next((one for one in shown if one.id == name), self.paged.get(name))
 
     @property
     def waiting(self) -> int:
@@ -144,6 +162,14 @@ class _Recall:
                 self.complete.set()
 
 
+class _Asked:
+    """A page of wins that a request waits for."""
+
+    def __init__(self) -> None:
+        self.page: WinsPage | None = None
+        self.came = asyncio.Event()
+
+
 class Pools:
     """All pools of the site. Listeners of the site are called with `pools`, `pool/<name>` (level, signs),
     `poolentries/<name>` and `poolwins/<name>` (wins, proposals, terms).
@@ -155,6 +181,7 @@ class Pools:
         self._now = now
         self._pools: dict[str, PoolView] = {}
         self._recalls: dict[str, list[_Recall]] = {}
+        self._asked: dict[str, _Asked] = {}
         self._dirty: set[str] = set()
         self.removed: set[str] = set()
         """Pools whose level was cleared since the start."""
@@ -200,6 +227,8 @@ class Pools:
                     self._event(self._view(pool), kind, decode_wire(payload), len(payload))
                 case ["cmd", "replay", "result"]:
                     self._answered(self._view(pool), msgspec.json.decode(payload, type=ReplayAnswer))
+                case ["cmd", "wins", "result"]:
+                    self._paged(self._view(pool), msgspec.json.decode(payload, type=WinsPage))
                 case ["cmd", _, "result"]:
                     reply = msgspec.json.decode(payload, type=Reply)
                     for tell in self.on_reply:
@@ -372,6 +401,35 @@ class Pools:
     async def _ask(self, pool: str, first: int, last: int) -> None:
         topic = jackpot_topic(self._site.site, pool, "cmd/replay")
         await self._site.publish(topic, msgspec.json.encode(ReplayRequest(first, last)))
+
+    async def wins(self, view: PoolView, first: int, most: int, state: Waits) -> WinsPage | None:
+        """A page of the wins that wait, from the books; None if it did not come in time."""
+        if len(self._asked) >= MOST_RECALLS:
+            return None
+        id_ = secrets.token_hex(12)
+        self._asked[id_] = asked = _Asked()
+        try:
+            async with asyncio.timeout(RECALL_S):
+                topic = jackpot_topic(self._site.site, view.name, "cmd/wins")
+                await self._site.publish(topic, msgspec.json.encode(WinsRequest(id_, first, most, state)))
+                await asked.came.wait()
+        except (TimeoutError, BrokerLost):
+            pass
+        finally:
+            del self._asked[id_]
+        return asked.page
+
+    def _paged(self, view: PoolView, page: WinsPage) -> None:
+        asked = self._asked.get(page.id)
+        if asked is None:
+            return
+        for win in page.wins:
+            view.paged[win.id] = win
+            view.paged.move_to_end(win.id)
+        while len(view.paged) > MOST_PAGED:
+            view.paged.popitem(last=False)
+        asked.page = page
+        asked.came.set()
 
     async def recall(self, view: PoolView, first: int, last: int) -> list[BookLine]:
         """Entries of the books from the journal of their process, the newest first; as many as came in time."""

@@ -1,0 +1,152 @@
+"""Thousands of jackpot wins that wait, on the console: the true count, pages, and one order for many."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from console_floor import Console, opened
+from console_pools import PoolHouse, entries, outcome, pair, person, pool_house
+
+from daemon.broker.session import Message
+from daemon.console.site import pools as pools_module
+from daemon.jackpots.ledger import open_wins
+from protocols.contract.jackpots import jackpot_topic
+from protocols.contract.results import Result
+from protocols.contract.topics import LONGEST_DOCUMENT, Wire, encode_wire, table_topic
+
+MANY = 5_020
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> Iterator[Console]:
+    with opened(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def house(console: Console, tmp_path: Path) -> Iterator[PoolHouse]:
+    with pool_house(console, tmp_path) as one:
+        yield one
+
+
+def win(house: PoolHouse, number: int, *seats: int) -> None:
+    """So many coups with a pair, used as one batch."""
+    source = table_topic("lisboa", "bac-12", "round")
+    messages = []
+    for _ in range(number):
+        seq = house.seq["bac-12"] = house.seq.get("bac-12", 0) + 1
+        result = Result(round=f"bac-12:{seq}", ruleset="macau.baccarat", edition="2018", jackpots=(pair(*seats),))
+        raw = msgspec.Raw(msgspec.json.encode({"result": result}))
+        id_ = f"edge-7:bac-12:{seq}/0"
+        wire = Wire("1.0", id_, source, "resolved", house.console.now, seq, "", "R", False, raw)
+        messages.append(Message(f"{source}/event/resolved", encode_wire(wire)))
+    house.keeper.take(messages)
+    house.tell()
+
+
+def ticked(page: str) -> dict[str, str]:
+    """The hidden fields of the order, and the boxes of all wins that may be chosen."""
+    form = re.search(r'<form[^>]*action="[^"]*/order/[a-z]+-many"(.*?)</form>', page, re.DOTALL)
+    assert form is not None
+    boxes = dict(re.findall(r'type="checkbox" name="([^"]+)" value="([^"]+)"', form[1]))
+    return boxes | dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form[1]))
+
+
+async def test_the_console_counts_and_pages_thousands_of_wins(console: Console, house: PoolHouse) -> None:
+    win(house, MANY, 2, 5)
+    for value in (house.keeper.level("red"), house.keeper.books_of("red")):
+        assert len(msgspec.json.encode(value)) < LONGEST_DOCUMENT / 20
+    async with console.browser("inspector") as browser:
+        assert "5020 wins wait" in (await browser.get("/jackpots")).text
+        page = await browser.get("/jackpots/red")
+        assert page.status_code == 200
+        assert f'data-waiting="{MANY}"' in page.text
+        assert "No win waits" not in page.text
+        seen: list[str] = []
+        path: str | None = "/jackpots/red/wins"
+        while path is not None:
+            text = (await browser.get(path)).text
+            assert f'data-total="{MANY}"' in text
+            assert "<form" not in text.split('data-total="')[1]  # an inspector looks
+            seen += re.findall(r'<tr data-win="([^"]+)"', text)
+            newer = re.search(r'href="(\?state=pending&first=\d+)">Newer', text)
+            path = f"/jackpots/red/wins{newer[1]}" if newer else None
+    assert seen == [one.id for one in house.keeper.books["red"].wins]
+
+
+async def test_many_wins_are_confirmed_and_paid_by_two_people_in_two_orders(console: Console, house: PoolHouse) -> None:
+    win(house, 60, 2, 5)
+    async with person(console, "ana") as ana, person(console, "rui") as rui:
+        first = ticked((await ana.get("/jackpots/red/wins")).text)
+        said = await ana.post("/jackpots/red/order/confirm-many", data=first, follow_redirects=True)
+        assert outcome(said.text) == ("done", "")
+        assert 'data-total="10"' in said.text
+        wins = entries(house, "confirmed")
+        assert [one.people for one in wins] == [("ana",)] * 50
+        assert len({one.win.id for one in wins if one.win}) == 50
+        mine = ticked((await ana.get("/jackpots/red/wins?state=confirmed")).text)
+        said = await ana.post("/jackpots/red/order/pay-many", data=mine, follow_redirects=True)
+        assert outcome(said.text) == ("refused", "ana confirmed it: another person must pay it")
+        assert entries(house, "paid") == []
+        his = ticked((await rui.get("/jackpots/red/wins?state=confirmed&all=1")).text)
+        said = await rui.post("/jackpots/red/order/pay-many", data=his, follow_redirects=True)
+        assert outcome(said.text) == ("done", "")
+    assert [one.people for one in entries(house, "paid")] == [("ana", "rui")] * 50
+    assert len(open_wins(house.keeper.books["red"])) == 10
+    assert house.keeper.books["red"].balance("pending") == 10 * 5_000 * house.keeper.books["red"].unit
+
+
+async def test_one_wrong_win_of_many_stops_all(console: Console, house: PoolHouse) -> None:
+    win(house, 3, 2)
+    async with person(console, "ana") as ana:
+        form = ticked((await ana.get("/jackpots/red/wins")).text)
+        wrong = {"win-9": "bac-12:99/1"}
+        said = await ana.post("/jackpots/red/order/confirm-many", data=form | wrong, follow_redirects=True)
+        assert outcome(said.text)[0] == "refused"
+        said = await ana.post("/jackpots/red/order/confirm-many", data={"id": form["id"]})
+        assert "Choose 1 to 50 wins." in said.text
+        many = {f"win-{n}": f"bac-12:{n}/1" for n in range(51)}
+        said = await ana.post("/jackpots/red/order/confirm-many", data=many | {"id": form["id"]})
+        assert "Choose 1 to 50 wins." in said.text
+    assert entries(house, "confirmed") == []
+
+
+async def test_wins_whose_seats_or_amount_a_person_must_name_cannot_be_ticked(
+    console: Console, house: PoolHouse
+) -> None:
+    win(house, 2)
+    async with person(console, "ana") as ana:
+        page = (await ana.get("/jackpots/red/wins")).text
+    assert 'data-total="2"' in page
+    assert "checkbox" not in page
+
+
+async def test_a_payment_of_wins_that_this_console_never_read_is_not_sent(console: Console, house: PoolHouse) -> None:
+    win(house, 3, 2)
+    async with person(console, "rui") as rui:
+        form = ticked((await rui.get("/jackpots/red/wins")).text)
+        house.orders.clear()
+        fields = {"id": form["id"], "win-1": "bac-12:77/1"}
+        assert (await rui.post("/jackpots/red/order/pay-many", data=fields)).status_code == 409
+    assert house.orders == []
+
+
+async def test_books_that_do_not_answer_are_named(
+    console: Console, house: PoolHouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def lost(topic: str, payload: bytes) -> None:
+        return
+
+    win(house, 3, 2)
+    monkeypatch.setattr(pools_module, "RECALL_S", 0.01)
+    console.house.site.publish = lost  # type: ignore[method-assign]
+    async with console.browser("inspector") as browser:
+        assert "The books did not answer" in (await browser.get("/jackpots/red/wins")).text
+
+
+def test_requests_for_wins_that_cannot_be_read_are_not_answered(house: PoolHouse) -> None:
+    topic = jackpot_topic("lisboa", "red", "cmd/wins")
+    for payload in (b"", b"[]", b'{"id":""}', b'{"id":"a","most":101}', b'{"id":"a","first":-1}', b"\xff"):
+        assert house.keeper.page("red", Message(topic, payload)) is None
