@@ -276,7 +276,7 @@ def _in_words(error: OSError | UnicodeError) -> str:
     """asyncio names the address in place of the reason; its caller knows the address."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
-    return str(error)
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _name(reason: Any) -> str:

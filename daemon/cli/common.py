@@ -156,7 +156,9 @@ def ruleset_named(name: str) -> Any:
     from rules import RULESETS
 
     if name not in RULESETS:
-        raise BadInputError(f"no ruleset {name!r}; known: {', '.join(RULESETS)}")
+        from daemon.config.model import likely
+
+        raise BadInputError(f"no ruleset {name!r}; {likely(name, RULESETS)}")
     return RULESETS[name]
 
 

@@ -217,7 +217,7 @@ def _end(part: str, path: Path, key: str) -> End:
         verified = verified_at(path)
         report = verify_recent(path, [PublicKey.load(beside)] if beside is not None and beside.exists() else [])
     except (OSError, sqlite3.Error, BadKey) as error:
-        return End(part, str(path), finding=f"{path}: {error}")
+        return End(part, str(path), finding=f"{path}: {getattr(error, 'strerror', None) or error}")
     findings = [str(one) for one in report.findings if not one.about_key and not one.unreadable]
     return End(
         part,

@@ -27,6 +27,7 @@ from protocols.contract.events import (
     unknown_fields,
 )
 from protocols.contract.topics import Envelope, in_utc
+from protocols.plain_errors import plain
 from rules.engine.ruleset import Ruleset, Verdict, judge
 
 __all__ = ["BadInput", "capture_frames", "events_from", "replay", "resolve"]
@@ -129,7 +130,7 @@ def replay(
     try:
         settings = msgspec.convert(options, kind.Options, strict=False)
     except msgspec.ValidationError as error:
-        raise BadInput(f"{driver}: {error}") from error
+        raise BadInput(f"{driver}: {plain(error)}") from error
     seen: list[Seen] = []
     kept: bytes | None = None
     online = False
@@ -203,7 +204,9 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
             written = msgspec.json.decode(line, type=_Written)
         except (ValueError, RecursionError) as error:  # msgspec's and Unicode's errors are ValueErrors
             example = '{"type":"card.drawn","data":{"card":"9D"}}'
-            raise BadInput(f"{where}: not an event: {error}; write one JSON object a line, like {example}") from error
+            raise BadInput(
+                f"{where}: not an event: {plain(error)}; write one JSON object a line, like {example}"
+            ) from error
         if "datahex" in keys and "micros" in keys:
             raise BadInput(
                 f"{where}: the time of this event is unknown; leave its round out (see docs/explanation/journal.md)"

@@ -29,6 +29,7 @@ from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from protocols.contract.commands import Announce, ShowAmount
 from protocols.contract.events import DeviceOnline
+from protocols.plain_errors import plain
 
 __all__ = [
     "Probed",
@@ -72,7 +73,7 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
                     msgspec.convert(device.options, driver.Options)
                 except msgspec.ValidationError as error:
                     named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
-                    text = f"options of {device.driver}: {error}"
+                    text = f"options of {device.driver}: {plain(error)}"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
             refused = _refused_by_sas(device.url) if device.driver == "sas_machine" else ""
             try:
@@ -102,13 +103,15 @@ def ruleset_mistakes(config: Config, path: Path) -> list[str]:
         if not table.ruleset:
             continue
         if table.ruleset not in RULESETS:
-            text = f"no ruleset {table.ruleset!r}; known: {', '.join(RULESETS)}"
+            text = f"no ruleset {table.ruleset!r}; {likely(table.ruleset, RULESETS)}"
             mistakes.append(f"{path}:{line_of(path, (*at, 'ruleset'))}: {text}")
             continue
         try:
             options_from(RULESETS[table.ruleset], table.options)
         except BadOption as error:
-            named = next((name for name in table.options if f"{name!r}" in str(error) or f"$.{name}" in str(error)), "")
+            named = next(
+                (name for name in table.options if re.search(rf"'{name}'|: {name}\b|\$\.{name}\b", str(error))), ""
+            )
             mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {error}")
     return mistakes
 
@@ -338,9 +341,29 @@ def _notes(config: Config) -> list[str]:
             )
         if broker.ca_file and broker.port == PLAIN_PORT:
             found.append(f"{name}: by TLS at port {PLAIN_PORT}, where a broker speaks plainly as a rule; 8883?")
+    found += _of_ports(config)
     files = files_of(config)
     files += [(f"{name}, {leaf}", getattr(one, leaf)) for name, one in brokers[1:] for leaf in LEAVES]
     found += [f"{name}: {path} is not there" for name, path in files if path and not _may_be_there(path)]
+    return found
+
+
+_UNSTABLE = re.compile(r"/dev/tty(?:USB|ACM)\d+")
+_USUAL_BAUDS = re.compile(r"(3|6|12|24|48|96|144|192|288|384|576|1152|2304|2500|4608|9216)00")
+
+
+def _of_ports(config: Config) -> list[str]:
+    """Names that change with the order of plugging in, and speeds that may be typing errors."""
+    found = []
+    for table in config.table:
+        for device in table.device:
+            name = f"{table.name}/{device.name}"
+            if unstable := _UNSTABLE.search(device.url):
+                text = "may be another device after the next power cut; `feltd detect` lists the names that stay"
+                found.append(f"{name}: {unstable[0]} {text}")
+            baud = re.search(r"[?&]baud=(\d+)", device.url)
+            if baud and not _USUAL_BAUDS.fullmatch(baud[1]):
+                found.append(f"{name}: {baud[1]} baud is unusual; a port that cannot do it refuses when it is opened")
     return found
 
 

@@ -19,6 +19,7 @@ from msgspec import Meta, Struct
 
 from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate, Seconds
 from protocols.contract.topics import Id, is_id
+from protocols.plain_errors import plain
 
 Path_ = Annotated[str, Meta(min_length=1)]
 TimeOfDay = Annotated[str, Meta(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$(?!\\n)", description="like 07:30")]
@@ -193,6 +194,11 @@ class Device(Struct, frozen=True, kw_only=True):
     driver: str
     url: str
     options: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        """A bare path is a serial port."""
+        if self.url.startswith("/dev/"):
+            msgspec.structs.force_setattr(self, "url", f"serial://{self.url}")
 
 
 class Table(Struct, frozen=True, kw_only=True):
@@ -511,8 +517,13 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
             try:
                 msgspec.convert(value[name], hint)
             except msgspec.ValidationError as error:
-                what = NAMES if hint == Id else RATES if hint == Rate else str(error)
+                what = NAMES if hint == Id else RATES if hint == Rate else _choices(hint) or plain(error)
                 out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
+
+
+def _choices(hint: Any) -> str:
+    """What can be chosen, where the type of a key is a list of texts."""
+    return f"write one of {', '.join(map(repr, get_args(hint)))}" if get_origin(hint) is Literal else ""
 
 
 def _check_texts(value: Any, at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
@@ -560,7 +571,15 @@ def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]
         out.append(Mistake(lines.of(("edge", "name")), text))
 
 
+_URL = re.compile(r"\w+://(.*?)(?::(\d+))?/?")
+
+
 def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+    if url := _URL.fullmatch(config.mqtt.host):
+        also = f" and port = {url[2]}" if url[2] else ""
+        text = f'mqtt.host is an address and no URL: write host = "{url[1]}"{also}'
+        out.append(Mistake(lines.of(("mqtt", "host")), text))
+        return
     if bool(config.mqtt.certificate) != bool(config.mqtt.key):
         one = "certificate" if config.mqtt.certificate else "key"
         out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))

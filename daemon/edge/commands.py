@@ -27,6 +27,7 @@ from drivers.driver import CommandFailed, CommandRefused, LinkLost
 from protocols.contract.commands import BadCommand, Command, Reply, Request, decode_command, name_of
 from protocols.contract.events import DeviceCommanded
 from protocols.contract.results import BadRound, RoundState, decode_state
+from protocols.plain_errors import plain
 
 __all__ = ["CommandRecord", "CommandService", "CommandTarget", "obeyed"]
 
@@ -349,7 +350,7 @@ def _request(payload: bytes) -> Request:
     try:
         return msgspec.json.decode(payload, type=Request)
     except UNREADABLE as error:
-        raise BadCommand(f'not a request: {error}; write {{"id":…,"expires":"…Z","args":{{…}}}}') from error
+        raise BadCommand(f'not a request: {plain(error)}; write {{"id":…,"expires":"…Z","args":{{…}}}}') from error
 
 
 def _must_be_of_now(expires: datetime, now: datetime) -> None:

@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from protocols.contract.events import MOST, Turn
 from protocols.contract.topics import ANY_VALUES, joined
+from protocols.plain_errors import plain
 
 Status: TypeAlias = Literal["done", "refused", "failed"]
 
@@ -289,4 +290,4 @@ def decode_command(name: str, args: bytes | Raw) -> Command:
     try:
         return decoder.decode(args)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadCommand(f"{name}: {error}") from error
+        raise BadCommand(f"{name}: {plain(error)}") from error

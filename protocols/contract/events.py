@@ -10,6 +10,8 @@ from typing import Annotated, Any, Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Meta
 
+from protocols.plain_errors import plain
+
 _CARD, _CARD_WORDS = "^[A2-9TJQK][SHDC]$(?!\\n)", "a card is rank then suit, T is ten: AS TD 9H KC"
 _POCKET, _POCKET_WORDS = "^(0{1,4}|[1-9]|[12][0-9]|3[0-6])$(?!\\n)", "a pocket is 0 to 36, or 00, 000, 0000"
 Card: TypeAlias = Annotated[str, Meta(pattern=_CARD, description=_CARD_WORDS)]
@@ -695,7 +697,7 @@ def _in_words(message: str) -> str:
         if pattern.replace("\\", "\\\\") in message or pattern in message:
             where = message.rpartition(" - at ")[2]
             return f"{words}; wrong at {where}"
-    return message
+    return plain(message)
 
 
 def unknown_fields(type_name: str, data: dict[str, Any]) -> list[str]:

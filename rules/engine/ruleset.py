@@ -42,6 +42,7 @@ from protocols.contract.results import (
     type_of,
 )
 from protocols.contract.topics import Envelope
+from protocols.plain_errors import plain
 
 __all__ = [
     "Award",
@@ -263,7 +264,7 @@ def options_from(ruleset: type[Ruleset[Any]], given: dict[str, Any], *, text: bo
     except msgspec.ValidationError as error:
         message = str(error)
         hints = [f"{name}: {info.values}" for name, info in known.items() if f"$.{name}" in message]
-        raise BadOption(f"{ruleset.id}: {message}" + (f" ({'; '.join(hints)})" if hints else "")) from error
+        raise BadOption(f"{ruleset.id}: {plain(error)}" + (f" ({'; '.join(hints)})" if hints else "")) from error
     if options.limits:
         made: Any = ruleset(options)
         try:

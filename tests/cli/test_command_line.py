@@ -241,9 +241,9 @@ def test_a_capture_that_is_not_there(tmp_path: Path) -> None:
     [
         (["--driver", "wheel"], "no driver 'wheel'; known: cammegh_ss2, bee_tek_shoe"),
         (["--driver", "cammegh_ss2", "--option", "silence"], "--option silence: write NAME=VALUE"),
-        (["--driver", "cammegh_ss2", "--option", "silance=3"], "cammegh_ss2: Object contains unknown field `silance`"),
-        (["--driver", "cammegh_ss2", "--option", "silence=x"], "cammegh_ss2: Expected `float`"),
-        (["--driver", "cammegh_ss2", "--option", "silence=0"], "cammegh_ss2: Expected `float` >= 1.0"),
+        (["--driver", "cammegh_ss2", "--option", "silance=3"], "cammegh_ss2: there is no 'silance'"),
+        (["--driver", "cammegh_ss2", "--option", "silence=x"], "cammegh_ss2: silence: must be a number"),
+        (["--driver", "cammegh_ss2", "--option", "silence=0"], "cammegh_ss2: silence: must be at least 1.0"),
         (["--driver", "cammegh_ss2", "--pace", "99"], "Invalid value for '--pace'"),
         ([], "Missing option '--driver'"),
     ],
@@ -328,11 +328,11 @@ SPIN = "".join(
     [
         ("{", "not an event: Input data was truncated; write one JSON object a line, like {"),
         ("hello", "not an event: JSON is malformed"),
-        ("[]", "not an event: Expected `object`, got `array`"),
-        ("{}", "not an event: Object missing required field `type`"),
-        ('{"type":7}', "not an event: Expected `str`, got `int`"),
-        ('{"type":"bets.opened","data":[]}', "not an event: Expected `object`, got `array`"),
-        ('{"type":"bets.opened","time":"yesterday"}', "not an event: Invalid RFC3339"),
+        ("[]", "not an event: must be a table of names and values"),
+        ("{}", "not an event: 'type' is missing"),
+        ('{"type":7}', "not an event: type: must be a text"),
+        ('{"type":"bets.opened","data":[]}', "not an event: data: must be a table of names and values"),
+        ('{"type":"bets.opened","time":"yesterday"}', "not an event: time: Invalid RFC3339"),
         (
             '{"type":"bets.opened","time":"2026-11-20T20:00:00"}',
             "time 2026-11-20T20:00:00 has no zone; write it in UTC, ending in Z",
@@ -365,7 +365,7 @@ SPIN = "".join(
         ('{"type":"ball.landd"}', "unknown event type 'ball.landd'; known: shoe.started, card.drawn"),
         ('{"type":"ball.landed","data":{"poket":"1"}}', "ball.landed has no 'poket'; its data: pocket"),
         ('{"type":"bets.opened","data":{"now":true}}', "bets.opened has no 'now'; its data: none"),
-        ('{"type":"ball.landed","data":{}}', "ball.landed: Object missing required field `pocket`"),
+        ('{"type":"ball.landed","data":{}}', "ball.landed: 'pocket' is missing"),
         (
             '{"type":"ball.landed","data":{"pocket":"37"}}',
             "ball.landed: a pocket is 0 to 36, or 00, 000, 0000; wrong at `$.pocket`",
@@ -374,7 +374,7 @@ SPIN = "".join(
             '{"type":"card.drawn","data":{"card":"1X"}}',
             "card.drawn: a card is rank then suit, T is ten: AS TD 9H KC; wrong at `$.card`",
         ),
-        ('{"type":"dice.read","data":{"faces":[1,7]}}', "dice.read: Expected `int` <= 6 - at `$.faces[1]`"),
+        ('{"type":"dice.read","data":{"faces":[1,7]}}', "dice.read: faces[1]: must be at most 6"),
         ('{"type":"bets.opened","data":{"x":' + "[" * 100_000 + "]" * 100_000 + "}}", "not an event: "),
         ('{"type":"bets.opened","seq":1e400}', "not an event: "),
     ],
@@ -406,9 +406,9 @@ def test_the_message_names_the_file(tmp_path: Path) -> None:
         ),
         (["--option", "edition=2004", "--option", "edition=2004"], "--option edition is there twice"),
         (["--option", "betting"], "--option betting: write NAME=VALUE"),
-        (["--option", "betting=never"], "macau.roulette: Invalid enum value 'never' - at `$.betting`"),
-        (["--option", "smallest_chip=0"], "macau.roulette: Expected `int` >= 1 - at `$.smallest_chip`"),
-        (["--option", "zero_combinations=maybe"], "macau.roulette: Expected `bool`"),
+        (["--option", "betting=never"], "macau.roulette: betting: 'never' cannot be chosen"),
+        (["--option", "smallest_chip=0"], "macau.roulette: smallest_chip: must be at least 1"),
+        (["--option", "zero_combinations=maybe"], "macau.roulette: zero_combinations: must be true or false"),
         (["--option", "edition=2003", "--option", "betting=no_more_bets"], "30/2003 art. 3: bets close at the bell"),
         (["--option", "bets_offered=nine"], "art. 6(6)"),
         (["--option", "bets_offered=red,green"], "art. 6 has no bet 'green'"),
@@ -419,9 +419,8 @@ def test_a_wrong_option_is_named(words: list[str], said: str) -> None:
 
 
 def test_an_unknown_ruleset_is_named() -> None:
-    known = ", ".join(RULESETS)
     for words in (["resolve", "--ruleset", "macau.rulette"], ["rulesets", "macau.rulette"]):
-        assert refused(run(*words, stdin="")) == f"no ruleset 'macau.rulette'; known: {known}"
+        assert refused(run(*words, stdin="")) == "no ruleset 'macau.rulette'; did you mean 'macau.roulette'?"
 
 
 def test_an_event_said_twice_counts_once() -> None:

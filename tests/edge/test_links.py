@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import fcntl
 import gc
 import os
 import socket
+import sys
 import threading
 import time
 import tty
@@ -52,7 +54,8 @@ def test_a_url_that_can_be_meant(url: str) -> None:
     ("url", "said"),
     [
         ("", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
-        ("/dev/ttyUSB0", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
+        ("/dev/ttyUSB0", "write serial:///dev/ttyUSB0?baud=9600"),
+        ("COM3", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
         ("udp://a:1", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
         ("tcp://192.168.7.20", "write tcp://host:port"),
         ("tcp://:4001", "write tcp://host:port"),
@@ -473,6 +476,24 @@ async def test_line_settings_the_port_cannot_have(terminal: str) -> None:
     said = await refusal(f"serial://{terminal}?baud=19200&parity=E", DeviceRefused)
     assert said.startswith(f"{terminal}: the port refuses 19200 8E1: ")
     async with open_link(f"serial://{terminal}?baud=19200"):
+        pass
+
+
+async def test_a_port_that_runs_at_another_speed_than_it_was_told_is_refused(
+    terminal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A driver of the kernel takes the nearest speed that its port can do, and says nothing."""
+    ioctl = fcntl.ioctl
+
+    def nearest(port: int, request: int, *more: Any) -> Any:
+        if request == links._TCGETS2:
+            return bytes(40) + (28800).to_bytes(4, sys.byteorder)
+        return ioctl(port, request, *more)
+
+    monkeypatch.setattr(fcntl, "ioctl", nearest)
+    said = await refusal(f"serial://{terminal}?baud=31250", DeviceRefused)
+    assert said == f"{terminal}: the port refuses 31250 8N1: it can do 28800 baud"
+    async with open_link(f"serial://{terminal}?baud=28800"):
         pass
 
 

@@ -1754,7 +1754,7 @@ async def test_what_a_killed_process_left_unsigned_the_next_one_signs_at_once(tm
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("keep_days = 89", "'journal.keep_days': Expected `int` >= 90"),
+        ("keep_days = 89", "'journal.keep_days': must be at least 90"),
         ("limit_mb = 1040", "journal.limit_mb must be at least 1041: four files of journal.file_mb and their log"),
         ("keys = 1", "unknown key 'journal.keys'; did you mean 'key'?"),
     ],

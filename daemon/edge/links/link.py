@@ -16,9 +16,11 @@ A link never reconnects; its owner opens another one.
 import asyncio
 import contextlib
 import errno
+import fcntl
 import importlib
 import os
 import socket
+import sys
 import termios
 import threading
 import time
@@ -118,6 +120,8 @@ class _Target:
                 if query:
                     raise BadUrl(f"{url}: unknown {', '.join(query)}; known: baud, parity, vid, pid, serial")
             case _:
+                if parts.path.startswith("/dev/"):
+                    raise BadUrl(f"{url}: write serial://{parts.path}?baud=9600, with the speed of the device")
                 raise BadUrl(f"{url}: a link begins with serial:, tcp:, socket:, unix:, {':, '.join(ELSEWHERE)}:")
 
 
@@ -481,6 +485,23 @@ async def _beside(name: str, work: Callable[[], T], undo: Callable[[T], object])
         raise
 
 
+_TCGETS2, _OUTPUT_SPEED = 0x802C542A, 40
+"""ioctl_tty(2) and the place of `c_ospeed` in struct termios2: as it is on x86 and ARM."""
+_SPEED_TOLERANCE = 0.03
+"""Beyond it the last bit of a byte is read as the next one."""
+
+
+def _refuse_another_speed(port: int, baud: int) -> None:
+    """Raise ValueError where the port runs at another speed: a driver takes the nearest one that the port can do."""
+    try:
+        found = fcntl.ioctl(port, _TCGETS2, bytes(44))
+    except OSError:
+        return
+    actual = int.from_bytes(found[_OUTPUT_SPEED:], sys.byteorder)
+    if abs(actual - baud) > baud * _SPEED_TOLERANCE:
+        raise ValueError(f"it can do {actual} baud")
+
+
 async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     import serial
 
@@ -490,6 +511,7 @@ async def _open_serial(target: _Target, now: Callable[[], datetime]) -> StreamLi
         port = serial.Serial(path, target.baud, parity=target.parity, exclusive=True)
         try:  # it sets the line once more: a port that did not keep its settings refuses, and must not stay locked
             port.timeout = 0
+            _refuse_another_speed(port.fileno(), target.baud)
         except BaseException:
             port.close()
             raise

@@ -62,7 +62,7 @@ class SerialTransport(asyncio.Transport):
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._end(OSError(f"read failed: {error}"))
+            self._end(OSError(f"read failed: {error.strerror or error}"))
             return
         if data:
             self._protocol.data_received(data)
@@ -93,7 +93,7 @@ class SerialTransport(asyncio.Transport):
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
-            self._end(OSError(f"write failed: {error}"))
+            self._end(OSError(f"write failed: {error.strerror or error}"))
             return
         if not self._unsent:
             self._loop.remove_writer(self._descriptor)
