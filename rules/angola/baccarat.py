@@ -34,11 +34,11 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
-from msgspec.structs import replace
 
 from protocols.contract.events import MOST, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import AngolaTable, BaccaratOptions, Deduction, Ends, staked
+from rules.engine.cloth import left_with
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
@@ -120,5 +120,5 @@ class AngolaBaccarat(AngolaTable):
             if one.amount < least:
                 reason = say("chance_minimum", seat=one.seat, bet=one.bet, amount=one.amount, least=least)
                 round_ = irregular(round_, "chance_minimum", reason, self.cite(LIMITS), fact)
-                round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
+                round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
         return round_

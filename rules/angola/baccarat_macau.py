@@ -28,6 +28,7 @@ from msgspec.structs import replace
 from protocols.contract.events import WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import OTHER_SIDE, PAIRS, AngolaTable, BaccaratOptions, Deduction, Ends, staked
+from rules.engine.cloth import left_with
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
@@ -110,6 +111,6 @@ class AngolaBaccaratMacau(AngolaTable):
                 round_ = irregular(round_, "side_difference", reason, self.cite("11(29)"), fact)
                 left = (replace(one, amount=one.amount - amount),) if amount < one.amount else ()
                 place = round_.wagers.index(one)
-                round_ = replace(round_, wagers=(*round_.wagers[:place], *left, *round_.wagers[place + 1 :]))
+                round_ = left_with(round_, (*round_.wagers[:place], *left, *round_.wagers[place + 1 :]))
                 difference -= amount
         return round_

@@ -10,10 +10,11 @@ from msgspec import Meta, Struct
 
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
+from rules.engine.cloth import refuse
 from rules.engine.facts import Fact, Note
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
-from rules.engine.rounds import Round, refuse, terms
+from rules.engine.rounds import Round, terms
 from rules.engine.ruleset import Bet, Win, option
 from rules.games.baccarat_coups import CALLS, MAIN, VOID_WORDS, Articles, Coup, Coups, House, Paid, Words
 

@@ -17,7 +17,7 @@ Readings:
   A new line bet with a point up would change its amount from nothing: refused.
 - 11(a): odds are refused above the bet that they stand beside, and above what may be paid (`maximum_payment`). They may
   be taken back from the opening of the bets until the throw, also after the bell.
-- 12: a bet on a number that is no multiple of the minimum is refused, and so is taking a part that leaves such a bet.
+- 12: of a bet on a number that is no multiple of the minimum the rest goes back when the bets close.
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
 - 8: hands that pass, and dice that are replaced, are told by the console or not at all (`handling`). 5: the shooter has
   a bet; irregular where the seat and any bets are known. The throw counts.
@@ -32,7 +32,7 @@ Readings:
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from itertools import combinations_with_replacement
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
@@ -41,14 +41,23 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import DiceRead, DiceReplaced, DiceThrown, HandPassed, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import (
+    MOST,
+    DiceRead,
+    DiceReplaced,
+    DiceThrown,
+    HandPassed,
+    WagerPlaced,
+    WagerWithdrawn,
+)
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
+from rules.engine.cloth import amount_on, lying
 from rules.engine.duties import Duties, LastRound
-from rules.engine.limits import HouseOptions
+from rules.engine.limits import HouseOptions, Range
 from rules.engine.money import Rounding, odds
-from rules.engine.rounds import Round, declared, lying, resolved, terms, undecided, voided, witness
+from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided, witness
 from rules.engine.ruleset import Result, Verdict, View, Void, Wager, Win, option
 from rules.engine.single_outcome import (
     Doubt,
@@ -431,11 +440,12 @@ class Craps(SingleOutcome[CrapsState]):
         """4(11)a): odds may be taken back after the bell."""
         if table.phase == "closed" and _takes_odds_back(bet_of(seen)):
             table, verdicts = super().bet(replace(table, round=replace(there(table.round), closed=False)), seen)
-            return replace(table, round=replace(there(table.round), closed=True)), verdicts
+            round_ = self.judged(table, replace(there(table.round), closed=True), seen)
+            return replace(table, round=round_), verdicts
         return super().bet(table, seen)
 
     def refused(self, table: CrapsState, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """4(10) to 4(12): what is refused."""
+        """4(10), 4(11): what is refused."""
         if table.phase != "open":
             return None
         placed = isinstance(bet, WagerPlaced)
@@ -451,8 +461,6 @@ class Craps(SingleOutcome[CrapsState]):
                 return _note(say("no_point", **laid), travel)
             case "pass_odds" | "dont_pass_odds" | "come_odds" | "dont_come_odds" if placed:
                 return self._odds_refusal(table, bet, laid)
-            case "place" | "place_lose" if self._left(table, bet) % self.options.minimum:
-                return _note(say("not_a_multiple", **laid, minimum=self.options.minimum), "(12)")
             case _:
                 return None
 
@@ -470,6 +478,16 @@ class Craps(SingleOutcome[CrapsState]):
         if most and stake * odds(self._odds[family][point]) > most:
             return _note(say("odds_over_payment", **laid, most=most), "(11)a)")
         return None
+
+    def held(self, table: CrapsState, seat: int, bet: str) -> int:
+        """Between two throws too."""
+        return super().held(table, seat, bet) + amount_on(table.standing, seat, bet)
+
+    def article_limits(self) -> Mapping[str, Range]:
+        """4(12): bets on a number are the minimum or a multiple of it."""
+        least = self.options.minimum
+        one = Range(least, MOST, least, law=_cite("(12)"))
+        return dict.fromkeys(("place", "place_lose"), one) if least > 1 else {}
 
     def _left(self, table: CrapsState, bet: WagerPlaced | WagerWithdrawn) -> int:
         """What would lie there."""

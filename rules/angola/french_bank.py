@@ -19,7 +19,7 @@ Readings:
 - 3(10): "segundo o número anterior" in c means a and b. A chip on the line plays for half: half of it wins as much, or
   half of it is lost. The limits of the line are twice those of the table.
 - 3(11): the layout is not printed: losing bets are collected from aces, then small, then big. Then prizes are paid.
-- 3(16): a bet that would lie outside its limits is refused.
+- 3(16): a chip above the maximum is refused; a bet below the minimum goes back when the bets close.
 - A round declared void: no article says what becomes of its bets; they come back. Where bets stand between throws, bets
   that are opened after one show that the throw which decided was not told: the round is void, the bets come back.
 """
@@ -212,12 +212,19 @@ class FrenchBank(ThrownDice):
     def bell(self, table: ThrownTable, seen: Envelope) -> Step:
         """The bell ends the moving of bets, too."""
         if table.between:
-            return replace(self.witness(table, seen), between=False), ()
+            return self._stopped(self.witness(table, seen), seen), ()
         return super().bell(table, seen)
 
     def close_late(self, table: ThrownTable, seen: Envelope) -> Step:
         """A throw closes what no bell has closed."""
-        return super().close_late(replace(table, between=False), seen)
+        return super().close_late(self._stopped(table, seen) if table.between else table, seen)
+
+    def _stopped(self, table: ThrownTable, seen: Envelope) -> ThrownTable:
+        """The moving of bets ends: their limits are judged as at the bell."""
+        round_ = there(table.round)
+        if round_.closed:
+            round_ = self.judged(table, round_, seen)
+        return replace(table, round=round_, between=False)
 
     def bet(self, table: ThrownTable, seen: Envelope) -> Step:
         """Between two throws as before the first one."""

@@ -17,7 +17,7 @@ Readings:
 - 1(32)-(33), 2(20)-(21): losing bets first, then the prizes in the order printed; all prizes of one player are paid
   together, when the first of them is due.
 - 1(35), 2(24): one minimum holds for every bet of a table. A maximum that is not given is the largest that the text
-  allows. A bet that would lie outside its limits is refused.
+  allows. A chip above the maximum is refused; a bet below the minimum goes back when the bets close.
 - 1(23), 2(12): a call before the launch is irregular, and closes the bets.
 """
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
 from rules.engine.rounds import Round
-from rules.engine.ruleset import Result, Verdict
+from rules.engine.ruleset import Result, Verdict, Wager
 
 P = TypeVar("P", bound=Struct)
 Hands: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -59,7 +59,7 @@ BESIDE: Final = Effect(evidence=False)
 
 
 class Frame(Struct, Generic[P], frozen=True):
-    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`: the table's before the first of them.
+    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`: the table's before the first of them.
 
     `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
     `result`: as published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are
@@ -79,6 +79,7 @@ class Frame(Struct, Generic[P], frozen=True):
     result: Result | None = None
     position: P | None = None
     sealed: bool = False
+    refused: tuple[Wager, ...] = ()
 
     @property
     def counts(self) -> bool:
@@ -89,7 +90,8 @@ class Frame(Struct, Generic[P], frozen=True):
 class Table(Struct, Generic[P], frozen=True):
     """Where a table stands. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
 
-    `shoe`: which shoe of the day, below 0 where rounds are numbered without it.
+    `shoe`: which shoe of the day, below 0 where rounds are numbered without it. `refused`: refused chips that lie on
+    the cloth while no round is open.
     """
 
     table: str
@@ -100,6 +102,12 @@ class Table(Struct, Generic[P], frozen=True):
     open: Frame[P] | None = None
     last: Frame[P] | None = None
     doubt: Reason | None = None
+    refused: tuple[Wager, ...] = ()
+
+    @property
+    def ledger(self) -> tuple[Wager, ...]:
+        """The refused chips that lie on the cloth."""
+        return self.refused if self.open is None else self.open.round.refused
 
 
 Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]

@@ -3,6 +3,10 @@
 `Limits.refusal` says why a change of a bet is refused. Limits come from two sources: the articles of a text, through
 the options that the text names, and the option `limits` that every ruleset has. Beside them no wager is taken whose
 settlement, or the settlements of its round together, could pass 2^53 - 1: readers of JSON round larger numbers.
+
+A largest amount is judged as soon as a chip is laid. A bet may be laid in several chips: its smallest amount and its
+steps are judged when the bets close (`Limits.left_at_close`). A betting terminal asks for a whole bet: all is judged
+at once.
 """
 
 import math
@@ -36,7 +40,8 @@ class HouseOptions(Struct, frozen=True, forbid_unknown_fields=True):
         option(
             "-",
             "limits of the table in minor units: straight=100-5000/100 takes bets of this family from 100 to 5000 in "
-            "steps of 100; seat=50000 and round=900000 are the most that a seat, or all seats, may bet in a round",
+            "steps of 100; seat=50000 and round=900000 are the most that a seat, or all seats, may bet in a round. The "
+            "most is judged at each chip, the least and the steps when the bets close",
         ),
     ] = ()
 
@@ -149,26 +154,31 @@ class Limits:
         self, held: int, total: int, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str
     ) -> Refusal | None:
         """The same where it is known how much lies on the bet, and in all."""
-        seat, bet = change.seat, change.bet
-        left = held + change.amount if isinstance(change, WagerPlaced) else held - (change.amount or held)
+        placed, seat, bet = change if isinstance(change, WagerPlaced) else None, change.seat, change.bet
+        left = held + change.amount if placed else held - (change.amount or held)
         if left <= 0:
             return None
-        large = total + change.amount > self._safe
-        if large and isinstance(change, WagerPlaced) and self.too_large(lying, change):
+        if placed and total + change.amount > self._safe and self.too_large(lying, placed):
             reason = say("settlement_too_large", seat=seat, bet=bet, amount=change.amount)
             return Refusal("settlement_too_large", reason, law)
         allowed = self._ranges.get(bet.partition(":")[0])
         if allowed is not None:
-            where = allowed.law or law
-            if not allowed.least <= left <= allowed.most:
-                reason = say(
-                    "stake_limits", seat=seat, bet=bet, amount=left, least=allowed.least, most=min(allowed.most, MOST)
-                )
-                return Refusal("bet_outside_limits", reason, where)
-            if left % allowed.step:
-                reason = say("bet_not_in_steps", seat=seat, bet=bet, amount=left, step=allowed.step)
-                return Refusal("bet_not_in_steps", reason, where)
-        return self._over_cap(lying, change, law) if self._caps and isinstance(change, WagerPlaced) else None
+            whole = from_terminal(change)
+            if (placed and left > allowed.most) or (whole and left < allowed.least):
+                return _outside(allowed, Wager(seat, bet, left), law)
+            if whole and left % allowed.step:
+                return _not_in_steps(allowed, Wager(seat, bet, left), law)
+        return self._over_cap(lying, placed, law) if self._caps and placed else None
+
+    def left_at_close(self, one: Wager, law: str) -> tuple[int, Refusal | None]:
+        """What is left of a bet when the bets close, and why the rest goes back."""
+        allowed = self._ranges.get(one.bet.partition(":")[0])
+        if allowed is None:
+            return one.amount, None
+        if rest := one.amount % allowed.step:
+            left = one.amount - rest
+            return left if left >= allowed.least else 0, _not_in_steps(allowed, one, law)
+        return (0, _outside(allowed, one, law)) if one.amount < allowed.least else (one.amount, None)
 
     def too_large(self, lying: Sequence[Wager], change: WagerPlaced) -> bool:
         """Whether a settlement, or those of the round together, could pass the largest number."""
@@ -187,6 +197,22 @@ class Limits:
 
 
 UNLIMITED: Final = Limits()
+
+
+def from_terminal(one: WagerPlaced | WagerWithdrawn) -> bool:
+    """Whether a betting terminal asked for it."""
+    return bool(getattr(one, "terminal", ""))
+
+
+def _outside(allowed: Range, one: Wager, law: str) -> Refusal:
+    least, most = allowed.least, min(allowed.most, MOST)
+    reason = say("stake_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
+    return Refusal("bet_outside_limits", reason, allowed.law or law)
+
+
+def _not_in_steps(allowed: Range, one: Wager, law: str) -> Refusal:
+    reason = say("bet_not_in_steps", seat=one.seat, bet=one.bet, amount=one.amount, step=allowed.step)
+    return Refusal("bet_not_in_steps", reason, allowed.law or law)
 
 
 def largest_odds(pays: str) -> Fraction:

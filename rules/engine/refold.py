@@ -53,9 +53,21 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
+from rules.engine.cloth import at_close, handed_back, lying, not_taken, wager
 from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Step, Table
 from rules.engine.limits import Limits, Range, largest_odds
-from rules.engine.rounds import Round, Terms, declared, irregular, limits_of, noted, suspend, voided, wager, witness
+from rules.engine.rounds import (
+    MAX_WAGER_EVIDENCE,
+    Round,
+    Terms,
+    declared,
+    irregular,
+    limits_of,
+    noted,
+    suspend,
+    voided,
+    witness,
+)
 from rules.engine.ruleset import (
     Bet,
     Closed,
@@ -69,6 +81,7 @@ from rules.engine.ruleset import (
     View,
     Void,
     Voided,
+    Wager,
 )
 
 P = TypeVar("P", bound=Struct)
@@ -294,8 +307,7 @@ class Engine(Generic[P]):
     def _forward(self, table: Table[P], fact: Fact) -> Step[P]:
         match fact.event:
             case WagerPlaced() | WagerWithdrawn() as one:
-                steps = self.game.steps_wagers and table.open is not None
-                return self._step(table, fact) if steps else self._wager(table, fact, one)
+                return self._wager(table, fact, one)
             case BetsOpened():
                 return self._opened(table, fact)
             case BetsClosed():
@@ -313,8 +325,8 @@ class Engine(Generic[P]):
             case _:
                 return table, ()
 
-    def _step(self, table: Table[P], fact: Fact) -> Step[P]:
-        """An event of the game's own."""
+    def _step(self, table: Table[P], fact: Fact, told: Fact | None = None) -> Step[P]:
+        """An event of the game's own. `told`: the fact as it was told, where some of it is done already."""
         frame, verdicts = table.open, tuple[Verdict, ...]()
         if frame is None:
             if table.last is not None and table.last.counts and self.game.reopens(table.position, fact.event):
@@ -348,7 +360,7 @@ class Engine(Generic[P]):
                 verdicts += (Closed(round_.id),)
         elif round_.closed and not frame.round.closed:
             verdicts += (Closed(round_.id),)
-        frame = _with(frame, round_, fact)
+        frame = _with(frame, round_, told or fact)
         table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
         beside = tuple([verdict for note in effect.beside for verdict in self._note(note, fact)])
         if effect.void:
@@ -384,13 +396,14 @@ class Engine(Generic[P]):
         day = today if new_day else table.day
         position, evidence, demo, effect = self.game.begin(table.position)
         number = f"{shoe}:{count}" if self.game.numbers_shoes else f"{count}"
-        round_ = Round(f"{table.table}:{day}:{number}", evidence, demo=demo)
+        round_ = Round(f"{table.table}:{day}:{number}", evidence, demo=demo, refused=table.refused)
         verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
         if effect.suspend:
             round_ = replace(witness(round_, fact), closed=True, suspended=effect.suspend)
             verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy or self.game.remedy))
-        frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt)
-        return replace(table, position=position, day=day, shoe=shoe, count=count, open=frame), verdicts
+        frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt, refused=table.refused)
+        table = replace(table, position=position, day=day, shoe=shoe, count=count, open=frame, refused=())
+        return table, verdicts
 
     def _opened(self, table: Table[P], fact: Fact) -> Step[P]:
         frame, verdicts = table.open, tuple[Verdict, ...]()
@@ -411,6 +424,8 @@ class Engine(Generic[P]):
         if frame is None:
             note = Note("bell_without_round", say("bell_no_round"), self.game.article_bell)
             return self._between(table, table.position, Effect((note,) if self.game.waits_for_bell else ()), fact)
+        if not frame.round.closed:
+            frame = replace(frame, round=self._within_limits(frame, frame.round, fact))
         position, effect = self.game.step(table.position, fact, frame)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
         closed: tuple[Verdict, ...] = ()
@@ -425,16 +440,42 @@ class Engine(Generic[P]):
         return table, closed + more
 
     def _at_bell(self, frame: Frame[P], round_: Round, fact: Fact) -> Round:
+        round_ = self._within_limits(frame, round_, fact)
         judged = self.game.bell_after_loss or not frame.lost
         return self.game.at_bell(round_, fact) if judged else round_
 
+    def _within_limits(self, frame: Frame[P], round_: Round, fact: Fact) -> Round:
+        """Bets that are not known are not judged."""
+        if frame.lost:
+            return round_
+        return at_close(round_, self.game.limits, self.game.cite(self.game.article_bets), fact)
+
     def _wager(self, table: Table[P], fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step[P]:
+        told = fact
+        if isinstance(one, WagerWithdrawn):
+            held = lying(table.open.round, one.seat, one.bet) if table.open is not None else 0
+            chips, rest = handed_back(table.ledger, one, held)
+            table = _with_ledger(table, chips)
+            if rest is None:
+                return self._chips_alone(table, fact), ()
+            one, fact = rest, replace(fact, event=rest)
         frame = table.open
         if frame is None:
             note = Note("bet_without_round", say("seat_bet", seat=one.seat, bet=one.bet), self.game.article_bets)
-            return self._refused(table, note, fact)
+            if one.bet in self.game.offered:
+                table = replace(table, refused=not_taken(table.refused, one))
+            return self._refused(table, note, told)
+        if self.game.steps_wagers:
+            return self._step(table, fact, told)
         round_ = self.game.take_wager(frame.round, one, fact)
-        return _keep(table, replace(frame, wagered=frame.wagered or not round_.closed), round_, fact), ()
+        return _keep(table, replace(frame, wagered=frame.wagered or not round_.closed), round_, told), ()
+
+    def _chips_alone(self, table: Table[P], fact: Fact) -> Table[P]:
+        """Refused chips were taken away, and nothing of a bet."""
+        frame = table.open
+        if frame is None:
+            return _after(table, fact)
+        return _keep(table, frame, witness(frame.round, fact, MAX_WAGER_EVIDENCE), fact)
 
     def _paid(self, table: Table[P], fact: Fact) -> Step[P]:
         frame, last = table.open, table.last
@@ -465,7 +506,8 @@ class Engine(Generic[P]):
         evidence, notes = round_.evidence, round_.irregularities
         result = replace(result, evidence=evidence, irregularities=notes, supersedes=result.round)
         ended = replace(_with(frame, round_, fact), result=result, position=table.position)
-        table = replace(table, open=None, last=ended, doubt=self.game.left_over(table.position).next_doubt)
+        table = replace(table, open=None, last=ended, refused=round_.refused)
+        table = replace(table, doubt=self.game.left_over(table.position).next_doubt)
         return replace(table, position=self.game.end(table.position, void=False)), (Corrected(result),)
 
     def _missed(self, table: Table[P], fact: Fact) -> Step[P]:
@@ -539,8 +581,10 @@ class Engine(Generic[P]):
         """The last round is open again, after all that came since."""
         assert last.position is not None
         sealed = last.sealed or len(last.facts) + len(last.after) > MAX_FACTS
-        frame = replace(last, facts=(*last.facts, *last.after)[:MAX_FACTS], after=(), sealed=sealed)
-        return replace(table, open=frame, last=None, position=self.game.resume(table.position, last.position))
+        round_ = replace(last.round, refused=table.refused)
+        frame = replace(last, round=round_, facts=(*last.facts, *last.after)[:MAX_FACTS], after=(), sealed=sealed)
+        position = self.game.resume(table.position, last.position)
+        return replace(table, open=frame, last=None, position=position, refused=())
 
     def _taken_back(self, table: Table[P], last: Frame[P], frame: Frame[P], fact: Fact, reason: Reason) -> Step[P]:
         """The open round never was: its events are the last one's, and its cards were told twice."""
@@ -594,7 +638,7 @@ class Engine(Generic[P]):
         ended = replace(frame, result=_kept(result), position=table.position)
         doubt = self.game.left_over(table.position).next_doubt or table.doubt
         position = self.game.end(table.position, void=False)
-        table = replace(table, open=None, last=ended, position=position, doubt=doubt)
+        table = replace(table, open=None, last=ended, position=position, doubt=doubt, refused=frame.round.refused)
         return table, (Resolved(result) if frame.result is None else Corrected(result),)
 
     def _void(self, table: Table[P], frame: Frame[P], fact: Fact, reason: Reason, article: str = "") -> Step[P]:
@@ -607,7 +651,8 @@ class Engine(Generic[P]):
             result = replace(result, supersedes=result.round)
         frame = _with(frame, replace(round_, suspended=None), fact)
         ended = replace(frame, result=_kept(result), position=table.position)
-        table = replace(table, open=None, last=ended, position=self.game.end(table.position, void=True))
+        table = replace(table, open=None, last=ended, refused=round_.refused)
+        table = replace(table, position=self.game.end(table.position, void=True))
         return table, (Voided(result) if not result.supersedes else Corrected(result),)
 
     # ---- late events: the facts are played again
@@ -684,7 +729,7 @@ class Engine(Generic[P]):
         first = table.last or table.open
         assert first is not None
         start = replace(table, position=first.base, day=first.day, shoe=first.shoe, count=first.count)
-        again = replace(start, open=None, last=None, doubt=first.doubt)
+        again = replace(start, open=None, last=None, doubt=first.doubt, refused=first.refused)
         verdicts: list[Verdict] = []
         for one in facts:
             again, more = self._forward(again, one)
@@ -784,6 +829,14 @@ def _with(frame: Frame[P], round_: Round, fact: Fact) -> Frame[P]:
     if len(frame.facts) >= MAX_FACTS:
         return replace(frame, round=round_, sealed=True)
     return replace(frame, round=round_, facts=(*frame.facts, fact))
+
+
+def _with_ledger(table: Table[P], chips: tuple[Wager, ...]) -> Table[P]:
+    """The table with these refused chips."""
+    frame = table.open
+    if frame is None:
+        return replace(table, refused=chips)
+    return replace(table, open=replace(frame, round=replace(frame.round, refused=chips)))
 
 
 def _keep(table: Table[P], frame: Frame[P], round_: Round, fact: Fact) -> Table[P]:

@@ -1,4 +1,6 @@
-"""The bookkeeping of one round, the same for every game: its id, its evidence, its bets, its irregularities.
+"""The bookkeeping of one round, the same for every game: its id, its evidence, its irregularities, its result.
+
+The bets of a round are laid and taken back in `rules/engine/cloth.py`.
 
 All functions are pure: they return the next Round.
 """
@@ -12,10 +14,9 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import MOST, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.limits import UNLIMITED, Limits, Range
+from rules.engine.limits import Limits, Range
 from rules.engine.money import Rounding, settle
 from rules.engine.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
 
@@ -78,115 +79,6 @@ def declared(text: str) -> Reason:
     if not text:
         return say("declared")
     return say(text) if CODE.fullmatch(text) else say("declared_for", text=text)
-
-
-def wager(
-    round_: Round,
-    event: WagerPlaced | WagerWithdrawn,
-    offered: frozenset[str],
-    law: str,
-    seen: Envelope,
-    limits: Limits = UNLIMITED,
-    beside: tuple[Wager, ...] = (),
-) -> Round:
-    """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted.
-
-    So is what `limits` do not allow; `beside` are bets that lie there too. While a closed round waits for a person, a
-    bet may be the next one's: that it is late is not said of it.
-    """
-    if round_.closed or event.bet not in offered or (isinstance(event, WagerPlaced) and event.pool_closed):
-        return _not_taken(round_, event, law, seen)
-    wagers, seat, bet = round_.wagers, event.seat, event.bet
-    place, held, total = len(wagers), 0, 0
-    for n, one in enumerate(wagers):
-        total += one.amount
-        if one.seat == seat and one.bet == bet:
-            place, held = n, one.amount
-    more = sum([one.amount for one in beside]) if beside else 0
-    watched = limits.watches(total + more + event.amount)
-    match event:
-        case WagerPlaced():
-            why = None
-            if watched and beside:
-                why = limits.refusal((*wagers, *beside), event, law)
-            elif watched:
-                why = limits.refusal_beside(held, total, wagers, event, law)
-            if why is not None:
-                return refuse(round_, event, why.code, why.reason, why.law, seen)
-            if place >= MAX_WAGERS:
-                return irregular(round_, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
-            left = held + event.amount
-        case WagerWithdrawn(amount=amount):
-            chips = 0 if from_terminal(event) else chips_refused(round_, seat, bet)
-            left = held - max(amount - chips, 0) if amount else 0
-            if not (held or chips) or left < 0:
-                return irregular(round_, "bet_not_placed", say("bet_not_placed", seat=seat, bet=bet), law, seen)
-            if left and watched and left < held:
-                change = WagerWithdrawn(seat, bet, held - left)
-                if why := limits.refusal((*wagers, *beside), change, law):
-                    return irregular(round_, why.code, why.reason, why.law, seen)
-            if chips:
-                round_ = with_refused(round_, Wager(seat, bet, max(chips - amount, 0) if amount else 0))
-    if left != held:
-        stake = (Wager(seat, bet, left),) if left else ()
-        wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
-    return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
-
-
-def _not_taken(round_: Round, event: WagerPlaced | WagerWithdrawn, law: str, seen: Envelope) -> Round:
-    """No bets are open, the table does not offer this one, or its jackpot takes none."""
-    if not round_.closed:
-        if isinstance(event, WagerPlaced) and event.pool_closed:
-            reason = say("jackpot_closed", seat=event.seat, bet=event.bet)
-            return refuse(round_, event, "jackpot_closed", reason, law, seen)
-        return irregular(round_, "bet_not_offered", say("seat_bet", seat=event.seat, bet=event.bet), law, seen)
-    if not round_.suspended:
-        return irregular(round_, "late_bet", say("late_bet", seat=event.seat, bet=event.bet), law, seen)
-    return irregular(round_, "bet_while_waiting", say("bet_while_waiting", seat=event.seat, bet=event.bet), law, seen)
-
-
-def refuse(
-    round_: Round, one: WagerPlaced | WagerWithdrawn, code: str, reason: Reason, law: str, seen: Envelope
-) -> Round:
-    """The bet stays as it was. The chips lie there until they are taken away: they come off before those of the bet.
-
-    A betting terminal lays no chips.
-    """
-    round_ = irregular(round_, code, reason, law, seen)
-    if isinstance(one, WagerWithdrawn) or from_terminal(one):
-        return round_
-    chips = chips_refused(round_, one.seat, one.bet) + one.amount
-    return with_refused(round_, Wager(one.seat, one.bet, min(chips, MOST)))
-
-
-def from_terminal(one: WagerPlaced | WagerWithdrawn) -> bool:
-    """Whether a betting terminal asked for it."""
-    return bool(getattr(one, "terminal", ""))
-
-
-def lying(round_: Round, seat: int, bet: str) -> int:
-    """What lies on `bet` of `seat`, in minor units."""
-    return sum(one.amount for one in round_.wagers if one.seat == seat and one.bet == bet)
-
-
-def chips_refused(round_: Round, seat: int, bet: str) -> int:
-    """The refused chips that lie beside a bet."""
-    return sum([held.amount for held in round_.refused if held.seat == seat and held.bet == bet])
-
-
-def change_of(round_: Round, event: WagerPlaced | WagerWithdrawn) -> WagerPlaced | WagerWithdrawn | None:
-    """What changes of the bet itself, where refused chips are taken away first; None where it is them alone."""
-    if isinstance(event, WagerPlaced) or not event.amount or from_terminal(event):
-        return event
-    rest = event.amount - chips_refused(round_, event.seat, event.bet)
-    return WagerWithdrawn(event.seat, event.bet, rest) if rest > 0 else None
-
-
-def with_refused(round_: Round, chips: Wager) -> Round:
-    """With these refused chips on their place, or none."""
-    others = tuple(one for one in round_.refused if (one.seat, one.bet) != (chips.seat, chips.bet))
-    chips_there = (chips,) if chips.amount and len(others) < MAX_WAGERS else ()
-    return replace(round_, refused=(*others, *chips_there))
 
 
 def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:

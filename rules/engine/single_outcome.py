@@ -42,20 +42,19 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
+from rules.engine.cloth import at_close, handed_back, lying, not_taken, refuse, wager
 from rules.engine.limits import Limits, Range, Refusal
 from rules.engine.money import odds
 from rules.engine.rounds import (
+    MAX_WAGER_EVIDENCE,
     Round,
     Terms,
-    change_of,
     declared,
     irregular,
     limits_of,
     next_number,
-    refuse,
     suspend,
     voided,
-    wager,
     witness,
 )
 from rules.engine.ruleset import (
@@ -72,6 +71,7 @@ from rules.engine.ruleset import (
     View,
     Void,
     Voided,
+    Wager,
     Win,
 )
 
@@ -136,6 +136,7 @@ class Table(Struct, frozen=True):
     `opened`: the console opened the bets of the round. `last` is the resolved round until it is paid, `told` are the
     outcomes that were told of it, the first one decided. `unseen`: events were lost since, so that an outcome or a
     payment may be another round's. `unheard`: the beginning of the next round may be among the lost events.
+    `refused`: refused chips that lie on the cloth while there is no round.
     """
 
     table: str
@@ -147,6 +148,12 @@ class Table(Struct, frozen=True):
     told: tuple[Any, ...] = ()
     unseen: bool = False
     unheard: bool = False
+    refused: tuple[Wager, ...] = ()
+
+    @property
+    def ledger(self) -> tuple[Wager, ...]:
+        """The refused chips that lie on the cloth."""
+        return self.refused if self.round is None else self.round.refused
 
     @property
     def phase(self) -> Phase:
@@ -304,8 +311,27 @@ class SingleOutcome(ABC, Generic[T]):
         if isinstance(event, RoundVoided) and event.round and event.round != table.on_table:
             text = say("round_not_on_table", event=type_of(event), round=event.round[:80])
             return table, _noted(Note("round_unknown", text, self._rulings.stray_void.law), seen)
+        if isinstance(event, WagerWithdrawn):
+            table, rest = self._handed_back(table, event, seen)
+            if rest is None:
+                return table, ()
+            event, seen = rest, replace(seen, event=rest)
         moves = self._transitions.get(type(event))
         return self.play(table, seen) if moves is None else moves[table.phase](table, seen)
+
+    def _handed_back(self, table: T, event: WagerWithdrawn, seen: Envelope) -> tuple[T, WagerWithdrawn | None]:
+        """Refused chips are taken away before a bet is; None where it is them alone."""
+        chips, rest = handed_back(table.ledger, event, self.held(table, event.seat, event.bet))
+        if chips is table.ledger:
+            return table, rest
+        if table.round is None:
+            return replace(table, refused=chips), rest
+        round_ = witness(replace(table.round, refused=chips), seen, MAX_WAGER_EVIDENCE)
+        return replace(table, round=round_), rest
+
+    def held(self, table: T, seat: int, bet: str) -> int:
+        """What is bet on a place, in minor units."""
+        return lying(table.round, seat, bet) if table.round is not None else 0
 
     def transitions(self) -> dict[type[Any], dict[Phase, Move[T]]]:
         """What each event does in each phase."""
@@ -339,13 +365,16 @@ class SingleOutcome(ABC, Generic[T]):
             table = replace(table, unheard=False)
         day, count = next_number(table.day, table.count, seen)
         round_, fields = self.cloth(table, seen)
-        round_ = witness(replace(round_, id=f"{table.table}:{day}:{count}"), seen)
+        round_ = replace(round_, id=f"{table.table}:{day}:{count}", refused=table.ledger)
+        if round_.closed:
+            round_ = self.judged(table, round_, seen)
+        round_ = witness(round_, seen)
         verdicts += (Opened(round_.id),)
         if round_.closed:
             verdicts += (Closed(round_.id),)
         if round_.suspended:
             verdicts += (Suspended(round_.id, round_.suspended, self.remedy(round_)),)
-        return self.fresh(table, day=day, count=count, round=round_, **fields), verdicts
+        return self.fresh(table, day=day, count=count, round=round_, refused=(), **fields), verdicts
 
     def cloth(self, table: T, seen: Envelope) -> tuple[Round, dict[str, Any]]:
         """What lies on the cloth for the next round, whose beginning may be among the lost events."""
@@ -356,9 +385,9 @@ class SingleOutcome(ABC, Generic[T]):
         return self._rulings.missing.remedy
 
     def fresh(self, table: T, **fields: Any) -> T:
-        """A table without a round; of the game only what lasts is known."""
+        """A table without a round; of the game only what lasts is known. Refused chips lie there still."""
         known = {name: getattr(table, name) for name in ("table", "day", "count", "unheard", *self.lasting)}
-        fresh: T = self.State(**known | fields)
+        fresh: T = self.State(**known | {"refused": table.ledger} | fields)
         return fresh
 
     def _open(self, table: T, seen: Envelope) -> Step[T]:
@@ -391,7 +420,7 @@ class SingleOutcome(ABC, Generic[T]):
         if table.round is None or table.round.closed:
             return table, ()
         table, null = self.at_bell(table, seen)
-        table, verdicts = self.close(table)
+        table, verdicts = self.close(table, seen)
         if null is None:
             return table, verdicts
         table, void = self.void(table, seen, null)
@@ -400,13 +429,15 @@ class SingleOutcome(ABC, Generic[T]):
     def stray_bet(self, table: T, seen: Envelope) -> Step[T]:
         event = bet_of(seen)
         note = Note("bet_without_round", say("seat_bet", seat=event.seat, bet=event.bet), self._rulings.stray_bets_law)
+        if event.bet in self._offered:
+            table = replace(table, refused=not_taken(table.refused, event))
         return table, _noted(note, seen)
 
     def bet(self, table: T, seen: Envelope) -> Step[T]:
         event, round_ = bet_of(seen), there(table.round)
         law = self._rulings.late_bets_law if round_.closed else self._rulings.bets_law
-        change = change_of(round_, event) if not round_.closed and event.bet in self._offered else None
-        if change is not None and (why := self.refused(table, round_, change)) is not None:
+        taken = not round_.closed and event.bet in self._offered
+        if taken and (why := self.refused(table, round_, event)) is not None:
             return replace(table, round=refuse(round_, event, why.code, why.reason, why.law, seen)), ()
         laid = wager(round_, event, self._offered, law, seen, self.limits)
         placed = isinstance(event, WagerPlaced) and laid.wagers != round_.wagers
@@ -439,7 +470,7 @@ class SingleOutcome(ABC, Generic[T]):
             return table, ()
         if self._rulings.never_closed is not None:
             table = self.note(table, seen, self._rulings.never_closed)
-        return self.close(table)
+        return self.close(table, seen)
 
     def in_doubt(self, table: T, seen: Envelope) -> Step[T]:
         """A suspended round is not resolved: this outcome may be another round's."""
@@ -534,10 +565,21 @@ class SingleOutcome(ABC, Generic[T]):
         """Note an irregularity of the round."""
         return replace(table, round=noted_on(there(table.round), note, seen))
 
-    def close(self, table: T) -> Step[T]:
+    def close(self, table: T, seen: Envelope) -> Step[T]:
         """Nothing more may be bet on the round."""
-        round_ = there(table.round)
-        return replace(table, round=replace(round_, closed=True)), (Closed(round_.id),)
+        round_ = replace(self.judged(table, there(table.round), seen), closed=True)
+        return replace(table, round=round_), (Closed(round_.id),)
+
+    def judged(self, table: T, round_: Round, seen: Envelope) -> Round:
+        """The round without what its limits give back when the bets close. Bets that are not known are not judged."""
+        if table.unheard or round_.suspended in self.bets_unknown:
+            return round_
+        return at_close(round_, self.limits, self._rulings.bets_law, seen)
+
+    @cached_property
+    def bets_unknown(self) -> tuple[Reason, ...]:
+        """Why a round waits whose bets are not known."""
+        return (self._rulings.missing.reason,)
 
     def hold(self, table: T, seen: Envelope, doubt: Doubt) -> Step[T]:
         """Suspend the round: it waits for a person."""

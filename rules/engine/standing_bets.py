@@ -4,28 +4,17 @@
 still lie there: they are in doubt, and given back when that round ends. What is laid beside them since is known.
 """
 
+from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from msgspec.structs import replace
 
-from protocols.contract.events import MOST, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
+from rules.engine.cloth import lying, not_taken, refuse, wager
 from rules.engine.limits import UNLIMITED, Limits, Refusal
-from rules.engine.rounds import (
-    MAX_EVIDENCE,
-    MAX_IRREGULARITIES,
-    Round,
-    change_of,
-    chips_refused,
-    from_terminal,
-    irregular,
-    lying,
-    refuse,
-    wager,
-    with_refused,
-    witness,
-)
+from rules.engine.rounds import MAX_EVIDENCE, MAX_IRREGULARITIES, Round, irregular, witness
 from rules.engine.ruleset import Wager
 from rules.engine.single_outcome import MISSING, Doubt, Note, SingleOutcome, Step, Table, bet_of, there
 
@@ -69,7 +58,7 @@ class StandingBets(SingleOutcome[C]):
         """The bets stand. What is not known of them stays unknown until they are given back."""
         doubtful = round_.suspended in (MISSING, self._moved_unseen.reason)
         doubt = self._moved_unseen.reason if doubtful and round_.wagers else None
-        cloth, laid = Round("", wagers=round_.wagers, suspended=doubt, refused=round_.refused), table.laid
+        cloth, laid = Round("", wagers=round_.wagers, suspended=doubt), table.laid
         if not doubt:
             cloth, laid = together(cloth, laid), None
         return self.fresh(table, carried=cloth, laid=laid, **fields)
@@ -87,7 +76,17 @@ class StandingBets(SingleOutcome[C]):
             table = replace(table, round=replace(round_, suspended=reason), laid=None)
         return super().lose(table, seen)
 
+    @cached_property
+    def bets_unknown(self) -> tuple[Reason, ...]:
+        """Where the beginning is not known, and where bets may have been moved unseen."""
+        return (*super().bets_unknown, self._moved_unseen.reason)
+
     # ---- wagers
+
+    def held(self, table: C, seat: int, bet: str) -> int:
+        """Of the round or of the cloth, and what was laid since a loss."""
+        lie = table.round or table.carried, table.laid
+        return sum(lying(one, seat, bet) for one in lie if one is not None)
 
     def beside(self, table: C) -> bool:
         """Whether a bet is laid beside bets in doubt: up to the bell."""
@@ -106,25 +105,23 @@ class StandingBets(SingleOutcome[C]):
 
     def stray_bet(self, table: C, seen: Envelope) -> Step[C]:
         """Between a void round and the next one the cloth is open to what the text allows."""
-        cloth, laid = table.carried, table.laid
-        if cloth is None or self.shut(table):
+        carried, laid = table.carried, table.laid
+        if carried is None or self.shut(table):
             return super().stray_bet(table, seen)
+        cloth = replace(carried, refused=table.refused)
         if cloth.suspended:
             cloth, laid = self._wager_beside(table, cloth, seen)
+            if not cloth.wagers:  # nothing is in doubt any more
+                cloth, laid = replace(together(cloth, laid), suspended=None), None
         elif (note := self._refused(table, cloth, None, seen)) is not None:
-            return replace(table, carried=refuse(cloth, bet_of(seen), note.code, note.reason, note.law, seen)), ()
+            cloth = refuse(cloth, bet_of(seen), note.code, note.reason, note.law, seen)
         else:
             cloth = wager(cloth, bet_of(seen), self._offered, self._rulings.bets_law, seen, self.limits)
-            return replace(table, carried=cloth), ()
-        if not cloth.wagers:  # nothing is in doubt any more
-            cloth, laid = replace(together(cloth, laid), suspended=None), None
-        return replace(table, carried=cloth, laid=laid), ()
+        return replace(table, carried=replace(cloth, refused=()), laid=laid, refused=cloth.refused), ()
 
     def _refused(self, table: C, cloth: Round, laid: Round | None, seen: Envelope) -> Note | Refusal | None:
-        change = change_of(cloth, bet_of(seen))
-        if change is None or change.bet not in self._offered:
-            return None
-        return self.refused(table, together(cloth, laid), change)
+        event = bet_of(seen)
+        return self.refused(table, together(cloth, laid), event) if event.bet in self._offered else None
 
     def _wager_beside(self, table: C, doubtful: Round, seen: Envelope) -> tuple[Round, Round]:
         laid = table.laid or EMPTY
@@ -144,39 +141,28 @@ def wager_beside(
 ) -> tuple[Round, Round]:
     """A wager where a loss left the cloth in doubt: `doubtful` is what lay there before, `laid` what was laid since.
 
-    Chips look alike: those that are taken back come off the refused ones first, then off the known ones. What is
-    refused is noted on `doubtful`, and lies there.
+    Chips look alike: those that are taken back come off the known ones first. What is refused is noted on `doubtful`,
+    and lies there.
     """
     seat, bet, known = event.seat, event.bet, lying(laid, event.seat, event.bet)
-    unknown = lying(doubtful, seat, bet)
     match event:
         case WagerPlaced():
             laid = wager(laid, event, offered, law, seen, limits, doubtful.wagers)
             if laid.irregularities:
                 notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
-                doubtful = witness(replace(doubtful, irregularities=notes), seen)
-                if laid.refused:  # chips lie there
-                    chips = chips_refused(doubtful, seat, bet) + event.amount
-                    doubtful = with_refused(doubtful, Wager(seat, bet, min(chips, MOST)))
+                refused = not_taken(doubtful.refused, event) if laid.refused else doubtful.refused
+                doubtful = witness(replace(doubtful, irregularities=notes, refused=refused), seen)
                 return doubtful, replace(laid, irregularities=(), refused=())
         case WagerWithdrawn(amount=amount):
-            chips = 0 if from_terminal(event) else chips_refused(doubtful, seat, bet)
-            if not known or amount > known + unknown + chips:
+            whole = known + lying(doubtful, seat, bet)
+            if not known or amount > whole:
                 return wager(doubtful, event, offered, law, seen, limits, laid.wagers), laid
-            rest = max(amount - chips, 0) if amount else 0
-            whole = known + unknown
-            if rest and (why := limits.refusal((*doubtful.wagers, *laid.wagers), WagerWithdrawn(seat, bet, rest), law)):
+            if why := limits.refusal((*doubtful.wagers, *laid.wagers), event, law):
                 return irregular(doubtful, why.code, why.reason, why.law, seen), laid
-            if chips:
-                left = Wager(seat, bet, max(chips - amount, 0) if amount else 0)
-                doubtful = with_refused(witness(doubtful, seen), left)
-            if not amount:
-                rest = whole
-            if not rest:
-                return doubtful, laid
-            laid = wager(laid, WagerWithdrawn(seat, bet, min(rest, known)), offered, law, seen)
-            if rest > known:
-                doubtful = wager(doubtful, replace(event, amount=rest - known), offered, law, seen)
+            taken = amount or whole
+            laid = wager(laid, WagerWithdrawn(seat, bet, min(taken, known)), offered, law, seen)
+            if taken > known:
+                doubtful = wager(doubtful, replace(event, amount=taken - known), offered, law, seen)
     return doubtful, laid
 
 

@@ -12,8 +12,9 @@ from protocols.contract.events import BallLanded, BallLaunched, WagerPlaced, Wag
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
+from rules.engine.cloth import lying
 from rules.engine.limits import Range
-from rules.engine.rounds import Round, lying, noted
+from rules.engine.rounds import Round, noted
 from rules.engine.ruleset import Result, Settlement
 from rules.engine.single_outcome import Note, Step
 from rules.games.roulette import Articles, House, RouletteGame, SpinState

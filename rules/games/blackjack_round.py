@@ -31,10 +31,11 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import Reason, say
+from rules.engine.cloth import left_with, refuse as refuse_bet, wager
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note, Table
 from rules.engine.money import settle
 from rules.engine.refold import Game
-from rules.engine.rounds import Round, refuse as refuse_bet, resolved, wager
+from rules.engine.rounds import Round, resolved
 from rules.engine.ruleset import Award, Result, View, Void, Wager, Win
 from rules.games.blackjack import DEALER, UNSURE, Compared, Hand, House, Play, count, is_blackjack, said
 from rules.games.blackjack_corrections import hands_of, left_open, named, relaid
@@ -459,7 +460,7 @@ class BlackjackRounds(Game[Position]):
             if one.seat not in seats or (on and on not in seats):
                 text = say("bet_without_hand", seat=one.seat, bet=one.bet)
                 notes += (Note("bet_without_hand", text, self.law_of["bets"]),)
-                round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
+                round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
         p, round_ = self.kept_open(p, round_)
         hands = tuple(Hand(seat) for seat in seats)
         first_deal = 2 * len(seats) + (2 if self.house.hole else 1)

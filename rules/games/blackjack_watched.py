@@ -23,8 +23,10 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
+from rules.engine.cloth import left_with, lying
 from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Table
-from rules.engine.rounds import Round, from_terminal, lying, noted
+from rules.engine.limits import from_terminal
+from rules.engine.rounds import Round, noted
 from rules.engine.ruleset import Verdict, View, Wager
 from rules.games import shuffler_watch
 from rules.games.blackjack import UNSURE, Compared, House, Play, is_special
@@ -113,7 +115,7 @@ class WatchedBlackjack(BlackjackRounds):
             return round_, notes
         order = [(one.seat, one.bet) for one in round_.wagers]
         kept.sort(key=lambda one: order.index((one.seat, one.bet)))
-        return replace(round_, wagers=tuple(kept)), notes
+        return left_with(round_, tuple(kept)), notes
 
     def checked(self, round_: Round) -> tuple[Round, Notes]:
         """At the bell: the limits; one chip of a player on the jackpot, beside a bet on his own hand."""
@@ -133,7 +135,7 @@ class WatchedBlackjack(BlackjackRounds):
                     notes += (Note(code, text, self.law_of[code]),)
                     continue
             kept.append(one)
-        return (replace(round_, wagers=tuple(kept)) if len(kept) < len(round_.wagers) else round_), notes
+        return (left_with(round_, tuple(kept)) if len(kept) < len(round_.wagers) else round_), notes
 
     def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
         """Chips that follow a decision; and the dealer collects those on the jackpot."""

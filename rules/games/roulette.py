@@ -193,7 +193,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
             case BallLaunched() as launch:
                 return self._launched(table, seen, launch)
             case BallSettling() if there_is:
-                return self._close(self.witness(table, seen))
+                return self._close(self.witness(table, seen), seen)
             case SpinMissed(count=count):
                 return self._missed(table, seen, count)
             case BallReplaced() if running:
@@ -207,8 +207,8 @@ class RouletteGame(StandingBets[R], Generic[R]):
             case _:
                 return table, ()
 
-    def _close(self, table: R) -> Step[R]:
-        return (table, ()) if there(table.round).closed else self.close(table)
+    def _close(self, table: R, seen: Envelope) -> Step[R]:
+        return (table, ()) if there(table.round).closed else self.close(table, seen)
 
     def begin(self, table: R, seen: Envelope) -> Step[R]:
         """A number that was disputed, or of a spin that was lost, is not the last one any more.
@@ -245,7 +245,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
             table = self.witness(table, seen)
         table = self.at_launch(replace(table, launched=True), seen, launch)
         if self._launch_closes:
-            table, closed = self._close(table)
+            table, closed = self._close(table, seen)
             verdicts += closed
         if launch.direction != launch.rotor:
             return table, verdicts
@@ -340,8 +340,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         after, verdicts = super().stray_bet(table, seen)
         if after.carried is None or not after.carried.irregularities:
             return after, verdicts
-        carried = replace(there(table.carried), refused=after.carried.refused)
-        return replace(table, carried=carried), tuple(map(Noted, after.carried.irregularities))
+        return replace(table, refused=after.refused), tuple(map(Noted, after.carried.irregularities))
 
     # ---- the number and the payment
 

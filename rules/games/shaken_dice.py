@@ -47,7 +47,8 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
-from rules.engine.rounds import Chips, Round, change_of, lying, resolved, terms, witness
+from rules.engine.cloth import lying
+from rules.engine.rounds import Chips, Round, resolved, terms, witness
 from rules.engine.ruleset import Result, Verdict, View, Wager, Win
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, bet_of, noted_on, there
 from rules.engine.standing_bets import EMPTY, ClothTable, StandingBets, together
@@ -432,7 +433,7 @@ class ShakenDice(StandingBets[ShakenState]):
 
     def _stands(self, table: ShakenState, cloth: Round, seen: Envelope) -> Note | None:
         """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
-        one = change_of(cloth, bet_of(seen))
+        one = bet_of(seen)
         if cloth.closed or not isinstance(one, WagerWithdrawn):
             return None
         locked = sum(wager.amount for wager in table.locked if (wager.seat, wager.bet) == (one.seat, one.bet))

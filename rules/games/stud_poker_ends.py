@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from protocols.contract.events import EventsMissed
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
+from rules.engine.cloth import left_with
 from rules.engine.limits import Limits
 from rules.engine.rounds import Round, Terms, irregular, limits_of, noted, suspend, voided, witness
 from rules.engine.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Void, Voided, Wager
@@ -37,6 +38,7 @@ class StudPokerState(Struct, frozen=True):
     `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
     `loose`: cards and packets since the last deal, up to two, where one is burnt before the deal: one alone is burnt.
     `supervised`: the supervisor's key is turned on.
+    `refused`: refused chips that lie on the cloth while no round is open.
     """
 
     table: str
@@ -51,6 +53,21 @@ class StudPokerState(Struct, frozen=True):
     heard: bool = False
     loose: int = 0
     supervised: bool = False
+    refused: tuple[Wager, ...] = ()
+
+    @property
+    def ledger(self) -> tuple[Wager, ...]:
+        """The refused chips that lie on the cloth."""
+        return self.refused if self.deal is None else self.deal.round.refused
+
+    def with_ledger(self, chips: tuple[Wager, ...]) -> "StudPokerState":
+        """The same with these refused chips; a round that is reopened has them too."""
+        if self.deal is not None:
+            return replace(self, deal=replace(self.deal, round=replace(self.deal.round, refused=chips)))
+        if self.last is not None:
+            last = replace(self.last, round=replace(self.last.round, refused=chips))
+            return replace(self, last=last, refused=chips)
+        return replace(self, refused=chips)
 
 
 class StudPokerEnds(ABC):
@@ -133,7 +150,9 @@ class StudPokerEnds(ABC):
             # Paid while in doubt: the croupier, who sees the hands, lets the first result stand.
             last = replace(last, round=replace(deal.round, suspended=None), paid=True)
             result = self.resolve(replace(last, round=witness(last.round, seen)), last.known())
-            return replace(state, deal=None, last=last), (Corrected(replace(result, supersedes=result.round)),)
+            return replace(state, deal=None, last=last, refused=deal.round.refused), (
+                Corrected(replace(result, supersedes=result.round)),
+            )
         if not deal.begun:
             return self._seen(state, deal, seen), ()
         undecided = len(deal.raised) + len(deal.folded) < len(deal.players)
@@ -171,6 +190,7 @@ class StudPokerEnds(ABC):
             heard=deal.out or (state.heard and not deal.begun),
             loose=state.loose,
             supervised=state.supervised,
+            refused=deal.round.refused,
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Voided(result),)
 
@@ -200,6 +220,7 @@ class StudPokerEnds(ABC):
             heard=deal.out,
             loose=state.loose,
             supervised=state.supervised,
+            refused=deal.round.refused,
         )
         return state, (Corrected(replace(result, supersedes=result.round)) if deal.reopened else Resolved(result),)
 
@@ -231,7 +252,7 @@ class StudPokerEnds(ABC):
             if one.seat not in players:
                 text = say("without_ante_back", seat=one.seat, bet=one.bet)
                 round_ = self._irregular(round_, "jackpot_without_ante", text, seen)
-        return replace(round_, wagers=tuple(one for one in round_.wagers if one.seat in players))
+        return left_with(round_, tuple(one for one in round_.wagers if one.seat in players))
 
     def _named(self, deal: Deal, said: Laid, seen: Envelope) -> Deal:
         """The seats that a person named without a bet; cards dealt to one are an irregularity."""

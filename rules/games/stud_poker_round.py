@@ -37,19 +37,9 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.rounds import (
-    Round,
-    chips_refused,
-    declared,
-    from_terminal,
-    irregular,
-    lying,
-    next_number,
-    refuse,
-    wager,
-    with_refused,
-    witness,
-)
+from rules.engine.cloth import at_close, handed_back, lying, refuse, wager, with_refused
+from rules.engine.limits import from_terminal
+from rules.engine.rounds import Round, declared, irregular, next_number, witness
 from rules.engine.ruleset import Closed, Opened, Verdict, Wager
 from rules.games.cards import PIPS
 from rules.games.stud_poker import (
@@ -114,7 +104,7 @@ class StudPokerRounds(StudPokerEnds):
             case SeatActed() as acted:
                 return self._acted(state, seen, acted)
             case WagerPlaced() | WagerWithdrawn() as one:
-                return self._wager(state, seen, one)
+                return self._chips(state, seen, one)
             case BetsOpened():
                 return self._bets_opened(state, seen)
             case BetsClosed():
@@ -170,7 +160,7 @@ class StudPokerRounds(StudPokerEnds):
     def _begin(self, state: StudPokerState, seen: Envelope, *, missed: bool) -> tuple[StudPokerState, Deal]:
         """A new round, with the jackpot bets that a void one left; `missed`: bets of it may be missing."""
         day, count = next_number(state.day, state.count, seen)
-        round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried)
+        round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried, refused=state.refused)
         deal = Deal(
             round_,
             carried=tuple(one.seat for one in state.carried),
@@ -207,6 +197,20 @@ class StudPokerRounds(StudPokerEnds):
             return self._hold(state, replace(deal, over=True), seen, text, OR_OPEN, blind=False)
         return replace(state, deal=replace(deal, unsure=True)), ()
 
+    def _chips(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
+        """Refused chips are taken away before a bet is."""
+        if isinstance(one, WagerPlaced):
+            return self._wager(state, seen, one)
+        deal, held = state.deal, 0
+        if deal is not None:
+            held = deal.chips.get(one.seat, 0) if one.bet == "raise" else deal.amount(one.seat, one.bet)
+        chips, rest = handed_back(state.ledger, one, held)
+        if chips is not state.ledger:
+            state = state.with_ledger(chips)
+        if rest is not None:
+            return self._wager(state, seen, rest)
+        return (state if state.deal is None else self._seen(state, state.deal, seen)), ()
+
     def _wager(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
         text = say("seat_bet", seat=one.seat, bet=one.bet)
         if one.seat not in SEATS:
@@ -232,7 +236,8 @@ class StudPokerRounds(StudPokerEnds):
                 deal = replace(deal, asked={one.seat: "", **deal.asked})
             elif stranger:
                 text = say("without_ante", seat=one.seat, bet=one.bet)
-                note = self._irregular(round_, "jackpot_without_ante", text, seen)
+                law = self._law("jackpot_without_ante")
+                note = refuse(round_, one, "jackpot_without_ante", text, law, seen)
                 return self._with(state, deal, note), verdicts
         if one.bet == "ante" and one.seat in deal.entered:
             deal, enough = felt_again(deal, one)
@@ -295,6 +300,8 @@ class StudPokerRounds(StudPokerEnds):
             return self._noted(state, "bell_without_round", say("bell_no_round"), seen)
         if deal.round.closed:
             return self._seen(state, deal, seen), ()
+        if not deal.lost:  # bets that are not known are not judged
+            deal = replace(deal, round=at_close(deal.round, self.limits, self._law("bet"), seen))
         players = deal.antes() or state.seats
         if not players and not deal.lost:
             note = self._irregular(deal.round, "no_ante", say("nobody_ante_bell"), seen)
@@ -771,13 +778,6 @@ class StudPokerRounds(StudPokerEnds):
         if deal is None:
             return state, verdicts
         lay, double = deal.chips.get(seat, 0), 2 * deal.amount(seat, "ante")
-        refused = 0 if from_terminal(one) else chips_refused(deal.round, seat, "raise")
-        if isinstance(one, WagerWithdrawn) and refused:  # they come off first
-            taken = min(one.amount or refused, refused)
-            deal = replace(deal, round=with_refused(witness(deal.round, seen), Wager(seat, "raise", refused - taken)))
-            if taken >= one.amount:
-                return replace(state, deal=deal), ()
-            one = replace(one, amount=one.amount - taken)
         if isinstance(one, WagerWithdrawn):
             left = lay - (one.amount or lay)
             if deal.reopened or seat in deal.raised or not lay or left < 0:
@@ -798,14 +798,15 @@ class StudPokerRounds(StudPokerEnds):
         left = lay + one.amount
         lying_ = (*deal.round.wagers, *unbacked(deal))
         if not double and (why := self.limits.refusal(lying_, one, self._law("bet"))):
-            note = irregular(deal.round, why.code, why.reason, why.law, seen)
+            note = refuse(deal.round, one, why.code, why.reason, why.law, seen)
             return self._with(state, deal, note), ()
         if double and left > double:
             text = say("raise_too_much", seat=seat, amount=double)
             note = self._irregular(deal.round, "raise_not_double", text, seen)
             if from_terminal(one):  # it lays no chips: a refused raise is none
                 return self._with(state, deal, note), ()
-            deal, left = replace(deal, round=note), double
+            refused = with_refused(note.refused, seat, "raise", left - double)
+            deal, left = replace(deal, round=replace(note, refused=refused)), double
         if seat in deal.folded:
             return self._contradicted(state, replace(deal, chips={**deal.chips, seat: left}), seen, seat)
         if seat in deal.raised or seat in deal.doubted or left < double:

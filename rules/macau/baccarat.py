@@ -56,10 +56,11 @@ from msgspec.structs import replace
 
 from protocols.contract.events import Event, RoundDemo, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
+from rules.engine.cloth import left_with, refuse, wager
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
-from rules.engine.rounds import Round, irregular, terms, wager
+from rules.engine.rounds import Round, irregular, terms
 from rules.engine.ruleset import Award, Bet, Win, option
 from rules.games.baccarat import BANKER_RULES, PLAYER_DRAWS, Line
 from rules.games.baccarat_coups import (
@@ -347,7 +348,7 @@ class Baccarat(Coups):
                 text = say("bet_without_main", seat=one.seat, bet=one.bet)
                 article = "13(3)" if one.bet == "jackpot" else "13(1)(4)"
                 round_ = irregular(round_, "bet_without_main_bet", text, self.cite(article), fact)
-                round_ = replace(round_, wagers=tuple(kept for kept in round_.wagers if kept != one))
+                round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
         return round_
 
     def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
@@ -355,7 +356,7 @@ class Baccarat(Coups):
         if not round_.demo:
             return wager(round_, one, self.offered, self.cite("13(1)"), fact, self.limits)
         text = say("seat_bet", seat=one.seat, bet=one.bet)
-        return irregular(round_, "bet_on_demonstration", text, self.cite("2(2)"), fact)
+        return refuse(round_, one, "bet_on_demonstration", text, self.cite("2(2)"), fact)
 
     def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """One event; a demonstration is this text's own."""
@@ -379,7 +380,7 @@ class Baccarat(Coups):
         for one in frame.round.wagers:
             text = say("bet_demonstration", seat=one.seat, bet=one.bet)
             notes.append(Note("bet_on_demonstration", text, "2(2)"))
-        return replace(p, demos=p.demos + 1), Effect(tuple(notes), round=replace(frame.round, demo=True, wagers=()))
+        return replace(p, demos=p.demos + 1), Effect(tuple(notes), round=replace(left_with(frame.round, ()), demo=True))
 
     # ---- the result
 

@@ -490,10 +490,14 @@ def test_numbers_before_7_and_7_before_numbers(total: int, first: str, second: s
 
 @pytest.mark.article("12")
 def test_bets_on_numbers_are_multiples_of_the_minimum() -> None:
-    moves = (bet("place:6", 25), bet("place:6", 20), bet("place_lose:4", 15), WagerWithdrawn(1, "place:6", 30))
+    moves = (bet("place:6", 25), bet("place:6", 20), bet("place_lose:6", 15), WagerWithdrawn(1, "place:6", 10))
     told = last(throw(6, *moves), minimum=10)
-    assert codes(told) == [("not_a_multiple", "(12)")] * 3
-    assert [(one.bet, one.stake) for one in told.settlements] == [("place:6", 20)]
+    assert codes(told) == [("bet_not_in_steps", "(12)")] * 2
+    assert [(one.bet, one.stake) for one in told.settlements] == [("place:6", 30), ("place_lose:6", 10)]
+    for amount, left in ((9, []), (10, [10]), (11, [10]), (19, [10]), (20, [20])):
+        told = last(throw(6, bet("place:6", amount)), minimum=10)
+        assert ([one.stake for one in told.settlements], bool(codes(told))) == (left, left != [amount]), amount
+    assert paid(last(throw(6, bet("place:6", 5), bet("place:6", 5)), minimum=10)) == {"place:6": 21}
     assert paid(last(throw(6, bet("place:6", 20), WagerWithdrawn(1, "place:6")), minimum=10)) == {}
 
 

@@ -1,9 +1,11 @@
 """A bet that the edge marked, because the owner of its pool was lost, is refused by every game in the same way."""
 
 from helpers import script
+from msgspec.structs import replace
 
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
-from rules.engine.rounds import Round, wager
+from rules.engine.cloth import handed_back, lying, wager
+from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 
 OFFERED = frozenset(("jackpot", "player"))
@@ -12,7 +14,12 @@ OFFERED = frozenset(("jackpot", "player"))
 def after(*events: WagerPlaced | WagerWithdrawn, closed: bool = False) -> Round:
     round_ = Round("t-1:1", closed=closed)
     for event, seen in zip(events, script(events), strict=True):
-        round_ = wager(round_, event, OFFERED, "art. 1", seen)
+        change: WagerPlaced | WagerWithdrawn | None = event
+        if isinstance(event, WagerWithdrawn):
+            chips, change = handed_back(round_.refused, event, lying(round_, event.seat, event.bet))
+            round_ = replace(round_, refused=chips)
+        if change is not None:
+            round_ = wager(round_, change, OFFERED, "art. 1", seen)
     return round_
 
 

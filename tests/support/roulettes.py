@@ -346,7 +346,8 @@ def limits_are_kept(kind: type[Ruleset[Any]], name: str, bet: str, ratio: int, l
     most = ratio * 10
     code = "bet_outside_limits"
     assert refused({"minimum": 10}, WagerPlaced(1, bet, 10), WagerPlaced(2, bet, most)) == ([], [10, most])
-    assert refused({"minimum": 10}, WagerPlaced(1, bet, 9)) == ([(9, code, "e2")], [])
+    assert refused({"minimum": 10}, WagerPlaced(1, bet, 9)) == ([(9, code, "e4")], []), "at the close"
+    assert refused({"minimum": 10}, WagerPlaced(1, bet, 4), WagerPlaced(1, bet, 6)) == ([], [10])
     assert refused({"minimum": 10}, WagerPlaced(1, bet, most), WagerPlaced(1, bet, 1)) == (
         [(most + 1, code, "e3")],
         [most],
@@ -356,8 +357,9 @@ def limits_are_kept(kind: type[Ruleset[Any]], name: str, bet: str, ratio: int, l
         [20],
     )
     # Taken back: not below the minimum, but altogether.
-    back = (WagerPlaced(1, bet, 20), WagerWithdrawn(1, bet, 11), WagerWithdrawn(1, bet, 10))
-    assert refused({"minimum": 10}, *back) == ([(9, code, "e3")], [10])
+    back = (WagerPlaced(1, bet, 20), WagerWithdrawn(1, bet, 11))
+    assert refused({"minimum": 10}, *back) == ([(9, code, "e5")], [])
+    assert refused({"minimum": 10}, *back, WagerPlaced(1, bet, 1)) == ([], [10])
     assert refused({"minimum": 10}, WagerPlaced(1, bet, 20), WagerWithdrawn(1, bet)) == ([], [])
     assert refused({}, WagerPlaced(1, bet, 10**9)) == ([], [10**9])
     for wrong in ({name: most + 1, "minimum": 10}, {name: 9, "minimum": 10}, {name: 10}):
