@@ -253,7 +253,7 @@ class Draft:
         seed = terms.seed * unit
         shown = self.held(VISIBLE)
         due = whole or shown < unit or (terms.reseed == "below_seed" and shown < seed)
-        if not due or shown >= max(seed, unit):
+        if not due:
             return
         most = most_of(terms) * unit
         over = min(self.free(OVERFLOW), max(most - shown, 0))

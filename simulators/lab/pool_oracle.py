@@ -363,7 +363,7 @@ class _Oracle:
     def _begin_again(self, known: _Round, *, whole: bool) -> None:
         shown, seed = self.held("visible"), self._pool.seed
         due = whole or shown < 1 or (self._pool.reseed == "below_seed" and shown < seed)
-        if not due or shown >= max(seed, 1):
+        if not due:
             return
         for account in ("overflow", "hidden", "house"):
             if account == "house":

@@ -173,6 +173,19 @@ def test_two_corrections_of_two_tables_each_see_what_the_other_changed() -> None
     assert (wrong.money(), wrong.wins()) == (right.money(), right.wins())
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_reserve_comes_out_although_odd_coins_are_as_much_as_the_seed(seed: int) -> None:
+    """Three seats share 10 001: two odd coins stay, and the pool begins again with reserve and overflow."""
+    bank = Bank(PoolTerms(seed=seed, visible="1/2", hidden="1/10", limit=10_001))
+    bank.bet(20_004 - 2 * seed)
+    overflow = bank.money()["overflow"]
+    hidden = bank.money()["hidden"]
+    bank.end("t-1:1", POOL)
+    assert [one[2] for one in bank.wins()] == [9_999]
+    assert bank.money()["visible"] == 2 + overflow + hidden
+    assert bank.money().keys() & {"overflow", "hidden"} == set()
+
+
 ROUND = st.tuples(AWARDS, STAKES)
 HISTORY = st.lists(
     st.builds(Table, st.none() | ROUND, ROUND, st.lists(st.sampled_from([1, 999, 40_000]), max_size=3).map(tuple)),

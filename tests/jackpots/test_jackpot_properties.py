@@ -388,7 +388,7 @@ class Model:
     def start_again(self, known: dict[str, Any], whole: bool) -> None:
         shown = self.held("visible")
         empty = shown < 1 or (self.terms.reseed == "below_seed" and shown < self.terms.seed)
-        if not (whole or empty) or shown >= max(self.terms.seed, 1):
+        if not (whole or empty):
             return
         for name in ("overflow", "hidden", "house"):
             if name == "house":
