@@ -13,8 +13,8 @@ from typing import Any, get_type_hints
 import msgspec
 from msgspec.structs import fields
 
-from daemon.jackpots.book import Book, Step
-from daemon.jackpots.ledger import begin, unbalanced
+from daemon.jackpots.book import Book, Refused, Step
+from daemon.jackpots.ledger import begin, unbalanced, unwritable
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin
@@ -24,6 +24,8 @@ __all__ = ["BadBooks", "Books", "check", "compared", "exact_units", "read_book"]
 CHECKED = 10_000
 """Entries of a pool that are compared when the books are opened; `feltd jackpot --check` compares all."""
 DEVICE = "jackpot"
+BETS = ("contributed", "returned", "carried")
+"""Entries that change no terms and no win."""
 REMEDY = (
     "pay nothing from this pool: keep the journal as it is and tell the inspector; `feltd journal verify` says more"
 )
@@ -168,8 +170,18 @@ class Books:
         """The names of the pools."""
         return iter(self._books)
 
+    @staticmethod
+    def refuse(step: Step) -> None:
+        """Raises Refused where a step would break the books. Bets are many, and each was checked as it was posted."""
+        if any(kind not in BETS for kind, _ in step[1]) and (said := unwritable(step)):
+            raise Refused(f"pool {step[0].pool}: it would break the books: {said}")
+
     def apply(self, step: Step, cause: str, at: datetime) -> None:
-        """Take over the next book of a pool; `cause` is the id of what led to it."""
+        """Take over the next book of a pool; `cause` is the id of what led to it.
+
+        Raises Refused where the books could not be opened again with it; nothing is taken over then.
+        """
+        self.refuse(step)
         book, entries = step
         self._books[book.pool] = book
         self._entries += [

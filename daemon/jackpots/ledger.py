@@ -35,6 +35,7 @@ from daemon.jackpots.book import (
     VISIBLE,
     Book,
     Ended,
+    Refused,
     RoundBook,
     Seen,
     Stake,
@@ -70,6 +71,7 @@ __all__ = [
     "simultaneous",
     "unbalanced",
     "unit_of",
+    "unwritable",
     "why_unpriced",
 ]
 
@@ -116,7 +118,8 @@ class Draft:
         assert not sum(postings.values()), postings
         for account, change in postings.items():
             after = self.balance(account) + change
-            assert after >= 0 or account in OUTSIDE, (account, after)
+            if after < 0 and account not in OUTSIDE:
+                raise Refused(f"{account} would be {after} in 1/{self.book.unit}")
             self.balances[account] = after
             if not after:
                 del self.balances[account]
@@ -352,8 +355,12 @@ class Draft:
     def freeze(self, name: str, wins: Sequence[PoolWin], text: str = "") -> None:
         """Set the new wins of a round aside."""
         known = self.book.rounds[name]
-        self.round(name, numbered=known.numbered + len(wins))
-        for number, one in enumerate(wins, known.numbered + 1):
+        ids = {one.id for one in self.book.wins}
+        first = known.numbered + 1
+        while f"{name}/{first}" in ids:
+            first += 1
+        self.round(name, numbered=first - 1 + len(wins))
+        for number, one in enumerate(wins, first):
             at = known.at or EARLIEST
             self.draw(replace(one, id=f"{name}/{number}", table=known.table, round=name, at=at), text)
 
@@ -443,19 +450,33 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     if _not_ours(book, seen, ended.table):
         return hear(book, seen)
     draft = Draft(book, seen)
-    draft.facts = {"table": ended.table, "round": ended.round}
     draft.table(ended.table, **_position(book, seen, ended.table))
     if book.tables.get(ended.table, TableBook()).open in (ended.round, ended.corrects):
         draft.table(ended.table, open="")
-    earlier = ended.corrects if ended.corrects in book.rounds else ended.round
-    known = book.rounds.get(earlier)
+    if ended.corrects != ended.round and {ended.corrects, ended.round} <= book.rounds.keys():
+        # The round that it supersedes is no more; of its own round it is a correction.
+        stakes = None if ended.stakes is None else ()
+        _end(draft, seen, Ended(ended.corrects, ended.table, (), "returned", stakes, ended.until, ended.corrects))
+        ended = replace(ended, corrects=ended.round)
+    _end(draft, seen, ended)
+    return draft.done()
+
+
+def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
+    """Enter a result, or what it changes of the one before."""
+    draft.facts = {"table": ended.table, "round": ended.round}
+    earlier = ended.corrects if ended.corrects in draft.book.rounds else ended.round
+    known = draft.book.rounds.get(earlier)
+    if known is not None and known.table != ended.table:
+        draft.post("noted", {}, text=f"a result of a round of {known.table}: settle it by a change")
+        return
     if known is None and ended.corrects:
         draft.post("noted", {}, text="a correction of a round that these books no longer have: settle it by a change")
-        return draft.done()
+        return
     if known is None:
         known = RoundBook(ended.table)
     elif earlier != ended.round:
-        draft.update(rounds={key: one for key, one in book.rounds.items() if key != earlier})
+        draft.update(rounds={key: one for key, one in draft.book.rounds.items() if key != earlier})
     draft.put_round(ended.round, replace(known, at=known.at or seen.at))
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
     near = simultaneous(draft.book, ended.round) if ended.awards != known.awards else ()
@@ -479,7 +500,6 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     else:
         draft.clip()
         draft.note(rounds[-1])
-    return draft.done()
 
 
 def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
@@ -807,3 +827,12 @@ def unbalanced(book: Book) -> str:
     if (held := book.balance(PENDING)) != wanted:
         return f"{held} is set aside for wins, and {wanted} waits"
     return ""
+
+
+def unwritable(step: Step) -> str:
+    """Why these entries and the book behind them must not be written: they could not be read again. "" otherwise."""
+    book, entries = step
+    if said := unbalanced(book):
+        return said
+    amounts = [book.amount, *(one.amount for one in open_wins(book)), *(abs(entry.amount) for _, entry in entries)]
+    return f"{max(amounts)} minor units are more than {MOST}" if max(amounts) > MOST else ""

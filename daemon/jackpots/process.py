@@ -31,7 +31,7 @@ from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_of
 from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Jackpot, Mqtt, broker_of
 from daemon.jackpots.book import OPEN, Book, Refused, Seen, Step
-from daemon.jackpots.books import Books
+from daemon.jackpots.books import BETS, Books
 from daemon.jackpots.ledger import (
     contribute,
     end_of,
@@ -107,8 +107,6 @@ LONGEST_LIFE = timedelta(minutes=10)
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
 """Of each kind, waiting or over, in the document of the books; the others are read in pages."""
-BETS = ("contributed", "returned", "carried")
-"""Entries that change no terms and no win."""
 EVENT, VERDICT = "edge", "rules"
 _REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
 
@@ -369,6 +367,14 @@ class Jackpots:
     def _apply(self, pool: Jackpot, step: Callable[[Book], Step], cause: str, at: datetime) -> None:
         self.books.apply(step(self.books[pool.name]), cause, at)
 
+    def _use(self, pool: Jackpot, step: Callable[[Book], Step], seen: Seen, table: _Table, wire: Wire) -> None:
+        """An input that would break the books is passed over, and people are told."""
+        try:
+            self._apply(pool, step, wire.id, wire.time)
+        except Refused as error:
+            self._alert(table.name, "unusable", f"{wire.id} is not in the books: {error}")
+            self._apply(pool, partial(hear, seen=seen), wire.id, wire.time)
+
     def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
         seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
         try:
@@ -388,7 +394,7 @@ class Jackpots:
                     step = partial(win, amount=won.amount, shown=won.shown)
                 case _:
                     step = partial(hear, seen=seen)
-            self._apply(pool, step, wire.id, wire.time)
+            self._use(pool, step, seen, table, wire)
 
     @staticmethod
     def _is(pool: Jackpot, name: str, by: str) -> bool:
@@ -427,7 +433,7 @@ class Jackpots:
                 if pool.wins == "devices":
                     ended = msgspec.structs.replace(ended, awards=())
                 step = partial(end_round, seen=seen, ended=ended)
-            self._apply(pool, step, wire.id, wire.time)
+            self._use(pool, step, seen, table, wire)
 
     def _commit(self, *, idle: bool = False) -> None:
         """Write what changed, then tell it. Numbers without entries wait until `idle`: they may be heard again."""
@@ -764,7 +770,10 @@ class Jackpots:
         if request.expires > now + LONGEST_LIFE:
             return Reply(request.id, name, "refused", "it expires too late: a request lives 10 minutes at most")
         try:
-            for step in self._steps(pool, decode_order(name, request.args), request.id, now):
+            steps = self._steps(pool, decode_order(name, request.args), request.id, now)
+            for step in steps:
+                self.books.refuse(step)
+            for step in steps:
                 self.books.apply(step, request.id, now)
         except (BadOrder, Refused) as error:
             return Reply(request.id, name, "refused", str(error))
@@ -801,6 +810,7 @@ ALERTS = {
     "unpriced": "let two people set its amount (price), then confirm and pay it",
     "contested": "decide who bears it; two people settle the pool by a change (adjust)",
     "noted": "compare the round with the books (feltd jackpot) and settle the pool by a change of two people",
+    "unusable": "compare the round with the books (feltd jackpot), report it, and settle the pool by two people",
     "gone": "compare the bets of these rounds with the journal's archive and settle the pool by a change of two people",
     "unreadable": "run one version of feltd everywhere; where a bet is missing two people settle the pool by a change",
 }

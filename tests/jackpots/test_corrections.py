@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,10 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 from msgspec import Struct
 
-from daemon.jackpots.book import Book, Ended, Seen, Step
+from daemon.jackpots.book import Book, Ended, Refused, Seen, Step
+from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import begin, contribute, end_round, unbalanced
 from daemon.jackpots.orders import obey
-from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolTerms, Prize, Propose, Reject
+from daemon.journal.store import Journal
+from protocols.contract.events import MOST
+from protocols.contract.jackpots import Adjust, Approve, Confirm, Order, Pay, PoolTerms, Price, Prize, Propose, Reject
 from protocols.contract.results import Award
 
 NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
@@ -171,6 +175,52 @@ def test_two_corrections_of_two_tables_each_see_what_the_other_changed() -> None
     right.end("t-2:1", TENTH, POOL)
     right.bet(40_000)
     assert (wrong.money(), wrong.wins()) == (right.money(), right.wins())
+
+
+def test_a_result_that_supersedes_twice_leaves_books_that_balance() -> None:
+    """A round of that name was told before, and its win stands: both are gone with the result that supersedes them."""
+    bank = Bank()
+    bank.end("t-1:1", ALONE)
+    bank.end("t-1:2", FLUSH)
+    bank.end("t-1:2", FLUSH, corrects="t-1:1")
+    assert [one[:3] for one in bank.wins()] == [("t-1:2", "flush", 700)]
+    bank.end("t-1:1", ALONE)  # and that name is used again
+    bank.end("t-1:2", ALONE, corrects="t-1:1")
+    names = [one.id for one in bank.book.wins]
+    assert len(set(names)) == len(names)
+    assert [one[:3] for one in bank.wins()] == [("t-1:2", "six_same", 10_000)]
+    assert bank.money() == {"visible": 10_000, "house": -20_000, "pending": 10_000}
+
+
+def test_the_books_refuse_what_they_could_not_read_again(tmp_path: Path) -> None:
+    """Each of three seats has a prize that alone is as large as a document can tell."""
+    journal = Journal(tmp_path / "books.db")
+    terms = PoolTerms(seed=0, visible="1", prizes={"flush": Prize(MOST)})
+    books = Books(journal, {"p": terms}, NOON)
+    each = msgspec.structs.replace(FLUSH, jackpot="progressive", among=())
+    ended = Ended("t-1:1", "t-1", (each,), "taken", ())
+    books.apply(end_round(books["p"], Seen("rules/A/t-1", 1, "e", NOON), ended), "e", NOON)
+    before = books["p"]
+    with pytest.raises(Refused, match="would break the books"):
+        books.apply(obey(before, Confirm("ana", "t-1:1/1", (1, 2, 3)), "o-1", NOON), "o-1", NOON)
+    assert books["p"] is before
+    books.commit()
+    journal.close()
+    again = Journal(tmp_path / "books.db")
+    assert Books(again, {"p": terms}, NOON)["p"] == before
+    again.close()
+
+
+def test_no_change_of_people_shows_more_than_readers_can_read() -> None:
+    """A win of as much as can be shown gets a small price after the pool has grown to as much again."""
+    bank = Bank(PoolTerms(seed=0, visible="1"))
+    bank.bet(MOST)
+    bank.end("t-1:1", msgspec.structs.replace(FLUSH, pays="larger_of_fixed_and_share", share="9/10", combination="x"))
+    bank.bet(MOST)
+    bank.obey(Approve("rui", bank.obey(Propose("ana", Price("t-1:1/1", MOST // 10 * 9 + 1, "as announced")))))
+    assert bank.book.amount <= MOST
+    bank.decide(Reject("t-1:1/1", "no win"))
+    assert bank.book.amount == MOST
 
 
 @pytest.mark.parametrize("seed", [0, 1])
