@@ -25,6 +25,8 @@ ANSWER_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 1.0
 WILL_DELAY_S = 5
 """A restart shorter than this publishes no will."""
+SESSION_EXPIRY_S = 60
+"""For so long after a lost connection the broker keeps what it queued for this client. An orderly end drops it."""
 MAX_PACKET_BYTES = 16 * 1024 * 1024
 MAX_UNSENT_BYTES = 65_536
 """While more waits for the socket, nothing more is sent with QoS 0."""
@@ -63,7 +65,8 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._answers: dict[int, asyncio.Future[list[Any]]] = {}
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
-        self._ping_unanswered = False
+        self._heard_since_ping = True
+        """Whether any packet came since the last PINGREQ: a broker that sends a long backlog answers behind it."""
         self._timer: asyncio.TimerHandle | None = None
         self.connected: asyncio.Future[None] = self._loop.create_future()
 
@@ -81,7 +84,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle all packets that are complete, and send what follows from them at once."""
-        self._in_read = True
+        self._heard_since_ping = self._in_read = True
         try:
             self._read_packets(data)
             self._hand_over()
@@ -123,7 +126,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
                 if answer is not None and not answer.done():
                     answer.set_result(list(packet.reason_codes))
             case mqtt5.PingRespPacket():
-                self._ping_unanswered = False
+                pass
             case mqtt5.ConnAckPacket() if not self.connected.done():
                 self._connect_answered(packet)
             case mqtt5.DisconnectPacket(reason_code=reason):
@@ -156,10 +159,10 @@ class Mqtt5Session(Session, asyncio.Protocol):
             self.connected.set_result(None)
 
     def _keep_alive(self) -> None:
-        if self._ping_unanswered:
+        if not self._heard_since_ping:
             self._lose(BrokerLost("the broker does not answer"))
             return
-        self._ping_unanswered = True
+        self._heard_since_ping = False
         self._write(PING)
         self._timer = self._loop.call_later(self._keepalive_s, self._keep_alive)
 
@@ -258,7 +261,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
     async def close(self) -> None:
         """Say goodbye, which withdraws the will, and close the socket within a second."""
         if self._lost is None and self._transport is not None:
-            self._write(mqtt5.DisconnectPacket().write())
+            self._write(mqtt5.DisconnectPacket(session_expiry_interval=0).write())
             self.flush()
             self._transport.close()
             with contextlib.suppress(TimeoutError):
@@ -310,10 +313,10 @@ async def connect_mqtt5(
         identifier,
         username=username or None,
         password=None if password is None else password.encode(),
-        clean_start=True,
+        clean_start=not identifier,
         will=last_will,
         keep_alive=KEEPALIVE_S,
-        session_expiry_interval=WILL_DELAY_S,  # with 0 the session ends with the socket, and the will comes at once
+        session_expiry_interval=SESSION_EXPIRY_S if identifier else 0,
         receive_max=RECEIVE_WINDOW,
         max_packet_size=MAX_PACKET_BYTES,
     ).write()

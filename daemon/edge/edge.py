@@ -392,14 +392,8 @@ class Edge:
         self._mac_key = load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b""
         self.boot: str = before.boot if before else uuid.uuid4().hex[:12]
         self.log = logs.get(edge=self.name)
-        configured = {(table.name, device.name) for table in config.table for device in table.device}
         self._suspensions = Suspensions(self.log, self._tell_suspended)
-        self.outbox = Outbox(
-            journal,
-            self._message_of,
-            lambda row: (row.place, row.device) not in configured,
-            self._suspensions.refused,
-        )
+        self.outbox = self._own_outbox()
         self.replay = ReplayService(
             self.name,
             journal,
@@ -444,6 +438,11 @@ class Edge:
         for post in found:
             post.move_to(self)
         return found
+
+    def _own_outbox(self) -> Outbox:
+        configured = {(table.name, device.name) for table in self.config.table for device in table.device}
+        removed = lambda row: (row.place, row.device) not in configured  # noqa: E731
+        return Outbox(self.journal, self._message_of, removed, self._suspensions.refused)
 
     def _command_service(self) -> CommandService:
         return CommandService(

@@ -20,7 +20,7 @@ import pytest
 import structlog
 from helpers import PATIENCE
 
-from daemon.broker import connection, mqtt5_session, session as session_module
+from daemon.broker import connection, mqtt5_session, mqtt311_session, session as session_module
 from daemon.broker.connection import connect, stay_connected
 from daemon.broker.mqtt5_session import Mqtt5Session
 from daemon.broker.mqtt311_session import Mqtt311Session
@@ -1073,6 +1073,94 @@ async def test_a_broker_that_drops_us_again_and_again_is_said_once(
     await cancelled(staying)
     assert sessions == 4
     assert log.words == ["broker.connected", "broker.lost", "broker.back"]
+
+
+# ---- a long backlog
+
+
+@pytest.mark.parametrize("version", ["5", "3.1.1"])
+async def test_any_packet_is_life_of_the_broker(
+    version: Literal["5", "3.1.1"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A PINGRESP stands behind the backlog: a connection on which messages flow is not given up for it."""
+    monkeypatch.setattr(mqtt5_session, "KEEPALIVE_S", 1)
+    monkeypatch.setattr(mqtt311_session, "KEEPALIVE_S", 1)
+    pings, ended = 0, asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal pings
+        await reader.read(1000)
+        writer.write(b"\x20\x03\x00\x00\x00" if version == "5" else b"\x20\x02\x00\x00")
+        reading = asyncio.create_task(reader.read(1000))
+        with contextlib.suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"\x30\x05\x00\x01t\x00x" if version == "5" else b"\x30\x04\x00\x01tx")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+                if reading.done():
+                    if not reading.result():
+                        break
+                    pings += reading.result().count(b"\xc0\x00")
+                    reading = asyncio.create_task(reader.read(1000))
+        await asyncio.wait([reading])
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(Mqtt(port=port, version=version), "x") as session:
+            heard: list[Message] = []
+            session.deliver_to(heard.append)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(session.until_lost(), 4.5)
+            assert len(heard) > 10
+            assert pings > 1
+        await ended.wait()
+
+
+async def test_a_silent_broker_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mqtt5_session, "KEEPALIVE_S", 1)
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"\x20\x03\x00\x00\x00")
+        while await reader.read(1000):
+            pass
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(Mqtt(port=port), "x") as session:
+            with pytest.raises(BrokerLost, match="does not answer"):
+                await asyncio.wait_for(session.until_lost(), PATIENCE)
+        await ended.wait()
+
+
+async def test_a_cut_connection_keeps_its_queue_and_an_orderly_end_drops_it(broker: Broker) -> None:
+    async with connect(settings(broker), "writer") as writer:
+        async with connect(settings(broker), "reader") as reader:
+            await reader.subscribe("t")
+            for n in range(3):
+                await writer.publish("t", b"%d" % n)
+            assert [one.payload for one in await some(reader, 3)] == [b"0", b"1", b"2"]
+            await reader.subscribe("other")  # the broker has the acknowledgements
+            cut_line(reader)
+            with pytest.raises(BrokerLost):
+                await reader.until_lost()
+        for n in range(1000):
+            await writer.publish("t", b"%d" % n)
+        await writer.drained()
+        async with connect(settings(broker), "reader") as reader:
+            assert [one.payload for one in await some(reader, 1000)] == [b"%d" % n for n in range(1000)]
+        await writer.publish("t", b"lost")
+        await writer.drained()
+        async with connect(settings(broker), "reader") as reader:
+            await reader.subscribe("t")
+            await writer.publish("t", b"new")
+            assert [one.payload for one in await some(reader, 1)] == [b"new"]
 
 
 # ---- killed
