@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["console"]
 
-ROLE = click.Choice(["viewer", "dealer", "technician", "supervisor", "inspector"])
+ROLE = click.Choice(["viewer", "dealer", "technician", "supervisor", "inspector", "administrator"])
 TABLES = click.option("--tables", default="", metavar="TABLE,…", help="only these  [default: all]")
 
 
@@ -31,7 +31,7 @@ TABLES = click.option("--tables", default="", metavar="TABLE,…", help="only th
 def console(context: click.Context, config_path: Path) -> None:
     """Serve the technicians' pages; or keep their users and tokens.
 
-    The first supervisor is made here: `feltd console user add NAME --role supervisor`, as the user of the service.
+    The first is made here, as the user of the service: `feltd console user add NAME --role administrator`.
     """
     context.obj = config_path
     if context.invoked_subcommand is None:
@@ -178,6 +178,15 @@ def set_password(config_path: Path, name: str) -> None:
         users.find(name)
         users.set_password(by, name, _password(name))
     click.echo(f"{name}: new password, the sessions have ended")
+
+
+@user.command("confirm")
+@click.argument("name")
+@click.pass_obj
+def confirm_user(config_path: Path, name: str) -> None:
+    """Confirm that an account is the person's, where no confirmed user can: the first of a site."""
+    said = "confirmed; decides about money now, where the role does"
+    _changed(config_path, name, said, lambda users, by: users.confirm(by, name))
 
 
 @user.command("role")

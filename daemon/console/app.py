@@ -89,7 +89,7 @@ MENU: tuple[tuple[str, str, Right], ...] = (
     ("/rounds", "menu.rounds", "export"),
     ("/law", "law.title", "export"),
     ("/support", "menu.support", "bundle"),
-    ("/users", "menu.users", "users"),
+    ("/users", "menu.users", "vouch"),
     ("/tokens", "menu.tokens", "tokens"),
     ("/actions", "menu.actions", "actions"),
 )

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import re
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from datetime import datetime
 from functools import lru_cache, partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from daemon.config.model import Config
 from daemon.console import assets, shapes
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.articles import cited
-from daemon.console.auth.access import Access, Right, User, may, of_the_same_origin
+from daemon.console.auth.access import Access, Refused, Right, User, address_of, may, of_the_same_origin
 from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
@@ -143,6 +143,24 @@ class ConsoleContext:
         if not may(user.role, right) or (table and user.tables and table not in user.tables):
             raise HTTPException(403)
         return user
+
+    def prove(self, request: Request, user: User, form: Mapping[str, str]) -> str:
+        """Why this user may not decide about money now, as a key of the catalogs; "" where they may.
+
+        Every order that moves money or needs two people asks here. A code in the form counts for some minutes.
+        Raises Wait.
+        """
+        if why := self.access.may_decide(user):
+            return why
+        if self.access.is_proven(user):
+            return ""
+        if not form.get("code"):
+            return "access.needs_code"
+        try:
+            self.access.prove(user, form["code"], address_of(request))
+        except Refused:
+            return "access.code_wrong"
+        return ""
 
     def still(self, request: Request) -> bool:
         """Whether the session or token of the user is still valid."""

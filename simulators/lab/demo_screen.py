@@ -6,7 +6,7 @@ counted in one line, and then the worst stand first.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from daemon.cli.watch import in_words, round_number
+from daemon.console.auth.second_factor import code_at
 from daemon.console.words import words
 from daemon.read_model import SiteState, TableView
 from protocols.contract.documents import Alert
@@ -44,7 +45,8 @@ Lamp: TypeAlias = tuple[bool, str]
 class Login(Struct, frozen=True):
     """The console's address and the accounts: name, role and what to try with it. All have the same password.
 
-    `broker_port` and `site` are for programs that read the broker.
+    `broker_port` and `site` are for programs that read the broker. `secret` of the second factor is that of all
+    accounts, too.
     """
 
     port: int
@@ -52,6 +54,14 @@ class Login(Struct, frozen=True):
     accounts: tuple[tuple[str, str, str], ...]
     broker_port: int
     site: str
+    secret: str = ""
+
+    @property
+    def code(self) -> str:
+        """What orders about money ask for, in a line: there is no telephone in a demo."""
+        now = datetime.now(UTC)
+        left = 30 - int(now.timestamp()) % 30
+        return f"code of the second factor: {code_at(self.secret, now)}, for {left} s" if self.secret else ""
 
     @property
     def url(self) -> str:
@@ -61,7 +71,8 @@ class Login(Struct, frozen=True):
     @property
     def others(self) -> str:
         """The accounts beside the first one, in a line."""
-        return f"the same password: {', '.join(name for name, _, _ in self.accounts[1:])}"
+        said = f"the same password: {', '.join(name for name, _, _ in self.accounts[1:])}"
+        return f"{said}; secret of the second factor: {self.secret}" if self.secret else said
 
     @property
     def broker(self) -> str:
@@ -379,9 +390,9 @@ class Screen:
 
     def _accounts(self) -> list[Text]:
         lines = [Text(f"Accounts of the console at {self._login.url}", style="bold")]
-        lines += [Text(f"The password of each: {self._login.password}"), Text()]
+        lines += [Text(f"The password of each: {self._login.password}"), Text(self._login.code), Text()]
         for name, role, what in self._login.accounts:
-            lines.append(_cell(name, 14, "bold").append_text(_cell(role, 12, "")).append(what))
+            lines.append(_cell(name, 14, "bold").append_text(_cell(role, 14, "")).append(what))
         if self._played:
             mine = ", ".join(sorted(self._played))
             lines += [Text(), Text(f"Deal a round yourself as dealer at {self._login.url}/dealer ({mine}).")]

@@ -70,16 +70,16 @@ def refused(result: Result) -> str:
     return result.stderr
 
 
-def test_the_first_supervisor(config: Path) -> None:
-    assert good(run(config, "user", "add", "rui", "--role", "supervisor")) == "rui: supervisor, tables: all\n"
+def test_the_first_administrator(config: Path) -> None:
+    assert good(run(config, "user", "add", "rui", "--role", "administrator")) == "rui: administrator, tables: all\n"
     store = Store(config.parent / "console" / "console.db")
     users = Users(store, lambda: datetime.now(UTC))
     hashed = users.hashed("rui")
     assert hashed is not None
     assert hashed.fits(PASSWORD)
-    assert users.find("rui").role == "supervisor"
+    assert users.find("rui").role == "administrator"
     note = store.db.execute("SELECT role, action, target, detail FROM note_left").fetchall()
-    assert note == [("system", "user.add", "user:rui", '{"role":"supervisor","tables":[]}')]
+    assert note == [("system", "user.add", "user:rui", '{"role":"administrator","tables":[]}')]
     store.close()
 
 
@@ -97,11 +97,11 @@ def test_a_dealer_without_a_page_is_told_when_added(config: Path, tmp_path: Path
 
 
 def test_users_are_kept_beside_a_running_console(config: Path, users: Users) -> None:
-    good(run(config, "user", "add", "rui", "--role", "supervisor"))
+    good(run(config, "user", "add", "rui", "--role", "administrator"))
     assert good(run(config, "user", "add", "eva", "--role", "dealer", "--tables", "bac-1, rou-1"))
     assert good(run(config, "user", "list")).split("\n")[:2] == [
         f"{'eva':32}  dealer      bac-1, rou-1",
-        f"{'rui':32}  supervisor  all",
+        f"{'rui':32}  administrator  all",
     ]
     secret = users.begin("eva", "", "")
     assert "technician, tables: all" in good(run(config, "user", "role", "eva", "technician"))
@@ -129,8 +129,8 @@ def test_users_are_kept_beside_a_running_console(config: Path, users: Users) -> 
         (("user", "add", "ana", "--role", "viewer", "--tables", "bac-9"), PASSWORD, "there are: bac-1, rou-1"),
         (("user", "password", "ana"), PASSWORD, "there is no user 'ana'"),
         (("user", "remove", "ana"), PASSWORD, "there is no user 'ana'"),
-        (("user", "remove", "rui"), PASSWORD, "the last supervisor; make another one first"),
-        (("user", "role", "rui", "viewer"), PASSWORD, "the last supervisor; make another one first"),
+        (("user", "remove", "rui"), PASSWORD, "the last administrator; make another one first"),
+        (("user", "role", "rui", "viewer"), PASSWORD, "the last administrator; make another one first"),
         (("token", "remove", "wall"), PASSWORD, "there is no token 'wall'"),
         (("token", "add", "wall", "--role", "metrics", "--tables", "bac-1"), PASSWORD, "reads all of /metrics"),
     ],
@@ -138,7 +138,7 @@ def test_users_are_kept_beside_a_running_console(config: Path, users: Users) -> 
 def test_impossible_option_gets_one_message(
     config: Path, words: tuple[str, ...], stdin: str | bytes, said: str
 ) -> None:
-    good(run(config, "user", "add", "rui", "--role", "supervisor"))
+    good(run(config, "user", "add", "rui", "--role", "administrator"))
     assert said in refused(run(config, *words, stdin=stdin))
     assert good(run(config, "user", "list")).count("\n") == 1
 
@@ -194,7 +194,10 @@ def test_a_role_that_is_none_is_named(config: Path) -> None:
     result = run(config, "user", "add", "ana", "--role", "owner")
     assert result.exit_code == 2
     assert tuple(commands.ROLE.choices) == ROLES
-    assert "'owner' is not one of 'viewer', 'dealer', 'technician', 'supervisor', 'inspector'" in result.stderr
+    assert (
+        "'owner' is not one of 'viewer', 'dealer', 'technician', 'supervisor', 'inspector', 'administrator'"
+        in result.stderr
+    )
 
 
 def test_a_token_is_shown_once_and_alone_on_standard_output(config: Path, users: Users) -> None:

@@ -221,21 +221,21 @@ async def test_their_sessions_end_like_others(both: Both) -> None:
     both.inn.clock.on(minutes=30)
     assert (await both.browser.get("/account")).status_code == 303
     await both.come_in()
-    async with both.inn.as_("supervisor") as supervisor:
-        page = await supervisor.get("/users")
+    async with both.inn.as_("administrator") as administrator:
+        page = await administrator.get("/users")
         assert "openid:ana:4711" in text(page)
-        await post(supervisor, "/users", do="end", name="openid:ana:4711")
+        await post(administrator, "/users", do="end", name="openid:ana:4711")
     assert (await both.browser.get("/account")).status_code == 303
     await both.come_in()
     assert (await post(both.browser, "/logout")).status_code == 303
-    assert both.who() == [("sup", "supervisor", False)]
+    assert both.who() == [("adm", "administrator", False)]
 
 
 @pytest.mark.parametrize(
     ("claims", "user", "role"),
     [
         ({"feltd_role": ["offline_access", "supervisor"]}, "openid:ana:4711", "supervisor"),
-        ({"preferred_username": None}, "openid:4711", "technician"),
+        ({"preferred_username": None}, "openid::4711", "technician"),
         ({"preferred_username": "Zoë <b>", "sub": "a|b"}, "openid:Zo___b_:a|b", "technician"),
         ({"aud": [CLIENT]}, "openid:ana:4711", "technician"),
         ({"aud": [CLIENT, "other"], "azp": CLIENT}, "openid:ana:4711", "technician"),

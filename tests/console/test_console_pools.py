@@ -15,7 +15,7 @@ from console_floor import Console, opened
 from console_pools import CONFIG, PoolHouse, entries, outcome, pair, person, pool_house
 
 from daemon.config.model import parse
-from daemon.console.auth.users import BadUser, By, Hashed
+from daemon.console.auth.users import BadUser, By
 from daemon.console.live import Viewer
 from daemon.console.pages import jackpots as pages
 from daemon.console.site import pools as pools_module
@@ -244,28 +244,6 @@ TERMS = {
     "prize-3": "royal_flush",
     "pays-3": "pool",
 }
-
-
-async def test_one_person_is_not_two_by_an_account_whose_password_the_other_set(
-    console: Console, house: PoolHouse
-) -> None:
-    won(house, 1, 3)
-    users, hashed = console.house.access.users, Hashed(2, 8, 1, b"s", b"h")
-    async with person(console, "ana") as ana, person(console, "rui", by="ana") as rui:
-        await press(rui, "confirm")  # ana, perhaps, under the name of rui
-        sent = len(house.orders)
-        assert "set the password of rui" in await press(ana, "pay")
-        await press(ana, "adjust", account="hidden", amount="5", reason="x")
-        assert "set the password of rui" in await press(rui, "approve")
-        assert len(house.orders) == sent + 1
-        users.set_password(By("rui", "supervisor"), "rui", hashed)
-    async with person(console, "rui") as rui, person(console, "ana") as ana:
-        assert outcome(await press(rui, "approve")) == ("done", "")
-        users.set_password(By("rui", "supervisor"), "ana", hashed)
-    async with person(console, "ana") as ana:
-        assert "set the password of ana" in await press(ana, "pay")
-    async with person(console, "sue") as sue:
-        assert outcome(await press(sue, "pay")) == ("done", "")
 
 
 async def test_new_terms_wait_for_another_person_and_old_and_new_stand_in_the_entry(

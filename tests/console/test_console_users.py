@@ -86,13 +86,14 @@ def test_the_table_of_rights() -> None:
             "deal",
             "decide",
             "silence",
-            "users",
+            "vouch",
             "tokens",
             "actions",
             "books",
             "settle",
         },
-        "inspector": {"look", "trace", "recall", "export", "actions", "books"},
+        "inspector": {"look", "trace", "recall", "export", "actions", "books", "vouch"},
+        "administrator": {"look", "users", "vouch", "tokens", "actions"},
         "metrics": set(),
         "": set(),
         "root": set(),
@@ -168,7 +169,7 @@ def test_names_that_are_none(users: Users, store: Store, name: str) -> None:
 
 
 def test_failed_user_change_is_reported_and_leaves_nothing(users: Users, store: Store) -> None:
-    users.add(BY, "rui", "supervisor", (), HASHED)
+    users.add(BY, "rui", "administrator", (), HASHED)
     users.add_token(BY, "wall", "viewer")
     before = notes(store)
 
@@ -181,16 +182,16 @@ def test_failed_user_change_is_reported_and_leaves_nothing(users: Users, store: 
     refused("access.no_user", users.remove, "eva")
     refused("access.no_user", users.set_password, "eva", HASHED)
     refused("access.no_user", users.set_role, "eva", "viewer", ())
-    refused("access.last_supervisor", users.remove, "rui")
-    refused("access.last_supervisor", users.set_role, "rui", "inspector", ())
-    for role in ("supervisor", "inspector"):
+    refused("access.last_administrator", users.remove, "rui")
+    refused("access.last_administrator", users.set_role, "rui", "inspector", ())
+    for role in ("administrator", "inspector"):
         refused("access.all_or_none", users.set_role, "rui", role, ("bac-1",))
         refused("access.all_or_none", users.add, "eva", role, ("bac-1",), HASHED)
     refused("access.token_there", users.add_token, "wall", "metrics")
     refused("access.no_token", users.remove_token, "hall")
     assert notes(store) == before
-    users.set_role(BY, "rui", "supervisor", ())  # still one
-    assert users.find("rui").role == "supervisor"
+    users.set_role(BY, "rui", "administrator", ())  # still one
+    assert users.find("rui").role == "administrator"
 
 
 # ---- tokens
@@ -290,7 +291,7 @@ def test_a_clock_that_was_set_back_leaves_no_session_for_ever(users: Users, cloc
 @pytest.mark.parametrize("how", ["password", "role", "remove", "end one", "end hers", "end all"])
 def test_changes_that_end_sessions_at_once(users: Users, how: str) -> None:
     for name in ("ana", "rui", "sup"):
-        users.add(BY, name, "supervisor", (), HASHED)
+        users.add(BY, name, "administrator", (), HASHED)
     one, other, his = users.begin("ana", "", ""), users.begin("ana", "", ""), users.begin("rui", "", "")
     session = users.session(one)
     assert session is not None
@@ -365,7 +366,7 @@ def test_no_bytes_let_anybody_in(shared_users: Users, text: str) -> None:
 def shared_users(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Users]:
     store = Store(tmp_path_factory.mktemp("users") / "console.db")
     users = Users(store, lambda: NOON)
-    users.add(BY, "ana", "supervisor", (), HASHED)
+    users.add(BY, "ana", "administrator", (), HASHED)
     users.add_token(BY, "wall", "viewer")
     users.begin("ana", "", "")
     yield users
@@ -412,8 +413,8 @@ class Machine(RuleBasedStateMachine):
         self.store.close()
         self.folder.cleanup()
 
-    def supervisors(self) -> list[str]:
-        return [name for name, (role, _) in self.people.items() if role == "supervisor"]
+    def administrators(self) -> list[str]:
+        return [name for name, (role, _) in self.people.items() if role == "administrator"]
 
     def tried(self, good: bool, change: Any, *args: Any) -> bool:
         """It does what the model says, or says why not."""
@@ -440,7 +441,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names)
     def remove(self, name: str) -> None:
-        if self.tried(name in self.people and self.supervisors() != [name], self.users.remove, name):
+        if self.tried(name in self.people and self.administrators() != [name], self.users.remove, name):
             del self.people[name]
             self.end(name)
 
@@ -451,7 +452,11 @@ class Machine(RuleBasedStateMachine):
 
     @rule(name=names, role=roles, tables=tables)
     def role(self, name: str, role: Any, tables: tuple[str, ...]) -> None:
-        good = name in self.people and (role == "supervisor" or self.supervisors() != [name]) and self.fit(role, tables)
+        good = (
+            name in self.people
+            and (role == "administrator" or self.administrators() != [name])
+            and self.fit(role, tables)
+        )
         if self.tried(good, self.users.set_role, name, role, tables):
             self.people[name] = role, tables
             self.end(name)
@@ -520,10 +525,10 @@ class Machine(RuleBasedStateMachine):
         assert len(notes(self.store)) == self.notes
 
     @invariant()
-    def a_supervisor_stays(self) -> None:
+    def a_administrator_stays(self) -> None:
         """Once there is one."""
-        added = any(row[2] in ("user.add", "user.role") and '"supervisor"' in row[4] for row in notes(self.store))
-        assert bool(self.supervisors()) or not added
+        added = any(row[2] in ("user.add", "user.role") and '"administrator"' in row[4] for row in notes(self.store))
+        assert bool(self.administrators()) or not added
 
 
 Machine.TestCase.settings = settings(max_examples=40, stateful_step_count=30)

@@ -123,7 +123,7 @@ def test_the_accounts_are_a_page() -> None:
     screen.press("d")
     lines = drawn(screen)
     for name, role, what in ACCOUNTS:
-        assert f"{name:13} {role:11} {what}" in lines
+        assert f"{name:13} {role:13} {what}" in lines
     assert any("/dealer (my-fan)" in line for line in lines)
     assert "broker: 127.0.0.1 port 41883, site demo; no user and no password" in lines
     screen.press("d")

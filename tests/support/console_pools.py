@@ -11,7 +11,6 @@ from console_floor import Console
 
 from daemon.broker.session import Message
 from daemon.config.model import parse
-from daemon.console.auth.users import By, Hashed
 from daemon.jackpots.process import Jackpots
 from daemon.journal.signing import Key, make_key, public_path
 from daemon.journal.store import Journal
@@ -134,14 +133,9 @@ def pair(*seats: int) -> Award:
     return Award("A", "single_pair", "fixed", "Despacho 55/2004 art. 17(8)", "", seats)
 
 
-def person(
-    console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test", by: str = "root"
-) -> httpx.AsyncClient:
-    """The browser of a supervisor of that name."""
-    users = console.house.access.users
-    if name not in {one.name for one in users.all()}:
-        users.add(By(by, "supervisor"), name, "supervisor", (), Hashed(2, 8, 1, b"s", b"h"))
-    secret = users.begin(name, "10.0.0.7", "test")
+def person(console: Console, name: str, *, lang: str = "en", origin: str = "http://pit.test") -> httpx.AsyncClient:
+    """The browser of a supervisor of that name, whom an OpenID provider proved."""
+    secret = console.house.access.users.begin(name, "10.0.0.7", "test", outside="supervisor")
     browser = console.browser(secret=secret, origin=origin)
     browser.headers["accept-language"] = lang
     return browser

@@ -2,10 +2,11 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pyotp
 from floor import OPENS_WITHIN_S, Floor
 
 from daemon.config.model import parse
@@ -89,14 +90,36 @@ class JackpotFloor(Floor):
         make_key(directory / "orders.pem")
         self.jackpots = Child("jackpots", self.config)
         self._seq: dict[str, int] = {}
+        self.factors: dict[str, str] = {}
+        self.present = ""
+        self._sessions: dict[str, str] = {}
 
     def _users(self) -> None:
+        """The supervisors have second factors, and the inspector confirmed them."""
         super()._users()
         store = Store(self.directory / "console.db")
         try:
-            Users(store, _now).add(By("test", "system"), "sue", "supervisor", (), hash_password("a pool of many coins"))
+            users = Users(store, _now)
+            users.add(By("test", "system"), "sue", "supervisor", (), hash_password("a pool of many coins"))
+            for name in ("ines", *PEOPLE):
+                secret = self.factors[name] = pyotp.random_base32()
+                users.set_factor(
+                    By(name, users.find(name).role), name, secret, pyotp.TOTP(secret).at(_now() - timedelta(seconds=30))
+                )
+                users.confirm(By("test", "system") if name == "ines" else By("ines", "inspector"), name)
         finally:
             store.close()
+
+    def secret(self, name: str) -> str:
+        """One session for each person: a code opens its orders for some minutes."""
+        self.present = name
+        if name not in self._sessions:
+            self._sessions[name] = super().secret(name)
+        return self._sessions[name]
+
+    def code(self) -> str:
+        """What the device of who came in last shows."""
+        return pyotp.TOTP(self.factors[self.present]).now()
 
     async def _live(self) -> None:
         await self.broker.start()

@@ -48,6 +48,9 @@ __all__ = [
 P = ParamSpec("P")
 T = TypeVar("T")
 
+PROVEN = timedelta(minutes=5)
+"""How long a code of the second factor opens the orders of a session."""
+MOST_PROVEN = 1000
 # At most two hashes run at once, 32 MiB each. A login beyond the waiting ones is asked to retry.
 _HASHING, _WAITING = 2, 8
 
@@ -176,6 +179,10 @@ class Access:
         idle, longest = timedelta(minutes=config.idle_minutes), timedelta(hours=config.session_hours)
         self.users = Users(store, now, idle=idle, longest=longest, told=actions.collect)
         self.throttle = Throttle(now)
+        self._codes = Throttle(now)
+        self._now = now
+        self._proven: OrderedDict[str, datetime] = OrderedDict()
+        """By session, until when its person is proven by a code."""
         self.secure = bool(config.certificate) or config.url.lower().startswith("https:")
         # With the prefix __Host- no other host or path can set the cookie, and it is sent only over TLS.
         self.cookie = "__Host-feltd" if self.secure else "feltd"
@@ -231,6 +238,35 @@ class Access:
         await self.check(name, password, address)
         self.actions.note(name, self.users.find(name).role, "login", "", {"address": address})
         return self.users.begin(name, address, agent)
+
+    def may_decide(self, user: User) -> str:
+        """Why this user decides nothing about money yet, as a key of the catalogs; "" where they do.
+
+        Users of an OpenID provider were proven by it, and nobody here touches their accounts.
+        """
+        if user.kind == "outside":
+            return ""
+        if not self.users.has_factor(user.name):
+            return "access.needs_factor"
+        return "" if self.users.is_confirmed(user.name) else "access.needs_confirmation"
+
+    def is_proven(self, user: User) -> bool:
+        """Whether the person at this session gave a code a short time ago, or is proven by an OpenID provider."""
+        until = self._proven.get(user.session)
+        return user.kind == "outside" or (until is not None and self._now() < until)
+
+    def prove(self, user: User, code: str, address: str) -> None:
+        """A code of the second factor. Raises Refused, Wait, BadJournal, BadStore."""
+        if wait := self._codes.begin(user.name, address):
+            raise Wait(wait)
+        if not self.users.use_code(user.name, code):
+            self.actions.note(user.name, user.role, "code.failed", "", {"address": address})
+            raise Refused
+        self._codes.passed(user.name, address)
+        self._proven[user.session] = self._now() + PROVEN
+        self._proven.move_to_end(user.session)
+        if len(self._proven) > MOST_PROVEN:
+            self._proven.popitem(last=False)
 
     def who(self, request: Request) -> User | None:
         """The user of the request's cookie. A stream that reconnects by itself does not prolong the session.

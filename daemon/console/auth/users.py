@@ -11,7 +11,7 @@ import re
 import secrets
 import sqlite3
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
@@ -19,8 +19,10 @@ from typing import Literal, TypeAlias, get_args
 import msgspec
 from msgspec import Struct
 
+from daemon.console.auth.second_factor import step_of
 from daemon.console.site.actions import leave
 from daemon.console.site.store import Store
+from protocols.contract.people import OPENID, same_person
 
 __all__ = [
     "NAMES",
@@ -40,7 +42,7 @@ __all__ = [
     "password_fault",
 ]
 
-Role: TypeAlias = Literal["viewer", "dealer", "technician", "supervisor", "inspector"]
+Role: TypeAlias = Literal["viewer", "dealer", "technician", "supervisor", "inspector", "administrator"]
 # A viewer's token is a screen on the wall, a metrics token a program that reads /metrics and nothing else.
 TokenRole: TypeAlias = Literal["viewer", "metrics"]
 Right: TypeAlias = Literal[
@@ -53,6 +55,7 @@ Right: TypeAlias = Literal[
     "bundle",  # for support
     "silence",  # alerts during maintenance
     "users",
+    "vouch",  # confirm that an account is that of the person whose name it has
     "tokens",
     "recall",  # rounds down to the bytes on the wire
     "export",
@@ -67,11 +70,15 @@ _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
         "viewer": frozenset({"look"}),
         "dealer": frozenset({"deal"}),
         "technician": _TECHNICIAN,
-        "supervisor": _TECHNICIAN | {"deal", "decide", "silence", "users", "tokens", "actions", "books", "settle"},
-        "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books"}),
+        "supervisor": _TECHNICIAN | {"deal", "decide", "silence", "vouch", "tokens", "actions", "books", "settle"},
+        "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books", "vouch"}),
+        # Whoever manages users decides nothing about money.
+        "administrator": frozenset({"look", "users", "vouch", "tokens", "actions"}),
     }
 )
 
+SYSTEM = "system"
+"""The role of the command line."""
 NAMES = "a name is small letters, digits, dots, hyphens and underscores, at most 32, and begins with a letter"
 _NAME = re.compile(r"[a-z][a-z0-9._-]{0,31}")
 SHORTEST, LONGEST = 12, 256
@@ -90,6 +97,15 @@ CREATE TABLE IF NOT EXISTS session (
     address TEXT NOT NULL, agent TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS session_by_user ON session (user);
+CREATE TABLE IF NOT EXISTS second_factor (
+    name TEXT PRIMARY KEY, secret TEXT NOT NULL, made INTEGER NOT NULL, used INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS touched (
+    name TEXT NOT NULL, author TEXT NOT NULL, PRIMARY KEY (name, author)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS confirmed (
+    name TEXT PRIMARY KEY, author TEXT NOT NULL, made INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 """
 
 
@@ -255,37 +271,117 @@ class Users:
         detail: dict[str, object] = {"role": role, "tables": tables}
         try:
             insert = "INSERT INTO user VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
-            self._change(by, "user.add", f"user:{name}", detail, (insert, values))
+            self._change(by, "user.add", f"user:{name}", detail, (insert, values), *_forget(name), *_touch(name, by))
         except sqlite3.IntegrityError as error:
             raise BadUser("access.user_there", f"there is a user {name!r} already") from error
 
     def remove(self, by: By, name: str) -> None:
         """Their sessions end. Raises BadUser."""
-        self._not_the_last_supervisor(self.find(name))
+        self._not_the_last_administrator(self.find(name))
         delete = ("DELETE FROM user WHERE name = ?", (name,))
-        self._change(by, "user.remove", f"user:{name}", {}, delete, _end(name))
+        self._change(by, "user.remove", f"user:{name}", {}, delete, _end(name), *_forget(name))
 
     def set_password(self, by: By, name: str, password: Hashed) -> None:
         """Their sessions end. Raises BadUser."""
         self.find(name)
         update = "UPDATE user SET n = ?, r = ?, p = ?, salt = ?, hash = ? WHERE name = ?"
         values = (*msgspec.structs.astuple(password), name)
-        self._change(by, "user.password", f"user:{name}", {}, (update, values), _end(name))
+        own = by.role != SYSTEM and by.name == name
+        touch = () if own else _touch(name, by)
+        self._change(by, "user.password", f"user:{name}", {}, (update, values), _end(name), *touch)
 
     def set_role(self, by: By, name: str, role: Role, tables: tuple[str, ...]) -> None:
         """Their sessions end. Raises BadUser."""
         person = self.find(name)
         self.may_have(role, tables)
-        if role != "supervisor":
-            self._not_the_last_supervisor(person)
+        if role != "administrator":
+            self._not_the_last_administrator(person)
         update = ("UPDATE user SET role = ?, tables = ? WHERE name = ?", (role, " ".join(tables), name))
         detail: dict[str, object] = {"role": role, "tables": tables, "before": person.role}
-        self._change(by, "user.role", f"user:{name}", detail, update, _end(name))
+        self._change(by, "user.role", f"user:{name}", detail, update, _end(name), *_touch(name, by))
 
-    def _not_the_last_supervisor(self, person: Person) -> None:
-        if person.role == "supervisor" and [one.role for one in self.all()].count("supervisor") == 1:
-            text = f"{person.name!r} is the last supervisor; make another one first"
-            raise BadUser("access.last_supervisor", text)
+    def _not_the_last_administrator(self, person: Person) -> None:
+        if person.role == "administrator" and [one.role for one in self.all()].count("administrator") == 1:
+            text = f"{person.name!r} is the last administrator; make another one first"
+            raise BadUser("access.last_administrator", text)
+
+    # ---- second factors, and accounts that a third person confirmed
+
+    def has_factor(self, name: str) -> bool:
+        """Whether this user has a second factor."""
+        return (
+            self._store.db.execute("SELECT 1 FROM second_factor WHERE name = ?", (_text(name),)).fetchone() is not None
+        )
+
+    def set_factor(self, by: By, name: str, secret: str, code: str, old: str = "") -> None:
+        """The person's own: `code` shows that their device has the secret. In place of another with its code, `old`.
+
+        A first one, like one that somebody else reset, leaves the account to be confirmed. Raises BadUser.
+        """
+        self.find(name)
+        replaces = self.has_factor(name)
+        step = step_of(secret, code, self._now())
+        if step is None or (replaces and not self.use_code(name, old)):
+            raise BadUser("access.code_wrong", "that is not the code which the device shows now")
+        touch = () if replaces else _touch(name, by)
+        insert = "INSERT OR REPLACE INTO second_factor VALUES (?, ?, ?, ?)"
+        values = (name, secret, self._seconds(), step)
+        self._change(by, "user.second_factor", f"user:{name}", {}, (insert, values), *touch)
+
+    def reset_factor(self, by: By, name: str) -> None:
+        """The person lost it. Their sessions end, and a third person confirms the account anew. Raises BadUser."""
+        self.find(name)
+        delete = ("DELETE FROM second_factor WHERE name = ?", (name,))
+        self._change(by, "user.second_factor_reset", f"user:{name}", {}, delete, _end(name), *_touch(name, by))
+
+    def use_code(self, name: str, code: str) -> bool:
+        """Whether this is a code of this user now that was not used. It counts once. Raises BadStore."""
+        with self._store.write() as db:
+            row = db.execute("SELECT secret, used FROM second_factor WHERE name = ?", (_text(name),)).fetchone()
+            step = step_of(row[0], code, self._now()) if row else None
+            if step is None or step <= row[1]:
+                return False
+            db.execute("UPDATE second_factor SET used = ? WHERE name = ?", (step, name))
+        return True
+
+    def is_confirmed(self, name: str) -> bool:
+        """Whether a third person confirmed this account since somebody made or changed it."""
+        return self._store.db.execute("SELECT 1 FROM confirmed WHERE name = ?", (_text(name),)).fetchone() is not None
+
+    def touched_by(self, name: str) -> list[str]:
+        """Who made or changed an account since it was confirmed."""
+        found = self._store.db.execute("SELECT author FROM touched WHERE name = ? ORDER BY author", (_text(name),))
+        return [author for (author,) in found]
+
+    def confirm(self, by: By, name: str, others: Collection[str] = ()) -> None:
+        """`by` has seen that the account and its second factor are the person's. Raises BadUser.
+
+        Neither the person, nor who touched the account (besides those known here, `others`), nor an account that is
+        not confirmed itself. The command line confirms where nobody else can: the first of a site.
+        """
+        person = self.find(name)
+        touched = {*self.touched_by(name), *others}
+        if not self.has_factor(name):
+            raise BadUser("access.confirm_factor", f"{name} has no second factor yet: they set it up at /account")
+        may_confirm = [
+            one.name
+            for one in self.all()
+            if one.name != person.name
+            and may(one.role, "vouch")
+            and self.is_confirmed(one.name)
+            and not any(same_person(one.name, author) for author in touched)
+        ]
+        if by.role == SYSTEM:
+            if may_confirm:
+                text = f"{', '.join(may_confirm)} can confirm it at the console, on the page of the users"
+                raise BadUser("access.confirm_console", text)
+        elif same_person(by.name, name) or any(same_person(by.name, author) for author in touched):
+            raise BadUser("access.confirm_third", "a third person confirms it: not who has it, made it or changed it")
+        elif not by.name.startswith(f"{OPENID}:") and by.name not in may_confirm:
+            raise BadUser("access.confirm_yourself", "your own account is not confirmed yet")
+        delete = ("DELETE FROM touched WHERE name = ?", (name,))
+        insert = ("INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?)", (name, by.name, self._seconds()))
+        self._change(by, "user.confirm", f"user:{name}", {}, delete, insert)
 
     # ---- tokens
 
@@ -402,6 +498,21 @@ _SELECT = (
     "SELECT s.hash, s.user, coalesce(s.outside, u.role), coalesce(u.tables, ''), s.outside, s.began, s.seen, "
     "s.address, s.agent FROM session s LEFT JOIN user u ON u.name = s.user AND s.outside IS NULL"
 )
+
+
+def _touch(name: str, by: By) -> tuple[_Statement, ...]:
+    """Somebody made or changed an account: a third person confirms it before it decides about money."""
+    author = f"system:{by.name}" if by.role == SYSTEM else by.name
+    insert = "INSERT OR IGNORE INTO touched VALUES (?, ?)"
+    return ("DELETE FROM confirmed WHERE name = ?", (name,)), (insert, (name, author))
+
+
+def _forget(name: str) -> tuple[_Statement, ...]:
+    return (
+        ("DELETE FROM second_factor WHERE name = ?", (name,)),
+        ("DELETE FROM touched WHERE name = ?", (name,)),
+        ("DELETE FROM confirmed WHERE name = ?", (name,)),
+    )
 
 
 def _end(user: str) -> _Statement:

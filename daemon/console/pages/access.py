@@ -3,13 +3,18 @@
 import asyncio
 import csv
 import io
+import itertools
 import re
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, get_args
 from urllib.parse import quote
 
 import msgspec
+import segno
+from markupsafe import Markup
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
@@ -17,6 +22,7 @@ from starlette.routing import Route
 
 from daemon.console.auth.access import (
     Refused,
+    Throttle,
     User,
     Wait,
     address_of,
@@ -26,19 +32,36 @@ from daemon.console.auth.access import (
     inside,
     role_of,
 )
+from daemon.console.auth.second_factor import address_of as factor_address, new_secret
 from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
 from daemon.console.context import ConsoleContext
 from daemon.console.pages import openid
 from daemon.console.pages.pit import wall_page
 from daemon.console.site.actions import Action, read_actions
+from protocols.contract.people import same_person
 
 __all__ = ["routes"]
 
+_SETS_PASSWORD = ("user.add", "user.password")
 _YEAR = 365 * 86400
 _PAGE = 100
 _CSV_PAGE = 5000
+ENROLLING = timedelta(minutes=10)
+MOST_ENROLLING = 100
+MOST_ACTIONS = 10_000
+"""The last changes of users among which is looked for who set a password."""
 # What a page may say after a redirect; else anybody could make a link that puts words into it.
-_DONE = ("user_added", "user_removed", "password_set", "role_set", "sessions_ended", "token_removed")
+_DONE = (
+    "factor_set",
+    "factor_reset",
+    "user_confirmed",
+    "user_added",
+    "user_removed",
+    "password_set",
+    "role_set",
+    "sessions_ended",
+    "token_removed",
+)
 
 
 def routes(context: ConsoleContext) -> list[Route]:
@@ -57,6 +80,13 @@ def routes(context: ConsoleContext) -> list[Route]:
     ]
 
 
+class _Enrolling(Struct, frozen=True):
+    """A secret that was shown, and until when its first code is waited for."""
+
+    secret: str
+    until: datetime
+
+
 class _Pages:
     """Each takes a request and answers it."""
 
@@ -64,6 +94,9 @@ class _Pages:
         self._context = context
         self._access = context.access
         self._users = context.access.users
+        self._enrolling: OrderedDict[str, _Enrolling] = OrderedDict()
+        """By session, the secret of a second factor that was shown and not yet proven."""
+        self._enrol_tries = Throttle(context.now)
 
     # ---- in and out
 
@@ -141,6 +174,10 @@ class _Pages:
                 return RedirectResponse("/login", 303)
             case "password" if user.kind == "local":
                 return await self._own_password(request, user, form)
+            case "factor_begin" if user.kind == "local":
+                return await self._begin_factor(request, user, form)
+            case "factor_set" if user.kind == "local":
+                return self._set_factor(request, user, form)
         raise HTTPException(400)
 
     async def _own_password(self, request: Request, user: User, form: dict[str, str]) -> Response:
@@ -162,19 +199,62 @@ class _Pages:
         self._access.let_in(answer, self._users.begin(user.name, address_of(request), agent_of(request)))
         return answer
 
+    async def _begin_factor(self, request: Request, user: User, form: dict[str, str]) -> Response:
+        """A new secret, shown once to who knows the password."""
+        try:
+            await self._access.check(user.name, form.get("old", ""), address_of(request))
+        except Refused:
+            return self._account_page(request, user, 403, said="access.old_wrong")
+        except Wait as wait:
+            return self._account_page(request, user, 429, said="access.wait", seconds=wait.seconds)
+        self._needs_still(request, user)
+        secret = new_secret()
+        self._enrolling[user.session] = _Enrolling(secret, self._context.now() + ENROLLING)
+        self._enrolling.move_to_end(user.session)
+        if len(self._enrolling) > MOST_ENROLLING:
+            self._enrolling.popitem(last=False)
+        return self._account_page(request, user, secret=secret)
+
+    def _set_factor(self, request: Request, user: User, form: dict[str, str]) -> Response:
+        """The person's device shows the code of the new secret; of one that is replaced, too."""
+        enrolling = self._enrolling.get(user.session)
+        if enrolling is None or enrolling.until <= self._context.now():
+            return self._account_page(request, user, 400, said="access.factor_again")
+        if wait := self._enrol_tries.begin(user.name, address_of(request)):
+            secret = enrolling.secret
+            return self._account_page(request, user, 429, said="access.wait", seconds=wait, secret=secret)
+        try:
+            self._users.set_factor(user.by, user.name, enrolling.secret, form.get("code", ""), form.get("old_code", ""))
+        except BadUser as error:
+            return self._account_page(request, user, 403, said=error.key, secret=enrolling.secret)
+        self._enrol_tries.passed(user.name, address_of(request))
+        del self._enrolling[user.session]
+        return _done("/account", "factor_set")
+
     def _account_page(
-        self, request: Request, user: User, status: int = 200, *, said: str = "", seconds: int = 0
+        self, request: Request, user: User, status: int = 200, *, said: str = "", seconds: int = 0, secret: str = ""
     ) -> Response:
+        """`secret`: of the second factor that is being set up."""
+        enrolling = {"secret": secret, "drawn": self._drawn(secret, user)} if secret else None
         return self._context.page(
             request,
             "access_account.html",
             status,
             me=user,
+            has_factor=user.kind == "local" and self._users.has_factor(user.name),
+            enrolling=enrolling,
+            state=self._access.may_decide(user),
             sessions=self._users.sessions(user.name),
             said=said,
             seconds=seconds,
             done=_said(request),
         )
+
+    def _drawn(self, secret: str, user: User) -> Markup:
+        """The QR code of a secret, for the application on the person's telephone."""
+        code = segno.make(factor_address(secret, user.name, self._context.config.site.name), error="m", micro=False)
+        drawn = code.svg_inline(border=4, scale=4, svgclass="qr", lineclass=None)
+        return Markup(drawn)  # noqa: S704 - drawn here; the address is modules, not text
 
     @staticmethod
     def _check_password(name: str, password: str, again: str) -> None:
@@ -192,7 +272,7 @@ class _Pages:
     # ---- users and tokens
 
     async def users(self, request: Request) -> Response:
-        user = self._context.needs(request, "users")
+        user = self._context.needs(request, "vouch")
         if request.method != "POST":
             return self._users_page(request)
         form = await self._context.form(request)
@@ -206,7 +286,16 @@ class _Pages:
 
     async def _change_user(self, request: Request, user: User, form: dict[str, str]) -> str:
         name = form.get("name", "")
+        if form.get("do") == "confirm":
+            if why := self._context.prove(request, user, form):
+                raise BadUser(why, "a confirmed user confirms, with a code of the second factor")
+            self._users.confirm(user.by, name, await self._set_password_of(name))
+            return "user_confirmed"
+        self._context.needs(request, "users")
         match form.get("do"):
+            case "factor_reset":
+                self._users.reset_factor(user.by, name)
+                return "factor_reset"
             case "add":
                 self._check_password(name, form.get("password", ""), form.get("again", ""))
                 role, tables = self._role_and_tables(form)
@@ -236,6 +325,15 @@ class _Pages:
                 return "sessions_ended"
         raise HTTPException(400)
 
+    async def _set_password_of(self, name: str) -> set[str]:
+        """Who set the password of an account since it was confirmed, by the log: also before the store kept it."""
+        self._access.actions.collect()
+        path = self._access.actions.journal.path
+        found = await asyncio.to_thread(read_actions, path, MOST_ACTIONS, action="user")
+        of_account = (one for one in found if one.target == f"user:{name}")
+        since = itertools.takewhile(lambda one: one.action != "user.confirm", of_account)
+        return {one.user for one in since if one.action in _SETS_PASSWORD and not same_person(one.user, name)}
+
     def _role_and_tables(self, form: dict[str, str]) -> tuple[Role, tuple[str, ...]]:
         role = role_of(form.get("role", ""))
         if role is None:
@@ -260,12 +358,18 @@ class _Pages:
         kept: Mapping[str, str] | None = None,
     ) -> Response:
         """`kept`: the form that was refused. Its passwords are not sent back."""
+        user = self._context.needs(request, "vouch")
         shown = {key: value[:200] for key, value in (kept or {}).items() if key in ("do", "name", "role", "tables")}
         return self._context.page(
             request,
             "access_users.html",
             status,
             people=self._users.all(),
+            confirmed={one.name for one in self._users.all() if self._users.is_confirmed(one.name)},
+            factors={one.name for one in self._users.all() if self._users.has_factor(one.name)},
+            touched=self._users.touched_by,
+            me=user,
+            proven=self._access.is_proven(user),
             sessions=self._users.sessions(),
             roles=ROLES,
             said=said,

@@ -24,11 +24,10 @@ from starlette.routing import Route
 
 from daemon.broker.session import BrokerLost
 from daemon.config.model import Console as ConsoleSettings
-from daemon.console.auth.access import User
+from daemon.console.auth.access import User, Wait
 from daemon.console.auth.users import may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
-from daemon.console.site.actions import read_actions
 from daemon.console.site.pools import OPEN, BookLine, Pools, PoolView
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units
@@ -57,7 +56,6 @@ from protocols.contract.jackpots import (
     Withdraw,
     jackpot_topic,
 )
-from protocols.contract.people import same_person
 
 if TYPE_CHECKING:
     from daemon.journal.signing import Key
@@ -77,8 +75,6 @@ MOST_SHOWN_MACHINES = 200
 BLANK_PRIZES = 3
 MOST_PRIZES = 40
 LONGEST_REASON = 200
-MOST_ACTIONS = 10_000
-"""The last changes of users among which a password is looked for."""
 STATE_OF = {"confirm-many": "pending", "pay-many": "confirmed"}
 """Of the orders of a page of wins: what state the wins are in."""
 ACCOUNTS: tuple[str, ...] = get_args(Account)
@@ -649,10 +645,8 @@ class _Pages:
             if name in STATE_OF:
                 return await self._wins_page(request, view, STATE_OF[name], text)
             return self._page(request, view, text, {**given, "form": name})
-        for other in _first_people(view, order):
-            if known := await self._known_password(user, other):
-                text = words.say(self.context.lang(request), "jackpots.known_password", name=known)
-                return self._page(request, view, text)
+        if not isinstance(order, Withdraw) and (answer := self._unproven(request, user, given, view, order)):
+            return answer
         id_ = order_id(drawn, user, view.name, order)
         detail = {"id": id_, **msgspec.to_builtins(order), **_before(view, order)}
         self.context.actions.note(user.name, user.role, f"jackpot.{name}", f"jackpot:{view.name}", detail)
@@ -660,22 +654,29 @@ class _Pages:
         place = f"/wins?state={STATE_OF[name]}&" if name in STATE_OF else "?"
         return RedirectResponse(f"/jackpots/{view.name}{place}order={id_}", 303)
 
-    async def _known_password(self, user: User, other: str) -> str:
-        """Whose password the other of two people set last: one person may be both. "" where it is neither's.
-
-        Raises BadJournal.
-        """
-        if not other or same_person(other, user.name):  # the books refuse that
-            return ""
-        self.context.actions.collect()
-        path = self.context.actions.journal.path
-        found = await asyncio.to_thread(read_actions, path, MOST_ACTIONS, action="user")
-        set_by: dict[str, str] = {}
-        for one in found:  # the newest first
-            if one.action in ("user.add", "user.password"):
-                set_by.setdefault(one.target.removeprefix("user:"), one.user)
-        pairs = ((user.name, other) if user.kind == "local" else ("", other), (other, user.name))
-        return next((whose for whose, by in pairs if set_by.get(whose) == by), "")
+    def _unproven(
+        self, request: Request, user: User, given: Mapping[str, str], view: PoolView, order: Order
+    ) -> Response | None:
+        """The page that says what is missing before this person decides; None: nothing is."""
+        lang = self.context.lang(request)
+        users = self.context.access.users
+        for first in _first_people(view, order):
+            if (user.kind == "local") != (users.hashed(first) is not None):
+                return self._page(request, view, words.say(lang, "jackpots.other_accounts", name=first))
+        try:
+            why = self.context.prove(request, user, given)
+        except Wait as wait:
+            why, seconds = "access.wait", wait.seconds
+        else:
+            seconds = 0
+        if why in ("access.needs_code", "access.code_wrong", "access.wait"):
+            said = "" if why == "access.needs_code" else words.say(lang, why, seconds=seconds)
+            kept = {key: value for key, value in given.items() if key != "code"}
+            to = request.url.path
+            back = f"/jackpots/{view.name}"
+            status = 403 if said else 200
+            return self.context.page(request, "access_code.html", status, said=said, kept=kept, to=to, back=back)
+        return self._page(request, view, words.say(lang, why)) if why else None
 
 
 def _first_people(view: PoolView, order: Order) -> set[str]:

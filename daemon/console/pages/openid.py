@@ -26,6 +26,7 @@ from daemon import logs
 from daemon.console.auth.access import address_of, agent_of, home, inside
 from daemon.console.auth.users import ROLES, Role
 from daemon.console.context import ConsoleContext
+from protocols.contract.people import OPENID
 
 __all__ = ["routes"]
 
@@ -320,7 +321,7 @@ class _OpenId:
         if not re.fullmatch(r"[!-~]{1,255}", subject):
             raise _Refused("sub: 1 to 255 printable characters")
         shown = re.sub(r"[^a-zA-Z0-9._@+-]", "_", known)[:64] if isinstance(known, str) else ""
-        name = ":".join(part for part in ("openid", shown, subject) if part)
+        name = f"{OPENID}:{shown}:{subject}"
         said = claims.get(self._settings.role_claim)
         said = said if isinstance(said, list) else [said]
         roles = [role for role in ROLES if role in said]
