@@ -56,7 +56,7 @@ POOLS_S = 2.0
 PORT = 8080
 ACCOUNTS: tuple[tuple[str, Role, str], ...] = (
     ("technician", "technician", "takes incidents, sends commands, reads the bytes"),
-    ("dealer", "dealer", "deals the tables my-...; the others play by themselves"),
+    ("dealer", "dealer", "deals the tables my-...; others play by themselves"),
     ("supervisor", "supervisor", "silences, corrections, orders of jackpots"),
     ("supervisor-2", "supervisor", "confirms what the first supervisor ordered"),
     ("inspector", "inspector", "rounds down to their bytes, books, log of actions"),

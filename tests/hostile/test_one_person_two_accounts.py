@@ -1,6 +1,7 @@
 """One person who manages accounts, or has a colleague's password, and wants to be the second person, too."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import httpx
@@ -59,7 +60,7 @@ class Site:
 
     def code(self, name: str) -> str:
         """That of the next period: each counts once."""
-        self.console.now += access_module.timedelta(seconds=31)
+        self.console.now += timedelta(seconds=31)
         return pyotp.TOTP(self.secrets[name]).at(self.console.now)
 
     def browser(self, name: str) -> httpx.AsyncClient:
