@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 
+from daemon.plain_text import plain_values
+
 __all__ = ["first", "get", "set_up"]
 
 
@@ -54,6 +56,8 @@ def set_up(level: str = "info") -> None:
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        _plain,
     ]
     if sys.stderr.isatty():
         structlog.configure(
@@ -65,7 +69,6 @@ def set_up(level: str = "info") -> None:
         structlog.configure(
             processors=[
                 *shared,
-                structlog.processors.format_exc_info,
                 _for_journald if _to_journald() else _render,
             ],
             wrapper_class=structlog.make_filtering_bound_logger(least),
@@ -81,6 +84,11 @@ def _to_journald() -> bool:
     except OSError:  # none at all
         return False
     return os.environ.get("JOURNAL_STREAM") == f"{standing.st_dev}:{standing.st_ino}"
+
+
+def _plain(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    """Texts of devices and of the network are read on terminals, also by way of journalctl."""
+    return {name: plain_values(value) for name, value in fields.items()}
 
 
 def _render(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> bytes:

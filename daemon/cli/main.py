@@ -13,10 +13,13 @@ from typing import Any
 import click
 
 from daemon import logs
+from daemon.plain_text import plain
 from protocols.on_demand import OnDemand
 
 PLUGINS = "feltd.commands"
 LABORATORY = ("bench", "campaign", "demo", "simulate")
+COLOURED = (*LABORATORY, "watch")
+"""Their standard output holds escape sequences of their own."""
 # By name, the file and the function: a file is loaded for a command of it, or when all commands are listed.
 _COMMANDS = {
     "edge": "processes:edge",
@@ -67,6 +70,18 @@ class _Output(io.FileIO):
             raise SystemExit(1) from error
 
 
+class _Text(io.TextIOWrapper):
+    """Standard output as text: what devices and the network say may hold what a terminal obeys."""
+
+    plain = True
+    """False for commands that write colours or move the cursor; they make the texts of others plain themselves."""
+
+    def write(self, text: str, /) -> int:
+        """Write it as plain text."""
+        super().write(plain(text) if self.plain else text)
+        return len(text)
+
+
 class _Group(click.Group):
     """All commands: those of this distribution, then those that others declare in the entry-point group.
 
@@ -81,6 +96,8 @@ class _Group(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Ours first: no other distribution can replace `feltd edge`."""
+        if isinstance(sys.stdout, _Text):
+            sys.stdout.plain = cmd_name not in COLOURED
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         from importlib.metadata import entry_points
@@ -100,7 +117,7 @@ class _Group(click.Group):
             return super().main(*args, **extra)
         sys.stdout.flush()
         before = sys.stdout
-        sys.stdout = io.TextIOWrapper(
+        sys.stdout = _Text(
             io.BufferedWriter(_Output(file, "wb", closefd=False)),
             before.encoding,
             before.errors,

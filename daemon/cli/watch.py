@@ -25,6 +25,7 @@ from daemon.cli.common import file_trouble
 from daemon.config.model import Config
 from daemon.console.words import words
 from daemon.journal.export import export
+from daemon.plain_text import plain
 from protocols.contract.reasons import Reason
 from protocols.contract.results import ENDS, BadRound, Irregularity, decode_end
 from protocols.contract.topics import BadEnvelope, Wire, decode_wire, table_topic
@@ -223,8 +224,8 @@ def since_of(text: str, now: datetime) -> datetime:
 
 def _in_columns(line: Line, place: int, columns: int | None) -> str:
     """The line, wrapped under itself where it is longer than `columns`; None: never."""
-    head = f"{line.at.astimezone():%H:%M:%S} {line.place:{place}} "
-    text = " ".join(line.text.split())
+    head = f"{line.at.astimezone():%H:%M:%S} {plain(line.place):{place}} "
+    text = plain(" ".join(line.text.split()))
     if columns is None or len(head) + len(text) <= columns:
         return head + text
     wide = max(columns, NARROWEST)
@@ -258,7 +259,7 @@ class _Teller:
         if SEVERITIES.index(line.severity) < SEVERITIES.index(self._shown.severity):
             return
         if self._shown.as_json:
-            self._say(msgspec.json.encode(wire).decode())
+            self._say(plain(msgspec.json.encode(wire).decode()))
             return
         columns = self._columns()
         text = _in_columns(line, self._place, columns)
@@ -266,11 +267,8 @@ class _Teller:
         self._say(click.style(text, fg=COLOURS[line.severity], bold=line.result or None) if coloured else text)
 
     def cannot_read(self, topic: str, error: Exception) -> None:
-        self._say(
-            msgspec.json.encode({"topic": topic, "error": str(error)}).decode()
-            if self._shown.as_json
-            else f"? {topic}: {error}"
-        )
+        in_json = msgspec.json.encode({"topic": topic, "error": str(error)}).decode()
+        self._say(plain(in_json if self._shown.as_json else f"? {topic}: {error}"))
 
 
 class _Broker:
