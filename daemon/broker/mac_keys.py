@@ -4,14 +4,16 @@ The edge signs with its key (`[edge] mac_key_file`). The rules verify with the s
 file `<edge>.key` for each edge). `protocols.contract.topics.mac_of` defines the signed content.
 """
 
+import contextlib
 import os
 import re
+import shutil
 from pathlib import Path
 
 from daemon import whole_files
 from protocols.contract.topics import is_id
 
-__all__ = ["BadMacKey", "load_mac_key", "load_mac_keys", "make_mac_key"]
+__all__ = ["BadMacKey", "load_mac_key", "load_mac_keys", "make_mac_key", "make_mac_keys"]
 
 SIZE = 32
 SUFFIX = ".key"
@@ -31,6 +33,44 @@ def make_mac_key(path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise BadMacKey(f"{path}: {reason}; name a file in a folder that this user may write") from error
+
+
+def make_mac_keys(folder: Path, edge: str, site: str) -> list[Path]:
+    """Make beside a configuration the keys that are missing, each for the users who need it. Returns the new files.
+
+    The edge's own and its copies for rules and jackpots; the rules' own and its copy for the jackpots. A copy that
+    differs is replaced: whoever has another key is believed by nobody. Raises BadMacKey.
+    """
+    made: list[Path] = []
+    owners = (
+        (folder / "edge-mac.key", "feltd-edge", None),
+        (folder / "mac" / f"{edge}{SUFFIX}", "feltd-rules", folder / "edge-mac.key"),
+        (folder / "jackpots-mac" / f"{edge}{SUFFIX}", "feltd-jackpots", folder / "edge-mac.key"),
+        (folder / "rules-mac.key", "feltd-rules", None),
+        (folder / "jackpots-verdict-mac" / f"{site}{SUFFIX}", "feltd-jackpots", folder / "rules-mac.key"),
+    )
+    try:
+        for path, group, copied in owners:
+            raw = os.urandom(SIZE).hex().encode() + b"\n" if copied is None else copied.read_bytes()
+            if path.parent != folder and not path.parent.is_dir():
+                path.parent.mkdir(mode=0o750)
+                _give(path.parent, group)
+            if path.exists() and (copied is None or path.read_bytes() == raw):
+                continue
+            beside = whole_files.begin(path, 0o640)
+            beside.write_bytes(raw)
+            _give(beside, group)
+            whole_files.finish(path)
+            made.append(path)
+    except OSError as error:
+        raise BadMacKey(f"{error.filename or folder}: {error.strerror}; make the keys as root") from error
+    return made
+
+
+def _give(path: Path, group: str) -> None:
+    """Where the package made the group, and we may."""
+    with contextlib.suppress(LookupError, PermissionError):
+        shutil.chown(path, group=group)
 
 
 def load_mac_key(path: Path) -> bytes:

@@ -7,8 +7,6 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
-from daemon.broker.suspensions import LIST_REMEDY
-
 __all__ = [
     "Broker",
     "Certificate",
@@ -154,12 +152,12 @@ class Facts(Struct, frozen=True, kw_only=True):
     disks: tuple[Disk, ...] = ()
     files: tuple[File, ...] = ()
     brokers: tuple[Broker, ...] = ()
-    unlisted: tuple[str, ...] = ()
-    """What the broker's access list on this computer does not grant."""
     certificates: tuple[Certificate, ...] = ()
     ends: tuple[End, ...] = ()
     ports: tuple[Port, ...] = ()
     devices: tuple[Device, ...] = ()
+    credulous: tuple[str, ...] = ()
+    """The sections of processes that believe without keys."""
 
 
 def lines(facts: Facts) -> list[Line]:
@@ -169,7 +167,7 @@ def lines(facts: Facts) -> list[Line]:
         found += _disk(disk, facts.limit_mb, facts.file_mb)
     found += [_file(one) for one in facts.files]
     found += [_broker(one) for one in facts.brokers]
-    found += [Line("access list", State.PROBLEM, one, LIST_REMEDY) for one in facts.unlisted]
+    found += [_credulous(one) for one in facts.credulous]
     found += [_certificate(one, facts.now) for one in facts.certificates]
     for end in facts.ends:
         found += [_end(end), *_verified(end, facts.now)]
@@ -245,6 +243,16 @@ def _broker(broker: Broker) -> Line:
         remedy = "systemctl status mosquitto; a refused password: docs/how-to/read-a-fault.md"
         return Line(check, State.PROBLEM, f"{broker.place}: {broker.error}", remedy)
     return Line(check, State.OK, f"{broker.place} accepts it")
+
+
+def _credulous(section: str) -> Line:
+    remedy = f"make the keys (feltd mac-keys), take insecure out of [{section}], restart feltd-{section}"
+    return Line(
+        f"keys of the {section}",
+        State.WARNING,
+        "insecure = true and no keys: whoever has a broker password is believed",
+        remedy,
+    )
 
 
 def _certificate(one: Certificate, now: datetime) -> Line:

@@ -24,7 +24,7 @@ from daemon.broker.session import BrokerLost
 from daemon.broker.stale_topics import METAS
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
 from daemon.cli.forget import QUIET
-from daemon.cli.granted import old_list
+from daemon.config.check import credulous
 from daemon.config.model import (
     Config,
     Console,
@@ -66,10 +66,10 @@ def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
         disks=tuple(_disk(one, journals.values()) for one in dict.fromkeys(path.parent for path in journals.values())),
         files=tuple(_files(config, path, journals)),
         brokers=tuple(brokers),
-        unlisted=tuple(old_list(config, path)),
         certificates=tuple(_certificates(config)),
         ends=tuple(_end(name, journals[name], signing_as(config, part).journal.key) for name, part in parts.items()),
         ports=tuple(_ports(config)),
+        credulous=tuple(credulous(config)),
         devices=tuple(_devices(config, metas) if metas is not None else ()),
     )
 
@@ -106,7 +106,7 @@ def _files(config: Config, path: Path, journals: dict[str, Path]) -> Iterator[Fi
             continue
         public = name.rpartition(".")[2] in _PUBLIC
         there = Path(named)
-        if name == "rules.mac_key_folder" and there.is_dir():
+        if name.endswith("_folder") and there.is_dir():
             yield from (_file(f"{name} {one.name}", one, Kind.SECRET) for one in sorted(there.iterdir()))
         else:
             yield _file(name, there, Kind.PUBLIC if public else Kind.SECRET)

@@ -17,7 +17,7 @@ NO_JACKPOT = "no [[jackpot]] is configured; docs/explanation/jackpots.md shows o
 def jackpots(config_path: Path) -> None:
     """Keep the pools of the progressive jackpots and their books."""
     from daemon.broker.mac_keys import BadMacKey
-    from daemon.config.check import jackpot_mistakes, ruleset_mistakes
+    from daemon.config.check import jackpot_mistakes, mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.config.model import signing_as
     from daemon.jackpots.books import BadBooks
     from daemon.jackpots.process import Jackpots, NotOwner
@@ -25,7 +25,9 @@ def jackpots(config_path: Path) -> None:
     from daemon.journal.signing import BadKey
 
     config = load_config(config_path)
-    refuse(ruleset_mistakes(config, config_path) + jackpot_mistakes(config, config_path))
+    mistakes = ruleset_mistakes(config, config_path) + jackpot_mistakes(config, config_path)
+    ours = ("jackpots",)
+    refuse(mistakes + mac_key_mistakes(config, config_path, ours) + unproven_mistakes(config, config_path, ours))
     if not config.jackpot:
         raise BadInputError(f"{config_path}: {NO_JACKPOT}")
     config = signing_as(config, config.jackpots)

@@ -24,6 +24,7 @@ COLOURED = (*LABORATORY, "watch")
 _COMMANDS = {
     "edge": "processes:edge",
     "mac-key": "processes:mac_key",
+    "mac-keys": "processes:mac_keys",
     "rules": "processes:rules",
     "check": "processes:check",
     "jackpots": "jackpot:jackpots",

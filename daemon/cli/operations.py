@@ -123,6 +123,7 @@ def init(
 
     With --site nothing is asked and the options say everything. A file that exists is never changed.
     """
+    from daemon.broker.mac_keys import BadMacKey, make_mac_keys
     from daemon.cli.first_configuration import PASSWORDS, First, configuration
 
     if config_path.exists():
@@ -137,6 +138,10 @@ def init(
     text = configuration(first)
     _check(text, config_path)
     _write(config_path, text)
+    try:
+        make_mac_keys(config_path.parent, first.edge, first.site)
+    except BadMacKey as error:
+        raise BadInputError(str(error)) from error
     click.echo(f"{config_path}: written. Next:")
     click.echo(f"  feltd acl {config_path} > feltd.acl && install -m 644 feltd.acl /etc/mosquitto/")
     click.echo("  systemctl restart mosquitto")

@@ -24,7 +24,6 @@ from daemon.cli.common import (
 @CONFIG
 def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
-    from daemon.cli.granted import old_list
     from daemon.config.check import device_mistakes, mac_key_mistakes
     from daemon.config.model import signing_as
     from daemon.edge.edge import Edge
@@ -38,7 +37,7 @@ def edge(config_path: Path) -> None:
     refuse(mistakes(config, config_path))
     signed = signing_as(config, config.edge)
     journal = open_journal(config.edge.journal, signed.journal)
-    reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name), old_list)
+    reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name))
 
     async def served(devices: asyncio.TaskGroup) -> None:
         one = Edge(config, journal)
@@ -76,25 +75,42 @@ def mac_key(path: Path) -> None:
     click.echo(f"{path}: name it under [edge] mac_key_file; the rules need a copy in their mac_key_folder")
 
 
+@click.command("mac-keys")
+@CONFIG
+def mac_keys(config_path: Path) -> None:
+    """Make the keys that are missing beside a configuration: events and verdicts are proven by them.
+
+    What is there is kept. The rules need the keys of all edges: copy those of other computers into the folder mac.
+    """
+    from daemon.broker.mac_keys import BadMacKey, make_mac_keys
+
+    config = load_config(config_path)
+    try:
+        made = make_mac_keys(config_path.parent, config.edge.name, config.site.name)
+    except BadMacKey as error:
+        raise BadInputError(str(error)) from error
+    click.echo("\n".join(f"{path}: made" for path in made) or "all keys are there")
+
+
 @click.command()
 @CONFIG
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
-    from daemon.cli.granted import old_list
-    from daemon.config.check import mac_key_mistakes, ruleset_mistakes
+    from daemon.config.check import mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.config.model import signing_as
     from daemon.consumer.consumer import Consumer
     from daemon.journal.retention import kept
     from daemon.reload import Reload, run_until
 
     def mistakes(config: Any, path: Path) -> list[str]:
-        return ruleset_mistakes(config, path) + mac_key_mistakes(config, path, ("rules",))
+        found = ruleset_mistakes(config, path) + mac_key_mistakes(config, path, ("rules",))
+        return found + unproven_mistakes(config, path, ("rules",))
 
     config = load_config(config_path)
     refuse(mistakes(config, config_path))
     journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal)
     log = logs.get(rules=config.rules.name)
-    reload = Reload(config_path, "rules", mistakes, log, old_list)
+    reload = Reload(config_path, "rules", mistakes, log)
 
     async def process() -> None:
         now = config
@@ -123,8 +139,6 @@ def check(config_path: Path, probe: bool, as_json: bool) -> None:
     A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
-    from daemon.broker.suspensions import LIST_REMEDY
-    from daemon.cli.granted import old_list
     from daemon.config.check import facts, probe_devices, summary
 
     try:
@@ -134,14 +148,11 @@ def check(config_path: Path, probe: bool, as_json: bool) -> None:
             raise
         echo_json({"good": False, "mistakes": error.message.splitlines()})
         raise click.exceptions.Exit(BadInputError.exit_code) from error
-    unlisted = old_list(config, config_path)
     if not as_json:
         click.echo(summary(config, config_path))
-        for line in unlisted:
-            click.echo(f"warning: {line}: {LIST_REMEDY}", err=True)
     probed = run_until_interrupted(probe_devices(config)) if probe else []
     if as_json:
-        echo_json({"good": True, "mistakes": [], "unlisted": unlisted, **facts(config), "probed": probed})
+        echo_json({"good": True, "mistakes": [], **facts(config), "probed": probed})
     else:
         for one in probed or []:
             click.echo(f"{one.device}: {'answers' if one.answers else 'FAILS'}: {one.text}")
@@ -158,6 +169,7 @@ def _good(config_path: Path) -> Any:
     mistakes += checks.jackpot_mistakes(config, config_path)
     mistakes += checks.dealer_mistakes(config, config_path) + checks.webhook_mistakes(config, config_path)
     mistakes += checks.file_mistakes(config, config_path)
-    mistakes += checks.mac_key_mistakes(config, config_path) + checks.order_key_mistakes(config, config_path)
+    mistakes += checks.mac_key_mistakes(config, config_path) + checks.unproven_mistakes(config, config_path)
+    mistakes += checks.order_key_mistakes(config, config_path)
     refuse(_by_line(mistakes, config_path))
     return config

@@ -15,6 +15,7 @@ import msgspec
 from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys
 from daemon.config.model import (
     FILES,
+    KEYS_BESIDE,
     Config,
     Mqtt,
     broker_of,
@@ -33,6 +34,7 @@ from protocols.plain_errors import plain
 
 __all__ = [
     "Probed",
+    "credulous",
     "dealer_mistakes",
     "device_mistakes",
     "facts",
@@ -44,6 +46,7 @@ __all__ = [
     "probe_devices",
     "ruleset_mistakes",
     "summary",
+    "unproven_mistakes",
     "webhook_mistakes",
 ]
 
@@ -214,25 +217,52 @@ def webhook_mistakes(config: Config, path: Path) -> list[str]:
     return mistakes
 
 
-def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "rules")) -> list[str]:
-    """Unreadable or invalid MAC keys, each as "file:line: text"."""
+def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "rules", "jackpots")) -> list[str]:
+    """Unreadable or invalid MAC keys of these processes, each as "file:line: text"."""
     mistakes = []
-    if config.edge.mac_key_file and "edge" in of:
+    for section, key, _ in KEYS_BESIDE:
+        place = getattr(getattr(config, section), key)
+        if not place or section not in of:
+            continue
+        where = f"{path}:{line_of(path, (section, key))}: {section}.{key}"
+        folder = key.endswith("_folder")
         try:
-            load_mac_key(Path(config.edge.mac_key_file))
-        except BadMacKey as error:
-            mistakes.append(f"{path}:{line_of(path, ('edge', 'mac_key_file'))}: edge.mac_key_file: {error}")
-    if config.rules.mac_key_folder and "rules" in of:
-        where = f"{path}:{line_of(path, ('rules', 'mac_key_folder'))}: rules.mac_key_folder"
-        try:
-            edges = load_mac_keys(Path(config.rules.mac_key_folder))
+            keys = load_mac_keys(Path(place)) if folder else {"": load_mac_key(Path(place))}
         except BadMacKey as error:
             mistakes.append(f"{where}: {error}")
-        else:
-            devices = any(table.device for table in config.table)
-            if devices and config.edge.name not in edges:
-                text = f"has no {config.edge.name}.key, so no event of this edge would be used; copy its key there"
-                mistakes.append(f"{where}: {config.rules.mac_key_folder} {text}")
+            continue
+        devices = any(table.device for table in config.table)
+        if (section, folder) == ("rules", True) and devices and config.edge.name not in keys:
+            text = f"has no {config.edge.name}.key, so no event of this edge would be used; copy its key there"
+            mistakes.append(f"{where}: {place} {text}")
+    return mistakes
+
+
+def credulous(config: Config) -> list[str]:
+    """The sections of processes that have no keys, and are told to begin all the same."""
+    rules, ours = config.rules, config.jackpots
+    found = ["rules"] if rules.insecure and not rules.mac_key_folder else []
+    return found + (["jackpots"] if config.jackpot and ours.insecure and not ours.verdict_key_folder else [])
+
+
+def unproven_mistakes(config: Config, path: Path, of: Sequence[str] = ("rules", "jackpots")) -> list[str]:
+    """Processes that would believe whoever has a broker password, each as "file:line: text"."""
+    remedy = "make the keys with `feltd mac-keys`, or write insecure = true"
+    mistakes = []
+    rules = config.rules
+    if "rules" in of and any(one.ruleset for one in config.table) and not (rules.mac_key_folder or rules.insecure):
+        text = "rules.mac_key_folder: without keys the password of an edge is enough to invent a result"
+        mistakes.append(f"{path}:{line_of(path, ('rules', 'mac_key_folder'))}: {text}; {remedy} in [rules]")
+    ours = config.jackpots
+    if "jackpots" not in of or not config.jackpot or ours.insecure:
+        return mistakes
+    told = {by for pool in config.jackpot for by in (pool.counts, pool.wins)}
+    if "devices" in told and not ours.mac_key_folder:
+        text = "jackpots.mac_key_folder: without keys the password of an edge is enough to invent bets and wins"
+        mistakes.append(f"{path}:{line_of(path, ('jackpots', 'mac_key_folder'))}: {text}; {remedy} in [jackpots]")
+    if not ours.verdict_key_folder:
+        text = "jackpots.verdict_key_folder: without keys the password of the rules is enough to invent bets and wins"
+        mistakes.append(f"{path}:{line_of(path, ('jackpots', 'verdict_key_folder'))}: {text}; {remedy} in [jackpots]")
     return mistakes
 
 
@@ -326,7 +356,10 @@ def summary(config: Config, path: Path) -> str:
 
 def _notes(config: Config) -> list[str]:
     """Notes on possible mistakes that depend on this computer."""
-    found = []
+    found = [
+        f"[{name}]: insecure = true and no keys: whoever has a broker password is believed"
+        for name in credulous(config)
+    ]
     parts = [part for part in (config.edge, config.rules) if part.broker_certificate]
     users = [(f"[{type(part).__name__.lower()}]", broker_of(config, part)) for part in parts]
     brokers = [*(users or [("[mqtt]", config.mqtt)]), *_of_devices(config)]

@@ -47,7 +47,8 @@ class Edge(Struct, frozen=True, kw_only=True):
     """`[edge]`: this computer. `journal` is the SQLite file of every event.
 
     `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
-    username the user of a password is called as the edge. `mac_key_file`: by which it proves that an event is its own.
+    username the user of a password is called as the edge. `mac_key_file`: by which it proves that an event is its own;
+    default: `edge-mac.key` beside the configuration, where it is there.
     `journal_key` signs its journal, where that is not [journal]'s. `home_assistant`: describe all devices and tables
     to Home Assistant by its MQTT discovery.
     """
@@ -87,8 +88,10 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
     username the user of a password is called as the rules. `mac_key_folder` holds a file `<edge>.key` for each edge:
-    with it an event without the MAC of its edge is not used. `journal_key` signs its journal, where that is not
-    [journal]'s.
+    an event without the MAC of its edge is not used; default: the folder `mac` beside the configuration, where it is
+    there. `insecure`: begin without such keys and believe every event. `mac_key_file`: by which the rules prove that a
+    verdict is theirs, default: `rules-mac.key` beside the configuration. `journal_key` signs its journal, where that
+    is not [journal]'s.
     """
 
     name: Id = "rules"
@@ -99,6 +102,8 @@ class Rules(Struct, frozen=True, kw_only=True):
     broker_certificate: str = ""
     broker_key: str = ""
     mac_key_folder: str = ""
+    mac_key_file: str = ""
+    insecure: bool = False
 
 
 class Maintenance(Struct, frozen=True, kw_only=True):
@@ -220,9 +225,11 @@ class Jackpots(Struct, frozen=True, kw_only=True):
 
     `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
     username the user of a password is called as the process. `mac_key_folder` as in [rules], for pools that count by
-    devices. `journal_key` signs its journal, where that is not [journal]'s. `order_public_key` is the public half of
-    the console's `order_key`: an order without its signature is refused. `insecure` obeys orders of anybody who may
-    publish them, where no key is named: for simulations.
+    devices, and `verdict_key_folder` with a file `<site>.key` for the rules of each site; default: `jackpots-mac` and
+    `jackpots-verdict-mac` beside the configuration, where they are there. `journal_key` signs its journal, where that
+    is not [journal]'s. `order_public_key` is the public half of the console's `order_key`: an order without its
+    signature is refused. `insecure` obeys orders of anybody who may publish them, and believes every event and verdict,
+    where no key is named: for simulations.
     """
 
     name: Id = "jackpots"
@@ -233,6 +240,7 @@ class Jackpots(Struct, frozen=True, kw_only=True):
     broker_certificate: str = ""
     broker_key: str = ""
     mac_key_folder: str = ""
+    verdict_key_folder: str = ""
     order_public_key: str = ""
     insecure: bool = False
 
@@ -344,7 +352,8 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     parts: tuple[Edge | Rules | Console | Jackpots, ...] = (config.edge, config.rules, config.console, config.jackpots)
     files += [(f"{type(part).__name__.lower()}.journal_key", part.journal_key) for part in parts]
     files += [("edge.mac_key_file", config.edge.mac_key_file), ("rules.mac_key_folder", config.rules.mac_key_folder)]
-    files += [("jackpots.mac_key_folder", config.jackpots.mac_key_folder)]
+    files += [("rules.mac_key_file", config.rules.mac_key_file)]
+    files += [(f"jackpots.{leaf}", getattr(config.jackpots, leaf)) for leaf in ("mac_key_folder", "verdict_key_folder")]
     files += [("jackpots.order_public_key", config.jackpots.order_public_key)]
     files += [("console.order_key", config.console.order_key)]
     files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
@@ -380,7 +389,27 @@ def load(path: Path) -> Config:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise BadConfig(str(path), [Mistake(line, f"is not UTF-8 text: {error.reason}")]) from error
-    return parse(text, str(path))
+    return _with_keys_beside(parse(text, str(path)), path.parent)
+
+
+KEYS_BESIDE = (
+    ("edge", "mac_key_file", "edge-mac.key"),
+    ("rules", "mac_key_folder", "mac"),
+    ("rules", "mac_key_file", "rules-mac.key"),
+    ("jackpots", "mac_key_folder", "jackpots-mac"),
+    ("jackpots", "verdict_key_folder", "jackpots-verdict-mac"),
+)
+"""The MAC keys that a configuration need not name: section, key, and their place beside it."""
+
+
+def _with_keys_beside(config: Config, folder: Path) -> Config:
+    for section, key, name in KEYS_BESIDE:
+        part = getattr(config, section)
+        with contextlib.suppress(OSError):  # the user may not see it, and then has no use for it
+            if not getattr(part, key) and (folder / name).exists():
+                part = msgspec.structs.replace(part, **{key: str(folder / name)})
+                config = msgspec.structs.replace(config, **{section: part})
+    return config
 
 
 def parse(text: str, path: str = "configuration") -> Config:

@@ -22,7 +22,7 @@ from daemon import logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, ask
 from daemon.broker.heartbeat import beat
-from daemon.broker.mac_keys import load_mac_keys
+from daemon.broker.mac_keys import load_mac_key, load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
 from daemon.broker.retained import Retained, read_standing
@@ -178,6 +178,7 @@ class Consumer:
         """Take up every table where the journal left it. Raises BadOption for a table's options; BadMacKey."""
         folder = config.rules.mac_key_folder
         self._mac_keys = load_mac_keys(Path(folder)) if folder else None
+        self._mac_key = load_mac_key(Path(config.rules.mac_key_file)) if config.rules.mac_key_file else b""
         self._connect = connect
         self.config = config
         self.journal = journal
@@ -202,6 +203,7 @@ class Consumer:
             self._message_of,
             lambda: self.outbox.waiting,
             self._log,
+            self._mac_key,
         )
         self._streams: dict[tuple[str, ...], Events] = {
             tuple(key.split("/")[1:]): Events(position)
@@ -580,6 +582,8 @@ class Consumer:
             late,
             msgspec.Raw(row.data),
         )
+        if self._mac_key:
+            wire = replace(wire, mac=mac_of(wire, self._mac_key))
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     async def _serve(self, session: Session) -> None:

@@ -172,6 +172,8 @@ class Jackpots:
         """Take up every pool where the books stand. Raises BadBooks, BadJournal, BadKey, BadMacKey."""
         folder = config.jackpots.mac_key_folder
         self._mac_keys = load_mac_keys(Path(folder)) if folder else None
+        folder = config.jackpots.verdict_key_folder
+        self._verdict_keys = load_mac_keys(Path(folder)) if folder else None
         self._order_key = _order_key(config)
         self._connect = connect
         self._now = now
@@ -341,16 +343,19 @@ class Jackpots:
         if not belongs or len(wire.id) > LONGEST_EVENT_ID + 8:
             self._log.warning("event.refused", topic=message.topic, reason="it does not belong to this topic")
             return None
-        if kind == EVENT and not self._proven(edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
-            self._log.warning("event.refused", topic=message.topic, reason="it has no MAC of its edge")
+        if not self._proven(kind, table.name, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
+            writer = "its edge" if kind == EVENT else "the rules of its site"
+            self._log.warning("event.refused", topic=message.topic, reason=f"it has no MAC of {writer}")
             return None
         return wire
 
-    def _proven(self, edge: str, is_right: Callable[[bytes], bool]) -> bool:
-        """Whether it has the MAC of its edge, where this process has keys."""
-        if self._mac_keys is None:
+    def _proven(self, kind: str, table: str, edge: str, is_right: Callable[[bytes], bool]) -> bool:
+        """Whether it has the MAC of its edge, or of the rules of the table's site, where this process has keys."""
+        keys = self._mac_keys if kind == EVENT else self._verdict_keys
+        if keys is None:
             return True
-        key = self._mac_keys.get(edge)
+        site, _, _ = table.rpartition("/")
+        key = keys.get(edge if kind == EVENT else site or self.site)
         return key is not None and is_right(key)
 
     def _stream(self, key: _Key, seq: int) -> Stream[Wire] | None:
@@ -704,7 +709,7 @@ class Jackpots:
             self._log.warning("answer.refused", topic=message.topic, reason=str(error))
             return
         right = partial(self._answer_is_right, said, message.topic)
-        if "/" in said.journal or (kind == EVENT and not self._proven(said.edge, right)):
+        if "/" in said.journal or not self._proven(kind, table, said.edge, right):
             return
         key = _Key(kind, said.journal, table)
         stream = self._streams.get(key)

@@ -25,6 +25,7 @@ from rich.live import Live
 from rich.table import Table as Grid
 
 from daemon import logs
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.config.model import Config, parse
 from daemon.console.auth.users import Role
 from daemon.journal.rows import Row
@@ -297,6 +298,7 @@ async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncI
     try:
         pit.open(pace, broker.port, broker.version)
         path = pit.directory / "feltd.toml"
+        make_mac_keys(pit.directory, EDGE, SITE)
         path.write_text(pit.config(broker.port, broker.version) + more, encoding="utf-8")
         config = parse(path.read_text(encoding="utf-8"))
         site = SiteState(config.mqtt, SITE, from_start=True)

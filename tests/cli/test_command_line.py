@@ -22,6 +22,7 @@ from helpers import START, at_length
 from hypothesis import given, settings, strategies as st
 from small_site import SMALL_SITE
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.cli.main import main
 from daemon.cli.offline import BadInput, capture_frames, events_from, replay, resolve
@@ -72,6 +73,7 @@ def refused(result: Result) -> str:
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "feltd.toml"
     path.write_text(SMALL_SITE.format(folder=tmp_path), encoding="utf-8")
+    make_mac_keys(tmp_path, "edge-1", "lisboa")
     return path
 
 

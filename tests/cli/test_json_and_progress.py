@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from small_site import SMALL_SITE
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.cli import listings
 from daemon.cli.main import main
 from daemon.cli.progress import EVERY_S, FIRST_AFTER_S, ProgressLine
@@ -29,6 +30,7 @@ WITHOUT_JSON = {
     "init": "writes the configuration",
     "journal key": "writes a key",
     "mac-key": "writes a key",
+    "mac-keys": "writes keys",
     "pki init": "writes the authority",
     "journal export": "prints JSON, a line each row",
     "replay": "prints JSON, a line each event",
@@ -80,6 +82,7 @@ def run(*words: str | Path, exit_code: int = 0) -> Result:
 def config(tmp_path: Path) -> Path:
     path = tmp_path / "feltd.toml"
     path.write_text(CONFIG.format(folder=tmp_path), encoding="utf-8")
+    make_mac_keys(tmp_path, "edge-1", "lisboa")
     return path
 
 

@@ -821,6 +821,7 @@ name = "site"
 name = "edge-1"
 journal = "{path}/edge.db"
 [rules]
+insecure = true
 journal = "{path}/rules.db"
 [mqtt]
 port = {port}

@@ -78,6 +78,7 @@ name = "lisboa"
 name = "edge-7"
 journal = "{path}/edge.db"
 [rules]
+insecure = true
 journal = "{path}/rules.db"
 [console]
 journal = "{path}/console.db"

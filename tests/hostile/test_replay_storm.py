@@ -57,7 +57,7 @@ def configuration(folder: Path, port: int) -> str:
     )
     return (
         f'[site]\nname = "s"\n[edge]\nname = "e"\njournal = "{folder}/edge.db"\n'
-        f'[rules]\njournal = "{folder}/rules.db"\n[mqtt]\nport = {port}\n{tables}'
+        f'[rules]\ninsecure = true\njournal = "{folder}/rules.db"\n[mqtt]\nport = {port}\n{tables}'
     )
 
 

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.broker.session import Message
 from daemon.cli.main import main
 from daemon.config.model import parse
@@ -155,6 +156,7 @@ def test_feltd_command_says_who_gives_orders_about_jackpots(tmp_path: Path, word
 
 def test_check_refuses_pools_whose_orders_nobody_can_prove(tmp_path: Path) -> None:
     path = tmp_path / "feltd.toml"
+    make_mac_keys(tmp_path, "e", "s")
     for settings, text in (
         ("", "feltd journal key"),
         (f'order_public_key = "{tmp_path}/none.pub"', "is not there"),

@@ -12,6 +12,7 @@ import pytest
 import structlog
 from click.testing import CliRunner, Result
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.cli.common import open_journal
 from daemon.cli.main import main
 from daemon.config.model import load
@@ -139,6 +140,7 @@ def test_books_that_do_not_agree_end_with_exit_code_1(config: Path) -> None:
     db.close()
     shown = run("jackpot", "-c", config, "--check")
     assert (shown.exit_code, "books       the accounts sum to 5 and not to zero" in shown.output) == (1, True)
+    make_mac_keys(config.parent, "e", "s")
     refused = run("jackpots", "-c", config)
     assert refused.exit_code == 2
     assert "pool red: the accounts sum to 5" in refused.output
@@ -204,6 +206,7 @@ def test_two_pools_cannot_count_one_bet(config: Path) -> None:
 
 def test_a_good_configuration_names_its_pools(config: Path) -> None:
     config.write_text(config.read_text(encoding="utf-8").replace("[jackpots]", "[jackpots]\ninsecure = true"))
+    make_mac_keys(config.parent, "e", "s")
     shown = run("check", "-c", config)
     assert (shown.exit_code, "  jackpot red: bac-1" in shown.output) == (0, True), shown.output
 

@@ -183,6 +183,7 @@ journal = "{folder}/edge.db"
 [journal]
 key = "{folder}/journal-key.pem"
 [rules]
+insecure = true
 journal = "{folder}/rules.db"
 [console]
 store = "{folder}/console.db"
@@ -200,6 +201,7 @@ driver = "cammegh_ss2"
 url = "serial://{folder}/wheel"
 options = {{ shortest_spin = 0.5 }}
 [jackpots]
+insecure = true
 journal = "{folder}/jackpots.db"
 [[jackpot]]
 name = "hall"

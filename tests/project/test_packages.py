@@ -118,6 +118,8 @@ port = 1
 [edge]
 name = "edge-1"
 journal = "{folder}/edge.db"
+[rules]
+insecure = true
 [[table]]
 name = "rou-1"
 ruleset = "macau.roulette"

@@ -30,6 +30,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.expected_conditions import alert_is_present
 from selenium.webdriver.support.wait import WebDriverWait
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.config.model import parse
 from daemon.console.auth.users import By, Role, Users, hash_password
 from daemon.console.site.store import Store
@@ -37,7 +38,7 @@ from daemon.read_model import SiteState
 from simulators.clock import Pace
 from simulators.lab.broker import Broker
 from simulators.lab.demo import Child
-from simulators.lab.pit import SITE, Pit
+from simulators.lab.pit import EDGE, SITE, Pit
 
 T = TypeVar("T")
 
@@ -243,6 +244,7 @@ class Floor(InAThread):
             text = f"{self.pit.config(self.broker.port, self.broker.version)}\n[console]\nport = 0\n{console}\n"
             if self._dealer:
                 text = _with_dealer(text, self._dealer, self.directory)
+            make_mac_keys(self.directory, EDGE, SITE)
             self.config.write_text(text, encoding="utf-8")
             mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
             self.picture = SiteState(mqtt, SITE, from_start=True)

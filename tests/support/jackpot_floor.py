@@ -32,6 +32,7 @@ version = "{version}"
 [jackpots]
 journal = "{folder}/jackpots.db"
 order_public_key = "{folder}/orders.pem.pub"
+insecure = true
 [console]
 port = 0
 order_key = "{folder}/orders.pem"

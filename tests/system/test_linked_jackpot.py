@@ -47,6 +47,7 @@ pool = "hall"
 """
 POOL = """
 [jackpots]
+insecure = true
 journal = "{folder}/jackpots.db"
 [[table]]
 name = "a-1"

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from helpers import PATIENCE, at_length, patient
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.config.model import parse
 from daemon.read_model import SiteState
 from simulators.clock import Pace
@@ -127,6 +128,7 @@ name = "{SITE}"
 name = "{EDGE}"
 journal = "{tmp_path}/edge.db"
 [rules]
+insecure = true
 journal = "{tmp_path}/rules.db"
 [mqtt]
 port = {broker.port}
@@ -198,6 +200,7 @@ class Site:
         """Play so many rounds, and on while something is done meanwhile; wait until a result of each came out."""
         await self.broker.start()
         self.pit.open(self.pace, self.broker.port, self.broker.version)
+        make_mac_keys(self.config.parent, EDGE, SITE)
         self.config.write_text(self.pit.config(self.broker.port, self.broker.version))
         mqtt = parse(self.config.read_text()).mqtt
         self.picture = picture = SiteState(mqtt, SITE, from_start=True)

@@ -29,7 +29,7 @@ from structlog.testing import capture_logs
 
 from daemon.cli.access_list import access_list
 from daemon.cli.schema import asyncapi
-from daemon.config.model import load
+from daemon.config.model import KEYS_BESIDE, load
 from daemon.journal.signing import make_key
 from daemon.read_model import SHOWN
 from daemon.virtual_clock import JumpingLoop
@@ -157,12 +157,13 @@ def test_a_unit_sees_no_password_of_another_part(name: str) -> None:
     passwords = [path for path in hidden if path.startswith("-/etc/feltd/mqtt/")]
     assert sorted(passwords) == sorted(f"-/etc/feltd/mqtt/{user}" for user in USERS if user != part)
     keys = {
-        "edge": {"-/etc/feltd/mac"},
-        "rules": set(),
-        "console": {"-/etc/feltd/mac", "-/etc/feltd/edge-mac.key"},
-        "jackpots": set(),
+        "edge": {"edge-mac.key"},
+        "rules": {"mac", "rules-mac.key"},
+        "console": set(),
+        "jackpots": {"jackpots-mac", "jackpots-verdict-mac"},
     }
-    assert set(hidden) - set(passwords) == keys[part]
+    every = {place for _, _, place in KEYS_BESIDE}
+    assert set(hidden) - set(passwords) == {f"-/etc/feltd/{place}" for place in every - keys[part]}
     assert {"/etc/feltd/mac", "/etc/feltd/edge-mac.key"} <= set(re.findall(r'"(/etc[^"]+)"', EXAMPLE_FILE.read_text()))
     assert f"-{own['password_file']}" not in hidden
 
@@ -270,6 +271,7 @@ name = "edge-7"
 journal = "{0}/lib/edge/journal.db"
 journal_key = "{0}/etc/edge-key.pem"
 [rules]
+insecure = true
 journal = "{0}/lib/rules/journal.db"
 journal_key = "{0}/etc/rules-key.pem"
 [console]

@@ -129,6 +129,7 @@ name = "bench"
 name = "edge-1"
 journal = "{directory}/edge.db"
 [rules]
+insecure = true
 journal = "{directory}/rules.db"
 [journal]
 key = "{key}"
