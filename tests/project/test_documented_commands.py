@@ -203,6 +203,7 @@ options = {{ shortest_spin = 0.5 }}
 [jackpots]
 insecure = true
 journal = "{folder}/jackpots.db"
+order_public_key = "{folder}/orders-key.pem.pub"
 [[jackpot]]
 name = "hall"
 tables = ["rou-3"]
@@ -308,6 +309,7 @@ def _run_all(floor: Floor, port: int) -> None:
     config = CONFIG.format(folder=floor.folder, port=port, shaker=shaker)
     (floor.folder / "feltd.toml").write_text(config, encoding="utf-8")
     floor.type("feltd journal key /etc/feltd/$part-key.pem")
+    floor.type("feltd journal key /etc/feltd/orders-key.pem")
     with (
         floor.typed("feltd simulate cammegh_ss2 --listen tty:" + str(floor.folder / "wheel"), *HURRIED) as wheel,
         floor.typed(f"feltd simulate fdl_shaker --listen tcp://127.0.0.1:{shaker}", *HURRIED) as dice,
@@ -415,8 +417,10 @@ def _alone(floor: Floor) -> None:
     )
     by_options += " --device rou-3/wheel-1=cammegh_ss2@serial:///dev/serial/by-id/NAME?baud=9600"
     floor.type(by_options, "-c", "given.toml")
-    maria = "feltd console -c /etc/feltd/feltd.toml user add maria --role supervisor"
+    maria = "feltd console -c /etc/feltd/feltd.toml user add maria --role administrator"
     floor.type(maria, stdin="a password of some length\n")
+    asked = floor.type("feltd console -c feltd.toml user confirm ines", refusals=("no user",))
+    assert "no user" in asked
     (floor.folder / "console.db").unlink()
     floor.type(maria.replace("/etc/feltd/", ""), stdin="a password of some length\n")
     for line in (

@@ -23,6 +23,8 @@ STUBS = {
     "py3compile": "",
     "udevadm": "",
 }
+KEYS = ("console.pem", "console.pem.pub")
+"""By which the console signs its orders."""
 KILLED = 'set -T; trap \'[ $((n = n + 1)) != "$AT" ] || kill -9 0\' DEBUG; . "$0" configure'
 """Runs a script, and kills all of it before its command number AT, also within a function or a pipe."""
 
@@ -123,7 +125,7 @@ def test_the_broker_knows_every_password_after_an_installation_that_was_killed(
         assert computer.accepted() == sorted(computer.users), f"killed before command {at}"
         assert kept.items() <= computer.passwords().items()
         left = {one.name for one in (computer.folder / "etc").rglob("*") if one.is_file()}
-        assert left == {*computer.users, "feltd.passwd", "feltd.acl", "feltd.conf", ".feltd.conf.md5"}
+        assert left == {*computer.users, "feltd.passwd", "feltd.acl", "feltd.conf", ".feltd.conf.md5", *KEYS}
         assert computer.broker.read_bytes() == computer.shipped.read_bytes()
     assert at > 20
 
