@@ -307,7 +307,7 @@ def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
         write += [jackpot_topic(site, pool.name, leaf) for leaf in POOL_LEAVES]
         read += [jackpot_topic(site, pool.name, leaf) for leaf in ("owner", "cmd/+")]
     for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
-        by_devices = any(table in one.tables and "devices" in (one.counts, one.wins) for one in config.jackpot)
+        by_devices = any(table in one.tables and one.reads_events for one in config.jackpot)
         leaves = ["cmd/replay"] if by_devices else []
         write += [topic_at(site, table, leaf) for leaf in ("round/cmd/replay", *leaves)]
         write += [topic_at(site, table, f"alert/{name}-{code}") for code in sorted(ALERTS)]

@@ -257,7 +257,8 @@ class Jackpot(Struct, frozen=True, kw_only=True):
     `wins`: who tells that it fell. `currency` and its `decimals`: in what minor units all amounts are. `chip`: the one
     chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device, and `machines`: slot
     machines that show the amount; of another site as site/table/device. `sign_level`: the amount on them. The other
-    keys are the first terms of the pool (`PoolTerms`); later ones are set by two people.
+    keys are the first terms of the pool (`PoolTerms`); later ones are set by two people. With a `table_limit` the
+    process reads the payment keys of the tables, too.
     """
 
     name: Id
@@ -281,6 +282,12 @@ class Jackpot(Struct, frozen=True, kw_only=True):
     prizes: dict[str, Prize] = {}
     simultaneous_s: Seconds = 2
     simultaneous: Literal["first_by_time", "share_equally"] = "first_by_time"
+    table_limit: Minor = 0
+
+    @property
+    def reads_events(self) -> bool:
+        """Whether the process reads the events of the tables: bets and wins of devices, and payment keys."""
+        return "devices" in (self.counts, self.wins) or self.table_limit > 0
 
     @property
     def displays(self) -> tuple[str, ...]:

@@ -64,6 +64,16 @@ class Stake(Struct, frozen=True):
     seq: int = 0
 
 
+class Payment(Struct, frozen=True):
+    """A payment key, number `seq` of the edge, pressed `by` a device; `round`: which one it named, "" for the last."""
+
+    seq: int
+    id: str
+    at: datetime
+    by: str
+    round: str = ""
+
+
 class RoundBook(Struct, frozen=True):
     """What a round did to the pool, for a later correction. `at`: when it ended. `bets`: what became of its `stakes`.
 
@@ -72,7 +82,8 @@ class RoundBook(Struct, frozen=True):
     device told, and the one that was sent to it. `numbered`: how many wins it has had. `reseeded`: what the house gave
     as seed after them, in units; `refilled`: the overflow and the reserve. `settled`: two people rejected or priced a
     win of it, and their decision stands. `entry`: the last entry of its end; `after`: what visible, hidden and
-    overflow held then, in units, with all that was corrected since of this round and of earlier ones.
+    overflow held then, in units, with all that was corrected since of this round and of earlier ones. `until`: the
+    number of the edge's event that ended it; `corrected`: of the last one that gave it a result.
     """
 
     table: str
@@ -91,6 +102,8 @@ class RoundBook(Struct, frozen=True):
     parts: int = 1
     entry: int = 0
     after: dict[str, int] = {}
+    until: int = 0
+    corrected: int = 0
 
     @property
     def place(self) -> tuple[int, datetime]:
@@ -108,7 +121,7 @@ class TableBook(Struct, frozen=True):
     void round carried to the next one, until they are told again or that round ends. `stream`: who told the last
     verdict. `last`, `newest`: the latest time of all verdicts, and the id with the highest number. `sensors`: the
     stream of the edge, once a bet came after the pool began. `since`: when it came to a pool that was there before;
-    what happened there earlier is not the pool's.
+    what happened there earlier is not the pool's. `payments`: the last payment keys.
     """
 
     open: str = ""
@@ -119,6 +132,7 @@ class TableBook(Struct, frozen=True):
     newest: str = ""
     sensors: str = ""
     since: datetime | None = None
+    payments: tuple[Payment, ...] = ()
 
 
 class Book(Struct, frozen=True):

@@ -35,6 +35,7 @@ from daemon.jackpots.book import (
     VISIBLE,
     Book,
     Ended,
+    Payment,
     Refused,
     RoundBook,
     Seen,
@@ -43,6 +44,7 @@ from daemon.jackpots.book import (
     TableBook,
 )
 from daemon.jackpots.prizes import decide, matched
+from daemon.jackpots.table_payments import settle_payments, take_back_payment, take_payment
 from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
     ENTRIES,
@@ -67,6 +69,7 @@ __all__ = [
     "most_of",
     "open_round",
     "open_wins",
+    "pay_at_table",
     "report_win",
     "simultaneous",
     "unbalanced",
@@ -477,7 +480,10 @@ def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
         known = RoundBook(ended.table)
     elif earlier != ended.round:
         draft.update(rounds={key: one for key, one in draft.book.rounds.items() if key != earlier})
-    draft.put_round(ended.round, replace(known, at=known.at or seen.at))
+    numbers = {"until": known.until or ended.until, "corrected": max(known.corrected, ended.until)}
+    draft.put_round(ended.round, replace(known, at=known.at or seen.at, **numbers))
+    if ended.corrects:
+        take_back_payment(draft, earlier, ended.until)
     mine = [one for one in draft.book.wins if one.round == earlier and one.state != "reversed"]
     near = simultaneous(draft.book, ended.round) if ended.awards != known.awards else ()
     again = bool(near) and all(one.state == "pending" for one in mine)
@@ -500,6 +506,7 @@ def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
     else:
         draft.clip()
         draft.note(rounds[-1])
+    settle_payments(draft, ended.table)
 
 
 def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
@@ -752,6 +759,15 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
         _roll_back(draft, one)
     draft.round(seen.id, awards=(award,))
     _decide_in_order(draft, near or (seen.id,))
+    return draft.done()
+
+
+def pay_at_table(book: Book, seen: Seen, table: str, by: str, round_: str) -> Step:
+    """The dealer pressed the payment key on the device `by`: what is under the house's limit was paid there."""
+    if _used(book, seen) or seen.at < book.since(table):
+        return hear(book, seen)
+    draft = Draft(book, seen)
+    take_payment(draft, table, Payment(seen.seq, seen.id, seen.at, by, round_))
     return draft.done()
 
 

@@ -43,9 +43,9 @@ def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWi
             amount -= odd
         spent[award.combination] = spent.get(award.combination, 0) + amount
         left = max(left - amount, 0)
-        wins.append(
-            PoolWin("", "", "", EARLIEST, award, amount, shares=shares, odd=odd, unpriced=unpriced, whole=whole)
-        )
+        by_dealer = bool(award.among and award.law) and not (whole or unpriced) and 0 < amount <= terms.table_limit
+        win = PoolWin("", "", "", EARLIEST, award, amount, shares=shares, odd=odd, unpriced=unpriced, whole=whole)
+        wins.append(replace(win, at_table=by_dealer))
     return tuple(wins)
 
 

@@ -41,6 +41,7 @@ from daemon.jackpots.ledger import (
     level_of,
     open_round,
     open_wins,
+    pay_at_table,
     report_win,
     why_unpriced,
 )
@@ -51,7 +52,7 @@ from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request, signed_bytes
 from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
-from protocols.contract.events import JackpotContributed, JackpotWon, UnknownEvent, decode_data
+from protocols.contract.events import JackpotContributed, JackpotWon, RoundPaid, UnknownEvent, decode_data
 from protocols.contract.jackpots import (
     Approve,
     BadOrder,
@@ -62,6 +63,7 @@ from protocols.contract.jackpots import (
     PoolOwner,
     PoolWin,
     Propose,
+    SetTerms,
     Transfer,
     WinsPage,
     WinsRequest,
@@ -103,6 +105,7 @@ EPOCH = "epoch"
 MOST_STREAMS = 1000
 ORDERS_BY_CONSOLE = "orders about a jackpot come from a user of the console, on the page of the pool"
 NO_ORDER_KEY = "no order can be proven: name [console] order_key and [jackpots] order_public_key (`feltd journal key`)"
+NO_PAYMENT_KEYS = "payment keys are not read here: give the pool a table_limit in the configuration, and run feltd acl"
 LONGEST_LIFE = timedelta(minutes=10)
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
@@ -152,6 +155,7 @@ class _Table:
         self.name = name
         self.pools = pools
         self.by_devices = any("devices" in (pool.counts, pool.wins) for pool in pools)
+        self.reads_events = any(pool.reads_events for pool in pools)
         self.verdicts: deque[tuple[_Key, Wire]] = deque()
         self.newest: _Key | None = None
         """The stream of the edge that was heard last."""
@@ -365,7 +369,7 @@ class Jackpots:
                 return None
             known = any((one.kind, one.table) == (key.kind, key.table) for one in self._streams)
             self._streams[key] = Stream(1 if known else max(seq - FIRST_LOOK, 1))
-            if not known:
+            if not known and (key.kind == VERDICT or self._tables[key.table].by_devices):
                 self._first_looks.add(key)
         return self._streams[key]
 
@@ -383,7 +387,8 @@ class Jackpots:
     def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
         seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
         try:
-            event = decode_data(wire.type, wire.data) if wire.type.startswith("jackpot.") else None
+            mine = wire.type.startswith("jackpot.") or wire.type == "round.paid"
+            event = decode_data(wire.type, wire.data) if mine else None
         except UnknownEvent as error:
             self._alert(table.name, "unreadable", f"an event about a jackpot cannot be read: {error}")
             event = None
@@ -397,6 +402,9 @@ class Jackpots:
                 case JackpotWon(pool=name, level=level, seat=seat) as won if self._is(pool, name, pool.wins):
                     win = partial(report_win, seen=seen, table=table.name, level=level, seat=seat)
                     step = partial(win, amount=won.amount, shown=won.shown)
+                case RoundPaid(round=name) if pool.table_limit:
+                    by = f"{table.name}/{wire.source.rpartition('/')[2]}"
+                    step = partial(pay_at_table, seen=seen, table=table.name, by=by, round_=id_at(table.name, name))
                 case _:
                     step = partial(hear, seen=seen)
             self._use(pool, step, seen, table, wire)
@@ -527,7 +535,7 @@ class Jackpots:
         topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
         for one in self._tables.values():
             leaves = ["round/event/+", "round/cmd/replay/result"]
-            leaves += ["device/+/event/#", "cmd/replay/result"] if one.by_devices else []
+            leaves += ["device/+/event/#", "cmd/replay/result"] if one.reads_events else []
             topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
         topics += self._owner_topics()
         await session.subscribe(*topics, *self.signs.topics())
@@ -785,6 +793,12 @@ class Jackpots:
         self._commit()
         return Reply(request.id, name, "done")
 
+    @staticmethod
+    def _refuse_unread_keys(pool: Jackpot) -> None:
+        """Raises Refused where the payment keys of the tables do not come to this process."""
+        if not pool.table_limit:
+            raise Refused(NO_PAYMENT_KEYS)
+
     def _unsigned(self, topic: str, request: Request) -> str:
         """Why this order is not known to be the console's; "" where it is signed, or where nobody has to sign."""
         if self._order_key is None:
@@ -800,6 +814,8 @@ class Jackpots:
     def _steps(self, pool: str, order: Order, name: str, at: datetime) -> tuple[Step, ...]:
         """What an order does to the books: of a transfer to those of two pools, in one transaction. Raises Refused."""
         book = self.books[pool]
+        if isinstance(order, Propose) and isinstance(order.change, SetTerms) and order.change.terms.table_limit:
+            self._refuse_unread_keys(self._pools[pool])
         found = next((one.change for one in book.proposals if one.id == getattr(order, "proposal", "")), None)
         change = order.change if isinstance(order, Propose) else found
         if isinstance(change, Transfer):

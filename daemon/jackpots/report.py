@@ -100,6 +100,8 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
     lines.append(f"              {terms.hidden} to the reserve; begins again {terms.reseed}; odd coins {terms.odd}")
     lines += [f"    {name:24} {_prize(pool, one)}" for name, one in terms.prizes.items()]
     lines.append(f"              wins within {terms.simultaneous_s} s: {terms.simultaneous}")
+    if terms.table_limit:
+        lines.append(f"              paid at the table by the dealer up to {_amount(pool, terms.table_limit)}")
     for account in sorted(book.balances):
         whole, rest = divmod(book.balance(account), book.unit)
         exact = f" + {rest}/{book.unit} of a minor unit" if rest else ""

@@ -57,7 +57,7 @@ def bridge(config: Config, site: str) -> str:
     here: list[str] = []
     there = [edge_topic(own, name, "availability")]
     for pool in config.jackpot:
-        by_devices = "devices" in (pool.counts, pool.wins)
+        by_devices = pool.reads_events
         tables = [table for table in pool.tables if table.startswith(f"{site}/")]
         displays = [one for one in pool.displays if one.count("/") == 2 and one.startswith(f"{site}/")]
         if tables or displays:

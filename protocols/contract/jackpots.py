@@ -52,7 +52,8 @@ class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
     equal shares go. `prizes` by combination, or by `<jackpot>.<combination>` where two games of the pool use one name.
     `simultaneous_s`: wins of several tables whose events are at most so far apart are ordered by the time of the events
     while all of them are pending, 0 for the order of arrival; `simultaneous`: the first takes what it wins, or rounds
-    that win the whole pool have equal parts of it.
+    that win the whole pool have equal parts of it. `table_limit`: prizes up to this amount, of known bettors and not of
+    the whole pool, are paid at the table by the dealer, whose payment key books it; 0 for none.
     """
 
     seed: Minor
@@ -64,6 +65,7 @@ class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
     prizes: dict[Annotated[str, Meta(max_length=64)], Prize] = {}
     simultaneous_s: Seconds = 2
     simultaneous: Literal["first_by_time", "share_equally"] = "first_by_time"
+    table_limit: Minor = 0
 
     def prize(self, jackpot: str, combination: str) -> Prize | None:
         """The prize of a combination, the game's own first."""
@@ -82,7 +84,8 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
 
     `shares`: seat and amount, once the seats are known. `odd`: the coins that equal shares leave over. `unpriced`: the
     terms have no fixed amount for it. `whole`: the prize was the whole pool. `entry`: the number of the entry that set
-    it aside.
+    it aside. `at_table`: it is under the limit of what the dealer pays at the table; `paid_event`: the payment key that
+    paid it there, and then `paid_by` is its device.
     """
 
     id: str
@@ -100,6 +103,8 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     paid_by: str = ""
     from_house: Units = "0"
     entry: int = 0
+    at_table: bool = False
+    paid_event: str = ""
 
 
 # ---- decisions of two people

@@ -244,6 +244,7 @@ def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
         "odd": given.get("odd", ""),
         "simultaneous_s": int(window) if re.fullmatch("[0-9]{1,2}", window) else window,
         "simultaneous": given.get("simultaneous", ""),
+        "table_limit": _read(given, "table_limit", decimals) if given.get("table_limit", "").strip() else 0,
         "prizes": prizes,
     }
     try:
@@ -352,6 +353,7 @@ def _terms_rows(old: PoolTerms | None, new: PoolTerms) -> list[Difference]:
         Difference("odd", was.odd, new.odd, "word"),
         Difference("simultaneous_s", str(was.simultaneous_s), str(new.simultaneous_s)),
         Difference("simultaneous", was.simultaneous, new.simultaneous, "word"),
+        Difference("table_limit", was.table_limit or None, new.table_limit or None, "money"),
     ]
     names = [*was.prizes, *(name for name in new.prizes if name not in was.prizes)]
     return rows + [Difference("prize", was.prizes.get(one), new.prizes.get(one), "prize", one) for one in names]

@@ -1,0 +1,83 @@
+"""Small prizes that the dealer pays at the table, booked by the payment key. Pure; the ledger calls it.
+
+A key pays the round that ended last before it, by the numbers of the edge's events, or the round that it names.
+Verdicts and keys come on two streams: whichever arrives first, the books end alike. A result that came after the key
+is not paid by it.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from daemon.jackpots.book import OPEN, PAID, PENDING, Book, Payment, RoundBook, TableBook
+from protocols.contract.jackpots import PoolWin
+
+if TYPE_CHECKING:
+    from daemon.jackpots.ledger import Draft
+
+__all__ = ["settle_payments", "take_back_payment", "take_payment"]
+
+KEPT_PAYMENTS = 10
+"""Of each table; more than the rounds that the books remember of it."""
+AT_TABLE = "paid at the table with the payment key"
+
+
+def take_payment(draft: "Draft", table: str, payment: Payment) -> None:
+    """A payment key was pressed."""
+    known = draft.book.tables.get(table, TableBook())
+    draft.table(table, payments=(*known.payments, payment)[-KEPT_PAYMENTS:])
+    settle_payments(draft, table)
+
+
+def settle_payments(draft: "Draft", table: str) -> None:
+    """Book what the keys of a table paid; take back what a later verdict shows to be of another round."""
+    paid = _by_round(draft.book, table)
+    facts = draft.facts
+    for win in [one for one in draft.book.wins if one.at_table and one.table == table]:
+        known, payment = draft.book.rounds.get(win.round), paid.get(win.round)
+        draft.facts = {"table": table, "round": win.round}
+        if known is None:
+            continue
+        if payment is not None and win.state in OPEN and payment.seq > known.corrected:
+            amount = win.amount * draft.book.unit
+            over = replace(win, state="paid", paid_by=payment.by, paid_event=payment.id)
+            draft.set_win(over)
+            people = tuple(one for one in (win.confirmed_by, payment.by) if one)
+            postings = {PENDING: -amount, PAID: amount}
+            draft.post("paid", postings, win=over, amount=win.amount, people=people, text=AT_TABLE)
+        elif payment is None and win.paid_event and win.state == "paid":
+            _unpay(draft, win, "the payment key was of another round")
+    draft.facts = facts
+
+
+def take_back_payment(draft: "Draft", round_: str, until: int) -> None:
+    """A correction by the edge's event `until` is used after a key that was pressed behind it: the key pays again."""
+    for win in [one for one in draft.book.wins if one.round == round_ and one.paid_event and one.state == "paid"]:
+        payments = draft.book.tables.get(win.table, TableBook()).payments
+        if any(one.id == win.paid_event and one.seq > until for one in payments):
+            _unpay(draft, win, "the result was corrected before the payment key")
+
+
+def _unpay(draft: "Draft", win: PoolWin, text: str) -> None:
+    amount = win.amount * draft.book.unit
+    win = replace(win, state="confirmed" if win.confirmed_by else "pending", paid_by="", paid_event="")
+    draft.set_win(win)
+    draft.post("adjusted", {PAID: -amount, PENDING: amount}, win=win, amount=win.amount, text=text)
+
+
+def _by_round(book: Book, table: str) -> Mapping[str, Payment]:
+    """By round the first key that paid it."""
+    rounds = {name: one for name, one in book.rounds.items() if one.table == table and one.until}
+    paid: dict[str, Payment] = {}
+    for payment in book.tables.get(table, TableBook()).payments:
+        before = [name for name, one in rounds.items() if _is_before(one, payment)]
+        named = payment.round or max(before, key=lambda name: rounds[name].until, default="")
+        if named in before and (named not in paid or paid[named].seq < rounds[named].corrected):
+            paid[named] = payment
+    return paid
+
+
+def _is_before(known: RoundBook, payment: Payment) -> bool:
+    """By number, and by time: the numbers of a new journal of the edge begin again."""
+    return known.until < payment.seq and (known.at is None or known.at <= payment.at)
