@@ -4,11 +4,12 @@ import asyncio
 import contextlib
 import os
 import re
+import sqlite3
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
@@ -397,6 +398,29 @@ def _of_ports(config: Config) -> list[str]:
             baud = re.search(r"[?&]baud=(\d+)", device.url)
             if baud and not _USUAL_BAUDS.fullmatch(baud[1]):
                 found.append(f"{name}: {baud[1]} baud is unusual; a port that cannot do it refuses when it is opened")
+    return found + _of_people(config)
+
+
+def _of_people(config: Config) -> list[str]:
+    """What the users of the console cannot do, where this user may read them: after an update, for example."""
+    found = []
+    try:
+        with contextlib.closing(sqlite3.connect(f"file:{quote(config.console.store)}?mode=ro", uri=True)) as db:
+            roles = [role for (role,) in db.execute("SELECT role FROM user")]
+            if roles and "administrator" not in roles and not config.console.openid.issuer:
+                how = "feltd console user add NAME --role administrator"
+                found.append(f"[console]: nobody manages its users, supervisors no longer do: {how}")
+            confirmed = "SELECT count(*) FROM user JOIN confirmed USING (name) WHERE role = 'supervisor'"
+            if (
+                roles
+                and config.jackpot
+                and not config.console.openid.issuer
+                and db.execute(confirmed).fetchone()[0] < 2
+            ):
+                how = "they set up second factors, and a third person confirms them: docs/how-to/operate-the-console.md"
+                found.append(f"[console]: fewer than two supervisors can pay and change jackpots: {how}")
+    except sqlite3.Error:  # there is none yet, or it is another user's
+        pass
     return found
 
 

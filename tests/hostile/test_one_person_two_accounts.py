@@ -13,6 +13,8 @@ from console_inn import cheap
 from console_pools import CONFIG, PoolHouse, pair, pool_house
 
 from daemon.cli.main import main
+from daemon.config.check import _of_people
+from daemon.config.model import load
 from daemon.console.auth import access as access_module
 from daemon.console.auth.users import BadUser, By, Role, may
 
@@ -249,3 +251,22 @@ def test_the_command_line_confirms_the_first_of_a_site_alone(tmp_path: Path) -> 
     assert added.exit_code == 0, added.output
     said = CliRunner().invoke(main, [*words, "confirm", "sam"])
     assert (said.exit_code, "has no second factor yet" in said.output) == (2, True)
+
+
+def test_check_says_after_an_update_who_is_missing(console: Console, tmp_path: Path) -> None:
+    path = tmp_path / "feltd.toml"
+    settings = f'[console]\nstore = "{tmp_path}/console.db"\n[jackpots]\ninsecure = true\n'
+    path.write_text(CONFIG + settings, encoding="utf-8")
+    users = console.house.access.users
+    for name in ("sam", "sue"):
+        users.add(SYSTEM, name, "supervisor", (), cheap(PASSWORD))
+    notes = _of_people(load(path))
+    assert "nobody manages its users" in notes[0]
+    assert "fewer than two supervisors can pay" in notes[1]
+    site_people = Site.__new__(Site)
+    site_people.console, site_people.users, site_people.secrets = console, users, {}
+    users.add(SYSTEM, "ada", "administrator", (), cheap(PASSWORD))
+    for name in ("ada", "sam", "sue"):
+        site_people.enrol(name)
+        users.confirm(SYSTEM if name == "ada" else By("ada", "administrator"), name)
+    assert _of_people(load(path)) == []

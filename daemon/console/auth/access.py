@@ -189,6 +189,10 @@ class Access:
         if not self.secure and not is_loopback(config.listen):
             remedy = "give [console] certificate and key, or let it listen on 127.0.0.1 behind a proxy that has them"
             logs.get().warning("console.plain", text="passwords cross the network in the clear", remedy=remedy)
+        people = self.users.all()
+        if people and not config.openid.issuer and not any(may(one.role, "users") for one in people):
+            remedy = "feltd console user add NAME --role administrator; supervisors no longer manage users"
+            logs.get().warning("console.no_administrator", text="nobody manages the users", remedy=remedy)
         self._pool = ThreadPoolExecutor(_HASHING, "password")
         self._waiting = 0
         # The hash of no password: an unknown name takes as long as a known one.
