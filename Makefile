@@ -12,13 +12,13 @@ demo: .venv/.runtime .venv/.lab .venv/.demo
 
 test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
 	@tests/need-programs
-	$(BIN)/pytest -n auto --dist worksteal $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -rs $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign
 # and real kills.
 nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
 	@tests/need-programs
-	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal --timeout 3600 $(ARGS)
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rs --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 	$(MAKE) deb-check

@@ -5,20 +5,53 @@ until no round is open there; other tables play on.
 """
 
 import asyncio
+import json
+import os
 from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
 
+import msgspec
 import structlog
 
-from daemon.config.model import BadConfig, Config, load
+from daemon import whole_files
+from daemon.config.model import BadConfig, Config, line_of, load
 from daemon.sdnotify import notify, reloading
 
-__all__ = ["Reload", "run_until"]
+__all__ = ["Reload", "note_start", "run_until", "start_mistakes"]
 
 LOOK_S = 0.25
 """How often a table with an open round is looked at again."""
 AT_START = ("site", "mqtt", "journal")
 """The sections that a process reads at its start only, besides its own."""
+
+
+def _start_file(config: Config, section: str) -> Path:
+    """Where a process notes what it read at its start: in its own folder."""
+    folder = os.environ.get("STATE_DIRECTORY") or Path(getattr(config, section).journal).parent
+    return Path(folder, f"{section}-started-with.json")
+
+
+def _read_at_start(config: Config, section: str) -> dict[str, object]:
+    return {name: msgspec.to_builtins(getattr(config, name)) for name in (*AT_START, section)}
+
+
+def note_start(config: Config, section: str) -> None:
+    """Note the sections that the process uses until its end, for `start_mistakes`."""
+    whole_files.write(_start_file(config, section), json.dumps(_read_at_start(config, section)).encode(), 0o600)
+
+
+def start_mistakes(config: Config, path: Path, section: str) -> list[str]:
+    """Changes that the running process of `section` would not use, each as "file:line: text"."""
+    try:
+        started = json.loads(_start_file(config, section).read_bytes())
+    except (OSError, ValueError):
+        return []
+    now = json.loads(json.dumps(_read_at_start(config, section)))
+    text = (
+        f"feltd-{section} reads it at its start alone: undo the change, or restart feltd-{section} between two rounds"
+    )
+    changed = [name for name in now if now[name] != started.get(name, now[name])]
+    return [f"{path}:{line_of(path, (name,))}: [{name}] was changed; {text}" for name in changed]
 
 
 class Reload:

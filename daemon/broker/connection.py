@@ -16,10 +16,10 @@ import structlog
 
 from daemon import logs
 from daemon.broker.mqtt5_session import connect_mqtt5
-from daemon.broker.session import BrokerLost, BrokerRefused, Session, Will
+from daemon.broker.session import BrokerLost, BrokerRefused, Session, UnreadableFile, Will
 from daemon.config.model import Mqtt
 
-__all__ = ["Connect", "connect", "stay_connected"]
+__all__ = ["Connect", "connect", "look_at_files", "stay_connected"]
 
 LOST_AT_ONCE_S = 1.0
 """Seconds. A shorter session counts as a refusal: the broker is back when it lets us work."""
@@ -50,16 +50,23 @@ def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> Abstra
     return connect_mqtt311(settings.host, settings.port, identifier, **options)
 
 
+def look_at_files(settings: Mqtt) -> None:
+    """Raise UnreadableFile where a password, key or certificate of ours cannot be read."""
+    _password(settings)
+    _key(settings)
+    _tls(settings)
+
+
 def _password(settings: Mqtt) -> str | None:
     if not settings.password_file:
         return None
     try:
         return Path(settings.password_file).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise BrokerLost(f"{settings.password_file}: {error.strerror}") from error
+        raise UnreadableFile(f"{settings.password_file}: {error.strerror}") from error
     except UnicodeDecodeError as error:  # which tells a byte of it
         text = f"{settings.password_file}: the password is no UTF-8 text; write the file anew as UTF-8"
-        raise BrokerLost(text) from error
+        raise UnreadableFile(text) from error
 
 
 def _key(settings: Mqtt) -> str | None:
@@ -69,9 +76,9 @@ def _key(settings: Mqtt) -> str | None:
     try:
         return Path(settings.key).read_text(encoding="ascii")
     except OSError as error:
-        raise BrokerLost(f"{settings.key}: {error.strerror}") from error
+        raise UnreadableFile(f"{settings.key}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise BrokerLost(f"{settings.key}: no key as PEM") from error
+        raise UnreadableFile(f"{settings.key}: no key as PEM") from error
 
 
 def bound(identifier: str, password: str | None) -> str:
@@ -99,9 +106,9 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
         if settings.certificate:
             context.load_cert_chain(settings.certificate, settings.key, password=_no_password)
     except ssl.SSLError as error:
-        raise BrokerLost(f"{', '.join(files)}: no certificate as PEM, or the key of another, or locked") from error
+        raise UnreadableFile(f"{', '.join(files)}: no certificate as PEM, or the key of another, or locked") from error
     except OSError as error:
-        raise BrokerLost(f"{error.filename}: {error.strerror}") from error
+        raise UnreadableFile(f"{error.filename}: {error.strerror}") from error
     return context
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "BrokerRefused",
     "Message",
     "Session",
+    "UnreadableFile",
     "Will",
     "publish_last",
     "publish_offline_on_exit",
@@ -41,6 +42,10 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 class BrokerLost(Exception):
     """The connection is lost or could not be made. The message says why."""
+
+
+class UnreadableFile(BrokerLost):
+    """A password or key of ours cannot be read, so the broker was not asked. The message names the file."""
 
 
 class BrokerRefused(BrokerLost):

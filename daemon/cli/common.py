@@ -53,9 +53,29 @@ def file_trouble(error: OSError, path: object) -> BadInputError:
 
 def broker_trouble(config_path: Path, config: Any, reason: object) -> click.ClickException:
     """The message of a broker that does not answer, or refuses."""
+    from daemon.broker.session import UnreadableFile
+
+    if isinstance(reason, UnreadableFile):
+        return click.ClickException(f"{reason}; run this with sudo, or correct the file or its path in {config_path}")
     where = f"{config.mqtt.host}:{config.mqtt.port}"
     remedy = f"check that it runs, and host, port and users in {config_path}"
     return click.ClickException(f"the broker {where}: {reason}; {remedy}")
+
+
+def broker_config(config_path: Path) -> Any:
+    """The configuration, for a command that speaks with the broker: a file that it needs is missed at once.
+
+    Raises BadInputError or ClickException.
+    """
+    from daemon.broker.connection import look_at_files
+    from daemon.broker.session import UnreadableFile
+
+    config = load_config(config_path)
+    try:
+        look_at_files(config.mqtt)
+    except UnreadableFile as error:
+        raise broker_trouble(config_path, config, error) from error
+    return config
 
 
 def echo_json(value: object) -> None:

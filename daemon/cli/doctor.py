@@ -95,12 +95,14 @@ class Broker(Struct, frozen=True):
     """A connection to the broker as the user of one part. `error` is empty if the broker accepted it.
 
     `encrypted`: the file of a password or key that opens for the service alone, so that nothing was tried.
+    `unreadable`: the error is that of a file of ours, so that nothing was tried either.
     """
 
     part: str
     place: str
     error: str = ""
     encrypted: str = ""
+    unreadable: bool = False
 
 
 class Certificate(Struct, frozen=True):
@@ -239,6 +241,9 @@ def _broker(broker: Broker) -> Line:
     if broker.encrypted:
         text = f"not tried: {broker.encrypted} opens for its service alone"
         return Line(check, State.WARNING, text, f"journalctl -u feltd-{broker.part}: broker.connected or broker.lost")
+    if broker.unreadable:
+        remedy = "run as root; if it is not there: dpkg-reconfigure feltd makes passwords that are missing"
+        return Line(check, State.PROBLEM, f"not tried: {broker.error}", remedy)
     if broker.error:
         remedy = "systemctl status mosquitto; a refused password: docs/how-to/read-a-fault.md"
         return Line(check, State.PROBLEM, f"{broker.place}: {broker.error}", remedy)

@@ -20,7 +20,7 @@ import msgspec
 
 from daemon.broker.connection import connect
 from daemon.broker.retained import read_standing
-from daemon.broker.session import BrokerLost
+from daemon.broker.session import BrokerLost, UnreadableFile
 from daemon.broker.stale_topics import METAS
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
 from daemon.cli.forget import QUIET
@@ -100,7 +100,8 @@ def _disk(folder: Path, journals: Iterable[Path]) -> Disk:
 
 
 def _files(config: Config, path: Path, journals: dict[str, Path]) -> Iterator[File]:
-    yield _file("feltd.toml", path, Kind.CONFIGURATION)
+    if os.path.lexists(path):
+        yield _file("feltd.toml", path, Kind.CONFIGURATION)
     for name, named in files_of(config):
         if not named:
             continue
@@ -165,7 +166,7 @@ async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Brok
                     metas = await read_standing(session, table_topic(config.site.name, "+", METAS), quiet_s=QUIET)
                 found.append(Broker(part, place))
         except BrokerLost as error:
-            found.append(Broker(part, place, str(error)))
+            found.append(Broker(part, place, str(error), unreadable=isinstance(error, UnreadableFile)))
         except TimeoutError:
             found.append(Broker(part, place, f"no answer in {CONNECT_TIMEOUT_S:g} s"))
     return found, metas

@@ -27,6 +27,7 @@ _COMMANDS = {
     "mac-keys": "processes:mac_keys",
     "rules": "processes:rules",
     "check": "processes:check",
+    "reload": "processes:reload_running",
     "jackpots": "jackpot:jackpots",
     "jackpot": "jackpot:jackpot",
     "init": "operations:init",

@@ -75,4 +75,6 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
             whose = f"its driver is right, and {few}: was it cut short?"
         if read and (not said or said[1].decode() == driver):
             whose = f"it reads {read} of {messages} messages in it, and none of them is an event"
+        if not read:
+            raise BadInputError(f"{capture}: {driver} understands nothing in it; {whose}")
         click.echo(f"{capture}: {driver} finds no event in it; {whose}", err=True)

@@ -32,16 +32,29 @@ def doctor(config_path: Path, as_json: bool) -> None:
     """Examine this computer: clock, disk, permissions, broker, certificates, journals, ports. Run it as root.
 
     Each line is ok, a warning or a problem, with its remedy. Exit code 1 if there is a problem. Services may run
-    meanwhile; no device is opened (`feltd check --probe` does).
+    meanwhile; no device is opened (`feltd check --probe` does). Without a good configuration it examines what a
+    first one would use.
     """
     from daemon import logs
-    from daemon.cli.doctor import exit_code, json_of, lines, text_of
+    from daemon.cli.doctor import Line, State, exit_code, json_of, lines, text_of
     from daemon.cli.doctor_facts import measured
+    from daemon.cli.first_configuration import First, configuration
     from daemon.config.check import has_console
+    from daemon.config.model import parse
 
-    config = load_config(config_path)
     logs.set_up("error")
-    found = lines(measured(config, config_path, with_console=has_console(config_path)))
+    found: list[Line] = []
+    try:
+        config = load_config(config_path)
+        with_console = has_console(config_path)
+    except BadInputError as error:
+        for mistake in error.message.splitlines():
+            text, _, remedy = mistake.partition("; ") if "cannot be read" in mistake else (mistake, "", "")
+            found.append(
+                Line("configuration", State.PROBLEM, text, remedy or "correct it; feltd check examines it alone")
+            )
+        config, with_console = parse(configuration(First("site", _host_name(), passwords=True))), True
+    found += lines(measured(config, config_path, with_console=with_console))
     click.echo(json_of(found) if as_json else text_of(found))
     raise click.exceptions.Exit(exit_code(found))
 

@@ -19,6 +19,9 @@ from daemon.cli.common import (
     run_until_interrupted,
 )
 
+RELOADABLE = ("edge", "rules")
+"""The processes that use a changed configuration without a restart."""
+
 
 @click.command()
 @CONFIG
@@ -28,7 +31,7 @@ def edge(config_path: Path) -> None:
     from daemon.config.model import signing_as
     from daemon.edge.edge import Edge
     from daemon.journal.retention import kept
-    from daemon.reload import Reload, run_until
+    from daemon.reload import Reload, note_start, run_until
 
     def mistakes(config: Any, path: Path) -> list[str]:
         return device_mistakes(config, path) + mac_key_mistakes(config, path, ("edge",))
@@ -37,6 +40,7 @@ def edge(config_path: Path) -> None:
     refuse(mistakes(config, config_path))
     signed = signing_as(config, config.edge)
     journal = open_journal(config.edge.journal, signed.journal)
+    note_start(config, "edge")
     reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name))
 
     async def served(devices: asyncio.TaskGroup) -> None:
@@ -100,7 +104,7 @@ def rules(config_path: Path) -> None:
     from daemon.config.model import signing_as
     from daemon.consumer.consumer import Consumer
     from daemon.journal.retention import kept
-    from daemon.reload import Reload, run_until
+    from daemon.reload import Reload, note_start, run_until
 
     def mistakes(config: Any, path: Path) -> list[str]:
         found = ruleset_mistakes(config, path) + mac_key_mistakes(config, path, ("rules",))
@@ -109,6 +113,7 @@ def rules(config_path: Path) -> None:
     config = load_config(config_path)
     refuse(mistakes(config, config_path))
     journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal)
+    note_start(config, "rules")
     log = logs.get(rules=config.rules.name)
     reload = Reload(config_path, "rules", mistakes, log)
 
@@ -124,6 +129,38 @@ def rules(config_path: Path) -> None:
     logs.get(rules=config.rules.name).info("rules.stopped")
 
 
+@click.command("reload")
+@CONFIG
+def reload_running(config_path: Path) -> None:
+    """Let the running edge and rules use the changed configuration.
+
+    Every mistake is named here, and nothing is used then. A change of a table waits until no round is open there.
+    """
+    from daemon.reload import start_mistakes
+
+    config = _good(config_path)
+    running = [part for part in RELOADABLE if _systemctl("is-active", "--quiet", f"feltd-{part}") == 0]
+    if not running:
+        raise click.ClickException(
+            "neither feltd-edge nor feltd-rules runs here: systemctl start feltd-edge feltd-rules"
+        )
+    refuse([mistake for part in running for mistake in start_mistakes(config, config_path, part)])
+    units = [f"feltd-{part}" for part in running]
+    if _systemctl("reload", *units) != 0:
+        raise click.ClickException(f"journalctl -n 20 -u {' -u '.join(units)}: says why")
+    click.echo(f"{config_path}: given to {' and '.join(units)}")
+
+
+def _systemctl(*words: str) -> int:
+    """Its exit code. Raises BadInputError where there is no systemd."""
+    import subprocess
+
+    try:
+        return subprocess.run(["systemctl", *words], check=False).returncode  # noqa: S603, S607 - root's own
+    except FileNotFoundError as error:
+        raise BadInputError("systemd runs no service here; send SIGHUP to the processes that you started") from error
+
+
 def _by_line(mistakes: list[str], path: Path) -> list[str]:
     """As they stand in the file."""
     return sorted(mistakes, key=lambda mistake: int(mistake.removeprefix(f"{path}:").partition(":")[0]))
@@ -132,17 +169,25 @@ def _by_line(mistakes: list[str], path: Path) -> list[str]:
 @click.command()
 @CONFIG
 @click.option("--probe", is_flag=True, help="also open each device and wait for it to answer; stop the edge first")
+@click.option(
+    "--running",
+    type=click.Choice(RELOADABLE),
+    help="also refuse changes that this process reads at its start alone: for a reload",
+)
 @AS_JSON
-def check(config_path: Path, probe: bool, as_json: bool) -> None:
+def check(config_path: Path, probe: bool, running: str | None, as_json: bool) -> None:
     """Validate a configuration; name every mistake with its line.
 
     A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
     from daemon.config.check import facts, probe_devices, summary
+    from daemon.reload import start_mistakes
 
     try:
         config = _good(config_path)
+        if running is not None:
+            refuse(start_mistakes(config, config_path, running))
     except BadInputError as error:
         if not as_json:
             raise

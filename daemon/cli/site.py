@@ -12,6 +12,7 @@ from daemon.cli.common import (
     AS_JSON,
     CONFIG,
     BadInputError,
+    broker_config,
     broker_trouble,
     echo_json,
     file_trouble,
@@ -97,7 +98,7 @@ def watch(
     """
     from daemon.cli.watch import BadSince, Shown, since_of, terminal_columns, watch as watching
 
-    config = load_config(config_path)
+    config = broker_config(config_path)
     table, _, device = what.partition("/")
     known = {one.name: {d.name for d in one.device} for one in config.table}
     for asked in (*([what] if what else []), *tables):
@@ -208,7 +209,7 @@ def command(
     from daemon.cli.device_tools import command as telling
     from protocols.contract.commands import COMMANDS, BadCommand
 
-    config = load_config(config_path)
+    config = broker_config(config_path)
     _refuse_orders(config, device, name)
     _device_named(config, config_path, device)
     values = option_pairs(args, before="", form="KEY=VALUE")

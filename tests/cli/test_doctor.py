@@ -235,6 +235,35 @@ def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: p
     assert "problem  permissions console.key" in examined(tmp_path / "feltd.toml").stdout
 
 
+@pytest.mark.parametrize("text", [None, "[site]\nname = 7\n"], ids=["none", "with a mistake"])
+def test_a_computer_without_a_good_configuration_is_measured(tmp_path: Path, text: str | None) -> None:
+    config = tmp_path / "feltd.toml"
+    if text is not None:
+        config.write_text(text)
+    done = examined(config, "--json")
+    assert done.exit_code == 1
+    found = {one["check"]: one for one in json.loads(done.stdout)}
+    assert found["configuration"]["state"] == "problem"
+    assert ("feltd init" in found["configuration"]["remedy"]) == (text is None)
+    assert {"clock", "disk /var/lib/feltd/edge", "broker as edge"} <= found.keys()
+
+
+def test_a_password_that_cannot_be_read_is_not_called_a_broker_that_does_not_answer(
+    tmp_path: Path, closed_port: int
+) -> None:
+    config = site(tmp_path, closed_port)
+    text = config.read_text(encoding="utf-8")
+    config.write_text(text.replace("[rules]", f'password_file = "{tmp_path}/none"\n[rules]'), encoding="utf-8")
+    found = {one["check"]: one for one in json.loads(examined(config, "--json").stdout)}
+    assert found["broker as edge"]["text"] == f"not tried: {tmp_path}/none: No such file or directory"
+    assert "mosquitto" not in found["broker as edge"]["remedy"]
+    text = text.replace("[mqtt]", f'[mqtt]\nusername = "x"\npassword_file = "{tmp_path}/none"')
+    config.write_text(text, encoding="utf-8")
+    sent = CliRunner().invoke(main, ["command", "-c", str(config), "rou-1/wheel-1", "self-test"])
+    assert f"{tmp_path}/none: No such file or directory; run this with sudo" in sent.stderr
+    assert "check that it runs" not in sent.stderr
+
+
 def test_an_encrypted_credential_is_a_password_that_only_its_service_reads(
     tmp_path: Path, closed_port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -271,9 +271,9 @@ def test_a_capture_cut_short_is_not_called_another_device_s(tmp_path: Path) -> N
         f"{CAPTURE_HEAD} driver=cammegh_ss2\n2026-01-01T00:00:00+00:00 > 41\n2026-01-01T00:00:01+00:00 < 41420d0a\n"
     )
     result = run("replay", path, "--driver", "cammegh_ss2")
-    assert (result.exit_code, result.stdout) == (0, "")
+    assert (result.exit_code, result.stdout) == (2, "")
     told = "its driver is right, and 4 bytes of the device are too few, or none that it understands: was it cut short?"
-    assert result.stderr == f"{path}: cammegh_ss2 finds no event in it; {told}\n"
+    assert result.stderr == f"Error: {path}: cammegh_ss2 understands nothing in it; {told}\n"
 
 
 @pytest.mark.parametrize(
@@ -309,8 +309,8 @@ def test_a_capture_in_which_a_driver_finds_nothing_is_not_passed_over_in_silence
     path = tmp_path / "x.capture"
     path.write_bytes(head + (b"2026-01-01T00:00:00+00:00 < 41420d0a\n" if head else b"AB\r\n"))
     result = run("replay", path, "--driver", "bee_tek_shoe")
-    assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr == f"{path}: bee_tek_shoe finds no event in it; {said}\n"
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == f"Error: {path}: bee_tek_shoe understands nothing in it; {said}\n"
 
 
 def test_listings_hold_no_words_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

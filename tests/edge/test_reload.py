@@ -10,18 +10,20 @@ from typing import Any, ClassVar, cast
 import msgspec
 import pytest
 import structlog
+from click.testing import CliRunner
 from helpers import PATIENCE, MemoryLink, virtual_time
 from msgspec import Struct
 from structlog.testing import capture_logs
 
 from daemon.broker.session import BrokerLost
+from daemon.cli.main import main
 from daemon.config.model import Config, load, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.commands import HEARD_WITHIN
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import HostLink
 from daemon.journal.store import Journal
-from daemon.reload import Reload
+from daemon.reload import Reload, note_start
 from drivers import DRIVERS
 from drivers.driver import Emit, Evidence, Link
 from protocols.contract.results import RoundState
@@ -184,3 +186,50 @@ def test_the_rules_wait_for_the_rounds_of_changed_tables_alone(tmp_path: Path, m
     assert consumer.busy(parse(HEAD + ONE + TWO)) == []
     assert consumer.busy(parse(HEAD + ONE.replace("macau", "angola").replace("roulette", "french-roulette"))) == ["t-1"]
     journal.close()
+
+
+def test_a_reload_names_what_the_process_reads_at_its_start_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was sent to the process, which logged it where nobody looked, and the command succeeded."""
+    monkeypatch.delenv("STATE_DIRECTORY", raising=False)
+    path = tmp_path / "feltd.toml"
+    text = f'[site]\nname = "s"\n[edge]\nname = "e"\njournal = "{tmp_path}/edge.db"\n[[table]]\nname = "t-1"\n'
+    path.write_text(text)
+    note_start(load(path), "edge")
+    check = ("check", "--running", "edge", "-c", str(path))
+    path.write_text(text.replace("t-1", "t-2"))
+    assert CliRunner().invoke(main, check).exit_code == 0
+    path.write_text(text.replace('name = "s"', 'name = "another"'))
+    refused = CliRunner().invoke(main, check)
+    assert refused.exit_code == 2
+    assert refused.stderr.startswith(f"Error: {path}:1: [site] was changed; feltd-edge reads it at its start alone")
+    assert CliRunner().invoke(main, ("check", "-c", str(path))).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "said"),
+    [
+        (('"t-1"', '"t-2"'), 0, "given to feltd-edge"),
+        (('"t-1"', '"T 1"'), 2, ":7: 'table.name': a name is small letters"),
+        (('"s"', '"another"'), 2, ":1: [site] was changed"),
+    ],
+)
+def test_a_mistake_is_said_where_the_reload_was_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: tuple[str, str], code: int, said: str
+) -> None:
+    monkeypatch.delenv("STATE_DIRECTORY", raising=False)
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n[ "$3" != feltd-rules ]\n')  # they do not run
+    systemctl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    path = tmp_path / "feltd.toml"
+    text = f'[site]\nname = "s"\n[edge]\nname = "e"\njournal = "{tmp_path}/edge.db"\n[[table]]\nname = "t-1"\n'
+    path.write_text(text)
+    note_start(load(path), "edge")
+    path.write_text(text.replace(*change))
+    done = CliRunner().invoke(main, ["reload", "-c", str(path)])
+    assert done.exit_code == code, done.output
+    assert said in done.output
+    calls = (tmp_path / "calls").read_text() if (tmp_path / "calls").exists() else ""
+    assert ("reload feltd-edge\n" in calls) == (code == 0)
