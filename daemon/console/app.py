@@ -366,6 +366,7 @@ class _Server(uvicorn.Server):
             patient = front_server.HeaderTimeoutProtocol(config, self.server_state, self.lifespan.state)
             if sockets and isinstance(sockets[0], front_server.ConnectionLimiter):
                 patient.on_asked = sockets[0].asked
+                patient.app_state["signed_in"] = sockets[0].signed_in
             return patient
 
         tls_timeout_s = front_server.REQUEST_TIMEOUT_S if config.ssl else None

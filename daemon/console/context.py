@@ -132,6 +132,9 @@ class ConsoleContext:
         """The user of the request, if there is a valid session."""
         if not hasattr(request.state, "user"):
             request.state.user = self.access.who(request)
+            known: Callable[[str], None] | None = getattr(request.state, "signed_in", None)
+            if request.state.user is not None and known is not None and request.client is not None:
+                known(request.client.host)
         user: User | None = request.state.user
         return user
 

@@ -12,6 +12,7 @@ Each part exists because the libraries have no equivalent:
 import asyncio
 import ipaddress
 import socket
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -32,6 +33,11 @@ UNREAD = 60.0
 MOST_CONNECTIONS = 600
 # Connections of one address without a request so far; a browser opens six.
 MOST_UNASKED = 32
+# Connections of one address from which nobody signed in, and of all such addresses together.
+MOST_OF_ADDRESS = 64
+MOST_UNKNOWN = 450
+# Addresses from which somebody signed in that are remembered.
+MOST_KNOWN = 1000
 # Bytes that asyncio allocates per TLS connection: one record. The default of 256 KiB would be 150 MiB for all.
 ROOM = 16 * 1024
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -57,9 +63,12 @@ class Hosts:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 421."""
+        """Pass the request on, or answer 421; 400 where a proxy may see another end of the request than we do."""
         app = self._app
-        if scope["type"] == "http" and not self._ours(Headers(scope=scope).get("host", "")):
+        headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
+        if "content-length" in headers and "transfer-encoding" in headers:
+            app = PlainTextResponse("two lengths of one request\n", 400, {"connection": "close"})
+        elif scope["type"] == "http" and not self._ours(headers.get("host", "")):
             app = PlainTextResponse(_ELSEWHERE, 421)
         await app(scope, receive, send)
 
@@ -127,13 +136,15 @@ def _address(text: str) -> _Address | None:
 class ConnectionLimiter(socket.socket):
     """A listening socket that closes excess connections before the TLS handshake.
 
-    One address cannot take all places with connections that send no request, unless it is a proxy's.
+    One address cannot take all places, with or without requests, unless it is a proxy's or somebody signed in from it:
+    the last places are kept for those.
     """
 
     def __init__(self, family: int, proxies: Iterable[str] = ()) -> None:
         """A TCP socket of that family. `proxies` are addresses or networks."""
         super().__init__(family, socket.SOCK_STREAM)
-        self._lines: list[socket.socket] = []
+        self._lines: dict[tuple[Any, ...], socket.socket] = {}
+        self._known: OrderedDict[str, None] = OrderedDict()
         self._unasked: dict[tuple[Any, ...], socket.socket] = {}
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
@@ -141,26 +152,38 @@ class ConnectionLimiter(socket.socket):
         """A complete request came from that connection."""
         self._unasked.pop(peer[:2], None)
 
+    def signed_in(self, host: str) -> None:
+        """A request of a user came from that address."""
+        self._known[host] = None
+        self._known.move_to_end(host)
+        if len(self._known) > MOST_KNOWN:
+            self._known.popitem(last=False)
+
     def accept(self) -> tuple[socket.socket, Any]:
         """The next accepted connection. A refused one is closed and looks like one that the client closed."""
         line, address = super().accept()
-        self._lines = [one for one in self._lines if one.fileno() >= 0]
+        self._lines = {peer: one for peer, one in self._lines.items() if one.fileno() >= 0}
         self._unasked = {peer: one for peer, one in self._unasked.items() if one.fileno() >= 0}
         if len(self._lines) >= MOST_CONNECTIONS or not self._room(address[0]):
             line.close()
             raise ConnectionAbortedError
-        self._lines.append(line)
+        self._lines[address[:2]] = line
         self._unasked[address[:2]] = line
         # A client that does not read its answer also holds a connection: the kernel closes it after this time.
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD * 1000))
         return line, address
 
     def _room(self, host: str) -> bool:
-        """Whether that address may have one more connection without a request."""
-        if sum(peer[0] == host for peer in self._unasked) < MOST_UNASKED:
-            return True
+        """Whether that address may have one more connection."""
         address = _address(host)
-        return address is not None and any(address in proxy for proxy in self._proxies)
+        if address is not None and any(address in proxy for proxy in self._proxies):
+            return True
+        if sum(peer[0] == host for peer in self._unasked) >= MOST_UNASKED:
+            return False
+        if host in self._known:
+            return True
+        unknown = [peer[0] for peer in self._lines if peer[0] not in self._known]
+        return len(unknown) < MOST_UNKNOWN and unknown.count(host) < MOST_OF_ADDRESS
 
 
 class HeaderTimeoutProtocol(H11Protocol):

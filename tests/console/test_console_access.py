@@ -671,7 +671,8 @@ async def test_the_log_of_actions(inn: Inn) -> None:
         for wrong in ("before=x", "before=²", "before=" + "9" * 99, "user=%ff%00", "table=%27"):
             assert (await browser.get(f"/actions?{wrong}")).status_code == 200
         got = await browser.get("/actions.csv?table=bac-1")
-        rows = list(csv.reader(io.StringIO(got.text)))
+        assert got.text.startswith("\ufeff")  # by which spreadsheets know UTF-8, as in the other exports
+        rows = list(csv.reader(io.StringIO(got.text[1:])))
         assert (got.headers["content-type"], len(rows)) == ("text/csv; charset=utf-8", 206)
         assert rows[0] == ["n", "time", "user", "role", "action", "target", "detail"]
         assert rows[1][2:] == ["tec", "technician", "command", "bac-1/shoe", '{"n":204}']
@@ -687,12 +688,25 @@ async def test_journal_of_actions_shows_command_line_actions_at_once(inn: Inn) -
 
 async def test_a_long_log_comes_in_pages(inn: Inn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("daemon.console.pages.access._CSV_PAGE", 3)
-    for name in ("=cmd()", "+1", "-1", "@x", "plain", "ana", "rui"):
+    for name in ("\uff1dcmd()", "\n=1", "=cmd()", "+1", "-1", "@x", "plain", "ana", "rui"):
         inn.house.actions.note(name, "", "login", "", {})
     async with inn.as_("inspector") as browser:
         got = await browser.get("/actions.csv?action=login")
     users = [row[2] for row in csv.reader(io.StringIO(got.text))][1:]
-    assert users == ["rui", "ana", "plain", "'@x", "'-1", "'+1", "'=cmd()"]
+    assert users == ["rui", "ana", "plain", "'@x", "'-1", "'+1", "'=cmd()", "'\n=1", "'\uff1dcmd()"]
+
+
+async def test_a_link_to_the_wall_replaces_no_sign_in(inn: Inn) -> None:
+    """Neither from another site, whose requests come without our cookie, nor for one who is signed in."""
+    wall = inn.users.add_token(BY, "wall", "viewer")
+    async with inn.browser() as browser:
+        got = await browser.get(f"/wall?token={wall}", headers={"sec-fetch-site": "cross-site"})
+        assert (got.status_code, "set-cookie" in got.headers) == (403, False)
+        got = await browser.get(f"/wall?token={wall}", headers={"sec-fetch-site": "none"})
+        assert (got.status_code, "set-cookie" in got.headers) == (303, True)
+    async with inn.as_("supervisor") as browser:
+        got = await browser.get(f"/wall?token={wall}")
+        assert (got.headers["location"], "set-cookie" in got.headers) == ("/wall", False)
 
 
 # ---- a plain line

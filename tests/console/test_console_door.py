@@ -20,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from daemon.config.model import Console, parse
 from daemon.console import context as context_module, front_server
 from daemon.console.app import serve
+from daemon.console.auth.access import Access, User
 from daemon.console.front_server import Forwarded, HeaderTimeoutProtocol, Hosts, names_of
 from daemon.console.site.actions import read_actions
 from daemon.journal.store import Journal
@@ -284,6 +285,55 @@ async def test_one_too_many_at_once_is_turned_away_and_the_others_are_served(
             assert b"alive" in await reader.read()
             writer.close()
         assert b"alive" in await said(port, whole)
+
+
+@pytest.mark.system
+async def test_requests_without_a_sign_in_take_no_more_than_a_share(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One address asks /healthz on many lines, and so do others: places are left for those who signed in."""
+    monkeypatch.setattr(front_server, "MOST_OF_ADDRESS", 3)
+    monkeypatch.setattr(front_server, "MOST_UNKNOWN", 5)
+    ask = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    lines: list[asyncio.StreamWriter] = []
+
+    async def is_served(port: int, host: str) -> bool:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(host, 0))
+        lines.append(writer)
+        writer.write(ask)
+        with contextlib.suppress(ConnectionResetError):
+            return await asyncio.wait_for(reader.readline(), PATIENCE) == b"HTTP/1.1 200 OK\r\n"
+        return False
+
+    async with served(tmp_path) as port:
+        assert [await is_served(port, "127.0.0.2") for _ in range(5)] == [True] * 3 + [False] * 2
+        assert [await is_served(port, "127.0.0.3") for _ in range(3)] == [True] * 2 + [False]
+        for writer in lines:
+            writer.close()
+        monkeypatch.setattr(Access, "who", lambda _self, _request: User("sup", "supervisor", ()))
+        answer = b""
+        while not answer:  # until the server has seen that the lines are closed
+            reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=("127.0.0.4", 0))
+            writer.write(b"GET /login HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                answer = await asyncio.wait_for(reader.read(), PATIENCE)
+            writer.close()
+        for host in ("127.0.0.2", "127.0.0.3"):
+            for _ in range(5):
+                await is_served(port, host)
+        assert [await is_served(port, "127.0.0.4") for _ in range(10)] == [True] * 10
+        assert not await is_served(port, "127.0.0.2")
+        for writer in lines:
+            writer.close()
+
+
+@pytest.mark.system
+async def test_a_request_with_two_lengths_is_refused(tmp_path: Path) -> None:
+    """A proxy before the console may take the other one, and see a second request in the body."""
+    both = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    async with served(tmp_path) as port:
+        answer = await said(port, f"POST /healthz HTTP/1.1\r\nHost: localhost\r\n{both}")
+    assert answer.startswith(b"HTTP/1.1 400")
 
 
 @pytest.mark.system

@@ -1,8 +1,6 @@
 """The pages for login, logout, the own account, users, tokens, and the log of actions."""
 
 import asyncio
-import csv
-import io
 import itertools
 import re
 from collections import OrderedDict
@@ -36,6 +34,7 @@ from daemon.console.auth.second_factor import address_of as factor_address, new_
 from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
 from daemon.console.context import ConsoleContext
 from daemon.console.pages import openid
+from daemon.console.pages.alerts import csv_text, harmless
 from daemon.console.pages.pit import wall_page
 from daemon.console.site.actions import Action, read_actions
 from protocols.contract.people import same_person
@@ -151,6 +150,12 @@ class _Pages:
         token = self._users.token(secret)
         if token is None or token.role != "viewer":
             return RedirectResponse("/login", 303)
+        # A browser sends our strict cookie with no request of another site, so who is signed in would not be seen.
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise HTTPException(403)
+        user = self._context.user(request)
+        if user is not None and user.kind != "token":
+            return RedirectResponse("/wall", 303)
         answer = RedirectResponse("/wall", 303)
         self._access.let_in(answer, secret, seconds=_YEAR)
         return answer
@@ -438,14 +443,11 @@ class _Pages:
         self._access.actions.note(user.name, user.role, "actions.export", "", detail)
 
         async def lines() -> AsyncIterator[str]:
-            yield _csv([("n", "time", "user", "role", "action", "target", "detail")])
+            yield "\ufeff" + csv_text([("n", "time", "user", "role", "action", "target", "detail")])
             before: int | None = None
             while before != 0:
                 found = await asyncio.to_thread(read_actions, path, _CSV_PAGE, before=before, **which)
-                yield _csv(
-                    (one.n, one.time.isoformat(), one.user, one.role, one.action, one.target, _detail(one))
-                    for one in found
-                )
+                yield csv_text([_cells(one) for one in found])
                 before = found[-1].n if len(found) == _CSV_PAGE else 0
 
         name = f'attachment; filename="actions-{self._context.now():%Y%m%d-%H%M%S}.csv"'
@@ -477,12 +479,9 @@ def _detail(action: Action) -> str:
     return msgspec.json.encode(action.detail).decode() if action.detail else ""
 
 
-def _csv(rows: Any) -> str:
-    """A cell that a spreadsheet would take for a formula begins with a quotation mark."""
-    text = io.StringIO()
-    safe = (["'" + cell if str(cell)[:1] in "=+-@\t\r" and cell != "" else cell for cell in row] for row in rows)
-    csv.writer(text).writerows(safe)
-    return text.getvalue()
+def _cells(one: Action) -> tuple[str, ...]:
+    cells = (str(one.n), one.time.isoformat(), one.user, one.role, one.action, one.target, _detail(one))
+    return tuple(map(harmless, cells))
 
 
 def _done(path: str, word: str) -> Response:
