@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from daemon import whole_files
+from daemon.broker.suspensions import LIST_REMEDY
 from daemon.config.model import BadConfig, Config, line_of, load
 from daemon.sdnotify import notify, reloading
 
@@ -63,8 +64,13 @@ class Reload:
         section: str,
         mistakes: Callable[[Config, Path], list[str]],
         log: structlog.typing.FilteringBoundLogger,
+        unlisted: Callable[[Config, Path], list[str]] = lambda _config, _path: [],
     ) -> None:
-        """`section` is that of the process. `mistakes`: what the process refuses at its start."""
+        """`section` is that of the process. `mistakes`: what the process refuses at its start.
+
+        `unlisted`: what the broker's access list does not grant; a new configuration is used all the same.
+        """
+        self._unlisted = unlisted
         self._path, self._section, self._mistakes, self._log = path, section, mistakes, log
         self._asked = asyncio.Event()
 
@@ -114,6 +120,8 @@ class Reload:
         if new.digest == now.digest:
             self._log.info("config.unchanged")
             return None
+        if unlisted := self._unlisted(new, self._path):
+            self._log.error("config.unlisted", missing=unlisted, remedy=LIST_REMEDY)
         return new
 
 

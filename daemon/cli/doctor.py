@@ -7,6 +7,8 @@ from enum import StrEnum
 import msgspec
 from msgspec import Struct
 
+from daemon.broker.suspensions import LIST_REMEDY
+
 __all__ = [
     "Broker",
     "Certificate",
@@ -154,6 +156,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     disks: tuple[Disk, ...] = ()
     files: tuple[File, ...] = ()
     brokers: tuple[Broker, ...] = ()
+    unlisted: tuple[str, ...] = ()
+    """What the broker's access list on this computer does not grant."""
     certificates: tuple[Certificate, ...] = ()
     ends: tuple[End, ...] = ()
     ports: tuple[Port, ...] = ()
@@ -170,6 +174,7 @@ def lines(facts: Facts) -> list[Line]:
     found += [_file(one) for one in facts.files]
     found += [_broker(one) for one in facts.brokers]
     found += [_credulous(one) for one in facts.credulous]
+    found += [Line("access list", State.PROBLEM, one, LIST_REMEDY) for one in facts.unlisted]
     found += [_certificate(one, facts.now) for one in facts.certificates]
     for end in facts.ends:
         found += [_end(end), *_verified(end, facts.now)]

@@ -24,6 +24,7 @@ from daemon.broker.session import BrokerLost, UnreadableFile
 from daemon.broker.stale_topics import METAS
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
 from daemon.cli.forget import QUIET
+from daemon.cli.granted import old_list
 from daemon.config.check import credulous
 from daemon.config.model import (
     Config,
@@ -66,6 +67,7 @@ def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
         disks=tuple(_disk(one, journals.values()) for one in dict.fromkeys(path.parent for path in journals.values())),
         files=tuple(_files(config, path, journals)),
         brokers=tuple(brokers),
+        unlisted=tuple(old_list(config, path)),
         certificates=tuple(_certificates(config)),
         ends=tuple(_end(name, journals[name], signing_as(config, part).journal.key) for name, part in parts.items()),
         ports=tuple(_ports(config)),

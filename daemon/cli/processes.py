@@ -27,6 +27,7 @@ RELOADABLE = ("edge", "rules")
 @CONFIG
 def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
+    from daemon.cli.granted import old_list
     from daemon.config.check import device_mistakes, mac_key_mistakes
     from daemon.config.model import signing_as
     from daemon.edge.edge import Edge
@@ -41,7 +42,7 @@ def edge(config_path: Path) -> None:
     signed = signing_as(config, config.edge)
     journal = open_journal(config.edge.journal, signed.journal)
     note_start(config, "edge")
-    reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name))
+    reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name), old_list)
 
     async def served(devices: asyncio.TaskGroup) -> None:
         one = Edge(config, journal)
@@ -100,6 +101,7 @@ def mac_keys(config_path: Path) -> None:
 @CONFIG
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
+    from daemon.cli.granted import old_list
     from daemon.config.check import mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.config.model import signing_as
     from daemon.consumer.consumer import Consumer
@@ -115,7 +117,7 @@ def rules(config_path: Path) -> None:
     journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal)
     note_start(config, "rules")
     log = logs.get(rules=config.rules.name)
-    reload = Reload(config_path, "rules", mistakes, log)
+    reload = Reload(config_path, "rules", mistakes, log, old_list)
 
     async def process() -> None:
         now = config
@@ -181,6 +183,8 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
     A device speaks with one host at a time: a probe beside a running edge finds the port in use, or takes the device
     away from it for a moment.
     """
+    from daemon.broker.suspensions import LIST_REMEDY
+    from daemon.cli.granted import old_list
     from daemon.config.check import facts, probe_devices, summary
     from daemon.reload import start_mistakes
 
@@ -193,11 +197,14 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
             raise
         echo_json({"good": False, "mistakes": error.message.splitlines()})
         raise click.exceptions.Exit(BadInputError.exit_code) from error
+    unlisted = old_list(config, config_path)
     if not as_json:
         click.echo(summary(config, config_path))
+        for line in unlisted:
+            click.echo(f"warning: {line}: {LIST_REMEDY}", err=True)
     probed = run_until_interrupted(probe_devices(config)) if probe else []
     if as_json:
-        echo_json({"good": True, "mistakes": [], **facts(config), "probed": probed})
+        echo_json({"good": True, "mistakes": [], "unlisted": unlisted, **facts(config), "probed": probed})
     else:
         for one in probed or []:
             click.echo(f"{one.device}: {'answers' if one.answers else 'FAILS'}: {one.text}")
