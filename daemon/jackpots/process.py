@@ -72,6 +72,8 @@ from protocols.contract.jackpots import (
 )
 from protocols.contract.results import ENDS, BadRound, Opened, decode_end
 from protocols.contract.topics import (
+    LONGEST_DOCUMENT,
+    LONGEST_EVENT,
     LONGEST_EVENT_ID,
     BadEnvelope,
     Wire,
@@ -107,6 +109,10 @@ ORDERS_BY_CONSOLE = "orders about a jackpot come from a user of the console, on 
 NO_ORDER_KEY = "no order can be proven: name [console] order_key and [jackpots] order_public_key (`feltd journal key`)"
 NO_PAYMENT_KEYS = "payment keys are not read here: give the pool a table_limit in the configuration, and run feltd acl"
 LONGEST_LIFE = timedelta(minutes=10)
+LONGEST_ENTRY = LONGEST_EVENT - 4096
+"""Bytes of an entry of an order; its envelope fits behind it."""
+LONGEST_PROPOSALS = LONGEST_DOCUMENT // 8
+"""Bytes of the changes that wait, which stand in each level."""
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
 """Of each kind, waiting or over, in the document of the books; the others are read in pages."""
@@ -120,6 +126,15 @@ class NotOwner(Exception):
 
 def _utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+def _refuse_too_long(step: Step) -> None:
+    """Raises Refused for an order after which an entry or a document would be too long for its readers."""
+    book, entries = step
+    if any(len(msgspec.json.encode(entry)) > LONGEST_ENTRY for _, entry in entries):
+        raise Refused(f"its entry would be longer than {LONGEST_ENTRY} bytes: name fewer prizes")
+    if len(msgspec.json.encode(book.proposals)) > LONGEST_PROPOSALS:
+        raise Refused(f"the changes that wait would be longer than {LONGEST_PROPOSALS} bytes: withdraw one of them")
 
 
 def _order_key(config: Config) -> "PublicKey | None":
@@ -785,6 +800,7 @@ class Jackpots:
         try:
             steps = self._steps(pool, decode_order(name, request.args), request.id, now)
             for step in steps:
+                _refuse_too_long(step)
                 self.books.refuse(step)
             for step in steps:
                 self.books.apply(step, request.id, now)

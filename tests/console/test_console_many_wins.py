@@ -10,9 +10,13 @@ from console_floor import Console, opened
 from console_pools import PoolHouse, entries, outcome, pair, person, pool_house
 
 from daemon.broker.session import Message
+from daemon.console.alerts.pools import PoolAlerts
 from daemon.console.site import pools as pools_module
+from daemon.jackpots import process
+from daemon.jackpots.book import Refused
 from daemon.jackpots.ledger import open_wins
-from protocols.contract.jackpots import jackpot_topic
+from daemon.jackpots.orders import obey
+from protocols.contract.jackpots import Prize, Propose, SetTerms, jackpot_topic
 from protocols.contract.results import Result
 from protocols.contract.topics import LONGEST_DOCUMENT, Wire, encode_wire, table_topic
 
@@ -150,3 +154,38 @@ def test_requests_for_wins_that_cannot_be_read_are_not_answered(house: PoolHouse
     topic = jackpot_topic("lisboa", "red", "cmd/wins")
     for payload in (b"", b"[]", b'{"id":""}', b'{"id":"a","most":101}', b'{"id":"a","first":-1}', b"\xff"):
         assert house.keeper.page("red", Message(topic, payload)) is None
+
+
+@pytest.mark.parametrize(("leaf", "longest"), [("level", LONGEST_DOCUMENT), ("books", LONGEST_DOCUMENT)])
+async def test_a_document_that_is_too_long_is_an_alert_until_a_shorter_one_comes(
+    console: Console, house: PoolHouse, leaf: str, longest: int
+) -> None:
+    win(house, 1, 2)
+    console.say(jackpot_topic("lisboa", "red", leaf), b" " * (longest + 1))
+    alerts = PoolAlerts(console.house.pools, console.house.incidents)
+    alerts.look(console.now)
+    (one,) = [one for one in console.house.incidents.open(console.now) if one.incident.code == "jackpot.too_long"]
+    assert f"{leaf} of {longest + 1} bytes" in one.incident.text
+    async with console.browser("inspector") as browser:
+        assert (await browser.get("/jackpots/red")).status_code == 200
+    house.tell()
+    alerts.look(console.now)
+    assert not [one for one in console.house.incidents.open(console.now) if one.incident.code == "jackpot.too_long"]
+
+
+@pytest.mark.parametrize(("prizes", "text"), [(1_000, "its entry"), (400, "the changes that wait")])
+def test_orders_that_would_make_a_document_too_long_are_refused(house: PoolHouse, prizes: int, text: str) -> None:
+    """Of one large change the entry is too long, of many the changes that wait together."""
+    book = house.keeper.books["red"]
+    terms = msgspec.structs.replace(book.terms, prizes={f"{'x' * 50}{n}": Prize(n) for n in range(prizes)})
+    found = ""
+    for number in range(20):
+        step = obey(book, Propose("ana", SetTerms(terms, "many")), f"r-{number}", house.console.now)
+        try:
+            process._refuse_too_long(step)
+        except Refused as error:
+            found = str(error)
+            break
+        book = step[0]
+    assert found.startswith(f"{text} would be longer than")
+    assert len(msgspec.json.encode(book.proposals)) < LONGEST_DOCUMENT / 8

@@ -77,6 +77,18 @@ def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str,
                 device=view.name,
             ),
         )
+    if view.too_long:
+        kinds = ", ".join(f"{kind} of {size} bytes" for kind, size in sorted(view.too_long.items()))
+        yield (
+            table,
+            "long",
+            Alert(
+                code="jackpot.too_long",
+                text=f"documents of {view.name} are too long to be read here: {kinds}",
+                remedy="read the pool with `feltd jackpot` on its computer; withdraw proposals that nobody needs",
+                device=view.name,
+            ),
+        )
     if view.stuck is not None and now - view.stuck[1] >= MISSING:
         yield (
             table,

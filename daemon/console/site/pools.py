@@ -99,6 +99,8 @@ class PoolView:
         self.fault = ""
         """Why the entries do not agree; "": they do, as far as they were heard."""
         self.newest = 0
+        self.too_long: dict[str, int] = {}
+        """What is not read here because it is too long: its bytes by level, books or event."""
         self.stuck: tuple[int, datetime] | None = None
         """The number that is missing, and since when."""
         self.again = Again()
@@ -213,8 +215,7 @@ class Pools:
                     self.removed.add(pool)
                 self._site.notify("pools")
             return
-        longest = LONGEST_EVENT if leaves[:1] == ["event"] else LONGEST_DOCUMENT
-        if len(payload) > longest or (pool not in self._pools and len(self._pools) >= MOST_POOLS):
+        if (pool not in self._pools and len(self._pools) >= MOST_POOLS) or self._is_too_long(pool, leaves, payload):
             self._site.refused += 1
             return
         try:
@@ -237,6 +238,16 @@ class Pools:
                     pass
         except (BadEnvelope, ValueError, *UNREADABLE):  # a ValueError: a balance of thousands of digits
             self._site.refused += 1
+
+    def _is_too_long(self, pool: str, leaves: list[str], payload: bytes) -> bool:
+        """Whether a document is too long to be read here; an alert names it until a shorter one comes."""
+        kind = leaves[0]
+        too_long = len(payload) > (LONGEST_EVENT if kind == "event" else LONGEST_DOCUMENT)
+        if too_long and kind in ("level", "books", "event"):
+            self._view(pool).too_long[kind] = len(payload)
+        elif pool in self._pools and kind != "event":
+            self._pools[pool].too_long.pop(kind, None)
+        return too_long
 
     def _view(self, name: str) -> PoolView:
         view = self._pools.get(name)
@@ -284,6 +295,7 @@ class Pools:
         if wire.journal != view.journal:  # other books: what was known is not of these
             if view.journal:
                 view.stream, view.last, view.newest, view.fault = None, None, 0, ""
+                view.too_long.clear()
                 view.lines.clear()
                 view.rounds.clear()
                 view.bytes = 0
