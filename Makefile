@@ -14,14 +14,15 @@ test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal -rs $(ARGS)
 
-# All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign
-# and real kills.
+# All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign,
+# real kills, and each mutant of rules/.
 nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rs --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 	$(MAKE) deb-check
+	$(BIN)/python -m tests.support.mutants
 
 # Fails where the edge is many times slower than a bridge in C that keeps its lines as well. Exit code 3: not measured here.
 bench-smoke: .venv/.runtime .venv/.lab

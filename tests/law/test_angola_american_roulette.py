@@ -322,6 +322,10 @@ def test_neighbours_and_straights_of_one_player_stay_within_the_largest_straight
     assert refused((1, "neighbours:17-3", 600), (1, "neighbours:25-3", 600)) == [("bet_outside_limits", law, 400)]
     assert refused((1, "neighbours:17-3", 900), (2, "straight:17", 300), (1, "straight:32", 300)) == []
     assert refused((1, "neighbours:17-3", 31)) == [("not_whole_chips", law, 31)]
+    for straight, notes in ((29, []), (30, [("bet_outside_limits", law, 31)])):  # minimum 1, largest straight 30
+        bets = WagerPlaced(1, "straight:17", straight), WagerPlaced(1, "neighbours:17-3", 3)
+        result = only(play(wheel(minimum=1), spin("36", *bets)))
+        assert [(one.code, one.law, one.reason.values["amount"]) for one in result.irregularities] == notes
 
 
 @pytest.mark.article("1(11)")

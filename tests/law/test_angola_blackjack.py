@@ -344,6 +344,10 @@ def test_the_bets_on_one_seat_reach_its_maximum_and_no_more() -> None:
         ([bet(1, 300), bet(1, 100), WagerWithdrawn(1, "main", 100)], {"main": 600}, []),  # the dealer gave it back
         ([bet(1, 400), WagerWithdrawn(1, "main", 100)], {"main": 600}, []),
         ([bet(1, 400)], {"main": 600}, ["over_maximum"]),
+        ([bet(1, 300)], {"main": 600}, []),
+        ([bet(1, 301)], {"main": 600}, ["over_maximum"]),
+        ([bet(1, 290), bet(1, 10, "main:2")], {"main": 580, "main:2": 20}, []),
+        ([bet(1, 290), bet(1, 11, "main:2")], {"main": 580, "main:2": 20}, ["over_maximum"]),
         ([bet(1, 250), bet(1, 100, "main:2")], {"main": 500, "main:2": 100}, ["over_maximum"]),
     ],
 )

@@ -415,6 +415,34 @@ def test_odds_may_be_taken_back_until_the_throw_and_have_a_highest_payment() -> 
 
 
 @pytest.mark.article("11(a)")
+@pytest.mark.parametrize(
+    ("point", "stake", "most", "refused"),
+    [
+        (4, 25, 50, False),  # 2 for 1
+        (4, 25, 49, True),
+        (4, 26, 51, True),
+        (5, 20, 30, False),  # 3 for 2
+        (5, 21, 31, True),  # 31.5
+        (6, 25, 30, False),  # 6 for 5
+        (6, 26, 31, True),  # 31.2
+    ],
+)
+def test_the_highest_payment_of_odds_is_reached_and_not_passed(
+    point: int, stake: int, most: int, refused: bool
+) -> None:
+    told = last(throw(point, bet("pass", 30)), throw(point, bet("pass_odds", stake)), maximum_payment=most)
+    assert codes(told) == ([("odds_over_payment", "(11)a)")] if refused else [])
+    assert ("pass_odds" in paid(told)) is not refused
+
+
+@pytest.mark.article("11(a)")
+def test_odds_are_as_large_as_the_bet_and_not_a_unit_larger() -> None:
+    for stake, refused in ((29, False), (30, False), (31, True)):
+        told = last(throw(4, bet("pass", 30)), throw(4, bet("pass_odds", stake)))
+        assert codes(told) == ([("odds_over_bet", "(11)a)")] if refused else [])
+
+
+@pytest.mark.article("11(a)")
 def test_odds_may_be_taken_back_after_the_bell_until_the_throw() -> None:
     begun = throw(4, bet("pass"))
     laid: list[Event] = [OPEN, bet("pass_odds"), BetsClosed()]
@@ -554,6 +582,21 @@ def test_a_series_that_began_in_time_is_thrown_to_its_end() -> None:
             state, verdicts = ruleset.apply(state, seen)
             noted += [(minute, one.irregularity.code) for one in verdicts if isinstance(one, Noted)]
     assert noted == [(8, "last_throw_late")]
+
+
+@pytest.mark.article("13(c)ii")
+@pytest.mark.parametrize(("seconds", "late"), [(299, False), (300, False), (301, True), (360, True)])
+def test_no_series_begins_in_the_last_five_minutes(seconds: int, late: bool) -> None:
+    """`seconds` after ten minutes before the closing."""
+    closing = START + timedelta(minutes=10)
+    ruleset = RULESETS[LAW](CrapsOptions(closes_at=closing.strftime("%H:%M")))
+    early = Envelope("e1", "d-1", closing - timedelta(minutes=10), OPEN)
+    state, _ = ruleset.apply(ruleset.start("t-1"), early)
+    state, _ = ruleset.apply(state, Envelope("e2", "d-1", early.time, DiceThrown((3, 4))))
+    again = Envelope("e3", "d-1", closing - timedelta(minutes=10) + timedelta(seconds=seconds), OPEN)
+    _, verdicts = ruleset.apply(state, again)
+    noted = [one.irregularity.code for one in verdicts if isinstance(one, Noted)]
+    assert noted == (["last_throw_late"] if late else [])
 
 
 # ---- 4(4) to 4(8): the dice and the shooter

@@ -66,6 +66,7 @@ def test_the_winner_keeps_the_stake_and_has_the_prize(pocket: int, bet: str) -> 
 def test_two_dozens_that_do_not_touch_are_a_double_where_the_house_says_so() -> None:
     apart = {"double_dozen:1-3", "double_column:1-3"}
     assert set(wheel(doubles="any").board) - set(wheel().board) == apart
+    assert set(wheel().board) <= set(wheel(doubles="any").board)
     wins = paid(wheel(doubles="any"))
     covered = {pocket for pocket in range(37) if "double_dozen:1-3" in wins[pocket]}
     assert covered == {*range(1, 13), *range(25, 37)}
@@ -217,3 +218,20 @@ def test_a_prize_the_smallest_chip_cannot_pay_is_rounded_in_the_stated_direction
         ruleset = wheel(smallest_chip=100, rounding=rounding)
         result = only(play(ruleset, spin("5", WagerPlaced(1, "double_dozen:1-2", 205))))
         assert [(one.returned, one.exact) for one in result.settlements] == [(returned, "615/2")]
+
+
+@pytest.mark.article("2(24)")
+@pytest.mark.parametrize("name", [one for one, _, _ in LARGEST])
+def test_options_are_taken_to_their_ends(name: str) -> None:
+    ratio = next(ratio for one, _, ratio in LARGEST if one == name)
+    most = 10 * ratio
+    for given in ({"minimum": 0}, {"smallest_chip": 1}, {"minimum": 10, name: 10}, {"minimum": 10, name: most}):
+        assert options_from(FrenchRoulette, given)
+    for wrong in (
+        {"minimum": -1},
+        {"smallest_chip": 0},
+        {"minimum": 10, name: 9},
+        {"minimum": 10, name: most + 1},
+    ):
+        with pytest.raises(BadOption):
+            options_from(FrenchRoulette, wrong)

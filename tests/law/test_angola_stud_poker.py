@@ -248,6 +248,11 @@ def test_three_of_one_suit_decide_nothing_between_pairs() -> None:
         ("TD 9D 7D 5D 3D", "TS 9S 7S 5S 2S", 1),
         ("TD TC 9D 7C 3S", "TS TH 9S 7S 2S", 1),
         ("TD TC 9D 3C 2S", "TS TH 8S 7S 6S", 1),
+        ("TD 9D 7D 5D 3D", "TS 9S 7S 4S 3S", 1),
+        ("TD 9D 7D 5D 3D", "TS 9S 6S 5S 3S", 1),
+        ("TD 9D 7D 5D 3D", "TS 7S 6S 5S 3S", 1),
+        ("TD 6D 5D 4D 2D", "9S 8S 7S 6S 4S", 1),
+        ("TD TC 9D 7C 3S", "TS TH 9S 6S 3H", 1),
     ],
 )
 def test_a_flush_and_a_pair_by_the_letter_go_by_one_card(one: str, other: str, full: int) -> None:
@@ -305,6 +310,9 @@ def test_the_bank_plays_with_an_ace_and_a_king_or_better(bank: str, plays: bool)
 def test_all_prizes_of_a_round_together_have_a_maximum() -> None:
     hands = {1: "TS TC TH TD 6C", 2: "5S 5C 3C 3S 4C", 3: LOW}  # 100 + 20*200, 100 + 2*200: 4600
     events = showdown(hands, OPENS)
+    for most, raised in ((4599, False), (4600, True), (4601, True)):
+        winners = only(play(game(maximum_prizes=most), events)).winners
+        assert (Win("raise", "20", seat=1) in winners) is raised, most
     for most in (0, 4600, 9999):
         assert returned(only(play(game(maximum_prizes=most), events)))[1, "raise"] == 4200
     capped = only(play(game(maximum_prizes=2300), events))

@@ -1,0 +1,39 @@
+"""A few mutants of the rules, of numbers that the texts print; `make nightly` tries all of them."""
+
+import pytest
+from helpers import at_length
+from mutants import KNOWN, TESTS, TOP, Mutant, known, mutants, survives
+
+# File, what its line holds, and what the number or the comparison becomes.
+PRINTED = [
+    ("rules/angola/craps.py", "timedelta(minutes=5)", "5 -> 6"),  # 4(13)c)ii
+    ("rules/angola/craps.py", "if most and stake * odds(", "most -> most + 1"),  # 4(11)a)
+    ("rules/angola/stud_poker.py", "if total <= most", "most -> most + 1"),  # 9(16)
+    ("rules/angola/stud_poker.py", 'CATEGORY["flush"]: 0xFF0000', "16711680 -> 16711681"),  # 9(9)(d)
+    ("rules/angola/american_roulette.py", "if lie[number] <= most", "most -> most + 1"),  # 1(35)d)
+    ("rules/games/blackjack_watched.py", "if one.amount > left", "left -> left + 1"),  # 6(17)
+]
+
+
+def only(path: str, line: str, change: str) -> Mutant:
+    (found,) = (one for one in mutants(path) if line in one.line and f"{one.was} -> {one.becomes}" == change)
+    return found
+
+
+@pytest.mark.parametrize(("path", "line", "change"), PRINTED[: at_length(2, len(PRINTED))])
+def test_a_printed_number_that_is_changed_fails_a_test(path: str, line: str, change: str) -> None:
+    assert not survives(only(path, line, change))
+
+
+def test_all_printed_numbers_of_this_file_are_in_the_rules() -> None:
+    assert len({only(*one).name for one in PRINTED}) == len(PRINTED)
+
+
+def test_each_named_survivor_is_a_mutant_and_has_a_reason() -> None:
+    names = {one.name for path in TESTS for one in mutants(path)}
+    assert {*known()} <= names, f"{KNOWN} names what is no mutant any more"
+    assert all(len(reason.split()) > 3 for reason in known().values())
+
+
+def test_the_files_and_their_tests_are_there() -> None:
+    assert [path for path, tests in TESTS.items() for one in (path, *tests) if not (TOP / one).is_file()] == []

@@ -1,0 +1,226 @@
+"""Mutants of the rules: each number and each comparison is changed once, and a test of the game must see it.
+
+    python -m tests.support.mutants                       all files of `TESTS`, for hours
+    python -m tests.support.mutants rules/angola/craps.py  one file
+    python -m tests.support.mutants --sample 5 --seed 3    so many mutants, chosen by chance
+
+A number n, also of printed odds, becomes n + 1; `<` becomes `<=`, `==` becomes `!=`, and so on; `a < b` becomes
+`a < b + 1`. The tests of a file run in a process of their own, which imports the changed file. A mutant that no test
+sees is a survivor: it is named, and the run fails, unless tests/mutants.toml knows it, with the reason why no test can
+tell it from the rules.
+
+`make nightly` runs all of them, tests/rules/test_mutants.py a few.
+"""
+
+import ast
+import random
+import re
+import subprocess
+import sys
+import tomllib
+from argparse import ArgumentParser
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count, environ
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+TOP: Final = Path(__file__).parents[2]
+KNOWN: Final = TOP / "tests" / "mutants.toml"
+TIMEOUT_S: Final = 300
+OTHER: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+"""What a comparison becomes."""
+ODDS: Final = re.compile(r"([0-9]+)((?:/[0-9]+)?)")
+SHARED: Final = ("tests/rules/test_limits.py", "tests/rules/test_duties.py", "tests/rules/test_single_outcome.py")
+TESTS: Final[dict[str, tuple[str, ...]]] = {
+    **{
+        f"rules/{text}.py": (f"tests/law/test_{text.replace('/', '_')}.py",)
+        for text in (
+            *("angola/american_roulette", "angola/baccarat", "angola/baccarat_macau", "angola/blackjack"),
+            *("angola/craps", "angola/cussec", "angola/french_bank", "angola/french_roulette", "angola/stud_poker"),
+            *("macau/baccarat", "macau/blackjack", "macau/cussec", "macau/fantan", "macau/fish_prawn_crab"),
+            *("macau/roulette", "macau/stud_poker"),
+        )
+    },
+    "rules/angola/roulette.py": (
+        "tests/law/test_angola_american_roulette.py",
+        "tests/law/test_angola_french_roulette.py",
+    ),
+    "rules/angola/baccarat_table.py": (
+        "tests/law/test_angola_baccarat.py",
+        "tests/law/test_angola_baccarat_macau.py",
+    ),
+    "rules/macau/blackjack_bets.py": ("tests/law/test_macau_blackjack.py",),
+    "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py",),
+    "rules/games/craps.py": ("tests/law/test_angola_craps.py",),
+    "rules/games/poker.py": ("tests/rules/test_poker.py", "tests/law/test_angola_stud_poker.py"),
+    "rules/games/thrown_dice.py": ("tests/law/test_angola_french_bank.py",),
+    "rules/games/shaken_dice.py": ("tests/law/test_macau_cussec.py", "tests/law/test_macau_fish_prawn_crab.py"),
+    "rules/games/roulette_cloth.py": ("tests/law/test_macau_roulette.py", "tests/law/test_angola_american_roulette.py"),
+    "rules/games/roulette.py": ("tests/law/test_macau_roulette.py", "tests/law/test_angola_american_roulette.py"),
+    "rules/games/baccarat.py": ("tests/law/test_macau_baccarat.py", "tests/law/test_angola_baccarat.py"),
+    "rules/games/baccarat_coups.py": ("tests/law/test_macau_baccarat.py", "tests/law/test_angola_baccarat.py"),
+    "rules/games/blackjack.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_blackjack.py"),
+    "rules/games/blackjack_decisions.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_blackjack.py"),
+    "rules/games/blackjack_stakes.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_blackjack.py"),
+    "rules/games/blackjack_watched.py": ("tests/law/test_angola_blackjack.py", *SHARED),
+    "rules/games/stud_poker_game.py": ("tests/law/test_angola_stud_poker.py", "tests/law/test_macau_stud_poker.py"),
+    "rules/engine/cloth.py": (*SHARED, "tests/hostile/test_late_chips.py"),
+    "rules/engine/duties.py": SHARED,
+    "rules/engine/limits.py": SHARED,
+    "rules/engine/money.py": ("tests/rules/test_settlements.py", "tests/law/test_macau_fantan.py"),
+}
+"""The files of rules with numbers of the law, and the tests that must see a change of them."""
+RUNNER: Final = """
+import importlib.abc, importlib.util, sys, pytest
+NAME, TEXT, PATH = sys.argv[1:4]
+
+class Changed(importlib.abc.Loader):
+    def exec_module(self, module):
+        exec(compile(TEXT, PATH, "exec"), module.__dict__)
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        return importlib.util.spec_from_file_location(name, PATH, loader=Changed()) if name == NAME else None
+
+sys.meta_path.insert(0, Finder())
+sys.exit(pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *sys.argv[4:]]))
+"""
+
+
+class Mutant(Struct, frozen=True):
+    """One change: `line` as it stands, `was` and `becomes`, and which of equal ones on equal lines it is."""
+
+    path: str
+    line: str
+    was: str
+    becomes: str
+    number: int
+    place: int
+    at: int
+
+    @property
+    def name(self) -> str:
+        """What tests/mutants.toml calls it: it survives a change of other lines."""
+        again = f" #{self.number}" if self.number else ""
+        return f"{self.path}: {self.line}: {self.was} -> {self.becomes}{again}"
+
+
+def _more(value: object) -> int | float | str | None:
+    """A number, or printed odds ("3/2"), one larger; None of anything else."""
+    match value:
+        case bool():
+            return None
+        case int() | float():
+            return value + 1
+        case str() if odds := ODDS.fullmatch(value):
+            return f"{int(odds[1]) + 1}{odds[2]}"
+        case _:
+            return None
+
+
+class _Changer(ast.NodeTransformer):
+    """Lists the places of a file that can be changed, and changes the one number `wanted`."""
+
+    def __init__(self, wanted: int = -1) -> None:
+        self.wanted = wanted
+        self.places: list[tuple[int, str, str]] = []
+
+    def _here(self, at: int, was: str, becomes: str) -> bool:
+        self.places.append((at, was, becomes))
+        return len(self.places) - 1 == self.wanted
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        becomes = _more(node.value)
+        if becomes is None or not self._here(node.lineno, repr(node.value), repr(becomes)):
+            return node
+        return ast.copy_location(ast.Constant(becomes), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        for place, op in enumerate(node.ops):
+            other = OTHER.get(type(op))
+            if other is not None and self._here(node.lineno, type(op).__name__, other.__name__):
+                node.ops[place] = other()
+            if isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+                right = node.comparators[place]
+                if self._here(node.lineno, ast.unparse(right), f"{ast.unparse(right)} + 1"):
+                    node.comparators[place] = ast.BinOp(right, ast.Add(), ast.Constant(1))
+        return node
+
+
+def mutants(path: str) -> Iterator[Mutant]:
+    """Each change of a file."""
+    source = (TOP / path).read_text()
+    lines, lister = source.splitlines(), _Changer()
+    lister.visit(ast.parse(source))
+    met: dict[tuple[str, str, str], int] = {}
+    for place, (at, was, becomes) in enumerate(lister.places):
+        line = lines[at - 1].strip()
+        number = met[line, was, becomes] = met.get((line, was, becomes), -1) + 1
+        yield Mutant(path, line, was, becomes, number, place, at)
+
+
+def changed(mutant: Mutant) -> str:
+    """The file with it."""
+    tree = _Changer(mutant.place).visit(ast.parse((TOP / mutant.path).read_text()))
+    return ast.unparse(ast.fix_missing_locations(tree))
+
+
+def survives(mutant: Mutant) -> bool:
+    """Whether the tests pass with it."""
+    name = mutant.path.removesuffix(".py").replace("/", ".")
+    command = [sys.executable, "-c", RUNNER, name, changed(mutant), str(TOP / mutant.path), *TESTS[mutant.path]]
+    at_no_length = {name: value for name, value in environ.items() if name != "FELTD_NIGHTLY"}
+    try:
+        run = subprocess.run(command, cwd=TOP, capture_output=True, timeout=TIMEOUT_S, check=False, env=at_no_length)
+    except subprocess.TimeoutExpired:
+        return False  # the tests did not end with it
+    return run.returncode == 0
+
+
+def known() -> dict[str, str]:
+    """The survivors that no test can tell from the rules, each with its reason."""
+    return {one["mutant"]: one["reason"] for one in tomllib.loads(KNOWN.read_text()).get("survivor", [])}
+
+
+def survivors(chosen: Sequence[Mutant], jobs: int) -> Iterator[Mutant]:
+    """Those that no test sees and that are not known."""
+    excused = known()
+    tried = [one for one in chosen if one.name not in excused]
+    with ThreadPoolExecutor(jobs) as pool:
+        for one, left in zip(tried, pool.map(survives, tried), strict=True):
+            if left:
+                yield one
+
+
+def main() -> None:
+    """Try the mutants that the command line names, and name the survivors."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("files", nargs="*", default=sorted(TESTS))
+    parser.add_argument("--sample", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=cpu_count() or 1)
+    given = parser.parse_args()
+    chosen = [one for path in given.files for one in mutants(path)]
+    if given.sample:
+        chosen = random.Random(given.seed).sample(chosen, min(given.sample, len(chosen)))
+    left = 0
+    for left, one in enumerate(survivors(chosen, given.jobs), 1):  # noqa: B007 - counted
+        sys.stdout.write(f"survives: {one.name}   (line {one.at})\n")
+        sys.stdout.flush()
+    sys.stdout.write(f"{len(chosen)} mutants, {left} survivors that tests/mutants.toml does not name\n")
+    sys.exit(bool(left))
+
+
+if __name__ == "__main__":
+    main()
