@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import Envelope
@@ -108,6 +109,12 @@ class Table(Struct, Generic[P], frozen=True):
     def ledger(self) -> tuple[Wager, ...]:
         """The refused chips that lie on the cloth."""
         return self.refused if self.open is None else self.open.round.refused
+
+    def with_ledger(self, chips: tuple[Wager, ...]) -> "Table[P]":
+        """The same with these refused chips."""
+        if self.open is None:
+            return replace(self, refused=chips)
+        return replace(self, open=replace(self.open, round=replace(self.open.round, refused=chips)))
 
 
 Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]

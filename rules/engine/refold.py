@@ -81,7 +81,6 @@ from rules.engine.ruleset import (
     View,
     Void,
     Voided,
-    Wager,
 )
 
 P = TypeVar("P", bound=Struct)
@@ -455,7 +454,7 @@ class Engine(Generic[P]):
         if isinstance(one, WagerWithdrawn):
             held = lying(table.open.round, one.seat, one.bet) if table.open is not None else 0
             chips, rest = handed_back(table.ledger, one, held)
-            table = _with_ledger(table, chips)
+            table = table.with_ledger(chips)
             if rest is None:
                 return self._chips_alone(table, fact), ()
             one, fact = rest, replace(fact, event=rest)
@@ -829,14 +828,6 @@ def _with(frame: Frame[P], round_: Round, fact: Fact) -> Frame[P]:
     if len(frame.facts) >= MAX_FACTS:
         return replace(frame, round=round_, sealed=True)
     return replace(frame, round=round_, facts=(*frame.facts, fact))
-
-
-def _with_ledger(table: Table[P], chips: tuple[Wager, ...]) -> Table[P]:
-    """The table with these refused chips."""
-    frame = table.open
-    if frame is None:
-        return replace(table, refused=chips)
-    return replace(table, open=replace(frame, round=replace(frame.round, refused=chips)))
 
 
 def _keep(table: Table[P], frame: Frame[P], round_: Round, fact: Fact) -> Table[P]:

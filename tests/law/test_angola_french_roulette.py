@@ -220,7 +220,7 @@ def test_a_prize_the_smallest_chip_cannot_pay_is_rounded_in_the_stated_direction
         assert [(one.returned, one.exact) for one in result.settlements] == [(returned, "615/2")]
 
 
-@pytest.mark.article("2(24)")
+@pytest.mark.article("2(24)a)", "2(24)b)")
 @pytest.mark.parametrize("name", [one for one, _, _ in LARGEST])
 def test_options_are_taken_to_their_ends(name: str) -> None:
     ratio = next(ratio for one, _, ratio in LARGEST if one == name)
