@@ -138,9 +138,13 @@ def reload_running(config_path: Path) -> None:
 
     Every mistake is named here, and nothing is used then. A change of a table waits until no round is open there.
     """
+    from daemon.broker.suspensions import LIST_REMEDY
+    from daemon.cli.granted import old_list
     from daemon.reload import start_mistakes
 
     config = _good(config_path)
+    for line in old_list(config, config_path):
+        click.echo(f"warning: {line}: {LIST_REMEDY}", err=True)
     running = [part for part in RELOADABLE if _systemctl("is-active", "--quiet", f"feltd-{part}") == 0]
     if not running:
         raise click.ClickException(
