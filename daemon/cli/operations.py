@@ -4,6 +4,7 @@ import contextlib
 import shutil
 import socket
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -190,6 +191,18 @@ def _known(where: str, table: str, games: dict[str, str]) -> None:
         raise BadInputError(f"{where}: no table {table!r}; name it by --table {table}=RULESET")
 
 
+def _name_typed(text: str, taken: frozenset[str] = frozenset()) -> str:
+    """A name as it was typed. Raises UsageError, after which click asks again."""
+    from daemon.config.model import NAMES
+    from protocols.contract.topics import is_id
+
+    if not is_id(text):
+        raise click.UsageError(f"{text!r}: {NAMES}")
+    if text in taken:
+        raise click.UsageError(f"{text!r} is taken at this table")
+    return text
+
+
 def _asked(*, passwords: bool) -> Any:
     """All answers of a person: names, then a table for each link that is plugged in."""
     from daemon.cli.first_configuration import First, FirstDevice, FirstTable
@@ -197,15 +210,16 @@ def _asked(*, passwords: bool) -> Any:
     from drivers import DRIVERS
     from rules import RULESETS
 
-    site = click.prompt("Name of the casino (small letters, digits, hyphens)")
-    edge = click.prompt("Name of this computer", default=_host_name())
+    site = click.prompt("Name of the casino (small letters, digits, hyphens)", value_proc=_name_typed)
+    edge = click.prompt("Name of this computer", default=_host_name(), value_proc=_name_typed)
     games: dict[str, str] = {}
     devices: dict[str, list[FirstDevice]] = {}
     links = plugged()
     click.echo(f"{len(links)} links are plugged in." if links else "Nothing is plugged in.")
     for url, what in links:
         click.echo(f"\n{url}  {what}")
-        table = click.prompt("  Its table, for example rou-1 (empty: leave it out)", default="", show_default=False)
+        asked = "  Its table, for example rou-1 (empty: leave it out)"
+        table = click.prompt(asked, default="", show_default=False, value_proc=lambda text: text and _name_typed(text))
         if not table:
             continue
         if table not in games:
@@ -221,7 +235,9 @@ def _asked(*, passwords: bool) -> Any:
             show_choices=False,
         )
         here = devices.setdefault(table, [])
-        name = click.prompt("  Name of the device", default=f"device-{len(here) + 1}")
+        taken = frozenset({"round", *(one.name for one in here)})
+        default = f"device-{len(here) + 1}"
+        name = click.prompt("  Name of the device", default=default, value_proc=partial(_name_typed, taken=taken))
         here.append(FirstDevice(name, driver, url))
     tables = tuple(FirstTable(name, game, {}, tuple(devices[name])) for name, game in games.items())
     return First(site, edge, tables, passwords)

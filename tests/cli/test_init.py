@@ -125,3 +125,15 @@ def test_numbers_and_truth_values_are_written_as_such(text: str, value: object) 
 def test_words_that_are_no_utf8_are_refused(tmp_path: Path) -> None:
     done = init(tmp_path / "feltd.toml", "--site", "a", "--edge", "e", "--table", "t=\udcff")
     assert (done.exit_code, "no UTF-8" in done.stderr) == (2, True)
+
+
+def test_a_wrong_answer_is_asked_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was refused after the last question, and all answers were lost."""
+    monkeypatch.setattr("daemon.cli.listings.plugged", list)
+    path = tmp_path / "feltd.toml"
+    done = CliRunner().invoke(main, ["init", "-c", str(path)], input="Casino Lisboa\nlisboa\nedge 1\nedge-1\n")
+    assert done.exit_code == 0, done.output
+    assert "Error: 'Casino Lisboa': a name is small letters, digits and hyphens" in done.output
+    assert done.output.count("Error: ") == 2
+    config = load(path)
+    assert (config.site.name, config.edge.name) == ("lisboa", "edge-1")
