@@ -27,6 +27,9 @@ Readings:
 - Of a void coup (10(17)) the text says nothing more: its bets are returned.
 - The rest of a coup's life (a doubtful card, a loss, corrections, late events) is that of `macau.baccarat`.
 
+- 10(5): about twelve cards lie behind the warning card (`warn_card_within`); they are counted from a new shoe on.
+- 10(2): after a damaged card was told, a coup that begins before a new shoe or another loading is irregular.
+
 The article has no duty by the clock.
 """
 
@@ -35,10 +38,11 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
-from protocols.contract.events import MOST, WagerPlaced
+from protocols.contract.events import MOST, CardDamaged, CardsLoaded, ShoeStarted, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import AngolaTable, BaccaratOptions, Deduction, Ends, staked
 from rules.engine.cloth import left_with
+from rules.engine.duties import Duties, Replacement
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
@@ -49,6 +53,11 @@ RATIOS: Final = {"": 70, "tie_": 15, "pair_": 8}
 CHANCES: Final = {"player": "", "banker": "", "tie": "tie_", "player_pair": "pair_", "banker_pair": "pair_"}
 
 Amount = Annotated[int, Meta(ge=0)]
+
+
+DUTIES: Final[Duties] = (
+    Replacement("deck_replacement", "Decreto Executivo 261/22 art. 10(2)", (CardDamaged,), (ShoeStarted, CardsLoaded)),
+)
 
 
 class AngolaBaccaratOptions(BaccaratOptions, frozen=True, forbid_unknown_fields=True):

@@ -25,16 +25,22 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import Meta
 from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced
+from protocols.contract.events import CardDamaged, CardsLoaded, ShoeStarted, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import OTHER_SIDE, PAIRS, AngolaTable, BaccaratOptions, Deduction, Ends, staked
 from rules.engine.cloth import left_with
+from rules.engine.duties import Duties, Replacement
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
 
 TIE_PERCENT: Final = 10
 PAIR_PERCENT: Final = 8
+
+
+DUTIES: Final[Duties] = (
+    Replacement("deck_replacement", "Decreto Executivo 261/22 art. 11(2)", (CardDamaged,), (ShoeStarted, CardsLoaded)),
+)
 
 
 class AngolaBaccaratMacauOptions(BaccaratOptions, frozen=True, forbid_unknown_fields=True):

@@ -7,22 +7,39 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.events import CardDrawn, CardUnreadable, CutCardDrawn, ShoeStarted, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
 from rules.engine.cloth import refuse
-from rules.engine.facts import Fact, Note
+from rules.engine.facts import Effect, Fact, Frame, Note
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import Round, terms
 from rules.engine.ruleset import Bet, Win, option
-from rules.games.baccarat_coups import CALLS, MAIN, VOID_WORDS, Articles, Coup, Coups, House, Paid, Words
+from rules.games.baccarat_coups import (
+    CALLS,
+    MAIN,
+    UNCOUNTED,
+    UNLIMITED,
+    VOID_WORDS,
+    Articles,
+    Coup,
+    Coups,
+    House,
+    Paid,
+    Position,
+    Words,
+)
 
 TEXT: Final = "Decreto Executivo 261/22"
 PAIRS: Final = ("player_pair", "banker_pair")
 FAMILIES: Final = (*MAIN, *PAIRS)
 OTHER_SIDE: Final = {"player": "banker", "banker": "player"}
 BURN: Final = 8
+DECK: Final = 52
+FROM_END: Final = 12
+"""How many cards lie behind the warning card, about."""
 
 
 class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
@@ -63,6 +80,11 @@ class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         Literal["refused", "accepted"],
         option("arts. 10(12), 11(12)", "a bet on player at a seat that bets on banker, or on banker at one on player"),
     ] = "refused"
+    warn_card_within: Annotated[
+        int,
+        Meta(ge=0, le=416),
+        option("arts. 10(5), 11(5)", "cards that the warning card may be off its place; 0: not watched"),
+    ] = 5
     smallest_chip: Annotated[int, Meta(ge=1), option("-", "minor units that a prize can be paid in")] = 1
     rounding: Annotated[Rounding, option("-", "direction where the smallest chip forces a rounding")] = "down"
 
@@ -116,6 +138,7 @@ class AngolaTable(Coups):
         """Six or eight decks; eight cards burnt, and one before each coup but the first of a shoe."""
         self._deduction = self.deductions.get(deduction)
         self._both_sides = options.both_sides == "accepted"
+        self._warn_card_within = options.warn_card_within if options.device == "shoe" else 0
         shoe, at = options.device == "shoe", self.article
         house = House(
             options.decks,
@@ -174,6 +197,33 @@ class AngolaTable(Coups):
         articles += [self.ends.pair] * bool(paired)
         wins = (main, *(Win(bet, "11") for bet in paired))
         return Paid(wins, tuple(articles), ("player", "banker") if tie else (), paired)
+
+    # ---- the warning card
+
+    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        """One event. Cards that left the shoe are counted, so that the place of the warning card is known."""
+        p = position
+        match fact.event:
+            case CardDrawn() | CardUnreadable() if p.drawn != UNCOUNTED:
+                p = replace(p, drawn=p.drawn + 1)
+            case ShoeStarted():
+                p, effect = super().step(p, fact, frame)
+                return replace(p, drawn=0), effect
+            case CutCardDrawn() if p.left == UNLIMITED:
+                p, effect = super().step(p, fact, frame)
+                return p, self._warned(p, effect)
+        return super().step(p, fact, frame)
+
+    def _warned(self, p: Position, effect: Effect) -> Effect:
+        left = DECK * self.house.decks - p.drawn
+        if not self._warn_card_within or p.drawn == UNCOUNTED or abs(left - FROM_END) <= self._warn_card_within:
+            return effect
+        note = Note("warn_card_misplaced", say("warn_card_misplaced", left=left), f"{self.article}(5)")
+        return replace(effect, beside=(*effect.beside, note))
+
+    def missed(self, position: Position) -> Position:
+        """The cards are no longer counted."""
+        return replace(super().missed(position), drawn=UNCOUNTED)
 
     # ---- bets
 

@@ -36,6 +36,11 @@ Readings, each with its article:
 - 9(30): a shuffler that jams or fails is no error of the deal: the round waits until the deal goes on or is declared
   void.
 
+- 9(34): an open seat that lays no ante in three rounds in a row is noted once. Whether a place is free, and whether he
+  is asked to leave, people see.
+- 9(36): after a damaged card was told, a round that begins before another deck is told (`shoe.started`,
+  `cards.loaded`) is irregular.
+
 Doubts, losses, late events: as in `rules/macau/stud_poker.py`. Article 9 has no duty by the clock.
 """
 
@@ -43,13 +48,27 @@ from fractions import Fraction
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
+from msgspec.structs import replace
 
+from protocols.contract.events import (
+    CardDamaged,
+    CardsLoaded,
+    DeviceOnline,
+    EventsMissed,
+    SeatClosed,
+    SeatOpened,
+    ShoeStarted,
+)
+from protocols.contract.reasons import say
+from protocols.contract.topics import Envelope
+from rules.engine.duties import Duties, Replacement
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding, odds
-from rules.engine.rounds import terms
-from rules.engine.ruleset import Bet, Win, option
+from rules.engine.rounds import noted, terms
+from rules.engine.ruleset import Bet, Closed, Corrected, Verdict, Voided, Win, option
 from rules.games.poker import CATEGORIES, CATEGORY, strength
 from rules.games.stud_poker import Deal, Rulings, stakes
+from rules.games.stud_poker_ends import Step, StudPokerState
 from rules.games.stud_poker_game import CHINESE, ENGLISH, VALUE_BITS, Articles, Prize, Raise, Said, StudPokerGame, Text
 
 TEXT: Final = "Decreto Executivo 261/22"
@@ -79,6 +98,8 @@ JACKPOT: Final = {
     "straight_flush": Prize("pool", "9(14)(c)", "1/10", shared=True),
     **{name: Prize("fixed", "9(11)") for name in ("four_of_a_kind", "full_house", "flush", "straight")},
 }
+IDLE_ROUNDS: Final = 3
+"""Art. 9(34): after so many rounds without a bet a player may be asked to leave."""
 SEED_RATIO: Final = 10_000
 ANTE_RATIO: Final = 20
 _HIGH_CARD: Final = CATEGORY["high_card"]
@@ -169,6 +190,11 @@ STUD_POKER: Final = Text(
 )
 
 
+DUTIES: Final[Duties] = (
+    Replacement("deck_replacement", "Decreto Executivo 261/22 art. 9(36)", (CardDamaged,), (ShoeStarted, CardsLoaded)),
+)
+
+
 class StudPokerOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house, and the readings that are possible."""
 
@@ -237,6 +263,33 @@ class StudPoker(StudPokerGame):
         limits = {"ante": (options.minimum, options.maximum), "jackpot": (options.jackpot_bet, options.jackpot_bet)}
         self.bet_limits = {bet: least_most for bet, least_most in limits.items() if any(least_most)}
         self._letter = options.tie_break == "letter"
+
+    def apply(self, state: StudPokerState, seen: Envelope) -> Step:
+        """One event, and who has sat out three rounds (art. 9(34))."""
+        after, verdicts = super().apply(state, seen)
+        idle = state.idle
+        match seen.event:
+            case EventsMissed() | DeviceOnline(continuous=False):
+                idle = {}
+            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
+                idle = {other: rounds for other, rounds in idle.items() if other != seat}
+        closed = [one for one in verdicts if isinstance(one, Closed)]
+        if closed and after.deal is not None and not (after.deal.unproven or after.deal.unsure):
+            playing = after.deal.players
+            idle = {seat: idle.get(seat, 0) + 1 for seat in state.seats if seat not in playing}
+            verdicts += self._sat_out(idle, seen)
+        elif any(
+            isinstance(one, Voided | Corrected) and one.result.void for one in verdicts
+        ):  # it was no round that somebody sat out
+            idle = {seat: max(rounds - 1, 0) for seat, rounds in idle.items()}
+        return (after if idle == after.idle else replace(after, idle=idle)), verdicts
+
+    def _sat_out(self, idle: dict[int, int], seen: Envelope) -> tuple[Verdict, ...]:
+        law = f"{TEXT} art. 9(34)"
+        found: tuple[Verdict, ...] = ()
+        for seat in (seat for seat, rounds in idle.items() if rounds == IDLE_ROUNDS):
+            found += noted("seat_idle", say("seat_idle", seat=seat, rounds=IDLE_ROUNDS), law, seen)
+        return found
 
     def value(self, cards: tuple[str, ...]) -> int:
         """Art. 9(7), 9(9)."""

@@ -19,7 +19,7 @@ from protocols.contract.results import DutyDue
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import Bet, Irregularity, Noted, Opened, Ruleset, Verdict, View, judge
 
-__all__ = ["HOUR", "Duties", "Duty", "LastRound", "Watch", "Watched", "closing_time", "watched"]
+__all__ = ["HOUR", "Duties", "Duty", "LastRound", "Replacement", "Watch", "Watched", "closing_time", "watched"]
 
 HOUR: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
@@ -40,6 +40,15 @@ class Duty(Struct, frozen=True):
     every: timedelta = HOUR
 
 
+class Replacement(Struct, frozen=True):
+    """Something that must be replaced as soon as `after` says that it is not sound; `done_by` says that it was."""
+
+    code: str
+    law: str
+    after: tuple[type[Any], ...]
+    done_by: tuple[type[Any], ...]
+
+
 class LastRound(Struct, frozen=True):
     """No round may begin less than `before` the closing time, which the option `closes_at` of the ruleset names.
 
@@ -52,7 +61,7 @@ class LastRound(Struct, frozen=True):
     goes_on: Callable[[Any], bool] = lambda _: False
 
 
-Duties: TypeAlias = tuple[Duty | LastRound, ...]
+Duties: TypeAlias = tuple[Duty | LastRound | Replacement, ...]
 
 
 def closing_time(text: str) -> time | None:
@@ -110,11 +119,17 @@ class _Watching(Generic[S]):
     def __init__(self, game: Ruleset[S], duties: Duties, closes_at: time | None) -> None:
         self.game = game
         self._hourly = tuple(duty for duty in duties if isinstance(duty, Duty))
+        self._replaced = tuple(duty for duty in duties if isinstance(duty, Replacement))
         self._last = tuple(duty for duty in duties if isinstance(duty, LastRound)) if closes_at is not None else ()
         self._closes_at = closes_at or time()
-        self._laws = {duty.code: duty.law for duty in self._hourly} | {last.code: last.law for last in self._last}
+        watching: tuple[Duty | Replacement, ...] = (*self._hourly, *self._replaced)
+        self._laws = {duty.code: duty.law for duty in watching} | {last.code: last.law for last in self._last}
         self._moves = frozenset(
-            (TableClosed, EventsMissed, DeviceOnline, *(event for duty in self._hourly for event in duty.done_by))
+            (
+                *(TableClosed, EventsMissed, DeviceOnline),
+                *(event for duty in watching for event in duty.done_by),
+                *(event for duty in self._replaced for event in duty.after),
+            )
         )
 
     @property
@@ -153,9 +168,11 @@ class _Watching(Generic[S]):
 
     def _moved(self, watch: Watch, seen: Envelope) -> Watch:
         """A duty was done, the table closed, or events were lost."""
+        watch = self._replacements(watch, seen)
         match seen.event:
             case TableClosed():
-                return Watch()
+                unsound = {duty.code: watch.due[duty.code] for duty in self._replaced if duty.code in watch.due}
+                return Watch(unsound, tuple(code for code in watch.noted if code in unsound))
             case DeviceOnline(continuous=True):
                 return watch
             case EventsMissed() | DeviceOnline():
@@ -167,6 +184,20 @@ class _Watching(Generic[S]):
         due = {duty.code: happened + duty.every for duty in done}
         later = {code: at for code, at in due.items() if at > watch.due[code]}  # an older one was told late
         return Watch(watch.due | later, tuple(code for code in watch.noted if code not in later))
+
+    def _replacements(self, watch: Watch, seen: Envelope) -> Watch:
+        """What is not sound is due at once. After lost events it may have been replaced unseen."""
+        due, noted = dict(watch.due), watch.noted
+        lost = isinstance(seen.event, EventsMissed) or (
+            isinstance(seen.event, DeviceOnline) and not seen.event.continuous
+        )
+        for duty in self._replaced:
+            if isinstance(seen.event, duty.after):
+                due.setdefault(duty.code, seen.time)
+            elif lost or isinstance(seen.event, duty.done_by):
+                due.pop(duty.code, None)
+                noted = tuple(code for code in noted if code != duty.code)
+        return Watch(due, noted)
 
     def _began(self, watch: Watch, game: S, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
         """A round begins: the clocks that do not run yet start, and those that ran out are noted."""

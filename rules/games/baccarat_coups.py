@@ -49,6 +49,8 @@ VOID_WORDS: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"
 
 # No cut card yet: any number of coups may still begin.
 UNLIMITED: Final = -1
+# How many cards left the shoe is not known.
+UNCOUNTED: Final = -1
 # As many cards as the first one says.
 BY_FIRST_CARD: Final = -1
 
@@ -105,7 +107,7 @@ class Position(Struct, frozen=True):
     or under `first_card` until somebody says that it is over. `left`: coups that may still begin in this shoe; `dealt`:
     those that began, `demos` of them demonstrations; `demo_next`: the event that declared the next one to be one.
     `spent`: the cards now coming belong to a void coup. `order`: whether the next coup is the first of its shoe; a
-    house that burns a card before every other one must know it.
+    house that burns a card before every other one must know it. `drawn`: cards that left the shoe.
 
     Of the coup: `cards` in the order of the deal; `burns`: whether a card is burnt before it, and `burnt`: that it is
     out; `told`: the cards the shoe told since the bell; `aside`: those of them that came while it waited for a person,
@@ -121,6 +123,7 @@ class Position(Struct, frozen=True):
     demo_next: str = ""
     spent: bool = False
     order: Literal["first", "later", "unknown"] = "later"
+    drawn: int = UNCOUNTED
     cards: tuple[str, ...] = ()
     face_up: tuple[str, ...] = ()
     burnt: bool = False

@@ -37,7 +37,7 @@ class StudPokerState(Struct, frozen=True):
     round reopened, and its result may stand. `carried`: jackpot bets of a void round; `uncarried`: there may be others.
     `doubt`: events of the next round's betting may be missing. `heard`: of the last deal cards or packets were told.
     `loose`: cards and packets since the last deal, up to two, where one is burnt before the deal: one alone is burnt.
-    `supervised`: the supervisor's key is turned on.
+    `supervised`: the supervisor's key is turned on. `idle`: rounds in a row that an open seat has not bet in.
     `refused`: refused chips that lie on the cloth while no round is open.
     """
 
@@ -53,6 +53,7 @@ class StudPokerState(Struct, frozen=True):
     heard: bool = False
     loose: int = 0
     supervised: bool = False
+    idle: dict[int, int] = {}
     refused: tuple[Wager, ...] = ()
 
     @property

@@ -91,7 +91,7 @@ class StudPokerRounds(StudPokerEnds):
         """One event."""
         if state.deal is not None and state.deal.over and of_the_next(state.deal, seen.event):
             state, verdicts = self._bets_opened(state, seen)
-            state, more = self.apply(state, seen)
+            state, more = StudPokerRounds.apply(self, state, seen)
             return state, verdicts + more
         if (name := _round_named(seen.event)) and name != _round_of(state):
             if isinstance(seen.event, RoundPaid):

@@ -51,6 +51,16 @@ def test_eight_cards_are_burnt_after_shuffling() -> None:
     check.eight_cards_are_burnt(game, "10")
 
 
+@pytest.mark.article("10(5)")
+def test_the_warning_card_lies_about_twelve_from_the_end() -> None:
+    check.warning_card_lies_twelve_from_the_end(game, "10")
+
+
+@pytest.mark.article("10(2)")
+def test_a_deck_with_a_damaged_card_is_replaced() -> None:
+    check.damaged_deck_is_replaced("angola.baccarat", "10")
+
+
 @pytest.mark.article("10(6)")
 def test_the_warning_card_makes_the_coup_the_last() -> None:
     check.warning_card_makes_the_coup_the_last(game, "10")

@@ -14,9 +14,11 @@ from hypothesis import given, settings, strategies as st
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
+    CardDamaged,
     CardDrawn,
     CardExposed,
     CardJammed,
+    CardsLoaded,
     CardUnreadable,
     DealCorrected,
     Event,
@@ -25,6 +27,7 @@ from protocols.contract.events import (
     RoundPaid,
     RoundVoided,
     SeatActed,
+    SeatClosed,
     SeatOpened,
     ShoeStarted,
     ShuffleFailed,
@@ -33,6 +36,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import say
+from rules import RULESETS
 from rules.angola.stud_poker import StudPoker, StudPokerOptions, value
 from rules.engine.rounds import declared
 from rules.engine.ruleset import (
@@ -927,3 +931,57 @@ def test_after_a_raise_and_a_fold_only_the_fold_or_the_supervisor_ends_the_doubt
 def test_a_limit_of_raises_is_refused_when_it_is_configured() -> None:
     with pytest.raises(BadOption, match="raise is as large as the text makes it"):
         options_from(StudPoker, {"limits": ["raise=10-20"]})
+
+
+# ---- 9(34), 9(36): who sits out, and a damaged deck
+
+
+def idle_notes(verdicts: Iterable[Verdict]) -> list[tuple[str, dict[str, Any]]]:
+    found = [one.irregularity for one in verdicts if isinstance(one, Noted)]
+    assert {one.law for one in found} <= {cited("9(34)")}
+    return [(one.code, one.reason.values) for one in found]
+
+
+@pytest.mark.article("9(34)")
+@pytest.mark.parametrize(
+    ("between", "rounds", "named"),
+    [
+        ([], 2, 0),
+        ([], 3, 1),
+        ([], 5, 1),
+        ([SeatClosed(3)], 3, 0),
+        ([EventsMissed(1)], 2, 0),
+        ([SeatClosed(3), SeatOpened(3)], 2, 0),
+        ([SeatClosed(3), SeatOpened(3)], 3, 1),
+        ([RoundVoided()], 2, 0),
+        ([RoundVoided()], 3, 1),
+    ],
+)
+def test_who_sits_out_three_rounds_is_named_once(between: list[Event], rounds: int, named: int) -> None:
+    one = [*showdown({2: PAIR}, OPENS), RoundPaid()]
+    events = [SeatOpened(2), SeatOpened(3), *one[: -1 if RoundVoided() in between else None], *between, *one * rounds]
+    if not between:
+        events = [SeatOpened(2), SeatOpened(3), *one * rounds]
+    assert idle_notes(play(game(), events)) == [("seat_idle", {"seat": 3, "rounds": 3})] * named
+
+
+@pytest.mark.article("9(34)")
+def test_who_bets_in_between_is_not_named() -> None:
+    out, bets = [*showdown({2: PAIR}, OPENS), RoundPaid()], [*showdown({2: PAIR, 3: LOW}, OPENS), RoundPaid()]
+    events = [SeatOpened(2), SeatOpened(3), *out * 2, *bets, *out * 2]
+    assert idle_notes(play(game(), events)) == []
+
+
+@pytest.mark.article("9(36)")
+def test_a_deck_with_a_damaged_card_is_replaced_before_the_next_round() -> None:
+    ruleset = RULESETS[LAW](RULESETS[LAW].Options())
+    one: list[Event] = [*showdown({2: PAIR}, OPENS), RoundPaid()]
+    late = [("deck_replacement_late", cited("9(36)"))]
+    for events, found in (
+        ([*one, *one], []),
+        ([*one, CardDamaged(), *one, *one], late),
+        ([*one, CardDamaged(), ShoeStarted(1), *one], []),
+        ([*one, CardDamaged(), CardsLoaded(52), *one], []),
+    ):
+        verdicts = [one.irregularity for one in play(ruleset, events) if isinstance(one, Noted)]
+        assert [(one.code, one.law) for one in verdicts] == found

@@ -13,7 +13,9 @@ from helpers import play, results, script
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
+    CardDamaged,
     CardDrawn,
+    CardsLoaded,
     CardsReturned,
     CutCardDrawn,
     DealCorrected,
@@ -24,9 +26,11 @@ from protocols.contract.events import (
     RoundVoided,
     ShoeEmptied,
     ShoeStarted,
+    TableClosed,
     WagerPlaced,
     WagerWithdrawn,
 )
+from rules import RULESETS
 from rules.engine.ruleset import BadOption, Corrected, Noted, Resolved, Result, Suspended, Verdict, View, options_from
 from rules.games.baccarat_coups import Coups
 from rules.games.cards import PIPS
@@ -145,7 +149,7 @@ def eight_cards_are_burnt(make: Make, at: str) -> None:
 
 
 def warning_card_makes_the_coup_the_last(make: Make, at: str) -> None:
-    ruleset = make()
+    ruleset = make(warn_card_within=0)
     under_way = [*shoe("9 2"), CutCardDrawn(), *drawn("T 4"), *drawn("5")]
     verdicts = play(ruleset, under_way)
     assert only(verdicts).outcome["winner"] == "player"
@@ -158,7 +162,7 @@ def warning_card_makes_the_coup_the_last(make: Make, at: str) -> None:
 
 def warning_card_in_the_place_of_the_burnt_one(make: Make) -> None:
     """It is found as the card before the coup is drawn: this coup is dealt, as the last."""
-    ruleset = make()
+    ruleset = make(warn_card_within=0)
     events = [*shoe(PLAYER_WINS), BetsOpened(), bet(1, "tie"), BetsClosed(), CutCardDrawn(), *drawn(f"5 {TIE}")]
     verdicts = play(ruleset, events)
     assert [ranks(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
@@ -168,7 +172,7 @@ def warning_card_in_the_place_of_the_burnt_one(make: Make) -> None:
 
 def warning_card_before_a_coup_without_a_bell(make: Make) -> None:
     """Where no opening is told, it comes out with the next coup: this one is dealt, as the last."""
-    ruleset = make(opening="first_card")
+    ruleset = make(warn_card_within=0, opening="first_card")
     events = [*shoe(PLAYER_WINS), CutCardDrawn(), *drawn(f"5 {TIE}")]
     verdicts = play(ruleset, [*events, *drawn("K")])
     assert [ranks(one) for one in results(verdicts)] == [("9T", "24"), ("7T", "34")]
@@ -426,3 +430,30 @@ def bets_are_not_judged_after_a_loss(make: Make, *bets: Event, **limits: Any) ->
 def values() -> list[tuple[str, int]]:
     """Each rank and its points."""
     return [(rank, PIPS[f"{rank}S"] % 10) for rank in "A23456789TJQK"]
+
+
+# ---- 10(5), 11(5): the place of the warning card; 10(2), 11(2): damaged cards
+
+
+def warning_card_lies_twelve_from_the_end(make: Make, at: str) -> None:
+    for left, within, misplaced in (
+        *((17, 5, False), (7, 5, False), (18, 5, True), (6, 5, True), (18, 6, False), (12, 1, False), (14, 1, True)),
+        (40, 0, False),
+    ):
+        ruleset = make(decks=6, warn_card_within=within)
+        told = [ShoeStarted(6), *drawn("5 " * (312 - left)), CutCardDrawn(), CutCardDrawn()]
+        noted_ = [one for one in codes(play(ruleset, told)) if one[0] == "warn_card_misplaced"]
+        assert noted_ == [("warn_card_misplaced", f"{at}(5)")] * misplaced, (left, within)
+        lost = [*told[:5], EventsMissed(1), *told[5:]]
+        assert "warn_card_misplaced" not in dict(codes(play(ruleset, lost)))
+
+
+def damaged_deck_is_replaced(name: str, at: str) -> None:
+    ruleset = RULESETS[name](RULESETS[name].Options())
+    used = [*shoe(PLAYER_WINS), RoundPaid(), CardDamaged()]
+    again = coup(PLAYER_WINS, burnt="5")
+    late = ("deck_replacement_late", f"{at}(2)")
+    assert codes(play(ruleset, [*used, *again, RoundPaid(), *again])) == [late]
+    for replaced in (shoe(PLAYER_WINS), [CardsLoaded(), *again], [EventsMissed(1)]):
+        assert codes(play(ruleset, [*used, *replaced])) == []
+    assert codes(play(ruleset, [*used, TableClosed(), *again])) == [late]
