@@ -177,6 +177,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     def decide(self, table: ThrownTable, seen: Envelope) -> Step:
         """A throw closes the bets."""
         table, before, throw = self.witness(table, seen), table.current, self.kept(thrown(seen))
+        between = table.between
         if not table.throws and before is None and not throw.by_hand and self._soon(table, seen):
             return self.note(table, seen, self.stray(throw)), ()
         table, closed = self.close_late(table, seen)
@@ -189,7 +190,8 @@ class ThrownDice(SingleOutcome[ThrownTable]):
             return table, closed + held
         table = replace(table, shown=_tally(table.shown, throw, 1))
         if before is not None and again and self.same(before, throw):
-            return replace(table, confirmed=True, touched=False), closed
+            # The same throw was told once more: whether bets may be moved after it is as it was.
+            return replace(table, confirmed=True, touched=False, between=between), closed
         table = replace(table, throws=table.throws + (not again), nulls=table.nulls + bool(throw.null))
         table, ended = self.counts(table, seen, throw)
         return table, closed + ended

@@ -633,3 +633,21 @@ def test_house_edge() -> None:
     for bet in ("aces", "small", "big"):
         back = sum(one.returned for result in deciding for one in result.settlements if one.bet == bet)
         assert 1 - Fraction(back, len(deciding)) == Fraction(1, 63)
+
+
+@pytest.mark.article("3(9)")
+@pytest.mark.parametrize("again", [DiceThrown((6, 2, 1)), DiceRead((6, 2, 1))])
+def test_the_same_undecided_throw_told_twice_leaves_the_bets_open(again: Event) -> None:
+    ruleset = game(between_throws="bets_may_change")
+    events = [*OPEN, WagerPlaced(1, "small", 10), DiceRead((1, 2, 6)), again]
+    assert told(ruleset, script(events))[1] == "betting"
+    moved = only(play(ruleset, [*events, WagerPlaced(1, "small", 5), SIX]))
+    assert settled(moved) == [("small", 15, 30)]
+    assert notes(moved) == []
+
+
+@pytest.mark.article("3(9)")
+def test_the_bell_between_two_tellings_of_a_throw_still_closes_the_bets() -> None:
+    ruleset = game(between_throws="bets_may_change")
+    events = [*OPEN, WagerPlaced(1, "small", 10), DiceRead((1, 2, 6)), BetsClosed(), DiceThrown((6, 2, 1))]
+    assert told(ruleset, script(events))[1] == "closed"
