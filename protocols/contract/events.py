@@ -266,6 +266,25 @@ class HandPassed(_Event, frozen=True, tag="hand.passed"):
     seat: Annotated[int, Meta(ge=0, le=99)] = 0
 
 
+class LaidBet(msgspec.Struct, frozen=True):
+    """A bet that lies on the table."""
+
+    seat: Seat
+    bet: Text
+    amount: Amount
+
+
+class SeriesStated(_Event, frozen=True, tag="series.stated"):
+    """A supervisor, `by` name, says what stands on the table after lost events: the `point` (0: none), and all `bets`.
+
+    It counts when a second supervisor says the same.
+    """
+
+    by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+    point: Annotated[int, Meta(ge=0, le=12)] = 0
+    bets: Annotated[tuple[LaidBet, ...], Meta(max_length=256)] = ()
+
+
 class LampsLit(_Event, frozen=True, tag="lamps.lit"):
     """The lamps that are lit now, by their names on the layout. Empty: all are dark."""
 
@@ -577,6 +596,7 @@ Event: TypeAlias = (
     | SupervisorKeyed
     | TableClosed
     | HandPassed
+    | SeriesStated
     | LampsLit
     | WagerPlaced
     | WagerWithdrawn

@@ -206,6 +206,8 @@ class RoundFacts(Struct, frozen=True):
     next_point: int = 0
     come_out: bool = False
     shooter: int = 0
+    shooters: tuple[int, ...] = ()
+    stated_by: str = ""
     series: str = ""
     # fan-tan
     number: int | None = None

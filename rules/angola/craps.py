@@ -19,6 +19,8 @@ Readings:
   be taken back from the opening of the bets until the throw, also after the bell.
 - 12: of a bet on a number that is no multiple of the minimum the rest goes back when the bets close.
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
+- 5: the seats are numbered from the stickman's left; after a seven-out the order begins behind who threw last. Each
+  player may decline, so who throws out of that order breaks no rule.
 - 8: hands that pass, and dice that are replaced, are told by the console or not at all (`handling`). 5: the shooter has
   a bet; irregular where the seat and any bets are known. The throw counts.
 - 4: a reading that is not of two flat dice is irregular and no throw, and so is one that a recogniser makes before the
@@ -27,7 +29,9 @@ Readings:
 - A second throw that differs disputes the result until it is paid (the first stands, unless the other was called null),
   one is entered again (it stands) or the round is declared void.
 - A round that a person declares void is no null throw: all bets go back and the series ends. After a loss of events the
-  point and the bets are not known: each round waits, and only such a declaration ends that.
+  point and the bets are not known: each round waits for such a declaration, or for two supervisors.
+- 10(i): line bets stay until the series ends, so a lost event must not take them away. Two supervisors may say the
+  point and all bets that lie there (`series.stated`): said alike by both they stand, and the round goes on.
 """
 
 import re
@@ -47,6 +51,8 @@ from protocols.contract.events import (
     DiceReplaced,
     DiceThrown,
     HandPassed,
+    LaidBet,
+    SeriesStated,
     WagerPlaced,
     WagerWithdrawn,
 )
@@ -58,7 +64,7 @@ from rules.engine.duties import Duties, LastRound
 from rules.engine.limits import HouseOptions, Range
 from rules.engine.money import Rounding, odds
 from rules.engine.rounds import Round, declared, resolved, terms, undecided, voided, witness
-from rules.engine.ruleset import Result, Verdict, View, Void, Wager, Win, option
+from rules.engine.ruleset import Irregularity, Noted, Result, Verdict, View, Void, Wager, Win, option
 from rules.engine.single_outcome import (
     Doubt,
     Move,
@@ -100,6 +106,8 @@ INVERSE: Final = {4: "1/2", 5: "2/3", 6: "5/6", 8: "5/6", 9: "2/3", 10: "1/2"}
 LINES: Final = ("pass", "dont_pass")
 BESIDE: Final = {"pass_odds": "pass", "dont_pass_odds": "dont_pass", "come_odds": "come", "dont_come_odds": "dont_come"}
 """Odds, and the bet that they stand beside."""
+NEEDS_POINT: Final = ("come", "dont_come", "pass_odds", "dont_pass_odds")
+"""Where they have not travelled to a number, they lie there with a point up only."""
 VOID: Final = {"pt": "Golpe nulo", "en": "No throw"}
 
 MISSING: Final = say("series_unknown")
@@ -327,7 +335,7 @@ class CrapsState(Table, frozen=True):
 
     `standing`: the bets that wait for the next round. `unknown`: events were lost, so neither can be trusted.
     `shooter`, `threw`: the seats that throw next and threw last, 0 where that is not told. `passes`: the dice must
-    change hands, `replaces`: a die must be replaced.
+    change hands, `replaces`: a die must be replaced. `stated`: what one supervisor said of the series after a loss.
     """
 
     told: tuple[DiceThrown, ...] = ()
@@ -339,6 +347,7 @@ class CrapsState(Table, frozen=True):
     threw: int = 0
     passes: bool = False
     replaces: bool = False
+    stated: SeriesStated | None = None
 
 
 def _rulings() -> Rulings:
@@ -366,7 +375,7 @@ class Craps(SingleOutcome[CrapsState]):
     Options: ClassVar[type[CrapsOptions]] = CrapsOptions
     State: ClassVar[type[CrapsState]] = CrapsState
     outcome: ClassVar[type[DiceThrown]] = DiceThrown
-    lasting: ClassVar = ("point", "before", "standing", "unknown", "shooter", "threw", "passes", "replaces")
+    lasting: ClassVar = ("point", "before", "standing", "unknown", "shooter", "threw", "passes", "replaces", "stated")
     told_again_stands: ClassVar[bool] = True
 
     def __init__(self, options: CrapsOptions) -> None:
@@ -388,9 +397,12 @@ class Craps(SingleOutcome[CrapsState]):
         """Phase: idle, betting, closed, suspended, paying. `say` is what the stickman calls now."""
         round_, last = table.round, table.last
         detail: dict[str, Any] = {"point": table.point, "come_out": not table.point, "shooter": table.shooter}
+        if round_ is not None and not (table.shooter or table.point or round_.suspended):
+            detail["shooters"] = order_of_shooters(round_.wagers, table.threw)
         if round_ is not None:
             if round_.suspended:
-                return View(round_.id, "suspended", {"shooter": table.shooter, "reason": round_.suspended})
+                waits = {"shooter": table.shooter, "reason": round_.suspended}
+                return View(round_.id, "suspended", waits | ({"stated_by": table.stated.by} if table.stated else {}))
             return View(round_.id, "closed" if round_.closed else "betting", detail)
         if last is None:
             return View("", "idle", {} if table.unknown else detail)
@@ -415,8 +427,58 @@ class Craps(SingleOutcome[CrapsState]):
                 return replace(table, shooter=seat, passes=False), ()
             case DiceReplaced():
                 return replace(table, replaces=False), ()
+            case SeriesStated() as stated:
+                return self._state(table, seen, stated)
             case _:
                 return table, ()
+
+    # ---- the series as two supervisors see it, after a loss
+
+    def _state(self, table: CrapsState, seen: Envelope, stated: SeriesStated) -> Step:
+        """What two supervisors say alike stands: 4(10)i wants line bets to stay, and nobody else knows them."""
+        waits = table.unknown and (table.round is None or table.round.suspended == MISSING)
+        if not waits:
+            return self._noted(table, seen, "series_is_known", say("series_is_known"))
+        if not self._can_stand(stated):
+            return self._noted(table, seen, "series_impossible", say("series_impossible", name=stated.by))
+        if table.round is not None:
+            table = self.witness(table, seen)
+        first = table.stated
+        if first is None or _one_person(first, stated):
+            return replace(table, stated=stated), ()
+        if not _say_the_same(first, stated):
+            differs = say("series_differs", name=first.by, other=stated.by)
+            return self._noted(replace(table, stated=stated), seen, "series_differs", differs)
+        bets = tuple(Wager(one.seat, one.bet, one.amount) for one in stated.bets)
+        text = say("series_stated", name=first.by, other=stated.by)
+        table = replace(table, point=stated.point, unknown=False, stated=None)
+        if table.round is None:
+            return self._noted(replace(table, standing=bets), seen, "series_stated", text)
+        round_ = replace(table.round, wagers=bets, refused=(), suspended=None)
+        return self._noted(replace(table, before=stated.point, round=round_), seen, "series_stated", text)
+
+    def _noted(self, table: CrapsState, seen: Envelope, code: str, reason: Reason) -> Step:
+        """A note of the round, or of none where none is there."""
+        note = Note(code, reason, _cite("(10)i)"))
+        if table.round is None:
+            return table, (Noted(Irregularity(note.code, note.reason, note.law, seen.id)),)
+        return self.note(table, seen, note), ()
+
+    def _can_stand(self, stated: SeriesStated) -> bool:
+        """Whether such bets can lie there at this point."""
+        lie = {(one.seat, one.bet): one.amount for one in stated.bets}
+        if stated.point not in (0, *POINTS) or len(lie) != len(stated.bets):
+            return False
+        wagers = [Wager(seat, bet, amount) for (seat, bet), amount in lie.items()]
+        if self.limits.most_returned(wagers) > MOST:
+            return False
+        return all(self._stands_at(stated.point, one, lie) for one in stated.bets)
+
+    def _stands_at(self, point: int, one: LaidBet, lie: dict[tuple[int, str], int]) -> bool:
+        family, _, number = one.bet.partition(":")
+        if one.bet not in self._offered or (not point and not number and family in NEEDS_POINT):
+            return False
+        return family not in BESIDE or one.amount <= lie.get((one.seat, one.bet.replace(family, BESIDE[family])), 0)
 
     def close_late(self, table: CrapsState, seen: Envelope) -> Step:
         """4(5), 4(7), 4(8): what was irregular about this throw."""
@@ -590,7 +652,7 @@ class Craps(SingleOutcome[CrapsState]):
 
     def after_void(self, table: CrapsState, round_: Round, **fields: Any) -> CrapsState:
         """All bets went back: the next throw is the first of a series."""
-        return self.fresh(table, point=0, standing=(), unknown=table.unseen, passes=False, **fields)
+        return self.fresh(table, point=0, standing=(), unknown=table.unseen, stated=None, passes=False, **fields)
 
     def confirm(self, table: CrapsState, seen: Envelope) -> Step:
         """A throw that was called null since is not confirmed: the payment may be of the throw after it."""
@@ -608,8 +670,26 @@ class Craps(SingleOutcome[CrapsState]):
         """A table without a past has no point and no bets to lose."""
         if not table.count:
             return table, ()
-        table, verdicts = super().lose(replace(table, unknown=True, shooter=0, passes=False, replaces=False), seen)
+        table, verdicts = super().lose(
+            replace(table, unknown=True, stated=None, shooter=0, passes=False, replaces=False), seen
+        )
         return replace(table, unheard=False), verdicts
+
+
+def order_of_shooters(wagers: Iterable[Wager], threw: int) -> tuple[int, ...]:
+    """4(5): to whom the stickman offers the dice, from his left or behind who threw last; pass line bettors first."""
+    laid = tuple(wagers)
+    on_pass = {one.seat for one in laid if one.bet == "pass"}
+    return tuple(sorted({one.seat for one in laid}, key=lambda seat: (seat not in on_pass, seat <= threw, seat)))
+
+
+def _one_person(one: SeriesStated, other: SeriesStated) -> bool:
+    """As the console compares names: capitals do not count."""
+    return one.by.strip().casefold() == other.by.strip().casefold()
+
+
+def _say_the_same(one: SeriesStated, other: SeriesStated) -> bool:
+    return one.point == other.point and set(one.bets) == set(other.bets)
 
 
 def _takes_odds_back(bet: WagerPlaced | WagerWithdrawn) -> bool:

@@ -52,7 +52,7 @@ def test_eight_cards_are_burnt_after_shuffling() -> None:
 
 @pytest.mark.article("11(5)")
 def test_the_warning_card_lies_about_twelve_from_the_end() -> None:
-    check.warning_card_lies_twelve_from_the_end(game, "11")
+    check.warning_card_lies_twelve_from_the_end(lambda **more: game(warn_card_within=more.pop("within"), **more), "11")
 
 
 @pytest.mark.article("11(2)")

@@ -23,8 +23,10 @@ from protocols.contract.events import (
     Event,
     EventsMissed,
     HandPassed,
+    LaidBet,
     RoundPaid,
     RoundVoided,
+    SeriesStated,
     WagerPlaced,
     WagerWithdrawn,
 )
@@ -81,6 +83,13 @@ def resolve(events: Sequence[Event], **options: Any) -> list[Result]:
 def last(*rounds: Sequence[Event], **options: Any) -> Result:
     """The last result of these rounds."""
     return resolve(series(*rounds), **options)[-1]
+
+
+def after(ruleset: Craps, events: Sequence[Event]) -> CrapsState:
+    state = ruleset.start("t-1")
+    for seen in script(events):
+        state, _ = ruleset.apply(state, seen)
+    return state
 
 
 def bet(name: str, amount: int = 30, seat: int = 1) -> WagerPlaced:
@@ -840,3 +849,92 @@ def test_a_state_survives_json() -> None:
         state, _ = ruleset.apply(state, seen)
     assert msgspec.json.decode(msgspec.json.encode(state), type=CrapsState) == state
     assert [(one.bet, one.amount) for one in state.standing] == [("pass", 30), ("hard_8", 30), ("come:5", 30)]
+
+
+# ---- 4(10)i: two supervisors state the series after a loss
+
+
+LAY = (LaidBet(1, "pass", 30), LaidBet(2, "come:5", 20))
+LOST: list[Event] = [*series(throw(6, bet("pass"))), EventsMissed(1), OPEN]
+
+
+def states(by: str, point: int = 6, bets: tuple[LaidBet, ...] = LAY) -> SeriesStated:
+    return SeriesStated(by=by, point=point, bets=bets)
+
+
+@pytest.mark.article("10(i)")
+@pytest.mark.parametrize("before", [False, True])
+def test_two_supervisors_state_the_point_and_the_bets_after_a_loss(before: bool) -> None:
+    stated: list[Event] = [states("ana"), states("Rui", bets=LAY[::-1])]
+    events = [*LOST[:-1], *stated, OPEN] if before else [*LOST, *stated]
+    assert game().view(after(game(), events)).phase == "betting"
+    made = resolve([*events, DiceThrown(WAYS[6])])[-1]
+    assert paid(made) == {"pass": 60}
+    assert "come:5" in made.stands
+    if not before:
+        assert codes(made) == [("series_stated", "(10)i)")]
+        assert made.irregularities[0].reason.values == {"name": "ana", "other": "Rui"}
+    fixed = resolve([*events, WagerWithdrawn(1, "pass"), DiceThrown(WAYS[6])])[-1]
+    assert ("line_bet_fixed", "(10)i)") in codes(fixed)
+    assert paid(fixed) == {"pass": 60}
+
+
+@pytest.mark.article("10(i)")
+@pytest.mark.parametrize(
+    "stated",
+    [
+        [states("ana")],
+        [states("ana"), states("ana")],
+        [states("ana"), states("ANA ")],
+        [states("ana"), states("rui", 8)],
+        [states("ana"), states("rui", bets=LAY[:1])],
+        [states("ana"), EventsMissed(1), states("rui")],
+        [states("ana", 7), states("rui", 7)],
+        [states("ana", 6, (LAY[0], LAY[0])), states("rui", 6, (LAY[0], LAY[0]))],
+        [states("ana", 0, (LaidBet(1, "come", 5),)), states("rui", 0, (LaidBet(1, "come", 5),))],
+        [states("ana", 6, (LaidBet(1, "pass_odds", 5),)), states("rui", 6, (LaidBet(1, "pass_odds", 5),))],
+        [states("ana", 6, (LaidBet(1, "no_bet", 5),)), states("rui", 6, (LaidBet(1, "no_bet", 5),))],
+    ],
+)
+def test_what_one_supervisor_states_or_cannot_lie_there_changes_nothing(stated: list[Event]) -> None:
+    events = [*LOST, *stated, DiceThrown(WAYS[6])]
+    assert game().view(after(game(), events)).phase == "suspended"
+    assert len(resolve(events)) == 1
+
+
+@pytest.mark.article("10(i)")
+def test_after_a_difference_two_that_agree_count() -> None:
+    stated = [states("ana"), states("rui", 8), states("ana", 8)]
+    made = resolve([*LOST, *stated, DiceThrown(WAYS[8])])[-1]
+    assert codes(made) == [("series_differs", "(10)i)"), ("series_stated", "(10)i)")]
+    assert paid(made) == {"pass": 60}
+
+
+@pytest.mark.article("10(i)")
+def test_a_known_series_is_not_stated() -> None:
+    noted_ = [
+        one.irregularity.code for one in play(game(), [*series(throw(6)), states("ana")]) if isinstance(one, Noted)
+    ]
+    assert noted_ == ["series_is_known"]
+    assert (
+        codes(resolve([OPEN, states("ana"), states("rui"), DiceThrown(WAYS[7])])[-1])
+        == [("series_is_known", "(10)i)")] * 2
+    )
+
+
+# ---- 4(5): who is offered the dice
+
+
+@pytest.mark.article("5")
+def test_the_dice_are_offered_from_the_stickmans_left_pass_line_bettors_first() -> None:
+    laid = [bet("field", seat=1), bet("pass", seat=4), bet("pass", seat=3), bet("seven", seat=6)]
+
+    def offered(*events: Event) -> Any:
+        return game().view(after(game(), events)).detail.get("shooters")
+
+    assert offered(OPEN, *laid) == (3, 4, 1, 6)
+    assert offered(OPEN) == ()
+    assert offered(HandPassed(3), OPEN, *laid) is None
+    out = [*throw(6, *laid), PAID, *throw(7)]
+    assert offered(HandPassed(3), *out, PAID, OPEN, *laid) == (4, 3, 6, 1)
+    assert offered(*throw(6, *laid), PAID, OPEN) is None, "the dice stay while a point is up"

@@ -635,7 +635,7 @@ def test_house_edge() -> None:
         assert 1 - Fraction(back, len(deciding)) == Fraction(1, 63)
 
 
-@pytest.mark.article("3(9)")
+@pytest.mark.article("3(9)a", "3(9)b", "3(9)c")
 @pytest.mark.parametrize("again", [DiceThrown((6, 2, 1)), DiceRead((6, 2, 1))])
 def test_the_same_undecided_throw_told_twice_leaves_the_bets_open(again: Event) -> None:
     ruleset = game(between_throws="bets_may_change")
@@ -646,7 +646,7 @@ def test_the_same_undecided_throw_told_twice_leaves_the_bets_open(again: Event) 
     assert notes(moved) == []
 
 
-@pytest.mark.article("3(9)")
+@pytest.mark.article("3(9)a", "3(9)b", "3(9)c")
 def test_the_bell_between_two_tellings_of_a_throw_still_closes_the_bets() -> None:
     ruleset = game(between_throws="bets_may_change")
     events = [*OPEN, WagerPlaced(1, "small", 10), DiceRead((1, 2, 6)), BetsClosed(), DiceThrown((6, 2, 1))]

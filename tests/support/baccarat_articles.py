@@ -440,7 +440,7 @@ def warning_card_lies_twelve_from_the_end(make: Make, at: str) -> None:
         *((17, 5, False), (7, 5, False), (18, 5, True), (6, 5, True), (18, 6, False), (12, 1, False), (14, 1, True)),
         (40, 0, False),
     ):
-        ruleset = make(decks=6, warn_card_within=within)
+        ruleset = make(decks=6, within=within)
         told = [ShoeStarted(6), *drawn("5 " * (312 - left)), CutCardDrawn(), CutCardDrawn()]
         noted_ = [one for one in codes(play(ruleset, told)) if one[0] == "warn_card_misplaced"]
         assert noted_ == [("warn_card_misplaced", f"{at}(5)")] * misplaced, (left, within)
