@@ -31,6 +31,9 @@ def whole_numbers(kind: inspect.Type) -> Iterator[inspect.IntType]:
                 yield from whole_numbers(one)
         case inspect.DictType(key_type=key, value_type=value):
             yield from (*whole_numbers(key), *whole_numbers(value))
+        case inspect.StructType(fields=fields):
+            for field in fields:
+                yield from whole_numbers(field.type)
         case _:
             pass
 

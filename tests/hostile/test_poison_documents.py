@@ -144,6 +144,8 @@ def sample(kind: inspect.Type) -> Any:
             return [sample(item)]
         case inspect.DictType(key_type=key, value_type=value):
             return {sample(key): sample(value)}
+        case inspect.StructType(fields=fields):
+            return {field.encode_name: sample(field.type) for field in fields}
         case _:
             raise AssertionError(f"no value for {kind}")
 
