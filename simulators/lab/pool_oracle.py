@@ -23,8 +23,10 @@ from protocols.contract.jackpots import (
     Approve,
     BookEntry,
     Confirm,
+    ConfirmMany,
     Order,
     Pay,
+    PayMany,
     PoolWin,
     Propose,
     Reject,
@@ -392,6 +394,12 @@ class _Oracle:
             case Pay(win=name):
                 self.wins[name].state = "paid"
                 self._move("pending", "paid", self.wins[name].amount)
+            case ConfirmMany(person=person, wins=wins):
+                for name in wins:
+                    self.obey(id_, Sent(sent.pool, Confirm(person, name)))
+            case PayMany(person=person, wins=wins):
+                for name in wins:
+                    self.obey(id_, Sent(sent.pool, Pay(person, name)))
             case Propose(change=change):
                 self.proposed[id_] = change
             case Approve(proposal=which):
@@ -564,6 +572,19 @@ def _in_turn(order: Sequence[str], tables: Mapping[str, str]) -> Iterator[str]:
         yield from (cause for cause in mine if cause not in ordered)
 
 
+def _joined(before: Sent | None, sent: Sent) -> Sent:
+    """One order for many wins has an entry for each of them."""
+    match before.order if before is not None else None, sent.order:
+        case Confirm(win=one) | ConfirmMany(wins=(*_, one)) as first, Confirm(person=person, win=other):
+            wins = first.wins if isinstance(first, ConfirmMany) else (one,)
+            return Sent(sent.pool, ConfirmMany(person, (*wins, other)))
+        case Pay(win=one) | PayMany(wins=(*_, one)) as first, Pay(person=person, win=other):
+            wins = first.wins if isinstance(first, PayMany) else (one,)
+            return Sent(sent.pool, PayMany(person, (*wins, other)))
+        case _:
+            return before or sent
+
+
 def _orders_in(rows: Iterable[Row]) -> dict[str, Sent]:
     """The orders of people, as the entries show them."""
     found: dict[str, Sent] = {}
@@ -592,7 +613,7 @@ def _orders_in(rows: Iterable[Row]) -> dict[str, Sent]:
             case _:
                 pass
         if order is not None:
-            found.setdefault(row.cause, Sent(row.place, order))
+            found[row.cause] = _joined(found.get(row.cause), Sent(row.place, order))
     return found
 
 

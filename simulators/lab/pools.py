@@ -27,8 +27,10 @@ from protocols.contract.jackpots import (
     Adjust,
     Approve,
     Confirm,
+    ConfirmMany,
     Order,
     Pay,
+    PayMany,
     PendingWin,
     PoolLevel,
     PoolTerms,
@@ -42,6 +44,8 @@ __all__ = ["LinkedPool", "Sent", "Supervisors", "linked_pools"]
 
 PEOPLE = ("ana", "rui")
 LIFE = timedelta(minutes=9)
+BATCHES = 0.3
+"""How often the supervisors confirm and pay all that waits by one order each."""
 ANSWER_S = 5.0
 """Seconds until a request that was not answered is sent again."""
 
@@ -202,7 +206,7 @@ class Supervisors:
         first, second = PEOPLE
         level, rng = self.levels[pool], self._rng
         orders: list[Order] = [Approve(second, one.id) for one in level.proposals if one.person != second]
-        orders += [self._step(one) for one in level.pending]
+        orders += self._batches(level) if rng.random() < BATCHES else [self._step(one) for one in level.pending]
         if rng.random() < changes / 100 and not level.proposals:
             account: Account = rng.choice(("visible", "hidden", "overflow"))
             reason = f"count of the box {len(self.sent)}"
@@ -212,6 +216,15 @@ class Supervisors:
                 change = Reject(rng.choice(doubtful), "the video shows another hand")
             orders.append(Propose(first, change))
         return orders
+
+    @staticmethod
+    def _batches(level: PoolLevel) -> list[Order]:
+        """What waits in two orders for many; wins whose seats a person must name are left."""
+        first, second = PEOPLE
+        known = [one.win for one in level.pending if one.state == "pending" and one.shares]
+        confirmed = [one.win for one in level.pending if one.state == "confirmed"]
+        orders: list[Order] = [ConfirmMany(first, tuple(known))] if known else []
+        return orders + ([PayMany(second, tuple(confirmed))] if confirmed else [])
 
     @staticmethod
     def _step(win: PendingWin) -> Order:
