@@ -122,7 +122,7 @@ class Draft:
         for account, change in postings.items():
             after = self.balance(account) + change
             if after < 0 and account not in OUTSIDE:
-                raise Refused(f"{account} would be {after} in 1/{self.book.unit}")
+                raise Refused(f"account {account} would be below zero, {after} in 1/{self.book.unit}")
             self.balances[account] = after
             if not after:
                 del self.balances[account]

@@ -60,7 +60,7 @@ BESIDE: Final = Effect(evidence=False)
 
 
 class Frame(Struct, Generic[P], frozen=True):
-    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`: the table's before the first of them.
+    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`, `tells_bets`: the table's before.
 
     `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
     `result`: as published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are
@@ -81,6 +81,12 @@ class Frame(Struct, Generic[P], frozen=True):
     position: P | None = None
     sealed: bool = False
     refused: tuple[Wager, ...] = ()
+    tells_bets: bool = False
+
+    @property
+    def bets_known(self) -> bool:
+        """Whether its bets are told here, and none is missing: then one that was not told was not laid."""
+        return (self.wagered or self.tells_bets) and not self.lost
 
     @property
     def counts(self) -> bool:
@@ -92,7 +98,7 @@ class Table(Struct, Generic[P], frozen=True):
     """Where a table stands. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
 
     `shoe`: which shoe of the day, below 0 where rounds are numbered without it. `refused`: refused chips that lie on
-    the cloth while no round is open.
+    the cloth while no round is open. `tells_bets`: a bet was told here before.
     """
 
     table: str
@@ -104,6 +110,7 @@ class Table(Struct, Generic[P], frozen=True):
     last: Frame[P] | None = None
     doubt: Reason | None = None
     refused: tuple[Wager, ...] = ()
+    tells_bets: bool = False
 
     @property
     def ledger(self) -> tuple[Wager, ...]:

@@ -401,6 +401,7 @@ class Engine(Generic[P]):
             round_ = replace(witness(round_, fact), closed=True, suspended=effect.suspend)
             verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy or self.game.remedy))
         frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt, refused=table.refused)
+        frame = replace(frame, tells_bets=table.tells_bets)
         table = replace(table, position=position, day=day, shoe=shoe, count=count, open=frame, refused=())
         return table, verdicts
 
@@ -467,6 +468,7 @@ class Engine(Generic[P]):
         if self.game.steps_wagers:
             return self._step(table, fact, told)
         round_ = self.game.take_wager(frame.round, one, fact)
+        table = table if table.tells_bets else replace(table, tells_bets=True)
         return _keep(table, replace(frame, wagered=frame.wagered or not round_.closed), round_, told), ()
 
     def _chips_alone(self, table: Table[P], fact: Fact) -> Table[P]:
@@ -729,6 +731,7 @@ class Engine(Generic[P]):
         assert first is not None
         start = replace(table, position=first.base, day=first.day, shoe=first.shoe, count=first.count)
         again = replace(start, open=None, last=None, doubt=first.doubt, refused=first.refused)
+        again = replace(again, tells_bets=first.tells_bets)
         verdicts: list[Verdict] = []
         for one in facts:
             again, more = self._forward(again, one)

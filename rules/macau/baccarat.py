@@ -42,7 +42,8 @@ resolved or void without settlements, and its jackpot names no seat. Hands that 
 Only the highest combination of a jackpot is paid ("uma das seguintes combinações", 13). Double pairs differ in points
 (K-K and Q-Q do not). Art. 17(12) prints no prize for five of the same value in C, though 13 offers it: with
 `c_five_same: none` such a coup wins nothing there, four of the same value included. A wager names a seat, so its player
-is seated (13(3)). Where wagers are told and none is on the jackpot it is nobody's. A demonstration that art. 2(2) does
+is seated (13(3)). Where wagers are told and none is on the jackpot it is nobody's, also in a
+coup without any bet. A demonstration that art. 2(2) does
 not allow is an ordinary coup; one declared before the shoe is started is its first coup.
 """
 
@@ -406,7 +407,7 @@ class Baccarat(Coups):
         share = self.options.c_six_share if which == "C" else PARADISE_SHARE
         held = {(one.seat, one.bet) for one in known.wagers}
         among = sorted(seat for seat, bet in held if bet == "jackpot" and any((seat, main) in held for main in MAIN))
-        if not among and frame.wagered and not frame.lost:
+        if not among and frame.bets_known:
             return ()  # the bets are known, and none is on it
         law = f"{TEXT} art. 13(1)(4)(4) {which}({item}), art. 17({paragraph})"
         return (

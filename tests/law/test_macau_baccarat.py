@@ -1092,6 +1092,20 @@ def test_art_13_3_shared_among_seats_with_a_jackpot_bet_and_a_main_bet() -> None
     assert sorted(one.seat for one in result.settlements if one.bet == "jackpot") == [3, 7]
 
 
+@pytest.mark.article("17(6)", "13(3)")
+@pytest.mark.parametrize("lost", [False, True])
+def test_art_17_6_a_coup_on_which_nobody_bet_wins_no_jackpot(lost: bool) -> None:
+    """Bets were told at this table before. After a loss the bettors of the coup are not known: a person names them."""
+    first = rung("9S 9H 4D 9C", WagerPlaced(1, "player", 100))
+    coup = rung("4S 4H 4D 4C")
+    missed = [EventsMissed(count=2)] if lost else []
+    events = [*first, RoundPaid(), coup[0], *missed, *coup[1:]]
+    found = results(play(bell(jackpot="A"), events))
+    assert bool(found[-1].jackpots) == lost
+    untold = only(play(bell(jackpot="A"), coup))  # a table whose bets are never told
+    assert [one.among for one in untold.jackpots] == [()]
+
+
 def by_the_letter_a(cards: Sequence[str]) -> str:
     """Jackpot A from the words of the article, one after another, without counting."""
     five, (p1, b1, p2, b2) = list(cards[:5]), cards[:4]
