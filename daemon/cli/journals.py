@@ -177,20 +177,26 @@ def _instant(_context: click.Context, _parameter: click.Parameter, text: str | N
 @click.option("--to", "until", callback=_instant, metavar="TIME", help="up to before this")
 @click.option("--rules", "of_rules", is_flag=True, help="the verdicts of the rules instead of the edge's events")
 def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules: bool) -> None:
-    """A table's rows as NDJSON on standard output, with wire bytes, hashes and signatures: for an inspector."""
+    """Export a table, or the books of a pool, for an inspector.
+
+    TABLE is the name of a table or of a [[jackpot]]. Its rows go to standard output as NDJSON, with wire bytes, hashes
+    and signatures.
+    """
     import sqlite3
 
     from daemon.cli.progress import ProgressLine
     from daemon.journal.export import export
 
     config = load_config(config_path)
-    if table not in {one.name for one in config.table}:
-        raise BadInputError(
-            f"no table {table!r} in {config_path}; there are: {', '.join(t.name for t in config.table)}"
-        )
+    places = [one.name for one in (*config.table, *config.jackpot)]
+    if table not in places:
+        raise BadInputError(f"no table or pool {table!r} in {config_path}; there are: {', '.join(places)}")
+    of_books = table not in {one.name for one in config.table}
+    if of_books and of_rules:
+        raise BadInputError(f"{table} is a pool: its books are in no journal of the rules; leave --rules out")
     if since is not None and until is not None and until <= since:
         raise BadInputError("--to must be after --from; a day alone is its midnight, UTC")
-    of = config.rules if of_rules else config.edge
+    of = config.jackpots if of_books else config.rules if of_rules else config.edge
     lines = export(
         Path(of.journal),
         table,
@@ -198,7 +204,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
         writer=of.name,
         since=since or datetime(1, 1, 1, tzinfo=UTC),
         until=until or datetime.max.replace(tzinfo=UTC),
-        edge=not of_rules,
+        of="jackpots" if of_books else "rules" if of_rules else "edge",
     )
     count, total = 0, 0
     try:

@@ -24,7 +24,7 @@ from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.cli.common import file_trouble
 from daemon.config.model import Config
 from daemon.console.words import words
-from daemon.journal.export import export
+from daemon.journal.export import Written, export
 from daemon.plain_text import plain
 from protocols.contract.reasons import Reason
 from protocols.contract.results import ENDS, BadRound, Irregularity, decode_end
@@ -291,15 +291,15 @@ class _Broker:
 def past(config: Config, shown: Shown, since: datetime) -> list[tuple[str, Wire]]:
     """What the journals of this computer hold since then, by time. Raises BadSince."""
     tables = [one.name for one in config.table if not shown.tables or one.name in shown.tables]
-    writers = [(config.edge.journal, config.edge.name, True)]
-    writers += [] if shown.device else [(config.rules.journal, config.rules.name, False)]
+    writers: list[tuple[str, str, Written]] = [(config.edge.journal, config.edge.name, "edge")]
+    writers += [] if shown.device else [(config.rules.journal, config.rules.name, "rules")]
     until = datetime.now(UTC) + timedelta(seconds=1)
     found: list[tuple[str, Wire]] = []
-    for journal, writer, edge in writers:
+    for journal, writer, of in writers:
         path = Path(journal)
         try:
             for table in tables if path.exists() else ():
-                lines = export(path, table, site=config.site.name, writer=writer, since=since, until=until, edge=edge)
+                lines = export(path, table, site=config.site.name, writer=writer, since=since, until=until, of=of)
                 found += [(wire.source, wire) for wire in _written(lines) if wire.time >= since]
         except sqlite3.Error as error:
             raise BadSince(f"{path} cannot be read: {error}; `feltd journal verify` says more") from error

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -15,9 +15,13 @@ from daemon.journal.findings import BAD_TIME, GIVE_KEY, UNDECODABLE, Finding, Re
 from daemon.journal.hash_chain import VERSION, Statement, chain_start, decode_statement, row_hash
 from daemon.journal.reader import open_closed, open_journal, open_live
 from daemon.journal.rows import COLUMNS, instant, json_or_null, micros_of, no_time
+from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import EARLIEST, device_topic, table_topic
 
-__all__ = ["export", "verify_export"]
+__all__ = ["Written", "export", "verify_export"]
+
+Written: TypeAlias = Literal["edge", "rules", "jackpots"]
+"""Whose journal it is: the sources of its rows follow from it."""
 
 _PAGE = 500
 
@@ -153,11 +157,11 @@ def _checkpoints(path: Path, closed: list[Path]) -> Iterator[tuple[_Seal, Statem
 
 
 def export(
-    path: Path, place: str, *, site: str, writer: str, since: datetime, until: datetime, edge: bool
+    path: Path, place: str, *, site: str, writer: str, since: datetime, until: datetime, of: Written
 ) -> Iterator[bytes]:
-    """The rows of a table from `since` until before `until`, and on to the next checkpoint, as lines of JSON.
+    """The rows of a table or a pool from `since` until before `until`, and on to the next checkpoint, as lines of JSON.
 
-    `writer` is the name of the edge, or of the rules (`edge` false). Raises sqlite3.Error or OSError.
+    `writer` is the name of the process that wrote them. Raises sqlite3.Error or OSError.
     """
     live, closed, name = open_journal(path)
     live.close()
@@ -192,7 +196,7 @@ def export(
     yield msgspec.json.encode(head)
     for values in _rows(path, closed, place, first, last) if first else ():
         try:
-            line = _line(values, name, site, writer, edge=edge)
+            line = _line(values, name, site, writer, of)
         except (TypeError, AttributeError, OverflowError) as error:
             raise sqlite3.DatabaseError(f"row {values[0]} cannot be read: {error}") from error
         yield msgspec.json.encode(line)
@@ -209,11 +213,15 @@ def _hash_before(db: sqlite3.Connection, place: str, seq: int) -> bytes | None:
     return None
 
 
-def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, *, edge: bool) -> _Line:
+def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, of: Written) -> _Line:
     n, place, seq, device, type_, time, data, wire, cause, hash_ = values
-    source = device_topic(site, place, device, "")[:-1] if edge else table_topic(site, place, "round")
+    source = {
+        "edge": device_topic(site, place, device, "")[:-1],
+        "rules": table_topic(site, place, "round"),
+        "jackpots": jackpot_topic(site, place, "")[:-1],
+    }[of]
     return _Line(
-        id=f"{writer}:{place}:{seq}" if edge else cause,
+        id=f"{writer}:{place}:{seq}" if of != "rules" else cause,
         source=source,
         type=type_,
         time=instant(time) or EARLIEST,
@@ -330,7 +338,8 @@ def _named_well(one: _Line, head: _Head) -> bool:
         return False
     if one.source == table_topic(head.site, one.place, "round"):
         return one.id == one.cause
-    source = device_topic(head.site, one.place, one.device, "")[:-1]
+    books = one.device == "jackpot" and one.source == jackpot_topic(head.site, one.place, "")[:-1]
+    source = one.source if books else device_topic(head.site, one.place, one.device, "")[:-1]
     return (one.id, one.source) == (f"{head.writer}:{one.place}:{one.seq}", source)
 
 

@@ -468,8 +468,8 @@ class Engine(Generic[P]):
         if self.game.steps_wagers:
             return self._step(table, fact, told)
         round_ = self.game.take_wager(frame.round, one, fact)
-        table = table if table.tells_bets else replace(table, tells_bets=True)
-        return _keep(table, replace(frame, wagered=frame.wagered or not round_.closed), round_, told), ()
+        frame = replace(frame, wagered=frame.wagered or not round_.closed)
+        return _keep(replace(table, tells_bets=True), frame, round_, told), ()
 
     def _chips_alone(self, table: Table[P], fact: Fact) -> Table[P]:
         """Refused chips were taken away, and nothing of a bet."""
@@ -730,8 +730,8 @@ class Engine(Generic[P]):
         first = table.last or table.open
         assert first is not None
         start = replace(table, position=first.base, day=first.day, shoe=first.shoe, count=first.count)
-        again = replace(start, open=None, last=None, doubt=first.doubt, refused=first.refused)
-        again = replace(again, tells_bets=first.tells_bets)
+        start = replace(start, open=None, last=None, tells_bets=first.tells_bets)
+        again = replace(start, doubt=first.doubt, refused=first.refused)
         verdicts: list[Verdict] = []
         for one in facts:
             again, more = self._forward(again, one)

@@ -113,6 +113,21 @@ def test_pools_are_shown_as_text_and_as_json(config: Path) -> None:
     assert [entry["type"] for entry in pool["last"]] == ["proposed"]
 
 
+def test_the_books_of_a_pool_are_exported_and_the_export_is_verified(config: Path, tmp_path: Path) -> None:
+    play(config, 2)
+    done = run("journal", "export", "-c", config, "red")
+    assert done.exit_code == 0, done.output
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [lines[0]["place"], *(one["type"] for one in lines[1:3])] == ["red", "reset", "contributed"]
+    assert (lines[1]["id"], lines[1]["source"]) == ("jackpots:red:1", "felt/1/s/jackpot/red")
+    path = tmp_path / "red.ndjson"
+    path.write_text(done.stdout, encoding="utf-8")
+    checked = run("journal", "verify", path)
+    assert checked.exit_code == 0, checked.output
+    assert "leave --rules out" in run("journal", "export", "-c", config, "red", "--rules").output
+    assert "bac-1, red" in run("journal", "export", "-c", config, "blue").output
+
+
 def test_the_last_25_wins_can_be_recalled(config: Path) -> None:
     play(config)
     [pool] = json.loads(run("jackpot", "-c", config, "--wins", "--json").output)

@@ -515,7 +515,7 @@ def test_a_closed_file_cut_short_is_found(rotated: Path) -> None:
 
 
 def exported(path: Path, table: str = "t-1", **span: datetime) -> list[bytes]:
-    return list(export(path, table, site="s", writer="edge-7", edge=True, **{**ALWAYS, **span}))
+    return list(export(path, table, site="s", writer="edge-7", of="edge", **{**ALWAYS, **span}))
 
 
 @pytest.mark.parametrize("fixture", ["path", "rotated"])
@@ -675,7 +675,7 @@ def test_an_export_that_nobody_reads_on_keeps_nobody_waiting(long: Journal) -> N
     rows = 2 * PAGES * 500
     lines: list[bytes] = []
     closed = 0
-    for line in export(long.path, "t-1", site="s", writer="edge-7", edge=True, **ALWAYS):
+    for line in export(long.path, "t-1", site="s", writer="edge-7", of="edge", **ALWAYS):
         lines.append(line)
         if len(lines) % 800 == 1 or len(lines) in (1, 2, rows, rows + 1, rows + 2):
             long.append([one for one in entries(12) if one.place == "t-1"])
@@ -754,7 +754,7 @@ def test_evidence_that_is_kept_no_more_is_not_looked_for_in_every_file(
 
 
 def test_a_closed_file_that_goes_while_it_is_exported_is_one_message(rotated: Path) -> None:
-    lines = export(rotated, "t-1", site="s", writer="e", edge=True, **ALWAYS)
+    lines = export(rotated, "t-1", site="s", writer="e", of="edge", **ALWAYS)
     next(lines)
     second = closed_files(rotated)[1]
     second.unlink()
@@ -1782,7 +1782,7 @@ def look(path: Path) -> None:
     """All that an inspector does beside a writer; the journal is found good."""
     report = verify(path)
     assert report.good, report_text("x", report)
-    assert list(export(path, "t-1", site="s", writer="e", edge=True, **ALWAYS))
+    assert list(export(path, "t-1", site="s", writer="e", of="edge", **ALWAYS))
 
 
 class Closing(threading.Thread):

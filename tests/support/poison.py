@@ -9,7 +9,7 @@ from helpers import START
 
 from daemon.config.model import Config
 from daemon.console.pages.bundle import Given, make
-from daemon.journal.export import export, verify_export
+from daemon.journal.export import Written, export, verify_export
 from daemon.journal.findings import report_text
 from daemon.journal.recall import Recalled, recall, recall_text
 from protocols.contract.topics import EARLIEST, LATEST
@@ -28,6 +28,9 @@ TIMES = (
 )
 
 
+WRITERS: tuple[tuple[str, Written], ...] = (("rules.db", "rules"), ("edge.db", "edge"))
+
+
 def look_into(folder: Path, config: Config, *tables: str) -> list[Recalled]:
     """Everything that reads what the processes wrote; the ends of rounds. Raises what a reader cannot read."""
     always = {"since": EARLIEST, "until": LATEST}
@@ -36,8 +39,8 @@ def look_into(folder: Path, config: Config, *tables: str) -> list[Recalled]:
         ends = recall(folder / "rules.db", folder / "edge.db", table, 1000)
         recall_text(ends)
         recalled += ends
-        for name, edge in (("rules.db", False), ("edge.db", True)):
-            lines = list(export(folder / name, table, site="s", writer="e", edge=edge, **always))
+        for name, of in WRITERS:
+            lines = list(export(folder / name, table, site="s", writer="e", of=of, **always))
             report = verify_export(lines, "x")
             assert all(one.unreadable for one in report.findings), report_text("x", report)
     make(folder / "bundle.zip", config, Given(START, journald=False))

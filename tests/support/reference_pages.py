@@ -15,7 +15,21 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon.cli.main import main
-from daemon.config.model import Console, Device, Edge, Keeping, Maintenance, Mqtt, OpenId, Rules, Site, Table, Webhook
+from daemon.config.model import (
+    Console,
+    Device,
+    Edge,
+    Jackpot,
+    Jackpots,
+    Keeping,
+    Maintenance,
+    Mqtt,
+    OpenId,
+    Rules,
+    Site,
+    Table,
+    Webhook,
+)
 
 ROOT: Final = Path(__file__).parents[2]
 PAGES: Final = ROOT / "docs/reference"
@@ -24,6 +38,8 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "[site]": Site,
     "[edge]": Edge,
     "[rules]": Rules,
+    "[jackpots]": Jackpots,
+    "[[jackpot]]": Jackpot,
     "[maintenance]": Maintenance,
     "[journal]": Keeping,
     "[mqtt]": Mqtt,
@@ -41,6 +57,22 @@ MEANINGS: Final = {
         "[console]",
         "dealer",
     ): '`[console.dealer]`: socket of the dealer\'s page of each table, `bac-12 = "/run/feltd/console/bac-12.sock"`',
+    ("[jackpots]", "broker_certificate"): "client certificate, if the broker requires one",
+    ("[jackpots]", "broker_key"): "key of this certificate",
+    ("[[jackpot]]", "bet"): "name of its bet in the ruleset",
+    ("[[jackpot]]", "counts"): "who tells the bets: the rules at the end of a round, or sensors and machines",
+    ("[[jackpot]]", "wins"): "who tells that it fell: the rules, or devices",
+    ("[[jackpot]]", "chip"): "the one chip of a bet, where the text fixes the seed by it",
+    ("[[jackpot]]", "machines"): "slot machines that show the amount, as table/device",
+    ("[[jackpot]]", "sign_level"): "level of the amount on signs and machines",
+    ("[[jackpot]]", "reseed"): "when it begins again besides after the whole pool: when it is empty, or below the seed",
+    ("[[jackpot]]", "odd"): "where the odd coins of equal shares go: they stay, or the first seats have them",
+    (
+        "[[jackpot]]",
+        "prizes",
+    ): "`[jackpot.prizes]`: for each combination `fixed`; for a device's level `pays` and `share`, too",
+    ("[[jackpot]]", "simultaneous_s"): "wins of several tables within these seconds go by the time of their events",
+    ("[[jackpot]]", "simultaneous"): "the first takes what it wins, or those that win the whole pool share it",
     ("[[table]]", "options"): "`[table.options]`: options of the game; `feltd rulesets NAME` lists them",
     ("[[table]]", "device"): "see `[[table.device]]`",
     ("[[table.device]]", "url"): "where the device is connected: docs/how-to/configure-a-table.md",
