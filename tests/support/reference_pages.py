@@ -62,6 +62,7 @@ MEANINGS: Final = {
     ("[[jackpot]]", "bet"): "name of its bet in the ruleset",
     ("[[jackpot]]", "counts"): "who tells the bets: the rules at the end of a round, or sensors and machines",
     ("[[jackpot]]", "wins"): "who tells that it fell: the rules, or devices",
+    ("[[jackpot]]", "table_limit"): "a win up to this is paid at the table by the dealer, 0 for none",
     ("[[jackpot]]", "chip"): "the one chip of a bet, where the text fixes the seed by it",
     ("[[jackpot]]", "machines"): "slot machines that show the amount, as table/device",
     ("[[jackpot]]", "sign_level"): "level of the amount on signs and machines",
