@@ -280,6 +280,7 @@ store = "{0}/lib/console/console.db"
 journal = "{0}/lib/console/journal.db"
 journal_key = "{0}/etc/console-key.pem"
 [jackpots]
+insecure = true
 journal = "{0}/lib/jackpots/journal.db"
 journal_key = "{0}/etc/jackpots-key.pem"
 [[table]]
