@@ -1,6 +1,6 @@
 """What the audit of the libraries says of pip-audit's reports."""
 
-from audit import judged
+from audit import NOTHING, judged, warning
 
 CLEAN = {"name": "click", "version": "8.5.1", "vulns": []}
 BAD = {"name": "jinja2", "version": "3.0", "vulns": [{"id": "PYSEC-1", "fix_versions": ["3.1"]}]}
@@ -21,7 +21,9 @@ def test_libraries_without_one_pass() -> None:
     assert judged({"dependencies": [CLEAN]}) == (0, ["1 libraries examined, 0 vulnerabilities"])
 
 
-def test_an_index_that_cannot_be_asked_is_told_and_passes() -> None:
+def test_an_index_that_knows_nothing_is_reported_loudly_and_passes() -> None:
     code, lines = judged({"dependencies": [UNKNOWN]})
     assert code == 0
-    assert lines[0].startswith("skipped:")
+    assert lines[0].startswith(NOTHING)
+    assert warning([]) == []
+    assert f"{NOTHING}: runtime.txt, openid.txt." in warning(["runtime.txt", "openid.txt"])
