@@ -750,8 +750,8 @@ class StudPokerRounds(StudPokerEnds):
         """A raise after a fold is noted and not taken."""
         code = "fold_is_final"
         if state.deal is None:  # the round is resolved, and stays so
-            return self._noted(state, code, say(code, seat=seat), seen)
-        return self._with(state, deal, self._irregular(deal.round, code, say(code, seat=seat), seen)), ()
+            return self._noted(state, code, say("fold_is_final", seat=seat), seen)
+        return self._with(state, deal, self._irregular(deal.round, code, say("fold_is_final", seat=seat), seen)), ()
 
     def _fold_reversed(self, deal: Deal, seen: Envelope, seat: int) -> Deal:
         """The supervisor, whose key is on, says that the seat did not fold."""
@@ -791,9 +791,8 @@ class StudPokerRounds(StudPokerEnds):
                 if state.deal is None:
                     return self._fold_stands(state, deal, seen, seat)
                 code = "fold_is_final"
-                return self._with(
-                    state, deal, refuse(deal.round, one, code, say(code, seat=seat), self._law(code), seen)
-                ), ()
+                text = say("fold_is_final", seat=seat)
+                return self._with(state, deal, refuse(deal.round, one, code, text, self._law(code), seen)), ()
             deal = self._fold_reversed(deal, seen, seat)
         left = lay + one.amount
         lying_ = (*deal.round.wagers, *unbacked(deal))

@@ -26,6 +26,7 @@ _ASKED = "told by a self-test, which somebody must ask for: the driver's own tes
 _OF_A_COMMAND = "comes of a command that cannot be shown: the driver's own tests give it"
 # Fault codes that no single ailment of the simulator provokes, and why. Whoever makes one strikes it out here.
 UNPROVOKED: dict[str, dict[str, str]] = {
+    "bee_tek_shoe": dict.fromkeys(("shoe.alarm", "shoe.warning"), "only on the text wire: test_bee_tek_text.py"),
     "cammegh_ss2": {
         "wheel.no_number": _NOT_MADE,
         "wheel.rotor_not_reversed": "only where the option `alternating` is set",
