@@ -21,7 +21,7 @@ from daemon.console.pages import jackpots as pages
 from daemon.console.site import pools as pools_module
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units, money
-from daemon.jackpots import ledger, orders, process, signs
+from daemon.jackpots import ledger, orders, process, signs, table_payments
 from daemon.jackpots.report import pool_json, read_pools
 from protocols.contract.events import DisplayShown
 from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
@@ -524,7 +524,8 @@ def _sentences() -> Iterator[tuple[str, str]]:
                 return ""
 
     unpriced = ": let two people set it (price)"
-    for module in (ledger, orders, process):
+    yield "jackpot.entry", table_payments.AT_TABLE
+    for module in (ledger, orders, process, table_payments):
         tree = ast.parse(Path(str(module.__file__)).read_text("utf-8"))
         for node in ast.walk(tree):
             match node:
@@ -545,6 +546,8 @@ def _sentences() -> Iterator[tuple[str, str]]:
                 case ast.keyword(arg="text", value=one) if module is not process and text_of(one):
                     yield "jackpot.entry", text_of(one)
                 case ast.Call(func=ast.Attribute(attr="return_stake" | "undo"), args=[_, one]) if text_of(one):
+                    yield "jackpot.entry", text_of(one)
+                case ast.Call(func=ast.Name(id="_unpay"), args=[_, _, one]):
                     yield "jackpot.entry", text_of(one)
                 case _:
                     pass
