@@ -257,7 +257,7 @@ def test_each_key_reaches_the_journal_by_clicks(tmp_path: Path) -> None:
             says(page, name, "recorded")
         kept = [one for one in floor.kept() if one != "supervisor.keyed"]
         assert len(kept) == len(KEYS)
-        assert len(set(kept)) == len(KEYS)
+        assert len(set(kept)) == len(KEYS) - 1  # a reversed fold is an action of a seat, too
         acted = next(row for row in floor.rows() if row.type == "seat.acted")
         said = msgspec.json.decode(acted.data)
         said.pop("age_ms", None)  # the page was slow to say it

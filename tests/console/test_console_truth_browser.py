@@ -80,7 +80,7 @@ def test_an_idle_table_is_not_shown_as_late(pit: FullPit, page: Browser) -> None
 
 
 def test_a_refused_new_user_keeps_what_was_typed(page: Browser) -> None:
-    page.come_in("sam")
+    page.come_in("ada")
     page.go("/users")
     page.driver.execute_script(f"document.querySelector({ADD!r}).closest('details')?.setAttribute('open', '')")
     entered = {"name": "rui", "tables": "bac-01", "password": "one of the words", "again": "one of the others"}

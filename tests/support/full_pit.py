@@ -35,6 +35,7 @@ PEOPLE: dict[str, Role] = {
     "tess": "technician",
     "sam": "supervisor",
     "ines": "inspector",
+    "ada": "administrator",
 }
 SPINS = 2000
 PASSWORD = "a felt of many colours"
