@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from daemon.config.model import Config
     from daemon.journal.recall import Recalled
 
+REFUSED_TOLD_EVERY_S = 60.0
+PROVE = "it is not kept: find who may write this topic (feltd acl), or give the missing key with --public"
+NO_KEYS = "give the public keys of all journals with --public: without them heads that nobody signed are kept, too"
 TELL = "keep all files as they are, verify the journal with --witness, and tell the inspector"
 
 
@@ -316,32 +320,49 @@ def accept_journal(path: Path, as_json: bool) -> None:
 
 @journals.command("witness")
 @CONFIG
+@PUBLIC
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default="witness", show_default=True)
-def witness(config_path: Path, folder: Path) -> None:
+@click.option("--max-mb", type=click.IntRange(1), default=4096, show_default=True, help="MiB in the folder at most")
+def witness(config_path: Path, public: tuple[Path, ...], folder: Path, max_mb: int) -> None:
     """Keep the signed checkpoints of all journals of the site, on another computer, until Ctrl-C.
 
-    An administrator of the table's computer who cuts off the end of a journal cannot cut it off here.
+    An administrator of the table's computer who cuts off the end of a journal cannot cut it off here. Give the public
+    keys of all journals: a checkpoint that none of them signed is then refused.
     """
     from daemon.broker.connection import stay_connected
     from daemon.broker.session import Session
-    from daemon.journal.witness import BadWitness, Witness
+    from daemon.journal.witness import BadWitness, HeadRefused, Witness
     from protocols.contract.topics import edge_topic, is_id
 
     config = load_config(config_path)
     log = logs.get(witness=str(folder))
     try:
-        keeper = Witness(folder)
+        keys = _public_keys(public, config.journal.key)
+        keeper = Witness(folder, keys, max_mb * 1024 * 1024)
     except BadWitness as error:
         raise BadInputError(str(error)) from error
+    if not keys:
+        log.warning("witness.no_keys", remedy=NO_KEYS)
+    told_at, refused = -REFUSED_TOLD_EVERY_S, 0
+
+    def take(process: str, raw: bytes) -> None:
+        nonlocal told_at, refused
+        try:
+            if wrong := keeper.take(process, raw, datetime.now(UTC)):
+                log.error("witness.contradiction", process=process, text=wrong, remedy=TELL)
+        except HeadRefused as error:
+            refused += 1
+            if time.monotonic() - told_at >= REFUSED_TOLD_EVERY_S:  # whoever tries all day fills no log
+                log.warning("witness.refused", process=process, text=str(error), refused=refused, remedy=PROVE)
+                told_at, refused = time.monotonic(), 0
 
     async def serve(session: Session) -> None:
         await session.subscribe(edge_topic(config.site.name, "+", "head"))
         while True:
             for message in await session.messages():
                 process = message.topic.split("/")[4]
-                known = message.payload and is_id(process)
-                if known and (wrong := keeper.take(process, message.payload, datetime.now(UTC))):
-                    log.error("witness.contradiction", process=process, text=wrong, remedy=TELL)
+                if message.payload and is_id(process):
+                    take(process, message.payload)
 
     try:
         run_until_interrupted(stay_connected(config.mqtt, "", None, serve, log))

@@ -1,19 +1,19 @@
 """The witness: signed checkpoints of journals, kept on another computer, so that a cut end of a journal is found.
 
-A file for each process and day holds a line for each checkpoint (`JournalHead`). `compare` holds the lines against a
-journal: it must still have the last checkpoint that the witness saw.
+A file for each process and day holds a line for each checkpoint (`JournalHead`). A head is judged before it is stored:
+where keys are given it must be signed with one of them. What is stored and remembered is bounded. `compare` holds the
+lines against a journal: it must still have the last checkpoint that the witness saw.
 """
 
 import contextlib
 import os
-import sqlite3
 from base64 import b64decode
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from daemon.journal.findings import GIVE_KEY, UNDECODABLE, Finding, Report, Verifier
 from daemon.journal.hash_chain import decode_statement, fingerprint
@@ -21,66 +21,151 @@ from daemon.journal.reader import open_live
 from daemon.journal.schema import TAMPERED
 from protocols.contract.documents import JournalHead
 
-__all__ = ["BadWitness", "Witness", "compare", "heads_in"]
+__all__ = ["MOST_BYTES", "BadWitness", "HeadRefused", "Witness", "compare", "heads_in"]
 
 LONGEST = 256 * 1024
 """Maximum bytes of a head: a statement names each table of its journal."""
+LONGEST_NAME = 64
 REMEMBERED = 1000
-"""Heads of a journal that are remembered, to tell one that is delivered twice from one that is behind."""
+"""Heads of a journal of which the digest is remembered, to tell one that is delivered twice from one that is behind."""
+MOST_JOURNALS = 1000
+MOST_PROCESSES = 200
+MOST_DAY_BYTES = 8 * 1024 * 1024
+"""Of one process and day. A checkpoint of 40 tables has about 4 KiB; a minute may have one."""
+MOST_BYTES = 4 * 1024**3
+"""Of all files in the folder."""
+COUNTED_AGAIN_S = 60.0
+"""Seconds between two counts of a full folder: somebody may have moved files to an archive."""
+ARCHIVE = "move its oldest files to an archive"
 
 
 class BadWitness(Exception):
     """The files of a witness cannot be read or written. The message names the file and the remedy."""
 
 
+class HeadRefused(Exception):
+    """A head is not stored. The message says why."""
+
+
+class _Seen(Struct):
+    """Of one journal: the last checkpoint with its row, and the digests of the heads that came last."""
+
+    checkpoint: int = -1
+    row: int = 0
+    digests: dict[str, None] = {}
+
+
 class Witness:
     """Appends heads to files in `folder`."""
 
-    def __init__(self, folder: Path) -> None:
-        """Take up the files that are there. Raises BadWitness."""
+    def __init__(self, folder: Path, keys: Sequence[Verifier] = (), most_bytes: int = MOST_BYTES) -> None:
+        """Take up the files that are there. Without `keys` every head that can be read is kept. Raises BadWitness."""
         self.folder = folder
-        self._seen: dict[str, deque[JournalHead]] = {}
+        self._keys = keys
+        self._most_bytes = most_bytes
+        self._journals: dict[str, _Seen] = {}
+        self._processes: set[str] = set()
+        self._counted: tuple[int, datetime] | None = None
+        """The bytes of all files, and when they were counted."""
         _end_last_lines(folder)
         for head in heads_in([folder]) if folder.is_dir() else ():
-            self._remember(head)
-
-    def _remember(self, head: JournalHead) -> None:
-        self._seen.setdefault(head.journal, deque(maxlen=REMEMBERED)).append(head)
+            if not _problem(head, keys) and self._has_place(head):
+                self._remember(head)
 
     def take(self, process: str, raw: bytes, now: datetime) -> str:
-        """Keep a head that is new. Returns what is wrong with it, or nothing. Raises BadWitness.
+        """Keep a head that is new. Returns what it contradicts, or nothing. Raises HeadRefused, BadWitness.
 
         One that is behind the last or contradicts it is kept as evidence, too.
         """
         if len(raw) > LONGEST:
-            return f"a head of {len(raw)} bytes is not kept; {LONGEST} are allowed"
+            raise HeadRefused(f"a head of {len(raw)} bytes is not kept; {LONGEST} are allowed")
         try:
             head = msgspec.json.decode(raw, type=JournalHead)
         except UNDECODABLE as error:
-            return f"a head cannot be read: {error}"
-        seen = self._seen.get(head.journal, ())
-        if head in seen:  # a broker may deliver it twice
+            raise HeadRefused(f"a head cannot be read: {error}") from error
+        if problem := _problem(head, self._keys):
+            raise HeadRefused(f"a head, checkpoint {head.checkpoint}, {problem}")
+        seen = self._journals.get(head.journal, _Seen())
+        if _digest(head) in seen.digests:  # a broker may deliver it twice
             return ""
+        if not self._has_place(head):
+            raise HeadRefused(f"a head is of one journal more than {MOST_JOURNALS}")
         self._write(process, head, now)
-        before = max(seen, key=lambda one: one.checkpoint, default=None)
+        last, row = seen.checkpoint, seen.row
         self._remember(head)
-        if before is not None and head.checkpoint <= before.checkpoint:
+        if head.checkpoint <= last:
             return (
                 f"journal {head.journal}: checkpoint {head.checkpoint} (row {head.row}) after checkpoint"
-                f" {before.checkpoint} (row {before.row}): an end was cut off, or an older copy was put back"
+                f" {last} (row {row}): an end was cut off, or an older copy was put back"
             )
         return ""
 
+    def _has_place(self, head: JournalHead) -> bool:
+        return head.journal in self._journals or len(self._journals) < MOST_JOURNALS
+
+    def _remember(self, head: JournalHead) -> None:
+        seen = self._journals.setdefault(head.journal, _Seen())
+        seen.digests[_digest(head)] = None
+        if len(seen.digests) > REMEMBERED:
+            del seen.digests[next(iter(seen.digests))]
+        if head.checkpoint > seen.checkpoint:
+            seen.checkpoint, seen.row = head.checkpoint, head.row
+
     def _write(self, process: str, head: JournalHead, now: datetime) -> None:
         path = self.folder / f"{process}-{now.astimezone(UTC):%Y-%m-%d}.ndjson"
+        line = msgspec.json.encode(head) + b"\n"
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+            self._refuse_too_much(process, path, len(line), now)
             with path.open("ab") as file:
-                file.write(msgspec.json.encode(head) + b"\n")
+                file.write(line)
                 file.flush()
                 os.fsync(file.fileno())
         except OSError as error:
             raise BadWitness(f"{path}: {error.strerror}; give a folder that this user may write") from error
+        if self._counted is not None:
+            self._counted = self._counted[0] + len(line), self._counted[1]
+
+    def _refuse_too_much(self, process: str, path: Path, more: int, now: datetime) -> None:
+        """Raises HeadRefused where the files would get too many or too long."""
+        if process not in self._processes and len(self._processes) >= MOST_PROCESSES:
+            raise HeadRefused(f"a head is of one process more than {MOST_PROCESSES}")
+        self._processes.add(process)
+        if path.exists() and path.stat().st_size + more > MOST_DAY_BYTES:
+            raise HeadRefused(f"{path} is full: {MOST_DAY_BYTES} bytes of one process and day")
+        if self._counted is None or (
+            self._counted[0] + more > self._most_bytes
+            and abs((now - self._counted[1]).total_seconds()) >= COUNTED_AGAIN_S
+        ):
+            self._counted = sum(file.stat().st_size for file in self.folder.glob("*.ndjson")), now
+        if self._counted[0] + more > self._most_bytes:
+            raise HeadRefused(f"{self.folder} is full: {self._most_bytes} bytes; {ARCHIVE}")
+
+
+def _digest(head: JournalHead) -> str:
+    return fingerprint(msgspec.json.encode(head))
+
+
+def _problem(head: JournalHead, keys: Sequence[Verifier]) -> str:
+    """Why a head proves nothing; "" where a key signed it, or where there is no key and it can be read."""
+    raw = head.statement.encode()
+    try:
+        said = decode_statement(raw)
+        signature = b64decode(head.signature, validate=True)
+    except (*UNDECODABLE, ValueError):
+        return "cannot be read"
+    if len(head.journal) > LONGEST_NAME or (said.journal, said.number, said.n) != (
+        head.journal,
+        head.checkpoint,
+        head.row,
+    ):
+        return "is of another place"
+    if not keys:
+        return ""
+    key = next((one for one in keys if one.id == said.key), None)
+    if key is None:
+        return f"is signed with key {said.key!r:.40}"
+    return "" if key.signed(raw, signature) else "has a wrong signature"
 
 
 def _end_last_lines(folder: Path) -> None:
@@ -131,45 +216,36 @@ def heads_in(paths: Iterable[Path]) -> Iterator[JournalHead]:
 
 
 def compare(path: Path, heads: Iterable[JournalHead], keys: Sequence[Verifier], report: Report) -> None:
-    """Hold the journal at `path` against what a witness saw; findings go to its report."""
+    """Hold the journal at `path` against what a witness saw; findings go to its report.
+
+    A head that proves nothing is a finding, and nothing is concluded from it.
+    """
     with contextlib.closing(open_live(path)[0]) as db:
         name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
-        mine = {head.checkpoint: head for head in heads if head.journal == name}
+        mine = [head for head in heads if head.journal == name]
         if not mine:
             report.notes.append("the witness has no checkpoint of this journal")
             return
-        last = mine[max(mine)]
+        proven = {}
+        for head in mine:
+            if not (problem := _problem(head, keys)):
+                proven[head.checkpoint, head.statement] = head
+                continue
+            text = f"the witness's checkpoint {head.checkpoint} {problem}"
+            of_key = problem.startswith("is signed with key")
+            report.find(Finding(str(path), text, GIVE_KEY if of_key else TAMPERED, about_key=of_key))
+        if not proven:
+            return
+        last = max(proven.values(), key=lambda head: head.checkpoint)
         at = f"checkpoint {last.checkpoint} after row {last.row}, which the witness saw"
         there = db.execute("SELECT max(number) FROM checkpoint").fetchone()[0] or 0
         if there < last.checkpoint:
             text = f"{at}, is missing: the last one here is {there or 'none'}"
             remedy = "the end was cut off: put back what is missing, and tell the inspector"
             report.find(Finding(str(path), text, remedy))
-        for head in mine.values():
-            _compare_one(db, path, head, keys, report)
-        report.notes.append(f"compared with {len(mine)} checkpoints of a witness, the last one {last.checkpoint}")
-
-
-def _compare_one(
-    db: sqlite3.Connection, path: Path, head: JournalHead, keys: Sequence[Verifier], report: Report
-) -> None:
-    raw = head.statement.encode()
-    try:
-        said = decode_statement(raw)
-        signature = b64decode(head.signature, validate=True)
-    except (*UNDECODABLE, ValueError):
-        report.find(Finding(str(path), f"the witness's checkpoint {head.checkpoint} cannot be read", TAMPERED))
-        return
-    if (said.journal, said.number, said.n) != (head.journal, head.checkpoint, head.row):
-        report.find(Finding(str(path), f"the witness's checkpoint {head.checkpoint} is of another place", TAMPERED))
-        return
-    key = next((one for one in keys if one.id == said.key), None)
-    if keys and key is None:
-        text = f"the witness's checkpoint {head.checkpoint} is signed with key {said.key}"
-        report.find(Finding(str(path), text, GIVE_KEY, about_key=True))
-    elif key is not None and not key.signed(raw, signature):
-        report.find(Finding(str(path), f"the witness's checkpoint {head.checkpoint} has a wrong signature", TAMPERED))
-    found = db.execute("SELECT statement FROM checkpoint WHERE number = ?", (head.checkpoint,)).fetchone()
-    if found is not None and fingerprint(found[0]) != fingerprint(raw):
-        text = f"checkpoint {head.checkpoint} is not the one that the witness saw"
-        report.find(Finding(str(path), text, TAMPERED, n=head.row))
+        for head in proven.values():
+            found = db.execute("SELECT statement FROM checkpoint WHERE number = ?", (head.checkpoint,)).fetchone()
+            if found is not None and fingerprint(found[0]) != fingerprint(head.statement.encode()):
+                text = f"checkpoint {head.checkpoint} is not the one that the witness saw"
+                report.find(Finding(str(path), text, TAMPERED, n=head.row))
+        report.notes.append(f"compared with {len(proven)} checkpoints of a witness, the last one {last.checkpoint}")

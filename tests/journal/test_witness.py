@@ -25,7 +25,7 @@ from daemon.journal.rows import Entry
 from daemon.journal.signing import Key, make_key, public_path
 from daemon.journal.store import Journal
 from daemon.journal.verify import verify
-from daemon.journal.witness import BadWitness, Witness, compare, heads_in
+from daemon.journal.witness import BadWitness, HeadRefused, Witness, compare, heads_in
 from daemon.logs import get
 from protocols.contract.documents import JournalHead
 from protocols.contract.topics import edge_topic
@@ -113,16 +113,20 @@ def test_a_head_that_is_delivered_twice_is_kept_once(tmp_path: Path, key: Key) -
 def test_a_forged_head_does_not_pass_for_one_of_the_journal(tmp_path: Path, key: Key) -> None:
     heads = write(tmp_path, key, 10)
     journal = heads[0].journal
+    folder = tmp_path / "witness"
+    seen(folder, heads)
     forged = [
         msgspec.structs.replace(heads[0], signature="AAAA"),
         msgspec.structs.replace(heads[0], checkpoint=9),
         JournalHead(journal, 8, 1, "{", "AAAA"),
     ]
-    seen(tmp_path / "witness", forged)
-    texts = findings(tmp_path / "journal.db", tmp_path / "witness", key)
+    file = next(folder.iterdir())  # kept by a witness that had no keys
+    file.write_bytes(file.read_bytes() + b"".join(msgspec.json.encode(head) + b"\n" for head in forged))
+    texts = findings(tmp_path / "journal.db", folder, key)
     assert "the witness's checkpoint 1 has a wrong signature" in texts
     assert "the witness's checkpoint 9 is of another place" in texts
     assert "the witness's checkpoint 8 cannot be read" in texts
+    assert len(texts) == 3  # nothing is concluded from them: no end is missing
 
 
 def test_a_witness_that_was_killed_while_it_wrote_goes_on(tmp_path: Path, key: Key) -> None:
@@ -139,7 +143,8 @@ def test_a_witness_that_was_killed_while_it_wrote_goes_on(tmp_path: Path, key: K
 
 @pytest.mark.parametrize("raw", [b"x", b"{}", b"\xff", b"[" * 10_000, b'"' + b"x" * 300_000 + b'"'])
 def test_what_is_no_head_is_said_and_not_kept(tmp_path: Path, raw: bytes) -> None:
-    assert Witness(tmp_path).take("e", raw, NOW).startswith("a head ")
+    with pytest.raises(HeadRefused, match="a head "):
+        Witness(tmp_path).take("e", raw, NOW)
     assert list(tmp_path.iterdir()) == []
 
 
