@@ -20,6 +20,7 @@ from daemon import whole_files
 from daemon.broker.mac_keys import load_mac_key, make_mac_key
 from daemon.cli.authority import Authority, BadAuthority
 from daemon.cli.main import main
+from daemon.journal.hash_chain import Statement, encode_statement
 from daemon.journal.signing import BadKey, Key, PublicKey, make_key, public_path
 from daemon.journal.witness import Witness, heads_in
 from protocols.contract.documents import JournalHead
@@ -219,7 +220,8 @@ def test_a_backup_into_the_folder_of_the_configuration_is_refused(folder: Path, 
 
 
 def test_a_witness_writes_on_after_a_line_that_a_kill_cut(folder: Path) -> None:
-    heads = [JournalHead("j-1", number, number, "{}", "") for number in range(1, 6)]
+    said = [Statement("1", 2, "j-1", number, number, NOW, {}, "", "k") for number in range(1, 6)]
+    heads = [JournalHead("j-1", one.number, one.n, encode_statement(one).decode(), "") for one in said]
 
     def take(number: int) -> None:
         Witness(folder).take("edge-7", msgspec.json.encode(heads[number]), NOW)
