@@ -14,7 +14,7 @@ before asking, duration + 2 s + 5 s for a whole shake, and continuous asking aft
 therefore options: `silence` (12 s without any state is a lost shaker), `blind`, `early` (how much sooner than its
 duration a shake may end) and `shortest` (of a shake with an unknown program). Also assumed: a request was not accepted,
 or not begun, if the shaker answers twice that it is idle. Two hosts that send a request at the same moment cannot be
-distinguished. The dome is not a part of this device: the person who requests a shake checks that it is shut.
+distinguished. The device sees no dome: a key of the dealer's console tells it, or the table's option `dome` is "fixed".
 """
 
 import asyncio

@@ -23,11 +23,13 @@ from protocols.contract.events import (
     CutCardDrawn,
     DealCorrected,
     DealerRelieved,
+    DiceCovered,
     DiceDisturbed,
     DiceRead,
     DiceReplaced,
     DiceSeized,
     DiceThrown,
+    DiceUncovered,
     Event,
     HandPassed,
     JackpotPaid,
@@ -176,6 +178,10 @@ class FdlConsole(FdlDriver):
             case fdl_console.DiceThrown(faces, reason):
                 words = fdl_console.THROW_REASONS.get(reason, f"reason {reason} of the console")
                 return DiceThrown(faces, not reason, words)
+            case fdl_console.DiceCovered():
+                return DiceCovered()
+            case fdl_console.DiceUncovered():
+                return DiceUncovered()
             case fdl_console.DiceDisturbed():
                 return DiceDisturbed()
             case fdl_console.DiceReplaced():

@@ -570,6 +570,18 @@ class BetWithdrawn(_Bet, frozen=True):
     LEAST: ClassVar[int] = 0
 
 
+class DiceCovered(Plain, frozen=True):
+    """The dome is over the dice: a key, where the shaker does not tell it."""
+
+    KIND: ClassVar[int] = 0x40
+
+
+class DiceUncovered(Plain, frozen=True):
+    """The dome was lifted: a key, where the shaker does not tell it."""
+
+    KIND: ClassVar[int] = 0x41
+
+
 HAPPENINGS: dict[int, type[Happening]] = {
     happening.KIND: happening
     for happening in (
@@ -605,5 +617,7 @@ HAPPENINGS: dict[int, type[Happening]] = {
         TableClosed,
         BetPlaced,
         BetWithdrawn,
+        DiceCovered,
+        DiceUncovered,
     )
 }

@@ -6,7 +6,9 @@ light that follows opens the bets; a key of the console is not needed. A bell an
 
 Readings:
 
-- 5(5): the lever alone shakes the dice. The light comes with the third pull; a fourth one is irregular and counts.
+- 5(3)a, 5(5): the lever alone shakes the dice, and the dome is the movable one of 5(3)b. A shaker with a motor is no
+  shaker of this text: each of its shakes is irregular.
+- 5(5): the light comes with the third pull; a fourth one is irregular and counts.
 - 5(7): only dice that lie on each other make the throw void. The bets may be kept, taken back or changed.
 - 5(6), 5(7): a leaning die is not void by this text. Faces that a reader sees while a die leans are not safe: they
   decide nothing, which is noted, and the round waits for the three faces that the dealer enters at the console. Where
@@ -70,6 +72,7 @@ class CussecOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
     edition: ClassVar[str] = "2022"
     agitation: ClassVar[Literal["lever", "electronic", "either"]] = "lever"
+    dome: ClassVar[Literal["movable", "fixed"]] = "movable"
     panel: ClassVar[bool] = True
     announces: ClassVar[bool] = False
     lights: ClassVar[bool] = True

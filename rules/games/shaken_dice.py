@@ -16,6 +16,8 @@ Readings, where the text says nothing:
 - 3(2): a throw that cannot be read suspends the round; the next one voids it, the bets come back.
 - 3(2): a second reading that differs disputes the result until it is paid (the first stands) or declared void.
 - 3(4): between a void throw and the next covering the cloth is open to what the text allows.
+- 1(2)(2): where the opaque dome is a part of the shaker (`dome` is fixed) nobody lifts it. A shake shuts it, the bell
+  opens it: each shake before the bell is under the dome, and begins the next throw where none is under way.
 - After a loss, 2(1): a throw whose covering was not seen is suspended: whether it was shaken is not known.
 - After a loss, 3(4): the bets of a void throw are given back when the bets are opened, or the dice covered once more.
   The shaking before that counts, and so do the bets that were laid since the loss.
@@ -123,6 +125,8 @@ class Ceremony(Chips, Protocol):
     @property
     def agitation(self) -> Literal["lever", "electronic", "either"]: ...
     @property
+    def dome(self) -> Literal["movable", "fixed"]: ...
+    @property
     def panel(self) -> bool: ...
     @property
     def announces(self) -> bool: ...
@@ -194,6 +198,7 @@ class ShakenDice(StandingBets[ShakenState]):
         said = terms(self.id, options.edition, options, self.void_words)
         super().__init__(said, board, _rulings(articles), moved_unseen=moved)
         self._ceremony = options
+        self._fixed = options.dome == "fixed"
         self._mechanisms = ("lever", "electronic") if options.agitation == "either" else (options.agitation,)
         self._at = articles
         self._throws: dict[Faces, Throw] = {}
@@ -258,7 +263,7 @@ class ShakenDice(StandingBets[ShakenState]):
         begun, verdicts = super().begin(table, seen)
         round_, ended, laid = there(begun.round), table.round, begun.laid
         shaking = (0, 0)
-        if ended is not None and _only_cloth(table) and not (ended.closed and isinstance(seen.event, DiceCovered)):
+        if ended is not None and _only_cloth(table) and not (ended.closed and self._covers(seen)):
             shaking = table.pulls, table.agitations
         if round_.suspended == CLOTH:
             laid = witness(laid or EMPTY, seen)
@@ -273,6 +278,10 @@ class ShakenDice(StandingBets[ShakenState]):
             laid=laid,
         )
         return begun, verdicts
+
+    def _covers(self, seen: Envelope) -> bool:
+        """Whether the dice are under the dome by this event."""
+        return isinstance(seen.event, DiceCovered) or (self._fixed and isinstance(seen.event, DiceAgitated))
 
     def _covered(self, table: ShakenState, seen: Envelope) -> Step:
         if table.phase in ("open", "closed"):
@@ -292,7 +301,9 @@ class ShakenDice(StandingBets[ShakenState]):
 
     def _agitated(self, table: ShakenState, seen: Envelope, agitation: DiceAgitated) -> Step:
         verdicts: tuple[Verdict, ...] = ()
-        if table.round is None:
+        if self._fixed and not table.covered and table.phase != "closed":
+            table, verdicts = self._covered(table, seen)
+        elif table.round is None:
             table, verdicts = self.begin(table, seen)
         table = self.witness(table, seen)
         round_ = there(table.round)
@@ -375,7 +386,12 @@ class ShakenDice(StandingBets[ShakenState]):
         return Note("wrong_agitation", reason, self._at.shaking)
 
     def at_bell(self, table: ShakenState, seen: Envelope) -> tuple[ShakenState, Null | None]:
-        """Art. 2(1): the dice were shaken, the bets opened. What was laid beside bets in doubt joins them."""
+        """Art. 2(1): the dice were shaken, the bets opened. What was laid beside bets in doubt joins them.
+
+        A fixed dome shows the dice from now on.
+        """
+        if self._fixed:
+            table = replace(table, covered=False)
         if table.phase == "suspended":
             return replace(table, round=together(there(table.round), table.laid), laid=None), None
         if not table.opened:

@@ -112,6 +112,14 @@ class CussecOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         Literal["lever", "electronic", "either"],
         option("arts. 1(2)(1), 2(1)", "three pulls of the lever or one electronic agitation (2003: lever only)"),
     ] = "lever"
+    dome: Annotated[
+        Literal["movable", "fixed"],
+        option(
+            "arts. 1(2)(2), 2(1)",
+            "movable: the shaker or a key tells when it is put on and lifted; fixed: a part of the shaker, shut by a "
+            "shake, opened by the bell (2003: movable only)",
+        ),
+    ] = "movable"
     panel: Annotated[bool, option("art. 2(2)", "the panel lights when the dice are shaken (2003: always)")] = True
     announces: Annotated[bool, option("art. 2(3)", "the croupier also announces the opening of the bets (2004)")] = (
         False
@@ -150,6 +158,7 @@ class CussecOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     def _check_2003(self) -> None:
         fixed: tuple[tuple[str, object, str], ...] = (
             ("agitation", "lever", "arts. 1(2)(1), 2: the dice are shaken by the lever only"),
+            ("dome", "movable", "arts. 1(2)(2), 3(2): the croupier lifts the movable dome"),
             ("panel", True, "art. 2: the panel always lights"),
             ("announces", False, "art. 2: the panel opens the bets, nobody announces it"),
             ("lights", True, "art. 3(2): the winning places always light"),

@@ -112,6 +112,14 @@ class FishPrawnCrabOptions(HouseOptions, frozen=True, forbid_unknown_fields=True
         Literal["lever", "electronic", "either"],
         option("arts. 1(3)(1), 2(1)", "three pulls of the lever or one electronic agitation"),
     ] = "lever"
+    dome: Annotated[
+        Literal["movable", "fixed"],
+        option(
+            "arts. 1(3)(2), 2(1)",
+            "movable: the shaker or a key tells when it is put on and lifted; fixed: a part of the shaker, shut by a "
+            "shake, opened by the bell",
+        ),
+    ] = "movable"
     panel: Annotated[bool, option("art. 2(2)", "the panel lights when the dice are shaken")] = True
     announces: Annotated[bool, option("art. 2(3)", "the croupier also announces the opening of the bets")] = False
     lights: Annotated[bool, option("art. 3(2)", "the winning places light up on the board")] = True

@@ -29,7 +29,7 @@ _FAULTS = {
     "bad_face": Ailment("the next look sees a seven", ("idp.no_result",), "counts"),
     "stacked": Ailment("a die lies on another until the next shake", _FAILS, "void"),
     "leaning": Ailment("a die leans until the next shake", _FAILS, "void"),
-    "no_shake": Ailment("the dice lie as they lay in the last round", ("idp.no_shake",), "void"),
+    "no_shake": Ailment("the next look takes the dice for those of the last round", ("idp.no_shake",), "counts"),
     "late_answer": Ailment("the next answer is said once more, 12 s later", ("idp.late",), "counts"),
     "wrong_round": Ailment("the next look is told as that of the round before", ("idp.late", "idp.timeout"), "counts"),
     "not_json": Ailment("the next answer is cut off", ("idp.unreadable", "idp.timeout"), "counts"),
@@ -39,8 +39,8 @@ _FAULTS = {
     "two_answers": Ailment(
         "the next request is answered twice, each time with other faces", ("idp.contradiction",), "suspended"
     ),
-    "power_loss": Ailment("the power fails with the next request, for 25 s", ("idp.timeout", "idp.failed"), "void"),
-    "camera_dark": Ailment("the camera shows nothing until somebody mends it", _FAILS, "void", person=True),
+    "power_loss": Ailment("the power fails with the next request, for 25 s", ("idp.timeout", "idp.failed"), "counts"),
+    "camera_dark": Ailment("the camera shows nothing until somebody mends it", _FAILS, "counts", person=True),
 }
 _LINE = {
     "garbage": Ailment("the answer is lost in noise: it is asked again", ("idp.unreadable", "idp.timeout"), "counts"),
@@ -49,7 +49,7 @@ _LINE = {
     "silence": Ailment("the request is lost: it is asked again", ("idp.timeout",), "counts"),
     "slow_drip": Ailment("the answer comes late, and in time", (), "counts"),
     "wrong_baud": Ailment(
-        "the request is lost in noise, which spoils the next ones", ("idp.timeout", "idp.failed"), "void"
+        "the request is lost in noise, which spoils the next ones", ("idp.timeout", "idp.failed"), "counts"
     ),
     "unplugged": Ailment("the request is lost: it is asked again", ("idp.timeout",), "counts"),
 }
@@ -75,12 +75,18 @@ class Recogniser:
         self._off_until = float("-inf")
         self._dark = False
         self._lie_round: str | None = None  # the round in which the dice lie badly
+        self._lie = ""
         self._before = "0"
         self._round = ""
         self.faces = self._roll()
 
     def _roll(self) -> tuple[int, ...]:
         return tuple(self._rng.randint(1, 6) for _ in range(self.dice))
+
+    @property
+    def lie(self) -> str:
+        """How the dice of the last request lie badly, "stacked" or "leaning"; "" where they lie flat."""
+        return self._lie if self._lie_round is not None and self._lie_round == self._round else ""
 
     def _own(self) -> tuple[int, ...]:
         return self.faces
@@ -142,7 +148,7 @@ class Recogniser:
         fault = self._waiting.popleft() if self._waiting else ""
         self._dark = self._dark or fault == "camera_dark"
         if fault in {"stacked", "leaning"}:
-            self._lie_round = number
+            self._lie_round, self._lie = number, fault
         faces = None if self._dark or self._lie_round == number else self._look()
         seen = Result(number, None, NO_RESULT) if faces is None else Result(number, faces, OK)
         match fault:

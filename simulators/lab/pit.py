@@ -52,7 +52,7 @@ from simulators.tables.baccarat import (
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.craps import CrapsTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable
-from simulators.tables.devices import MachinePlace, StudioTable
+from simulators.tables.devices import MachinePlace
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
@@ -64,6 +64,7 @@ from simulators.tables.stud_poker import (
     SignedStudPokerTable,
     StudPokerTable,
 )
+from simulators.tables.studio import FixedDomeTable, KeyedDomeTable
 from simulators.tables.table import Floor, Look, Settled, Table
 
 __all__ = ["KINDS", "ORDER_KEY", "PITS", "Pit", "UnderWay"]
@@ -86,7 +87,8 @@ KINDS: dict[str, type[Table]] = {
     "fan": FantanTable,
     "abj": AngolaBlackjackTable,
     "acsm": AngolaShufflerTable,
-    "studio": StudioTable,
+    "studio": FixedDomeTable,
+    "sfpc": KeyedDomeTable,
     "slot": MachinePlace,
     "acus": AngolaCussecTable,
     "bank": FrenchBankTable,
@@ -99,7 +101,7 @@ KINDS: dict[str, type[Table]] = {
 SIGNED: dict[str, type[Table]] = {"jstud": SignedStudPokerTable, "jastud": SignedAngolaStudPokerTable}
 """The same games as in KINDS, with the sign of a jackpot that they share with a neighbour."""
 PITS: dict[str, tuple[str, ...]] = {
-    "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "slot"),
+    "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "sfpc", "slot"),
     "angola": ("acus", "bank", "amr", "frr", "astud", "jastud", "craps", "abac", "abam", "abj", "acsm"),
 }
 """The kinds of tables that stand together, by jurisdiction."""

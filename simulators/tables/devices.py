@@ -4,13 +4,11 @@ import random
 from typing import Any, ClassVar
 
 from simulators.devices.alpha_sign import Sign
-from simulators.devices.billy_iii import Billy
 from simulators.devices.device import Device
-from simulators.devices.idp_dice import Recogniser
 from simulators.devices.sas_machine import Machine
 from simulators.tables.table import Floor, Truth
 
-__all__ = ["MachinePlace", "StudioTable"]
+__all__ = ["MachinePlace"]
 
 FIRST_AMOUNT = 1_000_000
 
@@ -40,46 +38,6 @@ class _Hands:
 
     async def _pause(self, floor: Floor, least: float, most: float) -> None:
         await floor.pace.sleep(self._rng.uniform(least, most))
-
-
-class StudioTable(_Hands):
-    """A shaker that obeys over MQTT, and a camera that reads the dice."""
-
-    def __init__(self, seed: int) -> None:
-        """The camera looks at the shaker's dice."""
-        super().__init__(seed)
-        self.shaker = Billy(self._chance("billy"))
-        self.reader = Recogniser(self._chance("camera"), lambda: self.shaker.faces)
-        self.devices = {"shaker-1": self.shaker, "reader-1": self.reader}
-        self._unread = False
-
-    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """The first reading after a shake. A second one would contradict it and is a fault."""
-        if type_ == "device.commanded" and data.get("command") == "agitate":
-            self._unread = True
-        elif type_ == "dice.read" and self._unread:
-            self._unread = False
-            return {"type": type_, **data}
-        return None
-
-    async def deal(self, floor: Floor, rounds: int) -> None:
-        """Shake and read; what cannot be read is shaken again, three times, then the round is off."""
-        for number in range(rounds):
-            await floor.ready()
-            done = ""
-            for throw in range(3):
-                shaken = await floor.tell("shaker-1", "agitate", {})
-                await floor.pace.sleep(1.0)
-                if shaken != "done":  # dice that still lie as they lay are no throw
-                    await floor.ready()
-                    continue
-                done = await floor.tell("reader-1", "read-dice", {"round": f"{self._seed}-{number}-{throw}"})
-                if done == "done":
-                    break
-                await floor.ready()
-            if done == "done":
-                self._happened("dice.read", faces=list(self.shaker.faces))
-            await self._pause(floor, 4.0, 8.0)
 
 
 class MachinePlace(_Hands):

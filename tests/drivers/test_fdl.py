@@ -83,6 +83,8 @@ HAPPENINGS: dict[int, fdl.Happening] = {
     0x3D: fdl_console.TableClosed(),
     0x3E: fdl_console.BetPlaced(3, "fan:2", 1000),
     0x3F: fdl_console.BetWithdrawn(3, "fan:2"),
+    0x40: fdl_console.DiceCovered(),
+    0x41: fdl_console.DiceUncovered(),
 }
 
 PRINTED_DATA = {

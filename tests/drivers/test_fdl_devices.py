@@ -317,6 +317,8 @@ async def test_every_key_of_the_console() -> None:
         CutCardDrawn(),
         RoundDemo(),
         DealerRelieved(),
+        DiceCovered(),
+        DiceUncovered(),
         DiceDisturbed(),
         DiceReplaced(),
         DiceSeized(),

@@ -64,6 +64,8 @@ MOMENTS: dict[str, Callable[[Any], bool]] = {
 AFTERWARDS = {"malformed_frame", "strange_event"}
 # Faults that begin before the round in which they show.
 EARLY = {"billy_iii-mute", "cammegh_ss2-launch_failed"}
+# What takes the order of a shake, which comes a moment after the round before.
+BEFORE_THE_ORDER = {"billy_iii-silence", "billy_iii-unplugged", "billy_iii-wrong_baud"}
 # The table at which a device is tried: the first that has it.
 PLACES: dict[str, tuple[str, str]] = {}
 for _kind, _table in KINDS.items():
@@ -97,6 +99,7 @@ JAMMED, SILENT = {"shuffler.jam_outfeed"}, {"sas.progressive_silent"}
 # What a fault brings along at its table: somebody opens the machine, a shuffler stops with the cards in it.
 ALSO: dict[tuple[str, str], set[str]] = {
     ("bet_terminals", "wrong_baud"): {"terminals.malformed"},
+    ("billy_iii", "half_frame"): {"billy.not_finished"},
     ("billy_iii", "power_loss"): {"billy.not_finished"},
     ("cammegh_ss2", "restart_refused"): {"wheel.dropped"},
     ("fdl_shuffler", "counters_reset"): {"fdl.untold_fault"},
@@ -149,8 +152,9 @@ async def _try(device: str, fault: str, world: World) -> Seen:
     dealing = asyncio.create_task(pit.deal(pace, MORE.get(device, ROUNDS) + late, world.site, world.utc))
     while len(table.truth) < BEFORES.get(device, BEFORE) + late:
         await pace.sleep(0.5)
-    await pace.sleep(3.0)
-    if device in MOMENTS and f"{device}-{fault}" not in EARLY:
+    if f"{device}-{fault}" not in BEFORE_THE_ORDER:
+        await pace.sleep(3.0)
+    if device in MOMENTS and f"{device}-{fault}" not in EARLY | BEFORE_THE_ORDER:
         while not MOMENTS[device](tried):
             await pace.sleep(0.1)
     before = len(pit.told[name])

@@ -362,7 +362,7 @@ def test_bets_offered_leaves_the_others_out() -> None:
         ({"total_6_15": 19}, "14..18"),
         ({"total_6_15": 13}, "14..18"),
         ({"edition": "1975"}, "2004 | 2003"),
-        ({"dome": "glass"}, "no option 'dome'"),
+        ({"cover": "glass"}, "no option 'cover'"),
     ],
 )
 def test_what_the_text_excludes_is_refused_with_its_article(given_options: dict[str, Any], says: str) -> None:
@@ -1006,6 +1006,58 @@ def test_dice_may_be_exchanged_before_they_are_shaken_and_after_the_result(touch
     [void] = results(play(game(), [cover, shake, touched, *rest[:-1]]))
     assert void.void is not None
     assert void.void.reason.code == "not_agitated"
+
+
+# ---- a dome that is a part of the shaker
+
+MOTOR = DiceAgitated("electronic")
+FIXED: dict[str, Any] = {"agitation": "electronic", "dome": "fixed"}
+CAST: list[Event] = [MOTOR, BetsOpened(), BetsClosed(), DiceRead((1, 2, 4))]
+
+
+@pytest.mark.article("1(2)(2)", "2(1)", "3(2)")
+def test_a_shake_shuts_a_fixed_dome_and_the_bell_opens_it() -> None:
+    first, second = results(play(game(**FIXED), [*CAST, RoundPaid(), *CAST]))
+    for result in (first, second):
+        assert (result.void, result.irregularities) == (None, ())
+        assert result.outcome["faces"] == (1, 2, 4)
+    seen = play(game(), CAST)  # a movable dome that nobody put on
+    assert only(seen).void == Void(say("not_agitated"), "may_change")
+
+
+@pytest.mark.article("1(2)(2)", "2(1)", "3(1)")
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        ([BetsOpened(), BetsClosed()], "not_agitated"),
+        ([MOTOR, BetsOpened(), BetsClosed(), MOTOR], "agitated_after_bell"),
+        ([MOTOR, BetsOpened(), DiceRead((1, 2, 4))], "read_before_bell"),
+        ([MOTOR, BetsOpened(), DiceUncovered()], "uncovered_before_bell"),
+        ([MOTOR, DiceDisturbed(), BetsOpened(), BetsClosed()], "not_agitated"),
+    ],
+)
+def test_a_fixed_dome_excuses_nothing_else(events: list[Event], reason: str) -> None:
+    result = only(play(game(**FIXED), events))
+    assert result.void == Void(say(reason), "may_change")
+
+
+@pytest.mark.article("2(1)", "3(2)", "4")
+def test_the_next_shake_under_a_fixed_dome_is_the_next_throw() -> None:
+    unpaid = results(play(game(payment="console", **FIXED), [*CAST, *CAST]))
+    assert [codes(result) for result in unpaid] == [[], ["covered_before_payment"]]
+    unread = [MOTOR, BetsOpened(), BetsClosed(), DiceRead((1, 2)), *CAST]
+    doubtful, good = results(play(game(**FIXED), unread))
+    assert doubtful.void is not None
+    assert (good.void, good.irregularities) == (None, ())
+    lost = [MOTOR, BetsOpened(), EventsMissed(1), *CAST]
+    doubtful, good = results(play(game(**FIXED), lost))
+    assert doubtful.void is not None
+    assert (good.void, good.irregularities) == (None, ())
+
+
+def test_edition_2003_has_the_movable_dome() -> None:
+    with pytest.raises(ValueError, match=r"dome: 31/2003 arts\. 1\(2\)\(2\), 3\(2\)"):
+        CussecOptions(edition="2003", dome="fixed")
 
 
 DOUBT: list[Event] = [*throw((1, 2, 3), WagerPlaced(1, "small", 10), WagerPlaced(1, "big", 3)), DiceRead((1, 2, 4))]

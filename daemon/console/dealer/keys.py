@@ -69,6 +69,8 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("demo", sure=True),
         Key("dealer_relieved", sure=True),
         Key("table_closed", sure=True, group="grave"),
+        Key("dice_covered", group="game"),
+        Key("dice_uncovered", group="game"),
         Key("dice", ("faces", "stacked", "leaning"), group="game"),
         Key("throw", ("faces", "throw_reason"), group="game"),
         Key("dice_disturbed", sure=True, group="grave"),
@@ -100,6 +102,8 @@ _BETS = ("bet", "bet_back")
 """For a table, or a bet, without sensors and terminals."""
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
+_DOME = ("dice_covered", "dice_uncovered")
+"""For a shaker that does not see its dome."""
 _BALL = ("ball_launched", "ball", "ball_replaced")
 _STUD = (
     *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
@@ -109,7 +113,7 @@ _OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "angola.american-roulette": (
         *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
     ),
-    "angola.cussec": (*_EVERY, *_DICE, *_AFTER),
+    "angola.cussec": (*_EVERY, *_DOME, *_DICE, *_AFTER),
     "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
     "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
     "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
@@ -121,9 +125,9 @@ _OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
-    "macau.cussec": (*_EVERY, *_DICE, *_AFTER),
+    "macau.cussec": (*_EVERY, *_DOME, *_DICE, *_AFTER),
     "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
-    "macau.fish-prawn-crab": (*_EVERY, *_DICE, *_AFTER),
+    "macau.fish-prawn-crab": (*_EVERY, *_DOME, *_DICE, *_AFTER),
     "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
     "angola.stud-poker": (*_STUD, "fold_reversed"),
     "macau.stud-poker": _STUD,
@@ -221,12 +225,23 @@ def _why_not(key: str, game: str, now: Moment) -> str:
             return "round_is_open" if phase in PLAYING else ""
         case "demo":
             return "round_is_open" if phase in BETTING | PLAYING else "round_waits" if phase == "suspended" else ""
-        case "dice_disturbed":
-            return "no_round" if phase == "idle" else "bell_first" if phase in BETTING and game != "french_bank" else ""
+        case "dice_covered" | "dice_uncovered" | "dice_disturbed":
+            return _dice(key, game, phase)
         case _ if key in _RESULTS:
             return _outcome(game, now)
         case _:
             return ""
+
+
+def _dice(key: str, game: str, phase: str) -> str:
+    before_bell = phase in BETTING and game != "french_bank"
+    match key:
+        case "dice_covered":
+            return "result_first" if phase in PLAYING else ""
+        case "dice_uncovered":
+            return "bell_first" if before_bell else ""
+        case _:
+            return "no_round" if phase == "idle" else "bell_first" if before_bell else ""
 
 
 def _opening(now: Moment) -> str:

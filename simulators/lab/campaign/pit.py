@@ -48,6 +48,7 @@ from simulators.tables.stud_poker import (
     SignedStudPokerTable,
     StudPokerTable,
 )
+from simulators.tables.studio import FixedDomeTable, KeyedDomeTable
 from simulators.tables.table import Floor, Table, Truth
 
 __all__ = ["KINDS", "LINKED", "Cable", "Hands", "Plug", "Radio", "Slot", "VirtualPit"]
@@ -255,6 +256,8 @@ KINDS: dict[str, type[Table]] = {
     "bac": _Remembers,
     "scan": _Scanner,
     "csm": _Continuous,
+    "studio": FixedDomeTable,
+    "sfpc": KeyedDomeTable,
     "stud": _StudPoker,
     "astud": _AngolaStudPoker,
     "bj": BlackjackTable,
@@ -564,6 +567,9 @@ class VirtualPit(Pit):
                 if device.name == "bet_terminals":
                     bets = table_topic(SITE, table_name, "wager")
                     port = Radio(loop, connect, f"simulator-{table_name}", f"{bets}/result", bets)
+                elif device.name in ("billy_iii", "idp_dice"):
+                    topic = f"studio/{table_name}/{device_name}"
+                    port = Radio(loop, connect, f"simulator-{place}", f"{topic}/listens", f"{topic}/says")
                 else:
                     port = Cable(loop, f"tcp://127.0.0.1:{number}", random.Random(f"{seed} cable {place}"))
                     self.cables[port.url] = port

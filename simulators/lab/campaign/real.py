@@ -42,7 +42,7 @@ __all__ = ["Report", "real", "run"]
 SPEED = 25.0
 ROUNDS = 12
 """Rounds of each table in one night, at most."""
-TABLES = ("rou", "sat", "cus", "fpc", "bac", "text", "scan", "csm", "stud", "jstud", "bj", "fan")
+TABLES = ("rou", "sat", "cus", "fpc", "bac", "text", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "sfpc")
 LUCK = 0.2
 """How often a round of the two poker tables has a hand that wins their jackpot."""
 PATIENCE_S = 3.0
