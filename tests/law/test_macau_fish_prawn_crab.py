@@ -459,7 +459,7 @@ def test_where_only_the_ceremony_was_off_the_throw_counts(events: list[Event], c
 
 @pytest.mark.article("1(3)(2)", "2(1)", "3(2)")
 def test_a_shake_shuts_a_fixed_dome_and_the_bell_opens_it() -> None:
-    cast = [DiceAgitated("electronic"), BetsOpened(), BetsClosed(), DiceRead((1, 2, 4))]
+    cast: list[Event] = [DiceAgitated("electronic"), BetsOpened(), BetsClosed(), DiceRead((1, 2, 4))]
     result = only(play(game(agitation="electronic", dome="fixed"), cast))
     assert (result.void, result.irregularities, result.outcome["faces"]) == (None, (), (1, 2, 4))
     unshaken = only(play(game(agitation="electronic", dome="fixed"), cast[1:]))
