@@ -179,7 +179,8 @@ class Ended(Struct, frozen=True):
     """How a round ended, as far as a pool is concerned.
 
     `stakes`: seat and amount of its bets on the jackpot where the rules tell them; None where devices do, and then the
-    bets up to number `until` of the edge are of this round. `bets`: what became of them.
+    bets up to number `until` of the edge are of this round. `bets`: what became of them; `given_back`: seat and amount
+    of those that the rules returned because they cannot stand alone.
     """
 
     round: str
@@ -189,6 +190,7 @@ class Ended(Struct, frozen=True):
     stakes: tuple[tuple[int, int], ...] | None = ()
     until: int = 0
     corrects: str = ""
+    given_back: tuple[tuple[int, int], ...] = ()
 
 
 Step = tuple[Book, tuple[tuple[str, BookEntry], ...]]

@@ -443,9 +443,12 @@ def end_of(result: Result, table: str, bet: str, award: str, *, by_rules: bool, 
     """What a result says of a pool. `bet`: the ruleset's id of its bet; `award`: of its jackpot, "" for any."""
     bets = "taken" if result.void is None else result.void.jackpot_bets or "returned"
     taken = result.void is None and not result.demo
-    stakes = tuple((one.seat, one.stake) for one in result.settlements if one.bet == bet and not one.returned and taken)
+    mine = [one for one in result.settlements if one.bet == bet and taken]
+    stakes = tuple((one.seat, one.stake) for one in mine if not one.returned)
+    given_back = tuple((one.seat, one.stake) for one in mine if one.returned and not by_rules)
     awards = tuple(one for one in result.jackpots if award in ("", one.jackpot) and taken)
-    return Ended(result.round, table, awards, bets, stakes if by_rules else None, until, result.supersedes)
+    by = stakes if by_rules else None
+    return Ended(result.round, table, awards, bets, by, until, result.supersedes, given_back)
 
 
 def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
@@ -710,6 +713,7 @@ def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bo
     else:
         stakes = (*credit, *(one for one in later if one.seq <= ended.until))
         credit, later = (), tuple(one for one in later if one.seq > ended.until)
+    stakes = _without_alone(draft, stakes, ended.given_back)
     draft.round(ended.round, stakes=stakes, bets=ended.bets)
     if ended.bets == "returned":
         for one in stakes:
@@ -722,6 +726,15 @@ def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bo
             later = (*_without(later, one), replace(carried, seq=one.seq))
             draft.return_stake(one, "taken in the void round before")
     draft.table(ended.table, stakes=later, credit=credit)
+
+
+def _without_alone(draft: Draft, stakes: tuple[Stake, ...], given_back: Sequence[tuple[int, int]]) -> tuple[Stake, ...]:
+    """Return the bets that the rules gave back; the others."""
+    for seat, amount in given_back:
+        if (alone := _like(Stake(seat, amount), stakes)) is not None:
+            stakes = _without(stakes, alone)
+            draft.return_stake(alone, "it cannot stand without a main bet")
+    return stakes
 
 
 def _like(stake: Stake, among: Sequence[Stake]) -> Stake | None:

@@ -454,7 +454,7 @@ class Craps(SingleOutcome[CrapsState]):
         table = replace(table, point=stated.point, unknown=False, stated=None)
         if table.round is None:
             return self._noted(replace(table, standing=bets), seen, "series_stated", text)
-        round_ = replace(table.round, wagers=bets, refused=(), suspended=None)
+        round_ = replace(table.round, wagers=bets, refused=(), given_back=(), suspended=None)
         return self._noted(replace(table, before=stated.point, round=round_), seen, "series_stated", text)
 
     def _noted(self, table: CrapsState, seen: Envelope, code: str, reason: Reason) -> Step:

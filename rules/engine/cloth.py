@@ -5,7 +5,8 @@ Every ruleset lays and takes back its bets here. On each place lies the bet and 
 - Chips that are laid and do not become a bet are refused ones, whatever the reason.
 - Chips that are taken away come off the refused ones first (`handed_back`), whatever the round is doing. Only the rest
   is a change of the bet, and is judged as one.
-- What a bet loses when the bets close is refused from then on (`left_with`).
+- What a bet loses when the bets close is refused from then on (`left_with`). A bet that lacks its main bet goes back
+  as a whole: it was taken, so it stands in the result, with its stake returned (`give_back`).
 - Refused chips outlast their round: they lie there until they are taken away.
 - A betting terminal lays no chips: its refusals leave none, and it takes none away.
 
@@ -76,6 +77,12 @@ def left_with(round_: Round, wagers: Chips) -> Round:
         if lost > 0:
             refused = with_refused(refused, seat, bet, lost)
     return replace(round_, wagers=wagers, refused=refused)
+
+
+def give_back(round_: Round, *bets: Wager) -> Round:
+    """Taken alone, these bets cannot stand, as a bet on the jackpot without a main bet: the result returns them."""
+    round_ = left_with(round_, tuple(one for one in round_.wagers if one not in bets))
+    return replace(round_, given_back=(*round_.given_back, *bets))
 
 
 # ---- bets

@@ -66,6 +66,7 @@ from rules.engine.rounds import (
     noted,
     suspend,
     voided,
+    without_bets,
     witness,
 )
 from rules.engine.ruleset import (
@@ -250,7 +251,7 @@ class Game(ABC, Generic[P]):
 
     def known(self, position: P, frame: Frame[P]) -> Round:
         """The round with the bets that are certain."""
-        return replace(frame.round, wagers=()) if frame.lost else frame.round
+        return without_bets(frame.round) if frame.lost else frame.round
 
     def ended_in_doubt(self, position: P) -> bool:
         """Whether events that are missing since the last round may be its own."""

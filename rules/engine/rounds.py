@@ -18,7 +18,19 @@ from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.limits import Limits, Range
 from rules.engine.money import Rounding, settle
-from rules.engine.ruleset import Award, Irregularity, Noted, Push, Result, Suspended, Verdict, Void, Wager, Win
+from rules.engine.ruleset import (
+    Award,
+    Irregularity,
+    Noted,
+    Push,
+    Result,
+    Settlement,
+    Suspended,
+    Verdict,
+    Void,
+    Wager,
+    Win,
+)
 
 S = TypeVar("S", bound=Struct)
 
@@ -33,7 +45,8 @@ MAX_IRREGULARITIES = 50
 class Round(Struct, frozen=True):
     """A round under way. `suspended` says why it waits for a person, where it does.
 
-    `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away.
+    `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away. `given_back`:
+    bets that were taken and cannot stand alone; the result names them with their stakes returned.
     """
 
     id: str
@@ -44,6 +57,12 @@ class Round(Struct, frozen=True):
     demo: bool = False
     suspended: Reason | None = None
     refused: tuple[Wager, ...] = ()
+    given_back: tuple[Wager, ...] = ()
+
+
+def without_bets(round_: Round) -> Round:
+    """The round where the bets are not known."""
+    return replace(round_, wagers=(), given_back=())
 
 
 def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
@@ -178,6 +197,7 @@ def resolved(
     outcome: dict[str, Any],
     winners: tuple[Win, ...],
     pushes: tuple[str | Push, ...] = (),
+    parts: tuple[Win, ...] = (),
     jackpots: tuple[Award, ...] = (),
     announcements: dict[str, str],
     law: tuple[str, ...],
@@ -185,7 +205,10 @@ def resolved(
     stands: tuple[str, ...] = (),
     moves: dict[str, str] | None = None,
 ) -> Result:
-    """The result of a round that counts. Bets that stand or move are not settled: the next round takes them over."""
+    """The result of a round that counts. Bets that stand or move are not settled: the next round takes them over.
+
+    `parts`: of bets given up that come back in part; they are neither won nor a tie.
+    """
     open_bets = frozenset((*stands, *(moves or ())))
     wagers = tuple(one for one in round_.wagers if one.bet not in open_bets) if open_bets else round_.wagers
     return Result(
@@ -196,10 +219,11 @@ def resolved(
         demo=round_.demo,
         outcome=outcome,
         winners=winners,
-        pushes=pushes,
+        pushes=pushes + _pushed(round_),
         void=None,
         jackpots=jackpots,
-        settlements=settle(wagers, winners, pushes, chip=terms.chip, rounding=terms.rounding),
+        settlements=settle(wagers, (*winners, *parts), pushes, chip=terms.chip, rounding=terms.rounding)
+        + _given_back(round_),
         irregularities=round_.irregularities,
         announcements=announcements,
         evidence=round_.evidence,
@@ -229,12 +253,21 @@ def voided(
         demo=round_.demo,
         outcome=outcome or {},
         winners=(),
-        pushes=pushes,
+        pushes=pushes + _pushed(round_),
         void=void,
         jackpots=(),
-        settlements=settle(round_.wagers, (), pushes) if void.bets == "returned" else (),
+        settlements=(settle(round_.wagers, (), pushes) if void.bets == "returned" else ()) + _given_back(round_),
         irregularities=round_.irregularities,
         announcements=terms.void_words,
         evidence=round_.evidence,
         law=law,
     )
+
+
+def _pushed(round_: Round) -> tuple[Push, ...]:
+    return tuple(Push(one.bet, one.seat, one.hand) for one in round_.given_back)
+
+
+def _given_back(round_: Round) -> tuple[Settlement, ...]:
+    """A bet that was taken stands in the result, also where it went back when the bets closed."""
+    return tuple(Settlement(one.seat, one.bet, one.amount, one.amount, hand=one.hand) for one in round_.given_back)

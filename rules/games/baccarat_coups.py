@@ -33,7 +33,7 @@ from protocols.contract.reasons import Reason, say
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
 from rules.engine.money import odds
 from rules.engine.refold import Game
-from rules.engine.rounds import Round, Terms, resolved
+from rules.engine.rounds import Round, Terms, resolved, without_bets
 from rules.engine.ruleset import Award, Bet, Result, View, Win
 from rules.games.baccarat import NO_CARD, beyond, deal, due, hands, told_again
 from rules.games.cards import PIPS, POINTS, UNKNOWN, points
@@ -548,7 +548,7 @@ class Coups(Game[Position]):
     def resolve(self, position: Position, frame: Frame[Position]) -> Result:
         """What the hands win, and the paragraphs it rests on."""
         p, round_, articles = position, frame.round, self.articles
-        known = replace(round_, wagers=()) if frame.lost else round_
+        known = without_bets(round_) if frame.lost else round_
         player, banker = hands(p.cards)
         first = (points(player[:2]), points(banker[:2]))
         third = POINTS[player[2]] if len(player) == 3 else NO_CARD

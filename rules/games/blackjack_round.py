@@ -31,11 +31,10 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import Reason, say
-from rules.engine.cloth import left_with, refuse as refuse_bet, wager
+from rules.engine.cloth import give_back, refuse as refuse_bet, wager
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note, Table
-from rules.engine.money import settle
 from rules.engine.refold import Game
-from rules.engine.rounds import Round, resolved
+from rules.engine.rounds import Round, resolved, without_bets
 from rules.engine.ruleset import Award, Result, View, Void, Wager, Win
 from rules.games.blackjack import DEALER, UNSURE, Compared, Hand, House, Play, count, is_blackjack, said
 from rules.games.blackjack_corrections import hands_of, left_open, named, relaid
@@ -264,7 +263,7 @@ class BlackjackRounds(Game[Position]):
     def known(self, position: Position, frame: Frame[Position]) -> Round:
         """After a loss the bets told before may have been taken back, until a correction."""
         lost = position.play is not None and position.play.lost
-        return replace(frame.round, wagers=()) if lost else frame.round
+        return without_bets(frame.round) if lost else frame.round
 
     def gives_back(self, position: Position, reason: Reason) -> Void:
         """Bets come back; open streak bets stand."""
@@ -460,7 +459,7 @@ class BlackjackRounds(Game[Position]):
             if one.seat not in seats or (on and on not in seats):
                 text = say("bet_without_hand", seat=one.seat, bet=one.bet)
                 notes += (Note("bet_without_hand", text, self.law_of["bets"]),)
-                round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
+                round_ = give_back(round_, one)
         p, round_ = self.kept_open(p, round_)
         hands = tuple(Hand(seat) for seat in seats)
         first_deal = 2 * len(seats) + (2 if self.house.hole else 1)
@@ -661,7 +660,7 @@ class BlackjackRounds(Game[Position]):
             return None
         if play.lost:
             p = replace(p, standing=p.standing[: p.earlier])
-            round_ = replace(round_, wagers=())
+            round_ = without_bets(round_)
         if play.unsure or not play.hands:
             seats = tuple(sorted(seat for seat, number in hands if number == 1))
             if not seats or seats[-1] > self.house.seats:
@@ -729,15 +728,11 @@ class BlackjackRounds(Game[Position]):
             outcome=outcome,
             winners=tuple(wins),
             pushes=tuple(pushes),
+            parts=tuple(parts),
             jackpots=extra.awards,
             announcements=announced(compared, total, blackjack=blackjack),
             law=tuple(self.cite(article) for article in (*self.text.law, *law)),
         )
-        if parts and round_.wagers:
-            # Half of a bet given up comes back: it is neither won nor a tie.
-            chip, rounding = self.terms.chip, self.terms.rounding
-            settled = settle(round_.wagers, (*wins, *parts), pushes, chip=chip, rounding=rounding)
-            result = replace(result, settlements=settled)
         return replace(result, stands=extra.stands) if extra.stands else result
 
 

@@ -23,7 +23,7 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
-from rules.engine.cloth import left_with, lying
+from rules.engine.cloth import give_back, left_with, lying
 from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Table
 from rules.engine.limits import from_terminal
 from rules.engine.rounds import Round, noted
@@ -120,7 +120,7 @@ class WatchedBlackjack(BlackjackRounds):
     def checked(self, round_: Round) -> tuple[Round, Notes]:
         """At the bell: the limits; one chip of a player on the jackpot, beside a bet on his own hand."""
         round_, notes = self._within_maximum(round_)
-        kept = []
+        alone: list[Wager] = []
         mains = {one.seat for one in round_.wagers if one.bet == "main"}
         told = any(is_main(one.bet) for one in round_.wagers)
         for one in round_.wagers:
@@ -128,14 +128,13 @@ class WatchedBlackjack(BlackjackRounds):
                 text = say("stake_not_a_multiple", seat=one.seat, amount=one.amount, minimum=self.stakes.minimum)
                 notes += (Note("not_a_multiple", text, self.law_of["not_a_multiple"]),)
             if one.bet == "jackpot":
-                alone = told and one.seat not in mains
-                code = "jackpot_without_main" if alone else "wrong_jackpot_bet"
-                if alone or one.amount != self.stakes.jackpot_bet:
+                without = told and one.seat not in mains
+                code = "jackpot_without_main" if without else "wrong_jackpot_bet"
+                if without or one.amount != self.stakes.jackpot_bet:
                     text = say("chip_goes_back", seat=one.seat, bet=one.bet, amount=one.amount)
                     notes += (Note(code, text, self.law_of[code]),)
-                    continue
-            kept.append(one)
-        return (left_with(round_, tuple(kept)) if len(kept) < len(round_.wagers) else round_), notes
+                    alone.append(one)
+        return (give_back(round_, *alone) if alone else round_), notes
 
     def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
         """Chips that follow a decision; and the dealer collects those on the jackpot."""

@@ -16,9 +16,9 @@ from msgspec.structs import replace
 from protocols.contract.events import EventsMissed
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.cloth import left_with
+from rules.engine.cloth import give_back
 from rules.engine.limits import Limits
-from rules.engine.rounds import Round, Terms, irregular, limits_of, noted, suspend, voided, witness
+from rules.engine.rounds import Round, Terms, irregular, limits_of, noted, suspend, voided, without_bets, witness
 from rules.engine.ruleset import Corrected, Resolved, Result, Suspended, Verdict, Void, Voided, Wager
 from rules.games.stud_poker import Deal, Hands, Laid, Rulings, contradiction, stakes, visible
 
@@ -176,7 +176,8 @@ class StudPokerEnds(ABC):
         # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
         unsure = deal.unsure or bool(deal.swept) or any(not deal.chips.get(seat) for seat in deal.doubted)
         returned = () if unsure else tuple(one for one in stakes(deal) if not (keeps and one.bet == "jackpot"))
-        round_ = replace(witness(deal.round, seen), wagers=returned, suspended=None)
+        known = without_bets(deal.round) if unsure else deal.round
+        round_ = replace(witness(known, seen), wagers=returned, suspended=None)
         void = Void(reason, "returned", ("carried" if keeps else "returned") if self.jackpot else "")
         law = self._law("shuffler_failed" if reason.code == "shuffler_failed" else "void")
         result = voided(round_, self.terms, void, (law,), visible(deal))
@@ -253,7 +254,7 @@ class StudPokerEnds(ABC):
             if one.seat not in players:
                 text = say("without_ante_back", seat=one.seat, bet=one.bet)
                 round_ = self._irregular(round_, "jackpot_without_ante", text, seen)
-        return left_with(round_, tuple(one for one in round_.wagers if one.seat in players))
+        return give_back(round_, *(one for one in round_.wagers if one.seat not in players))
 
     def _named(self, deal: Deal, said: Laid, seen: Envelope) -> Deal:
         """The seats that a person named without a bet; cards dealt to one are an irregularity."""
@@ -269,7 +270,7 @@ class StudPokerEnds(ABC):
             return replace(deal, round=round_)
         asked = {seat: word for seat, word in deal.asked.items() if seat not in none}
         players = tuple(seat for seat in deal.players if seat not in said.left)
-        round_ = replace(round_, wagers=tuple(one for one in round_.wagers if one.seat not in said.left))
+        round_ = give_back(round_, *(one for one in round_.wagers if one.seat in said.left))
         round_ = self._without_ante(round_, (*players, *asked, *said.asked), seen)
         told = {hand: cards for hand, cards in deal.told.items() if hand not in said.dead}
         dead = tuple(sorted({*deal.dead, *none, *said.left}))

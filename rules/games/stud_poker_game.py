@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rules.engine.rounds import resolved
+from rules.engine.rounds import resolved, without_bets
 from rules.engine.ruleset import Award, Bet, Push, Result, View, Win
 from rules.games.poker import CATEGORIES, HEIGHT, packed, strength
 from rules.games.stud_poker import DEALER, Compared, Deal, Hands, compare, stakes, visible
@@ -241,10 +241,9 @@ class StudPokerGame(StudPokerRounds):
         """Without settlements where the amounts are not known."""
         shown = self._showdown(deal, hands)
         laid = () if deal.unsure else stakes(deal)
-        if deal.uncarried:
-            laid = tuple(one for one in laid if one.bet != "jackpot")
+        known = without_bets(deal.round) if deal.unsure else deal.round
         return resolved(
-            deal.round if laid == deal.round.wagers else replace(deal.round, wagers=laid),
+            known if laid == known.wagers else replace(known, wagers=laid),
             self.terms,
             outcome=shown.outcome,
             winners=shown.winners,

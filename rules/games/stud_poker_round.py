@@ -276,6 +276,9 @@ class StudPokerRounds(StudPokerEnds):
         else:
             round_ = self._without_ante(round_, players, seen)
         round_ = self._within_limits(replace(witness(round_, seen), closed=True), seen)
+        if deal.uncarried and self.jackpot:
+            text = say("jackpot_bets_unknown")
+            round_ = self._irregular(round_, "jackpot_bets_unknown", text, seen, "void")
         deal = replace(deal, round=round_, players=players, lost=False, asked=asked)
         deal = replace(deal, unproven=deal.unproven or lost)
         return deal, (Closed(round_.id),)

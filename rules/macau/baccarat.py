@@ -57,7 +57,7 @@ from msgspec.structs import replace
 
 from protocols.contract.events import Event, RoundDemo, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
-from rules.engine.cloth import left_with, refuse, wager
+from rules.engine.cloth import give_back, left_with, refuse, wager
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
@@ -349,7 +349,7 @@ class Baccarat(Coups):
                 text = say("bet_without_main", seat=one.seat, bet=one.bet)
                 article = "13(3)" if one.bet == "jackpot" else "13(1)(4)"
                 round_ = irregular(round_, "bet_without_main_bet", text, self.cite(article), fact)
-                round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
+                round_ = give_back(round_, one)
         return round_
 
     def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:

@@ -632,7 +632,7 @@ def _of_dealer(
     """
     result, table = verdict.result, verdict.table
     mine = laid.get(result.round, Laid(frozenset(), {}))
-    settled = [one.seat for one in result.settlements if one.bet == "jackpot"]
+    settled = [one.seat for one in result.settlements if one.bet == "jackpot" and not one.returned]
     before = loose.get(table, frozenset())
     refused = frozenset(
         journal.closed[one.event]

@@ -704,3 +704,18 @@ def test_machines_and_transfers_make_and_lose_no_coin(rates: tuple[str, str], li
     held = [account for bank in banks for account in bank.book.balances if account not in ("players", "house")]
     there = sum(sum(bank.shown(*set(held))) for bank in banks)
     assert there == put_in
+
+
+def test_a_bet_that_cannot_stand_alone_goes_back_from_the_pool() -> None:
+    """A device counted it, and the rules returned it: there was no main bet. The pool kept it."""
+    bank = Sensors()
+    bank.bet(1)
+    until = bank.bet(2)
+    settlements = (Settlement(1, "jackpot", 1_000, 0), Settlement(2, "jackpot", 1_000, 1_000))
+    result = Result("t-1:1", "x", settlements=settlements)
+    ended = end_of(result, "t-1", "jackpot", "", by_rules=False, until=until)
+    assert ended.given_back == ((2, 1_000),)
+    bank.take(end_round(bank.book, bank.seen(), ended))
+    assert bank.shown("players", "visible", "hidden", "margin") == (-1_000, 10_015, 5, 980)
+    bank.end("t-1:1", bets="returned", corrects="t-1:1", until=until)
+    assert bank.shown("players", "visible", "hidden", "margin") == (0, 10_000, 0, 0)

@@ -1040,7 +1040,8 @@ def test_one_chip_of_a_player_with_a_bet_on_his_hand(bets: list[Event], noted_: 
     stands = [act(seat, "stand") for seat in seats]
     result = only(play(game(**JACKPOT), whole(seats, "7H TD", stands, bets=bets)))
     assert noted([Resolved(result)]) == [noted_]
-    assert "jackpot" not in back(result)
+    chip = next(one_ for one_ in result.settlements if one_.bet == "jackpot")
+    assert chip.returned == chip.stake == bets[-1].amount  # type: ignore[attr-defined]
 
 
 @pytest.mark.article("7(13)(a)", "7(13)(b)")
@@ -1079,7 +1080,7 @@ def test_where_only_jackpot_chips_are_told_each_seat_that_is_dealt_to_plays_for_
     hands = deal({1: "AS AC", 2: "AH AD"}, "7H TD")
     result = only(play(game(**JACKPOT), [*events, *hands, act(1, "stand"), act(2, "stand")]))
     assert [(award.combination, award.among) for award in result.jackpots] == [("AA/colour", (1,))]
-    assert [(one_.seat, one_.returned) for one_ in result.settlements] == [(1, 0)]
+    assert [(one_.seat, one_.returned) for one_ in result.settlements] == [(1, 0), (3, 5)]
     assert noted([Resolved(result)]) == [("bet_without_hand", "6(15)")]  # seat 3 was dealt no hand
 
 

@@ -866,7 +866,8 @@ def test_art_13_1_4_additional_bets_may_need_a_main_bet_lucky_6_never() -> None:
     assert len(free.settlements) == 9
     assert not free.irregularities
     strict = only(play(bell(additional_bets="with_main_bet"), rung(PLAYER_WINS, *alone, *beside)))
-    assert [one.bet for one in strict.settlements if one.seat == 1] == ["lucky_6"]
+    first = [(one.bet, one.returned) for one in strict.settlements if one.seat == 1]
+    assert first == [("lucky_6", 0), ("player_pair", 10), ("banker_pair", 10), ("dragon_7", 10)]
     assert len([one for one in strict.settlements if one.seat == 2]) == 5
     assert noted(strict) == [("bet_without_main_bet", "13(1)(4)")] * 3
 
@@ -1089,7 +1090,8 @@ def test_art_13_3_shared_among_seats_with_a_jackpot_bet_and_a_main_bet() -> None
         Award("A", "four_of_a_kind", "fixed", f"{CITED}13(1)(4)(4) A(iii), art. 17(8)", "", (3, 7)),
     )
     assert noted(result) == [("bet_without_main_bet", "13(3)")] * 2
-    assert sorted(one.seat for one in result.settlements if one.bet == "jackpot") == [3, 7]
+    jackpots = {one.seat: one.returned for one in result.settlements if one.bet == "jackpot"}
+    assert jackpots == {7: 0, 3: 0, 5: 10, 1: 10}
 
 
 @pytest.mark.article("17(6)", "13(3)")
