@@ -222,11 +222,15 @@ class SpinReader:
         spin = self._spin
         if not self._believed(spin, status, chunk):
             return
+        failed_s = 0.0
         if spin is not None and spin.spin == status.spin:
-            spin = self._spin = replace(spin, failed_s=spin.failed_s + self._failing(status, chunk.tick))
+            failed_s = self._failing(status, spin, chunk)
+            spin = self._spin = replace(spin, failed_s=spin.failed_s + failed_s)
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
             spin = self._spin
+        elif spin is not None and failed_s and spin.failed_s >= LAUNCH_TROUBLE:  # one line may be all of a session
+            yield from self._faults.begin("wheel.launch_failed")
         if spin is None:  # a wheel never seen before: a finished spin is no loss
             over = status.state is State.WINNING_NUMBER
             spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
@@ -488,9 +492,14 @@ class SpinReader:
             yield from faults.watch("wheel.ball_with_rotor", with_rotor)
         self._call_void(with_rotor or unseen, in_rim or no_more_bets)
 
-    def _failing(self, status: Status, tick: float) -> float:
-        """The seconds of failed launches that this line adds."""
-        since, self._heard_at = self._heard_at, tick
+    def _failing(self, status: Status, spin: Spin, chunk: Chunk) -> float:
+        """The seconds of failed launches that this line adds: since the line before it, also of another session."""
+        tick = chunk.tick
+        if self._heard_at is None:
+            since_s = chunk.after_at_least(spin.at, spin.tick).total_seconds()
+        else:
+            since_s = tick - self._heard_at
+        self._heard_at = tick
         early = not _longer(tick, self._rim_since, LAUNCH_FAILED_IGNORED)
         match status.state:
             case State.PLACE_BETS:
@@ -501,7 +510,7 @@ class SpinReader:
                 failing = False
         if failing or self._failed_at is None:
             self._failed_at = tick
-        return min(tick - since, LINE_SPEAKS_FOR) if failing and since is not None else 0.0
+        return min(max(since_s, 0.0), LINE_SPEAKS_FOR) if failing else 0.0
 
     def _call_void(self, void: bool, running: bool) -> None:
         """A void spin waits for *R, also if an earlier session reported it. Send one *R for each."""

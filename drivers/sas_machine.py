@@ -523,9 +523,8 @@ class SasMachine(MachineReader):
 
     def _records(self) -> list[LongPoll]:
         """The slow readings: bills, tickets, validations, enabled features."""
-        codes = meters_poll(self._me, 0x6F, CODES)
-        if 0x6F in self._unsupported:
-            codes = meters_poll(self._me, 0x2F, CODES[:10])
+        command = next((one for one in (0x6F, 0xAF) if one not in self._unsupported), 0x2F)
+        codes = meters_poll(self._me, command, CODES[:10] if command == 0x2F else CODES)
         polls = [self._poll(command) for command in (0xA0, 0x7B, 0x4C, *([] if self._clock_told else [0x7E]))]
         polls += [codes, *(self._poll(command) for command in range(0x31, 0x38))]
         polls += [LongPoll(self._me, 0x50, bytes((kind,))) for kind in KINDS]

@@ -10,7 +10,8 @@ from protocols.contract.events import Pool
 
 
 class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
-    """`address`: 1 to 127, as set in the machine's menu. `pool`: the jackpot of its prizes.
+    """`address`: 1 to 127, as set in the machine's menu. `pool`: the jackpot of its prizes. `adapter`: whether its
+    adapter sets the wakeup bit by itself, so that any link will do.
 
     `group`: of the progressive, if amounts are shown. `interval`: seconds between polls. `answer`: seconds until the
     first byte of an answer, adapter included; `gap`: the pause that ends a message. `silence`: seconds without a good
@@ -27,6 +28,7 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
     pool: Pool = "machine"
+    adapter: bool = False
     group: Annotated[int, Meta(ge=1, le=255)] = 1
     interval: Annotated[float, Meta(ge=0.04, le=2)] = 0.2
     answer: Annotated[float, Meta(ge=0.02, le=1)] = 0.1

@@ -1,7 +1,8 @@
 """`feltd acl`: the access list of mosquitto for the computers of a site, made from their configurations.
 
 What is not granted is refused. An edge writes what it and its own tables say and nothing else, rules what they and
-theirs say; those who look see no card and no wager. Betting terminals write requests of their table and read answers.
+theirs say; those who look see no card and no wager. Betting terminals write requests of their table and read answers;
+other devices that speak MQTT at this broker write what their link hears and read what it says.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,7 +12,7 @@ from msgspec import Struct
 
 from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, clock_topic, room_topic
 from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
-from daemon.config.model import Config, Edge, Jackpots, Rules, broker_of, line_of
+from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of, line_of
 from daemon.edge import home_assistant
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.jackpots.process import ALERTS
@@ -25,6 +26,8 @@ __all__ = ["BadSite", "access_list"]
 
 READER, DISPLAY = "reader", "display"
 TERMINALS = "bet_terminals"
+OURS = frozenset({"felt", "reply", "homeassistant", "$SYS"})
+"""The first words of topics that no device of another maker may use at our broker."""
 POOL_LEAVES = ("level", "books", "owner", "event/+", "cmd/+/result")
 DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/result")
 
@@ -65,6 +68,14 @@ class _Rules(Struct):
     others: dict[str, None]
 
 
+class _MqttDevice(Struct):
+    """A device that speaks MQTT at the broker of the site: the user of the edge's link to it, and their topics."""
+
+    link: str
+    hear: tuple[str, ...]
+    say: str
+
+
 class _Site(Struct):
     """All computers of a site. `jackpots`: by the name of the process its user and its configuration."""
 
@@ -77,6 +88,8 @@ class _Site(Struct):
     jackpots: dict[str, tuple[str, Config]]
     bets: dict[str, str]
     """By table with betting terminals, the user of the edge's link to them."""
+    mqtt: dict[str, _MqttDevice]
+    """By table/device."""
 
 
 def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False) -> str:
@@ -93,6 +106,7 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
         blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
         blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
         blocks += [block for table, user in site.bets.items() for block in _of_bets(site.name, table, user)]
+        blocks += _of_mqtt(site.mqtt)
     looking = (
         "feltd console, feltd command, feltd watch: reads all but cards and wagers; the only user that sends commands"
     )
@@ -106,7 +120,7 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
 
 def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
     """Who comes to the broker, as which user. Raises BadSite."""
-    site = _Site(configs[0][1].site.name, {}, {}, {}, {}, {}, {})
+    site = _Site(configs[0][1].site.name, {}, {}, {}, {}, {}, {}, {})
     mistakes: list[str] = []
     for path, config in configs:
         if config.site.name != site.name:
@@ -121,7 +135,7 @@ def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
         devices = {table.name: [device.name for device in table.device] for table in config.table if table.device}
         if devices:
             _add_edge(site, path, config, devices, mistakes)
-            _add_bets(site, path, config, mistakes)
+            _add_mqtt(site, path, config, mistakes)
         if any(table.ruleset for table in config.table):
             _add_rules(site, path, config, mistakes)
         if config.jackpot:
@@ -159,21 +173,40 @@ def _add_edge(site: _Site, path: Path, config: Config, devices: dict[str, list[s
         site.edges[name] = _Edge(user, place, devices, [one.name for one in config.table if one.name not in devices])
 
 
-def _add_bets(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
-    """The links to betting terminals that use the broker of the site."""
+def _add_mqtt(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
+    """The links to betting terminals and other devices that use the broker of the site."""
     ours = broker_of(config, config.edge)
     for number, table in enumerate(config.table):
-        for device in table.device:
-            if device.driver != TERMINALS or not device.url.startswith("mqtt:"):
+        for d, device in enumerate(table.device):
+            if not device.url.startswith("mqtt:"):
                 continue
             link = links_mqtt.broker_of(device.url)
-            if (link.host, link.port) != (ours.host, ours.port):
+            if _broker(link) != _broker(ours):
                 continue
+            terminals, name = device.driver == TERMINALS, f"{table.name}/{device.name}"
+            whom = f"the terminals of {table.name!r}" if terminals else f"{name!r}"
+            place = f"{path}:{line_of(path, ('table', number, 'device', d, 'url'))}"
             if not link.username:
-                place = f"{path}:{line_of(path, ('table', number, 'name'))}"
-                text = f"the link to the terminals of {table.name!r} has no user; add username=… and password_file=…"
+                text = f"the link to {whom} has no user; add username=… and password_file=…"
                 mistakes.append(f"{place}: {text}")
-            site.bets[table.name] = link.username
+            if terminals:
+                site.bets[table.name] = link.username
+                continue
+            hear, say = links_mqtt.topics_of(device.url)
+            if own := [topic for topic in (*hear, say) if topic.split("/")[0] in OURS]:
+                text = f"{own[0]} is a topic of ours; give {name} topics of its own"
+                mistakes.append(f"{place}: {text}")
+            site.mqtt[name] = _MqttDevice(link.username, hear, say)
+
+
+def _broker(mqtt: Mqtt) -> tuple[str, int]:
+    """Where it listens; this computer has several names."""
+    return "127.0.0.1" if mqtt.host in ("localhost", "::1") else mqtt.host, mqtt.port
+
+
+def _device_user(name: str) -> str:
+    """The user of a device that speaks MQTT itself, of `table/device`."""
+    return f"device-{name.replace('/', '-')}"
 
 
 def _bettors(table: str) -> str:
@@ -217,6 +250,8 @@ def _users_in_common(site: _Site, path: Path) -> list[str]:
     parties += [(READER, "a reader"), (DISPLAY, "a display")]
     parties += [(user, f"the link to the terminals of {table!r}") for table, user in site.bets.items() if user]
     parties += [(_bettors(table), f"the terminals of {table!r}") for table in site.bets]
+    parties += [(one.link, "the link to devices that speak MQTT") for one in site.mqtt.values() if one.link]
+    parties += [(_device_user(name), f"the device {name!r}") for name in site.mqtt]
     found: dict[str, str] = {}
     mistakes = []
     for user, party in parties:
@@ -243,6 +278,19 @@ def _of_bets(site: str, table: str, user: str) -> list[str]:
         _block(f"the edge's link to the betting terminals of {table}", user, [answers], [requests]),
         _block(f"the betting terminals of {table}", _bettors(table), [requests], [answers]),
     ]
+
+
+def _of_mqtt(devices: dict[str, _MqttDevice]) -> list[str]:
+    """One link user may serve several devices; each device has a user of its own."""
+    blocks = []
+    for user in dict.fromkeys(one.link for one in devices.values()):
+        served = {name: one for name, one in devices.items() if one.link == user}
+        write = dict.fromkeys(one.say for one in served.values())
+        read = dict.fromkeys(topic for one in served.values() for topic in one.hear)
+        blocks.append(_block(f"the edge's link to {', '.join(served)}", user, write, read))
+    for name, one in devices.items():
+        blocks.append(_block(f"the device {name}", _device_user(name), one.hear, [one.say]))
+    return blocks
 
 
 def _of_bridge(config: Config) -> str:

@@ -79,7 +79,8 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
                     named = next((n for n in device.options if re.search(rf"[`.]{re.escape(n)}\b", str(error))), "")
                     text = f"options of {device.driver}: {plain(error)}"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'options', named))}: {text}")
-            refused = _refused_by_sas(device.url) if device.driver == "sas_machine" else ""
+            needs_wakeup_bit = device.driver == "sas_machine" and device.options.get("adapter") is not True
+            refused = _refused_by_sas(device.url) if needs_wakeup_bit else ""
             try:
                 if not refused:
                     check_url(device.url)

@@ -50,7 +50,7 @@ def read_body(command: int, data: bytes) -> Body:  # noqa: C901 - a case for eac
             return GameMeter(from_bcd(data[:2]), from_bcd(data[2:]))
         case 0x2F:
             return SelectedMeters(from_bcd(data[:2]), _read_selected(data[2:]))
-        case 0x6F:
+        case 0x6F | 0xAF:
             return ExtendedMeters(from_bcd(data[:2]), _read_extended(data[2:]))
         case 0x3D:
             return Ticket(bcd_digits(data[:4]), from_bcd(data[4:]))

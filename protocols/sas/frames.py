@@ -93,7 +93,7 @@ def game_poll(address: int, command: int, game: int = 0, more: bytes = b"") -> L
 
 
 def meters_poll(address: int, command: int, codes: Iterable[int], game: int = 0) -> LongPoll:
-    """Poll 2F or 6F for the meters `codes` of a game; 0 is the whole machine. 2F takes ten of them, 6F twelve."""
+    """Poll 2F, 6F or AF for the meters `codes` of a game; 0 is the whole machine. 2F takes ten, the others twelve."""
     width = 1 if command == 0x2F else 2
     return game_poll(address, command, game, b"".join(code.to_bytes(width, "little") for code in codes))
 

@@ -216,7 +216,7 @@ METER_CODES: dict[int, tuple[str, int]] = {
     0x1A: ("nonrestricted_played", 4),
     0x1B: ("restricted_credits", 4),
 }
-"""Meters of polls 2F and 6F by code: name, and bytes of BCD in 2F. Those of five bytes are in minor units."""
+"""Meters of polls 2F, 6F and AF by code: name, and bytes of BCD in 2F. Those of five bytes are in minor units."""
 
 CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40
 """Levels of a handpay that is no progressive win."""
@@ -279,6 +279,7 @@ SHAPES: dict[int, Shape] = {
     0x87: Shape("R", 0, VARIABLE),
     0x94: Shape("S", 0, 1),
     0xA0: Shape("M", 2, 8),
+    0xAF: Shape("M", VARIABLE, VARIABLE),
     0xB1: Shape("R", 0, 1),
     0xB3: Shape("R", 0, 1),
 }

@@ -50,6 +50,7 @@ ALONE = 5.0  # seconds without an address on the line until it chirps
 CHIRPING = 0.2
 AGAIN = 15.0  # seconds until a handpay that nobody read is told again
 QUEUE = 20
+PAID_BY_HAND = 0x52  # told for each
 CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40  # levels of a handpay: no prize, and no progressive one
 WAITS = 10.0  # seconds for a host to validate a ticket
 RECORDS = 31
@@ -158,14 +159,14 @@ _BY_CODE = {
     0x13: ("restricted_in_count", 4),
     0x14: ("restricted_out_count", 4),
 }
-"""Meters by the codes of polls 2F and 6F, and their bytes."""
+"""Meters by the codes of polls 2F, 6F and AF, and their bytes."""
 _VALIDATIONS = {0x00: "tickets_out", 0x01: "restricted_out", 0x80: "tickets_in", 0x81: "restricted_in"}
 _NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of validation that it never did
 _STYLES = {"standard": 0, "system": 1, "secure": 2}
 _BILLS = {1: (0x47, 0x00), 2: (0x4D, 0x01), 5: (0x48, 0x02), 10: (0x49, 0x03), 20: (0x4A, 0x04), 50: (0x4B, 0x06)}
 """Value of a bill to its exception and its denomination code."""
 _OF_TICKETS = frozenset({0x3D, 0x4C, 0x4D, 0x50, 0x7B})
-_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0x6F, 0x83, 0xA0)
+_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0x6F, 0x83, 0xA0, 0xAF)
 _HOPPER = ("hopper_empty", "hopper_low", "hopper_full")
 _NEEDS_CLEAR = ("ram_error", "ram_device", "eeprom", "meter_back")
 
@@ -204,6 +205,12 @@ class Machine:
         "counterfeit": Ailment("a false bill is given back", ("machine.reported",), "none"),
         "handpay_pending": Ailment(
             "a prize that the machine cannot pay: it is locked until it is paid by hand",
+            ("jackpot.won",),
+            "none",
+            person=True,
+        ),
+        "handpays_pending": Ailment(
+            "three prizes at once that the machine cannot pay: it is locked until all are paid by hand",
             ("jackpot.won",),
             "none",
             person=True,
@@ -453,7 +460,7 @@ class Machine:
         if prize.level == CANCELLED_CREDITS:
             self.meters["hand_paid"] += prize.amount
             self.meters["credits"] = max(self.meters["credits"] - prize.amount, 0)
-        self._tell(0x52, now)
+        self._tell(PAID_BY_HAND, now)
         self.truth.append(f"paid {0 if prize.level == NO_PROGRESSIVE else prize.level} {prize.amount}")
         return True
 
@@ -486,6 +493,9 @@ class Machine:
                 self._tell(0x2C, now)
             case "handpay_pending":
                 self.handpay(now)
+            case "handpays_pending":
+                for amount in (123_456, 50_000, 123_456):
+                    self.handpay(now, amount)
             case "meter_back":
                 self.meters["coin_in"] -= 7
                 self._trouble[fault] = None
@@ -551,7 +561,7 @@ class Machine:
     def _tell(self, code: int, now: float) -> None:
         self._now = max(self._now, now)
         if code in PRIORITY:
-            if code not in self._priority:
+            if code == PAID_BY_HAND or code not in self._priority:
                 self._priority.append(code)
             return
         if len(self._queue) >= QUEUE:  # the oldest is lost
@@ -666,6 +676,8 @@ class Machine:
             case LongPoll(command=0x1B) if self._unread:
                 self._unread.popleft()
                 self._last_poll = None
+                if self._unread:  # the next one is told at once
+                    self._tell(0x51, self._now)
             case LongPoll(command=0x85) if self._hits:
                 self._hits.popleft()
                 self._last_poll = None
@@ -758,7 +770,7 @@ class Machine:
                 return bytes((3 + len(serial),)) + b"602" + serial
             case 0x56:
                 return bytes((3, 1)) + _bcd(1, 2)
-            case 0x6F:
+            case 0x6F | 0xAF:
                 return self._extended(game, poll.data[2:])
             case 0x7E:
                 return self._clock(now)

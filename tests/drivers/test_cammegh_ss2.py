@@ -476,6 +476,18 @@ def test_failed_launches_add_up_over_reconnections() -> None:
     assert faults == ["+wheel.launch_failed"]
 
 
+@pytest.mark.parametrize("apart", [6.0, 8.0, 14.0])
+@pytest.mark.parametrize("more", [[], [line(2, 11)]])
+def test_failed_launches_add_up_over_the_silence_between_them(apart: float, more: list[bytes]) -> None:
+    """The wheel is silent for longer than `silence`: each failed launch begins a session of its own."""
+    lines = every(flagged(2, 0, 2))
+    for number in range(1, 20):
+        lines += every([line(2, 11, flags=8), *more], 2.0 + number * apart)
+    heard = listen(lines, again=True)
+    assert heard.faults == ["+wheel.launch_failed"]
+    assert heard.told_at(DeviceFaulted) <= 2.0 + 5 * apart
+
+
 def test_failed_launches_of_another_spin_do_not_add_up() -> None:
     memory = None
     for spin in range(11, 16):

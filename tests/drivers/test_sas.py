@@ -20,7 +20,7 @@ from daemon.config.check import device_mistakes
 from daemon.config.model import load
 from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, HostLink, check_url
-from daemon.edge.links.sas import CMSPAR, SasLink, check, open_link
+from daemon.edge.links.sas import CMSPAR, SasLink, check, open_link, refusal
 from protocols.link import LinkLost
 from protocols.sas.frames import (
     MAX_FRAME,
@@ -631,11 +631,13 @@ async def test_a_pulled_cable_is_a_lost_link() -> None:
         ("rfc2217://10.0.7.3:4001", True),
         ("socket://10.0.7.3:4001", True),
         ("sas:///dev/ttyS0", False),
-        ("serial:///dev/ttyS0", False),  # a simulated machine on a pseudo terminal
+        ("serial:///dev/ttyS0", True),
+        ("serial:?vid=0403&pid=6001", True),
+        ("serial:///dev/pts/999", False),  # a simulated machine on a pseudo terminal
     ],
 )
-def test_a_machine_behind_a_network_link_is_refused_with_the_reason(tmp_path: Path, url: str, mistake: bool) -> None:
-    """No network link carries the ninth bit in time: the machine would hear no poll."""
+def test_a_machine_without_the_wakeup_bit_is_refused_with_the_reason(tmp_path: Path, url: str, mistake: bool) -> None:
+    """No network link carries the ninth bit in time, no plain port sends it: the machine would hear no poll."""
     path = tmp_path / "feltd.toml"
     path.write_text(
         '[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\nhost = "127.0.0.1"\n[[table]]\nname = "t"\n'
@@ -648,3 +650,12 @@ def test_a_machine_behind_a_network_link_is_refused_with_the_reason(tmp_path: Pa
     if mistake:
         assert f"{path}:12: {url}: " in reasons[0]
         assert "write sas:///dev/serial/by-id/NAME" in reasons[0]
+        with_adapter = path.read_text(encoding="utf-8") + "[table.device.options]\nadapter = true\n"
+        path.write_text(with_adapter, encoding="utf-8")
+        assert not any("wakeup bit" in one for one in device_mistakes(load(path), path))
+
+
+def test_a_simulated_machine_is_known_through_the_link_that_names_its_port(tmp_path: Path) -> None:
+    port = tmp_path / "slot"
+    port.symlink_to("/dev/pts/999")
+    assert refusal(f"serial://{port}") == ""

@@ -43,6 +43,21 @@ async def test_two_handpays_of_the_same_amount_are_two() -> None:
 
 
 @virtual_time
+async def test_several_handpays_at_once_are_read_one_after_the_other() -> None:
+    cable = Cable()
+    await asyncio.sleep(4)
+    cable.machine.inject("handpays_pending", cable.now)
+    await asyncio.sleep(10)  # sooner than a machine repeats what nobody read
+    assert cable.jackpots() == [("won", 0, 123_456), ("won", 0, 50_000), ("won", 0, 123_456)]
+    cable.machine.repair(cable.now)
+    await asyncio.sleep(10)
+    paid = [("paid", 0, 123_456), ("paid", 0, 50_000), ("paid", 0, 123_456)]
+    assert cable.jackpots()[3:] == paid
+    assert cable.machine.playable
+    await cable.close()
+
+
+@virtual_time
 async def test_a_handpay_whose_answer_was_lost_is_asked_for_again() -> None:
     cable = Cable()
     await asyncio.sleep(4)

@@ -145,9 +145,9 @@ TYPES = {  # twlv, LPrealtime.STATUS_MAP: R has neither data nor checksum
     "R": "0F 10 11 12 13 14 15 16 17 18 19 1A 1B 1C 1E 1F 20 2A 2B 31 32 33 34 35 36 37 38 39 3A 3D 46 48 4F 51 54 55 "
     "56 7E 84 85 87 B1 B3",
     "S": "01 02 03 04 05 06 07 0E 21 4C 4D 50 7B 7F 80 86 94",
-    "M": "2D 2F 52 53 6F 83 A0",
+    "M": "2D 2F 52 53 6F 83 A0 AF",
 }
-DATA = {0x0E: 1, 0x21: 2, 0x4C: 6, 0x4D: 1, 0x50: 1, 0x7B: 8, 0x7F: 7, 0x80: 7, 0x86: 13, 0x2F: 3, 0x6F: 4}
+DATA = {0x0E: 1, 0x21: 2, 0x4C: 6, 0x4D: 1, 0x50: 1, 0x7B: 8, 0x7F: 7, 0x80: 7, 0x86: 13, 0x2F: 3, 0x6F: 4, 0xAF: 4}
 
 
 @pytest.mark.parametrize(("kind", "command"), [(k, int(c, 16)) for k, codes in TYPES.items() for c in codes.split()])

@@ -101,6 +101,12 @@ def broker_of(url: str) -> Mqtt:
     return _Target(url).settings
 
 
+def topics_of(url: str) -> tuple[tuple[str, ...], str]:
+    """What a link hears and what it says. Raises BadUrl."""
+    target = _Target(url)
+    return target.hear, target.say
+
+
 class MqttLink:
     """One connection to a broker as a link to one device. The buffer is bounded: an overflow is a lost link."""
 

@@ -38,6 +38,7 @@ __all__ = ["SasLink", "check", "open_link", "refusal"]
 BAUD = "19200"
 CMSPAR = 0o10000000000  # mark and space instead of odd and even; the module termios has no name for it
 IFLAG, CFLAG = 0, 2
+PSEUDO_TERMINALS = "/dev/pts/"
 NETWORK = frozenset({"tcp", "rfc2217", "socket"})
 MARKED = 0xFF  # with PARMRK: FF FF is a byte FF, FF 00 X is X with a wrong parity
 PATIENCE = 1.0  # seconds for a part of a message to leave the port
@@ -68,12 +69,19 @@ def check(url: str) -> None:
 
 
 def refusal(url: str) -> str:
-    """Why `url` can reach no machine; "" if it can."""
-    if url.partition(":")[0].lower() not in NETWORK:
+    """Why `url` can reach no machine; "" if it can. A pseudo terminal is a simulated machine, which needs no such bit."""
+    scheme, _, rest = url.partition(":")
+    why = "which no link over the network carries in time; connect it to a serial port of this computer and"
+    if scheme.lower() == "serial":
+        path = rest.partition("?")[0].removeprefix("//")
+        if path and os.path.realpath(path).startswith(PSEUDO_TERMINALS):
+            return ""
+        why = "which a plain serial port does not send;"
+    elif scheme.lower() not in NETWORK:
         return ""
     return (
-        f"{url}: a SAS machine listens for the wakeup bit, which no link over the network carries in time; "
-        "connect it to a serial port of this computer and write sas:///dev/serial/by-id/NAME"
+        f"{url}: a SAS machine listens for the wakeup bit, {why} write sas:///dev/serial/by-id/NAME, or give the "
+        "device the option adapter = true where its adapter sets that bit by itself"
     )
 
 
