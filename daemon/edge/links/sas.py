@@ -69,7 +69,7 @@ def check(url: str) -> None:
 
 
 def refusal(url: str) -> str:
-    """Why `url` can reach no machine; "" if it can. At a pseudo terminal is a simulated machine: it needs no such bit."""
+    """Why `url` can reach no machine; "" if it can. A simulated machine at a pseudo terminal needs no wakeup bit."""
     scheme, _, rest = url.partition(":")
     why = "which no link over the network carries in time; connect it to a serial port of this computer and"
     if scheme.lower() == "serial":
