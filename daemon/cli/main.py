@@ -36,6 +36,7 @@ _COMMANDS = {
     "devices": "reference:devices",
     "cards": "reference:cards",
     "detect": "reference:detect",
+    "conform": "conform:conform",
     "rulesets": "reference:rulesets",
     "schema": "reference:schema",
     "figures": "reference:figures",
