@@ -6,6 +6,7 @@ import gc
 import signal
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -221,3 +222,14 @@ def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:
     if ended:
         raise ended[0]
     return result
+
+
+def time_option(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
+    """A time of an option: UTC unless a zone is written."""
+    if text is None:
+        return None
+    try:
+        at = datetime.fromisoformat(text)
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError) as error:
+        raise click.BadParameter(f"{text}: write 2026-11-20 or 2026-11-20T20:00:00+08:00") from error

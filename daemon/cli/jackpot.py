@@ -1,13 +1,28 @@
 """`feltd jackpots`, the process, and `feltd jackpot`, which shows what its books say."""
 
 from collections.abc import Coroutine
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+import msgspec
 
 from daemon import logs
-from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, open_journal, refuse, run_process
+from daemon.cli.common import (
+    AS_JSON,
+    CONFIG,
+    BadInputError,
+    echo_json,
+    load_config,
+    open_journal,
+    refuse,
+    run_process,
+    time_option,
+)
+
+if TYPE_CHECKING:
+    from daemon.config.model import Config, Jackpot
 
 NO_JACKPOT = "no [[jackpot]] is configured; docs/explanation/jackpots.md shows one"
 
@@ -54,6 +69,9 @@ def jackpots(config_path: Path) -> None:
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")
 @AS_JSON
+@click.option("--csv", "as_csv", is_flag=True, help="the entries of one pool for a spreadsheet, with --from and --to")
+@click.option("--from", "since", callback=time_option, metavar="TIME", help="UTC unless a zone is written")
+@click.option("--to", "until", callback=time_option, metavar="TIME", help="up to before this")
 @click.option("--bridge", "bridged", metavar="SITE", help="instead: mosquitto's bridge to a site with tables of pools")
 def jackpot(
     config_path: Path,
@@ -63,6 +81,9 @@ def jackpot(
     rounds: int,
     all_checked: bool,
     as_json: bool,
+    as_csv: bool,
+    since: datetime | None,
+    until: datetime | None,
     bridged: str | None,
 ) -> None:
     """Show the pools: amounts, terms, wins that wait, books. Exit code 1 if the books of one do not agree."""
@@ -85,6 +106,11 @@ def jackpot(
     if not chosen:
         known = ", ".join(one.name for one in config.jackpot)
         raise BadInputError(f"no jackpot {pool!r} in {config_path}; known: {known}")
+    if not as_csv and (since is not None or until is not None):
+        raise BadInputError("--from and --to are of --csv; --entries and --rounds show the last ones")
+    if as_csv:
+        _write_csv(config, chosen, since, until)
+        return
     try:
         found = read_pools(Path(config.jackpots.journal), chosen, entries, all_checked=all_checked, rounds=rounds)
     except (BadBooks, sqlite3.Error, OSError) as error:
@@ -94,4 +120,40 @@ def jackpot(
     else:
         click.echo("\n\n".join(pool_text(one, wins=wins) for one in found) or "no pool has begun yet")
     if any(one.wrong for one in found):
+        raise click.exceptions.Exit(1)
+
+
+def _write_csv(config: "Config", chosen: "list[Jackpot]", since: datetime | None, until: datetime | None) -> None:
+    """The entries of one pool in a period, to standard output, as they are read."""
+    import sqlite3
+
+    from daemon.jackpots.books import BadBooks, exact_units
+    from daemon.jackpots.books_table import BooksTable
+    from daemon.jackpots.report import read_pools
+    from daemon.journal.export import row_before, rows_between
+    from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text
+    from protocols.contract.jackpots import BookEntry
+
+    if len(chosen) > 1:
+        raise BadInputError(f"--csv is of one pool: name one pool of {', '.join(one.name for one in chosen)}")
+    if since is not None and until is not None and until <= since:
+        raise BadInputError("--to must be after --from; a day alone is its midnight, UTC")
+    (one,), path = chosen, Path(config.jackpots.journal)
+    try:
+        found = read_pools(path, chosen, 0, all_checked=False)
+        if not found:
+            raise BadInputError(f"the pool {one.name} has not begun yet")
+        table = BooksTable(one.name, one.currency, one.decimals, found[0].book.unit, since, until)
+        click.echo(BYTE_ORDER_MARK + csv_text([table.COLUMNS]), nl=False)
+        written = False
+        for row in rows_between(path, one.name, since, until):
+            click.echo(csv_text(table.add_row(row)), nl=False)
+            written = True
+        before = None if written or since is None else row_before(path, one.name, since)
+        entry = BookEntry(0, 1, {}) if before is None else msgspec.json.decode(before.data, type=BookEntry)
+        click.echo(csv_text(table.end(exact_units(entry.after), entry.unit)), nl=False)
+    except (BadBooks, sqlite3.Error, OSError) as error:
+        raise BadInputError(f"{path}: {error}; is `feltd jackpots` running here?") from error
+    if found[0].wrong:
+        click.echo(f"the books of {one.name} do not agree: {found[0].wrong}", err=True)
         raise click.exceptions.Exit(1)

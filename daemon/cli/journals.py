@@ -21,6 +21,7 @@ from daemon.cli.common import (
     file_trouble,
     load_config,
     run_until_interrupted,
+    time_option,
 )
 from daemon.progress import Progress
 
@@ -164,21 +165,11 @@ def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
     return {path: keys[path] for path in there}
 
 
-def _instant(_context: click.Context, _parameter: click.Parameter, text: str | None) -> Any:
-    if text is None:
-        return None
-    try:
-        at = datetime.fromisoformat(text)
-        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-    except (ValueError, OverflowError) as error:
-        raise click.BadParameter(f"{text}: write 2026-11-20 or 2026-11-20T20:00:00+08:00") from error
-
-
 @journals.command("export")
 @CONFIG
 @click.argument("table")
-@click.option("--from", "since", callback=_instant, metavar="TIME", help="UTC unless a zone is written")
-@click.option("--to", "until", callback=_instant, metavar="TIME", help="up to before this")
+@click.option("--from", "since", callback=time_option, metavar="TIME", help="UTC unless a zone is written")
+@click.option("--to", "until", callback=time_option, metavar="TIME", help="up to before this")
 @click.option("--rules", "of_rules", is_flag=True, help="the verdicts of the rules instead of the edge's events")
 def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules: bool) -> None:
     """Export a table, or the books of a pool, for an inspector.

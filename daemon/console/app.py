@@ -38,6 +38,7 @@ from daemon.console.front_server import Forwarded, Hosts, names_of
 from daemon.console.pages import (
     access as access_pages,
     alerts,
+    books_csv,
     exports,
     fairness as fair_pages,
     jackpots,
@@ -297,6 +298,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *support.routes(context, console.bundles),
+            *books_csv.routes(context, console.pools),
             *jackpots.routes(context, console.pools, console.orders),
             *console.dealers.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),

@@ -45,6 +45,7 @@ from daemon.jackpots.book import (
 )
 from daemon.jackpots.prizes import decide, matched
 from daemon.jackpots.table_payments import settle_payments, take_back_payment, take_payment
+from daemon.jackpots.values import of_accounts, of_win
 from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
     ENTRIES,
@@ -54,6 +55,7 @@ from protocols.contract.jackpots import (
     PoolTerms,
     PoolWin,
     Prize,
+    ValueChange,
 )
 from protocols.contract.results import Award, Result
 from protocols.contract.topics import EARLIEST
@@ -119,6 +121,9 @@ class Draft:
     def post(self, kind: str, postings: dict[str, int], **facts: Any) -> None:
         assert kind in ENTRIES, kind
         assert not sum(postings.values()), postings
+        facts = {**self.facts, **facts}
+        if facts.get("people"):
+            facts["values"] = (*facts.get("values", ()), *of_accounts(self.balances, postings, self.book.unit))
         for account, change in postings.items():
             after = self.balance(account) + change
             if after < 0 and account not in OUTSIDE:
@@ -132,7 +137,7 @@ class Draft:
             self.book.unit,
             {account: str(value) for account, value in self.balances.items()},
             {account: str(change) for account, change in postings.items() if change},
-            **{**self.facts, **facts},
+            **facts,
         )
         self.entries.append((kind, entry))
 
@@ -218,14 +223,14 @@ class Draft:
         postings[HOUSE] = from_pool - short
         self.post("returned", postings, seat=stake.seat, amount=stake.amount, text=text)
 
-    def draw(self, win: PoolWin, text: str = "") -> None:
-        """Freeze the amount of a new win, from the pool first."""
+    def draw(self, win: PoolWin, text: str = "", values: tuple[ValueChange, ...] = ()) -> None:
+        """Freeze the amount of a new win, from the pool first. `values`: what people changed of it."""
         wanted = win.amount * self.book.unit
         there = self.take(wanted)
         win = replace(win, from_house=str(wanted - there), entry=win.entry or self.number + 1)
         self.set_win(win)
         postings = {VISIBLE: -there, HOUSE: there - wanted, PENDING: wanted}
-        self.post("won", postings, win=win, amount=win.amount, text=text)
+        self.post("won", postings, win=win, amount=win.amount, text=text, values=values)
 
     def take(self, wanted: int) -> int:
         """How much of a prize the pool gives, whole minor units. What was won by others since is not there any more."""
@@ -239,10 +244,10 @@ class Draft:
         """A win that was not paid goes back to where it came from."""
         wanted = win.amount * self.book.unit
         house = min(int(win.from_house), wanted)
-        win = replace(win, state="reversed")
+        values = of_win(win, win := replace(win, state="reversed"))
         self.set_win(win)
         postings = {PENDING: -wanted, VISIBLE: wanted - house, HOUSE: house}
-        self.post("reversed", postings, win=win, amount=win.amount, text=text)
+        self.post("reversed", postings, win=win, amount=win.amount, text=text, values=values)
 
     def take_from(self, win: PoolWin, pool: int, text: str) -> PoolWin:
         """A win that stands: `pool` more of it is of the pool, and less of the house."""
@@ -345,7 +350,7 @@ class Draft:
         if known is not None:
             self.undo_reset(win.round, UNDONE)
         if new is not None:
-            self.draw(new)
+            self.draw(new, values=of_win(win, new))
         standing = [
             one for one in self.book.wins if one.round == win.round and one.state not in ("reversed", "contested")
         ]

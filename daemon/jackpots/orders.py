@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -23,6 +24,7 @@ from daemon.jackpots.book import (
 )
 from daemon.jackpots.ledger import Draft, most_of, unit_of
 from daemon.jackpots.prizes import equal_shares, gross
+from daemon.jackpots.values import of_terms, of_win, proposed
 from protocols.contract.jackpots import (
     Adjust,
     Approve,
@@ -39,6 +41,7 @@ from protocols.contract.jackpots import (
     Reset,
     SetTerms,
     Transfer,
+    WhyZero,
     Withdraw,
 )
 from protocols.contract.people import same_person
@@ -68,7 +71,8 @@ def obey(book: Book, order: Order, name: str, at: datetime) -> Step:
                 raise Refused(f"{MOST_PROPOSALS} changes wait already; approve or withdraw one of them")
             _check_change(book, change)
             draft.update(proposals=(*book.proposals, Proposal(name, person, at, change)))
-            draft.post("proposed", {}, people=(person,), change=change, text=name)
+            values = proposed(book, change)
+            draft.post("proposed", {}, people=(person,), change=change, text=name, values=values)
         case Approve(person=person, proposal=which):
             found = _proposal(book, which)
             if same_person(found.person, person):
@@ -115,11 +119,15 @@ def _confirm(draft: Draft, order: Confirm) -> None:
         shares, odd = equal_shares(win.amount, order.seats, book.terms.odd)
         more = there = -odd * book.unit if book.terms.odd == "pool" else 0
         win = replace(win, shares=shares, odd=odd, amount=win.amount + more // book.unit)
+    if not win.amount and not win.why_zero:
+        win = replace(win, why_zero="more_seats_than_coins")
     win = replace(win, state="confirmed", confirmed_by=order.person)
+    values = of_win(book.win(win.id), win)
     draft.set_win(win)
     before = dict(draft.balances)
     postings = {PENDING: more, VISIBLE: -there, HOUSE: there - more}
-    draft.post("confirmed", postings, win=win, amount=win.amount, people=(order.person,), table=win.table)
+    people = (order.person,)
+    draft.post("confirmed", postings, win=win, amount=win.amount, people=people, table=win.table, values=values)
     if more > 0:
         draft.reset_if_due(win.round, whole=False)
     draft.clip()
@@ -136,11 +144,11 @@ def _pay(draft: Draft, order: Pay) -> None:
         raise Refused(f"{win.confirmed_by} confirmed it: another person must pay it")
     if open_ := book.tables.get(win.table, TableBook()).open:
         raise Refused(f"round {open_} is open at {win.table}: pay when it has ended")
-    win = replace(win, state="paid", paid_by=order.person)
+    values = of_win(win, win := replace(win, state="paid", paid_by=order.person))
     draft.set_win(win)
     amount = win.amount * book.unit
     people = (win.confirmed_by, order.person)
-    facts = {"table": win.table, "round": win.round}
+    facts: dict[str, Any] = {"table": win.table, "round": win.round, "values": values}
     draft.post("paid", {PENDING: -amount, PAID: amount}, win=win, amount=win.amount, people=people, **facts)
 
 
@@ -203,6 +211,8 @@ def _change(draft: Draft, change: object) -> None:
             shares, odd = equal_shares(amount, win.award.among, book.terms.odd)
             less = odd if win.award.among and book.terms.odd == "pool" else 0
             priced = replace(win, amount=amount - less, shares=shares, odd=odd, unpriced=False)
+            why: WhyZero = "" if priced.amount else "more_seats_than_coins" if amount else "set_to_zero"
+            priced = replace(priced, why_zero=why)
             draft.decide_again(win, priced, reason)
         case Transfer(to=to, reason=reason):
             held = {account: -draft.balance(account) for account in (VISIBLE, HIDDEN, OVERFLOW)}
@@ -216,7 +226,7 @@ def _set_terms(draft: Draft, terms: PoolTerms, reason: str) -> None:
     old = draft.book.terms
     draft.recount(unit_of(terms))
     draft.update(terms=terms)
-    draft.post("changed", {}, old=old, text=reason)
+    draft.post("changed", {}, old=old, text=reason, values=of_terms(old, terms))
     draft.clip()
 
 

@@ -6,7 +6,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from protocols.contract.jackpots import PoolTerms, PoolWin
+from protocols.contract.jackpots import PoolTerms, PoolWin, WhyZero
 from protocols.contract.results import Award
 from protocols.contract.topics import EARLIEST
 
@@ -37,16 +37,29 @@ def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWi
             case _:  # a kind that a newer text brings must be decided here
                 assert_never(award.pays)
         whole = takes_all(award)
+        why = _why_zero(award, amount, base - spent.get(award.after, 0) if award.share else left, base)
         unpriced = award.pays != "pool" and prize is None
         shares, odd = equal_shares(amount, award.among, terms.odd)
         if award.among and terms.odd == "pool":
             amount -= odd
+            why = why or ("more_seats_than_coins" if odd and not amount else "")
         spent[award.combination] = spent.get(award.combination, 0) + amount
         left = max(left - amount, 0)
         by_dealer = bool(award.among and award.law) and not (whole or unpriced) and 0 < amount <= terms.table_limit
         win = PoolWin("", "", "", EARLIEST, award, amount, shares=shares, odd=odd, unpriced=unpriced, whole=whole)
-        wins.append(replace(win, at_table=by_dealer))
+        wins.append(replace(win, at_table=by_dealer, why_zero="" if unpriced else why))
     return tuple(wins)
+
+
+def _why_zero(award: Award, amount: int, there: int, base: int) -> WhyZero:
+    """Why an award wins nothing, of the part of the pool that is `there` for it; "": it wins something."""
+    if amount:
+        return ""
+    if award.pays == "fixed":
+        return "set_to_zero"
+    if base <= 0:
+        return "pool_empty"
+    return "earlier_prize" if there <= 0 else "below_a_coin"
 
 
 def equal_shares(amount: int, seats: Sequence[int], odd: str) -> tuple[tuple[tuple[int, int], ...], int]:

@@ -13,14 +13,24 @@ from msgspec import Struct
 from daemon.config.model import Jackpot
 from daemon.jackpots.book import Book
 from daemon.jackpots.books import check, read_book
+from daemon.jackpots.books_table import changed_text
 from daemon.jackpots.ledger import open_wins
 from daemon.jackpots.rounds import RoundMoney, add_entry
+from daemon.jackpots.values import proposed
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of
-from protocols.contract.jackpots import Adjust, BookEntry, Change, Prize, Reset, SetTerms
+from protocols.contract.jackpots import BookEntry, Prize, ValueChange
 
 __all__ = ["Pool", "pool_json", "pool_text", "read_pools"]
 
+ZERO = {
+    "pool_empty": "the pool was paid to an earlier winner, and it begins without a seed",
+    "earlier_prize": "the prizes of this round that are paid first took the pool",
+    "below_a_coin": "its share of the pool is less than one coin",
+    "more_seats_than_coins": "more seats share it than it has coins",
+    "set_to_zero": "the amount is set to 0",
+}
+"""Why a win has the amount 0."""
 WINS = 25
 CHUNK = 2_000
 MOST_ROWS = 1_000_000
@@ -117,12 +127,14 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
         people = " and ".join(one for one in (win.confirmed_by, win.paid_by) if one)
         lines.append(f"  win {win.id}  {win.state}  {_amount(pool, win.amount)}  {win.award.combination}")
         lines.append(f"      {win.at:%Y-%m-%d %H:%M:%S} UTC  {seats}" + (f"  by {people}" if people else ""))
+        if win.why_zero:
+            lines.append(f"      {ZERO[win.why_zero]}")
         if win.odd:
             lines.append(f"      odd coins {_amount(pool, win.odd)}, to the {terms.odd}")
     for one in book.proposals:
         tag = one.change.__struct_config__.tag
         lines.append(f"  waits for a second person: {one.id} by {one.person}: {tag}: {one.change.reason}")
-        lines += [f"      {text}" for text in _old_and_new(pool, one.change)]
+        lines += [f"      {_changed(pool, value)}" for value in proposed(book, one.change)]
     for money in pool.rounds:
         parts = [f"{money.bets} bets {_amount(pool, money.staked)}"]
         if money.returned:
@@ -133,11 +145,25 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
             parts.append(f"won {_amount(pool, money.won)}")
         lines.append(f"  round {money.round}  {money.at:%Y-%m-%d %H:%M:%S} UTC  {', '.join(parts)}")
     for row in pool.entries:
-        entry = msgspec.json.decode(row.data)
-        moved = ", ".join(f"{account} {change}" for account, change in entry.get("postings", {}).items())
-        said = " ".join(str(entry[key]) for key in ("table", "round", "text") if entry.get(key))
-        lines.append(f"  {row.seq:8} {row.time:%Y-%m-%d %H:%M:%S} {row.type:12} {moved or '-'}  {said}".rstrip())
+        lines += _entry_lines(pool, row)
     return "\n".join(lines)
+
+
+def _entry_lines(pool: Pool, row: Row) -> list[str]:
+    """An entry: what moved, who ordered it, and each value before and after."""
+    entry = msgspec.json.decode(row.data, type=BookEntry)
+    moved = ", ".join(f"{account} {change}" for account, change in entry.postings.items())
+    people = f"by {' and '.join(entry.people)}" if entry.people else ""
+    said = " ".join(one for one in (entry.table, entry.round, entry.text, people) if one)
+    lines = [f"  {row.seq:8} {row.time:%Y-%m-%d %H:%M:%S} {row.type:12} {moved or '-'}  {said}".rstrip()]
+    lines += [f"           {_changed(pool, value)}" for value in entry.values]
+    if entry.win is not None and entry.win.why_zero:
+        lines.append(f"           {ZERO[entry.win.why_zero]}")
+    return lines
+
+
+def _changed(pool: Pool, value: ValueChange) -> str:
+    return changed_text(value, pool.jackpot.decimals, pool.jackpot.currency)
 
 
 def _prize(pool: Pool, prize: Prize) -> str:
@@ -148,22 +174,6 @@ def _prize(pool: Pool, prize: Prize) -> str:
             return _amount(pool, prize.fixed)
         case _:
             return f"the larger of {_amount(pool, prize.fixed)} and {prize.share} of the pool"
-
-
-def _old_and_new(pool: Pool, change: Change) -> list[str]:
-    """What a change would replace, and by what."""
-    book, terms = pool.book, pool.book.terms
-    match change:
-        case Adjust(account=account, amount=amount):
-            held = book.balance(account) // book.unit
-            return [f"{account}: {_amount(pool, held)} -> {_amount(pool, held + amount)}"]
-        case Reset():
-            return [f"visible: {_amount(pool, book.amount)} -> {_amount(pool, terms.seed)}"]
-        case SetTerms(terms=new):
-            was, then = msgspec.to_builtins(terms), msgspec.to_builtins(new)
-            return [f"{name}: {was[name]} -> {then[name]}" for name in then if was[name] != then[name]]
-        case _:
-            return [msgspec.json.encode(change).decode()]
 
 
 def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:

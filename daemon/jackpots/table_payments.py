@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from daemon.jackpots.book import OPEN, PAID, PENDING, Book, Payment, RoundBook, TableBook
+from daemon.jackpots.values import of_win
 from protocols.contract.jackpots import PoolWin
 
 if TYPE_CHECKING:
@@ -42,10 +43,11 @@ def settle_payments(draft: "Draft", table: str) -> None:
         if payment is not None and win.state in OPEN and payment.seq > known.corrected:
             amount = win.amount * draft.book.unit
             over = replace(win, state="paid", paid_by=payment.by, paid_event=payment.id)
+            values = of_win(win, over)
             draft.set_win(over)
             people = tuple(one for one in (win.confirmed_by, payment.by) if one)
             postings = {PENDING: -amount, PAID: amount}
-            draft.post("paid", postings, win=over, amount=win.amount, people=people, text=AT_TABLE)
+            draft.post("paid", postings, win=over, amount=win.amount, people=people, text=AT_TABLE, values=values)
         elif payment is None and win.paid_event and win.state == "paid":
             _unpay(draft, win, "the payment key was of another round")
     draft.facts = facts

@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from daemon.journal.findings import BAD_TIME, GIVE_KEY, UNDECODABLE, Finding, Report, Verifier
 from daemon.journal.hash_chain import VERSION, Statement, chain_start, decode_statement, row_hash
-from daemon.journal.reader import open_closed, open_journal, open_live
-from daemon.journal.rows import COLUMNS, instant, json_or_null, micros_of, no_time
+from daemon.journal.reader import Files, open_closed, open_journal, open_live
+from daemon.journal.rows import COLUMNS, Row, instant, json_or_null, micros_of, no_time, row_of
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import EARLIEST, device_topic, table_topic
 
-__all__ = ["Written", "export", "verify_export"]
+__all__ = ["Written", "export", "row_before", "rows_between", "verify_export"]
 
 Written: TypeAlias = Literal["edge", "rules", "jackpots"]
 """Whose journal it is: the sources of its rows follow from it."""
@@ -129,6 +129,43 @@ def _rows(path: Path, closed: list[Path], place: str, first: int, last: int) -> 
                 return
             yield from page
             before = page[-1][2]
+
+
+def rows_between(path: Path, place: str, since: datetime | None, until: datetime | None) -> Iterator[Row]:
+    """The rows of a table or a pool from the first one at or after `since` to the last before one at or after `until`.
+
+    Rows follow their numbers, also where times do not: periods that follow each other have each row once. Raises
+    sqlite3.Error or OSError.
+    """
+    live, closed, _ = open_journal(path)
+    live.close()
+    first, last = 1, 2**63 - 1
+    if since is not None:
+        first = _first_from(path, closed, place, since) or last
+    if until is not None:
+        last = (_first_from(path, closed, place, until) or 2**63) - 1
+    for values in _rows(path, closed, place, first, last) if first <= last else ():
+        yield row_of(values[:9])
+
+
+def _first_from(path: Path, closed: list[Path], place: str, time: datetime) -> int:
+    """The lowest number at or after this time; 0: none."""
+    for db in _each(path, closed):
+        query = "SELECT min(seq) FROM event WHERE place = ? AND time >= ?"
+        (found,) = db.execute(query, (place, micros_of(time))).fetchone()
+        if found is not None:
+            return int(found)
+    return 0
+
+
+def row_before(path: Path, place: str, time: datetime) -> Row | None:
+    """The last row before the first one at or after this time. Raises sqlite3.Error or OSError."""
+    live, closed, _ = open_journal(path)
+    live.close()
+    first = _first_from(path, closed, place, time) or 2**63 - 1
+    with Files(path) as files:
+        found = files.newest(1, "place = ? AND seq < ?", place, first)
+    return row_of(found[0][:9]) if found else None
 
 
 def _page(db: sqlite3.Connection, place: str, before: int, last: int) -> list[tuple[Any, ...]]:

@@ -79,6 +79,9 @@ class PoolTerms(Struct, frozen=True, forbid_unknown_fields=True):
             raise ValueError("`limit` is below `seed`: the pool could not begin")
 
 
+WhyZero: TypeAlias = Literal["", "pool_empty", "earlier_prize", "below_a_coin", "more_seats_than_coins", "set_to_zero"]
+
+
 class PoolWin(Struct, frozen=True, omit_defaults=True):
     """A jackpot that was won, its amount frozen at once.
 
@@ -86,6 +89,11 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     terms have no fixed amount for it. `whole`: the prize was the whole pool. `entry`: the number of the entry that set
     it aside. `at_table`: it is under the limit of what the dealer pays at the table; `paid_event`: the payment key that
     paid it there, and then `paid_by` is its device.
+
+    `why_zero`: why a win has the amount 0. pool_empty: the pool held less than a coin, because it was paid to an
+    earlier winner and begins without a seed; earlier_prize: the prizes of this round that are paid first took it;
+    below_a_coin: its share is less than one minor unit; more_seats_than_coins: no seat has a whole one; set_to_zero:
+    the terms, or the people who priced it, say 0.
     """
 
     id: str
@@ -105,6 +113,7 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     entry: int = 0
     at_table: bool = False
     paid_event: str = ""
+    why_zero: WhyZero = ""
 
 
 # ---- decisions of two people
@@ -256,12 +265,26 @@ ENTRIES = (
 """The types of entries, each under event/<type>."""
 
 
+class ValueChange(Struct, frozen=True):
+    """A value before and after. Amounts are minor units, exact (a fraction where there is one).
+
+    `what`: an account of the pool; a term by its field (visible_rate and hidden_rate: the parts of a bet);
+    prize:<combination>, whose value is pool, pool::<share>, fixed:<amount> or larger:<amount>:<share>; win_state;
+    win_amount. "": it was not there.
+    """
+
+    what: str
+    old: str
+    new: str
+
+
 class BookEntry(Struct, frozen=True, omit_defaults=True):
     """One entry of the books. `postings` sum to zero; `after`: each account that is not zero behind them.
 
     Accounts: `players` and `house` (what they paid in, negative), `visible`, `hidden`, `overflow`, `pending`,
     `paid`, `margin` (what the house keeps of the bets), `transferred` (to other pools; negative: from them). `pending`
-    is set aside for all wins that wait. `amount` in minor units; `people` who ordered it.
+    is set aside for all wins that wait. `amount` in minor units; `people` who ordered it, and then `values` are what
+    they changed; of a proposal what it would change.
     """
 
     number: int
@@ -277,6 +300,7 @@ class BookEntry(Struct, frozen=True, omit_defaults=True):
     change: Change | None = None
     old: PoolTerms | None = None
     text: str = ""
+    values: tuple[ValueChange, ...] = ()
 
 
 class PendingWin(Struct, frozen=True):

@@ -5,47 +5,20 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 import structlog
-from click.testing import CliRunner, Result
+from pool_files import CONFIG, NOON, play, run
 
 from daemon.broker.mac_keys import make_mac_keys
 from daemon.cli.common import open_journal
-from daemon.cli.main import main
 from daemon.config.model import load
 from daemon.jackpots.book import Ended, Seen
 from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import contribute, end_round
-from daemon.jackpots.orders import obey
 from daemon.journal.store import Journal
-from protocols.contract.jackpots import Adjust, Confirm, Pay, Propose
-from protocols.contract.results import Award
-
-NOON = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-CONFIG = """\
-[site]
-name = "s"
-[edge]
-name = "e"
-[jackpots]
-journal = "{folder}/jackpots.db"
-[[table]]
-name = "bac-1"
-ruleset = "macau.baccarat"
-[table.options]
-jackpot = "A"
-[[jackpot]]
-name = "red"
-tables = ["bac-1"]
-award = "A"
-seed = 1000000
-visible = "3/7"
-[jackpot.prizes]
-single_pair = {{ fixed = 5000 }}
-"""
 
 
 @pytest.fixture(autouse=True)
@@ -63,27 +36,6 @@ def config(tmp_path: Path) -> Path:
     path = tmp_path / "feltd.toml"
     path.write_text(CONFIG.format(folder=tmp_path), encoding="utf-8")
     return path
-
-
-def play(config: Path, rounds: int = 30) -> None:
-    """Rounds with a pair each, the first one paid; a change waits."""
-    terms = load(config).jackpot[0].terms()
-    journal = Journal(config.parent / "jackpots.db")
-    books = Books(journal, {"red": terms}, NOON)
-    pair = Award("A", "single_pair", "fixed", "law", "", (1, 2, 3))
-    for n in range(1, rounds + 1):
-        seen = Seen("rules/A/bac-1", n, f"e:bac-1:{n}/0", NOON + timedelta(minutes=n))
-        ended = Ended(f"bac-1:{n}", "bac-1", (pair,), stakes=((1, 100),))
-        books.apply(end_round(books["red"], seen, ended), seen.id, seen.at)
-    for name, order in (("a", Confirm("ana", "bac-1:1/1")), ("b", Pay("rui", "bac-1:1/1"))):
-        books.apply(obey(books["red"], order, name, NOON), name, NOON)
-    books.apply(obey(books["red"], Propose("ana", Adjust("visible", 5, "audit")), "p", NOON), "p", NOON)
-    books.commit()
-    journal.close()
-
-
-def run(*words: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words])
 
 
 def test_pools_are_shown_as_text_and_as_json(config: Path) -> None:

@@ -719,3 +719,49 @@ def test_a_bet_that_cannot_stand_alone_goes_back_from_the_pool() -> None:
     assert bank.shown("players", "visible", "hidden", "margin") == (-1_000, 10_015, 5, 980)
     bank.end("t-1:1", bets="returned", corrects="t-1:1", until=until)
     assert bank.shown("players", "visible", "hidden", "margin") == (0, 10_000, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("terms", "awards", "why"),
+    [
+        (PoolTerms(0, "0"), [POOL], "pool_empty"),
+        (PoolTerms(1_000, "0"), [ROYAL, POOL], "earlier_prize"),
+        (PoolTerms(9, "0", prizes={"straight_flush": Prize()}), [STRAIGHT], "below_a_coin"),
+        (PoolTerms(2, "0"), [POOL], "more_seats_than_coins"),
+        (PoolTerms(1_000, "0", prizes={"flush": Prize(0)}), [FLUSH], "set_to_zero"),
+    ],
+)
+def test_a_win_of_nothing_says_why(terms: PoolTerms, awards: list[Award], why: str) -> None:
+    bank = Bank(msgspec.structs.replace(terms, prizes={"royal_flush": Prize(), **terms.prizes}))
+    bank.end("t-1:1", *awards)
+    last = bank.book.wins[-1]
+    assert (last.amount, last.why_zero) == (0, why)
+    assert all(one.amount > 0 and not one.why_zero for one in bank.book.wins[:-1])
+
+
+def test_what_people_change_stands_in_the_entry_before_and_after() -> None:
+    bank = Bank()
+    bank.end("t-1:1", FLUSH)
+    win = bank.book.wins[0].id
+    found: list[tuple[str, tuple[str, ...], str, str, str]] = []
+
+    def order(order: Order, name: str) -> None:
+        step = obey(bank.book, order, name, NOON)
+        bank.take(step)
+        for kind, entry in step[1]:
+            found.extend((kind, entry.people, one.what, one.old, one.new) for one in entry.values)
+
+    order(Confirm("ana", win), "1")
+    order(Propose("ana", Reject(win, "no flush")), "2")
+    order(Approve("rui", "2"), "3")
+    order(Propose("ana", SetTerms(PoolTerms(9_000, "1/3", prizes={"flush": Prize(800)}), "new")), "4")
+    order(Approve("rui", "4"), "5")
+    two = ("ana", "rui")
+    assert ("confirmed", ("ana",), "win_state", "pending", "confirmed") in found
+    assert ("proposed", ("ana",), "win_state", "confirmed", "reversed") in found
+    assert ("reversed", two, "win_state", "confirmed", "reversed") in found
+    assert ("reversed", two, "visible", "9300", "10000") in found
+    assert ("changed", two, "seed", "10000", "9000") in found
+    assert ("changed", two, "visible_rate", "3/200", "1/3") in found
+    assert ("changed", two, "prize:flush", "fixed:700", "fixed:800") in found
+    assert ("changed", two, "prize:royal_flush", "fixed:8000", "") in found

@@ -8,6 +8,7 @@ are only parsed, with the reason.
 
 import asyncio
 import contextlib
+import csv
 import json
 import re
 import shlex
@@ -380,6 +381,9 @@ def _with_the_jackpots(floor: Floor) -> None:
     for option in ("--wins", "--check"):
         assert "books       balance" in floor.type(f"feltd jackpot -c feltd.toml {option}")
     assert json.loads(floor.type("feltd jackpot -c feltd.toml --json"))
+    month = floor.type("feltd jackpot -c feltd.toml hall --csv --from 2026-11-01 --to 2026-12-01")
+    rows = list(csv.DictReader(month.removeprefix("\ufeff").splitlines()))
+    assert {row["type"] for row in rows} >= {"opening", "closing"}
 
 
 def _with_its_journals(floor: Floor) -> None:

@@ -34,9 +34,9 @@ from daemon.console.auth.second_factor import address_of as factor_address, new_
 from daemon.console.auth.users import ROLES, BadUser, Role, Session, TokenRole, may, password_fault
 from daemon.console.context import ConsoleContext
 from daemon.console.pages import openid
-from daemon.console.pages.alerts import csv_text, harmless
 from daemon.console.pages.pit import wall_page
 from daemon.console.site.actions import Action, read_actions
+from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from protocols.contract.people import same_person
 
 __all__ = ["routes"]
@@ -443,7 +443,7 @@ class _Pages:
         self._access.actions.note(user.name, user.role, "actions.export", "", detail)
 
         async def lines() -> AsyncIterator[str]:
-            yield "\ufeff" + csv_text([("n", "time", "user", "role", "action", "target", "detail")])
+            yield BYTE_ORDER_MARK + csv_text([("n", "time", "user", "role", "action", "target", "detail")])
             before: int | None = None
             while before != 0:
                 found = await asyncio.to_thread(read_actions, path, _CSV_PAGE, before=before, **which)

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import csv
-import io
 import shutil
 from collections.abc import AsyncIterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
@@ -26,10 +24,11 @@ from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
 from daemon.console.words import words
+from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from drivers import DRIVERS
 from protocols.contract.commands import name_of
 
-__all__ = ["Watch", "csv_text", "fragment", "fragments", "harmless", "routes", "said"]
+__all__ = ["Watch", "fragment", "fragments", "routes", "said"]
 
 SHOWN = 100
 WORST = 4
@@ -452,7 +451,7 @@ class _Pages:
         which = replace(_filter(_asked(request), self.context.zone), among=user.tables)
 
         async def lines() -> AsyncIterator[str]:
-            yield "\ufeff" + csv_text([_COLUMNS])  # by which spreadsheets know UTF-8
+            yield BYTE_ORDER_MARK + csv_text([_COLUMNS])
             before: int | None = None
             while True:
                 found = self.context.incidents.history(which, CSV_PAGE, before)
@@ -522,17 +521,6 @@ def _cells(one: Incident) -> tuple[str, ...]:
     head = (str(one.n), one.table, one.device, one.severity, one.code, one.text, one.remedy, one.state)
     tail = (one.began.isoformat(), ended, seconds, str(one.times), acknowledged, one.by, one.note)
     return tuple(harmless(cell) for cell in head + tail)
-
-
-def harmless(cell: str) -> str:
-    """Escape text so that spreadsheets do not execute it as a formula; some of them take the wide signs too."""
-    return "'" + cell if cell.startswith(tuple("=+-@\t\r\n＝＋－＠")) else cell
-
-
-def csv_text(rows: list[tuple[str, ...]]) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerows(rows)
-    return text.getvalue()
 
 
 _ASKED = ("table", "device", "code", "severity", "since", "until")

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from daemon.console import paper, reports
 from daemon.console.context import ConsoleContext
-from daemon.console.pages.alerts import csv_text, harmless, said
+from daemon.console.pages.alerts import said
 from daemon.console.pages.rounds import AFTER, BEFORE, LONGEST, acts_of, period_of, table_of
 from daemon.console.reports import (
     COLUMNS,
@@ -38,6 +38,7 @@ from daemon.console.site.actions import Action
 from daemon.console.site.rounds import Asked, Records, Rounds, Show, Stretch
 from daemon.console.words import words
 from daemon.console.words.local import Local
+from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from protocols.contract.results import LONGEST_ROUND
 
 __all__ = ["routes"]
@@ -204,7 +205,7 @@ class _Pages:
 
 def _csv(rows: Iterable[tuple[str, ...]]) -> bytes:
     """With the mark by which spreadsheets know UTF-8."""
-    return ("\ufeff" + csv_text([tuple(map(harmless, row)) for row in rows])).encode()
+    return (BYTE_ORDER_MARK + csv_text([tuple(map(harmless, row)) for row in rows])).encode()
 
 
 def _kind(request: Request) -> str:

@@ -52,6 +52,7 @@ from protocols.contract.jackpots import (
     Reset,
     SetTerms,
     Transfer,
+    ValueChange,
     Waits,
     Withdraw,
     jackpot_topic,
@@ -408,6 +409,8 @@ def _of_entry(entry: BookEntry, kind: str) -> list[Difference]:
     change = entry.change
     if kind == "changed" and entry.old is not None and isinstance(change, SetTerms):
         return [one for one in _terms_rows(entry.old, change.terms) if one.changed]
+    if entry.values:
+        return [_of_value(one) for one in entry.values]
     if kind not in ("adjusted", "reset", "transferred") or not entry.people:
         return []
     rows = []
@@ -417,6 +420,13 @@ def _of_entry(entry: BookEntry, kind: str) -> list[Difference]:
             old, new = (int(Fraction(one, entry.unit)) for one in (after - moved, after))
             rows.append(Difference(f"account_{account}", old, new, "money"))
     return rows
+
+
+def _of_value(value: ValueChange) -> Difference:
+    if value.what == "win_state":
+        return Difference("win_state", value.old, value.new, "word")
+    label = value.what if value.what == "win_amount" else f"account_{value.what}"
+    return Difference(label, int(Fraction(value.old)), int(Fraction(value.new)), "money")
 
 
 class EntryLine(Struct, frozen=True):
@@ -480,8 +490,9 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
     def rounds(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
         return {"rounds": list(reversed(view.rounds.values()))[:SHOWN_ROUNDS]}
 
-    def entries(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
-        return {"entries": [_entry_line(line) for line in list(view.lines)[: -SHOWN_ENTRIES - 1 : -1]]}
+    def entries(view: PoolView, viewer: Viewer) -> dict[str, Any]:
+        lines = [_entry_line(line) for line in list(view.lines)[: -SHOWN_ENTRIES - 1 : -1]]
+        return {"entries": lines, "may_export": may(viewer.role, "export")}
 
     return (
         of("pooltile", none, "pool", "poolentries", "poolwins"),

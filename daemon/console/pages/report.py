@@ -12,7 +12,8 @@ from daemon.console.alerts.records import Incident
 from daemon.console.alerts.report import Report, made, shift_of, times
 from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
-from daemon.console.pages.alerts import csv_text, harmless, said
+from daemon.console.pages.alerts import said
+from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 
 __all__ = ["routes"]
 
@@ -78,7 +79,7 @@ class _Pages:
     async def table(self, request: Request) -> Response:
         report = self._report(request, self._context.needs(request, "look"))
         rows = [COLUMNS, *(self._cells(one, report) for one in (*report.earlier, *report.began))]
-        return self._file(report, "csv", "text/csv; charset=utf-8", ("\ufeff" + csv_text(rows)).encode())
+        return self._file(report, "csv", "text/csv; charset=utf-8", (BYTE_ORDER_MARK + csv_text(rows)).encode())
 
     async def document(self, request: Request) -> Response:
         report = self._report(request, self._context.needs(request, "look"))

@@ -23,7 +23,7 @@ from daemon.console.words import words
 from daemon.read_model import Seen
 from protocols.contract.results import LONGEST_ROUND, Result, facts_of
 
-__all__ = ["LONGEST", "Period", "acts_of", "period_of", "routes", "table_of"]
+__all__ = ["LONGEST", "Period", "acts_of", "period_of", "routes", "table_of", "time_asked"]
 
 PAGE = 100
 LONGEST = timedelta(days=31)
@@ -98,8 +98,8 @@ def period_of(request: Request, table: str, now: datetime, zone: tzinfo) -> Peri
     """Of the times that the address names; else of this day, by the zone of the site."""
     asked = request.query_params
     today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
-    since = _time(asked.get("from", ""), zone) or today
-    until = _time(asked.get("to", ""), zone) or since + timedelta(days=1)
+    since = time_asked(asked.get("from", ""), zone) or today
+    until = time_asked(asked.get("to", ""), zone) or since + timedelta(days=1)
     until, wanted = min(max(until, since), since + LONGEST), until
     show: Show = next((one for one in SHOWS if one == asked.get("show")), "all")
     query = {"from": _typed(since, zone), "to": _typed(until, zone), **({"show": show} if show != "all" else {})}
@@ -230,7 +230,7 @@ def _marked(position: Position) -> str:
 def _position(text: str) -> Position | None:
     """None for what is no position in a list."""
     at, _, n = text.partition("/")
-    found = _time(at, UTC)
+    found = time_asked(at, UTC)
     return Position(found.astimezone(UTC), int(n)) if found and n.isascii() and n.isdigit() and len(n) < 16 else None
 
 
@@ -239,7 +239,7 @@ def _typed(at: datetime, zone: tzinfo) -> str:
     return f"{at.astimezone(zone):{_FIELD}}"
 
 
-def _time(text: str, zone: tzinfo) -> datetime | None:
+def time_asked(text: str, zone: tzinfo) -> datetime | None:
     """None for what is no time, or no year in which there were rounds."""
     try:
         at = datetime.fromisoformat(text)
