@@ -158,7 +158,10 @@ def _value(what: str, text: str, decimals: int, currency: str) -> str:
         return _prize(text, decimals, currency)
     if what not in MONEY or not text:
         return text
-    amount = Decimal(int(Fraction(text))).scaleb(-decimals)
+    try:
+        amount = Decimal(int(Fraction(text))).scaleb(-decimals)
+    except (ValueError, ZeroDivisionError):  # of another version
+        return text
     return f"{amount:,f} {currency}" if currency else f"{amount:f}"
 
 

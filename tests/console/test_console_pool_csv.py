@@ -12,12 +12,14 @@ from typing import get_args
 import pytest
 from console_floor import Console, opened
 from console_pools import PoolHouse, pair, person, pool_house
+from msgspec.structs import replace
 
 from daemon.console.auth.users import Role
-from daemon.console.pages import books_csv
+from daemon.console.pages import books_csv, jackpots as pages
 from daemon.console.words import words
+from daemon.jackpots.books_table import changed_text
 from daemon.jackpots.orders import obey
-from protocols.contract.jackpots import Adjust, Approve, Propose, WhyZero
+from protocols.contract.jackpots import Adjust, Approve, Propose, ValueChange, WhyZero
 from protocols.contract.results import Award
 
 BETS = ((1, 500), (3, 500))
@@ -154,6 +156,32 @@ async def test_a_royal_that_wins_nothing_says_why(console: Console, house: PoolH
     assert said in page
     assert said in entries
     assert "earlier_prize" in {row["why_zero"] for row in rows}
+
+
+EVIL_VALUES = (
+    ("visible", "x", "1/0"),
+    ("visible", "9" * 5_000, "1"),
+    ("prize:x", "fixed:x", "larger"),
+    ("<b>", "<script>", "</td>"),
+    ("win_state", "<i>", "y"),
+)
+
+
+async def test_values_that_cannot_be_are_shown_as_text(console: Console, house: PoolHouse) -> None:
+    rounds(house, "bac-12", 1, 1)
+    values = tuple(ValueChange(*one) for one in EVIL_VALUES)
+    lines = [pages._of_value(one) for one in values]
+    assert {one.kind for one in lines} == {"text", "word"}
+    view = console.house.pools.get("red")
+    assert view is not None
+    assert view.last is not None
+    entry = replace(view.last.entry, values=values, people=("ana",))
+    view.lines.append(replace(view.last, entry=entry))
+    async with console.browser("inspector") as browser:
+        page = (await browser.get("/jackpots/red")).text
+    assert "&lt;script&gt;" in page
+    assert "<script></td>" not in page
+    assert changed_text(values[0], 2) == "visible: x -> 1/0"
 
 
 def test_every_reason_has_its_sentence() -> None:

@@ -422,11 +422,40 @@ def _of_entry(entry: BookEntry, kind: str) -> list[Difference]:
     return rows
 
 
+AMOUNTS = ("seed", "limit", "table_limit", "win_amount")
+WORDS = ("reseed", "odd", "simultaneous", "win_state")
+
+
 def _of_value(value: ValueChange) -> Difference:
-    if value.what == "win_state":
-        return Difference("win_state", value.old, value.new, "word")
-    label = value.what if value.what == "win_amount" else f"account_{value.what}"
-    return Difference(label, int(Fraction(value.old)), int(Fraction(value.new)), "money")
+    """How a value before and after is shown; one that a later version writes otherwise is shown as it is."""
+    what, old, new = value.what, value.old, value.new
+    kind, _, name = what.partition(":")
+    try:
+        if kind == "prize":
+            return Difference("prize", _prize_of(old), _prize_of(new), "prize", name)
+        if what in AMOUNTS or what in (*ACCOUNTS, "transferred"):
+            label = what if what in AMOUNTS else f"account_{what}"
+            return Difference(label, int(Fraction(old)), int(Fraction(new)), "money")
+    except (ValueError, ZeroDivisionError):  # a ValueError, too: a number of thousands of digits
+        pass
+    return Difference(what.removesuffix("_rate"), old, new, "word" if what in WORDS else "text")
+
+
+def _prize_of(text: str) -> Prize | None:
+    """Raises ValueError."""
+    pays, _, rest = text.partition(":")
+    fixed, _, share = rest.partition(":")
+    match pays:
+        case "":
+            return None
+        case "pool":
+            return Prize(0, "pool", share or "0")
+        case "fixed":
+            return Prize(int(fixed))
+        case "larger":
+            return Prize(int(fixed), "larger_of_fixed_and_share", share)
+        case _:
+            raise ValueError(text)
 
 
 class EntryLine(Struct, frozen=True):
