@@ -54,7 +54,7 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
     "angola-blackjack-jackpot": (
         "angola.blackjack",
         "jackpot=manual jackpot_bet=5 jackpot_seed=50000 jackpot_prizes=AAAA=pool,777/suit=1/10,AA/colour=fixed",
-        [[0, 0, 90, 0, 90, 150]],
+        [[0, 0, 90, 0, 90, 150, 5]],  # the last: a chip for the jackpot without a bet on the hand
     ),
     "baccarat-commission": (
         "macau.baccarat",
@@ -64,7 +64,7 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
     "baccarat-jackpot": (
         "macau.baccarat",
         "opening=bell jackpot=A commission=dragon_7_push",
-        [[1000, 410, 0, 0, 0], [2000, 0, 0, 0, 0], [0, 0], [0, 0], [120, 20, 0], [10, 50]],
+        [[1000, 410, 0, 0, 0, 50], [2000, 0, 0, 0, 0], [0, 0], [0, 0], [120, 20, 0], [10, 50]],
     ),
     "baccarat-doubt": (
         "macau.baccarat",
