@@ -64,7 +64,7 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
     "baccarat-jackpot": (
         "macau.baccarat",
         "opening=bell jackpot=A commission=dragon_7_push",
-        [[1000, 410, 0, 0, 0, 50], [2000, 0, 0, 0, 0], [0, 0], [0, 0], [120, 20, 0], [10, 50]],
+        [[1000, 410, 0, 0, 0, 50], [2000, 0, 0, 0, 0], [0, 0], [0, 0, 50], [120, 20, 0], [10, 50]],
     ),
     "baccarat-doubt": (
         "macau.baccarat",
