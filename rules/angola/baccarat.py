@@ -41,7 +41,7 @@ from msgspec import Meta
 from protocols.contract.events import MOST, CardDamaged, CardsLoaded, ShoeStarted, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import AngolaTable, BaccaratOptions, Deduction, Ends, staked
-from rules.engine.cloth import left_with
+from rules.engine.cloth import give_back
 from rules.engine.duties import Duties, Replacement
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
@@ -129,5 +129,5 @@ class AngolaBaccarat(AngolaTable):
             if one.amount < least:
                 reason = say("chance_minimum", seat=one.seat, bet=one.bet, amount=one.amount, least=least)
                 round_ = irregular(round_, "chance_minimum", reason, self.cite(LIMITS), fact)
-                round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
+                round_ = give_back(round_, one)
         return round_

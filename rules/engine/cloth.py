@@ -5,8 +5,9 @@ Every ruleset lays and takes back its bets here. On each place lies the bet and 
 - Chips that are laid and do not become a bet are refused ones, whatever the reason.
 - Chips that are taken away come off the refused ones first (`handed_back`), whatever the round is doing. Only the rest
   is a change of the bet, and is judged as one.
-- What a bet loses when the bets close is refused from then on (`left_with`). A bet that lacks its main bet goes back
-  as a whole: it was taken, so it stands in the result, with its stake returned (`give_back`).
+- What a bet loses when the bets close is refused from then on (`left_with`). A bet that was
+  taken and goes back as a whole stands in the result, with its stake returned (`give_back`): one that lacks its main
+  bet, is too small at the end, or was laid on what became a demonstration.
 - Refused chips outlast their round: they lie there until they are taken away.
 - A betting terminal lays no chips: its refusals leave none, and it takes none away.
 
@@ -80,7 +81,7 @@ def left_with(round_: Round, wagers: Chips) -> Round:
 
 
 def give_back(round_: Round, *bets: Wager) -> Round:
-    """Taken alone, these bets cannot stand, as a bet on the jackpot without a main bet: the result returns them."""
+    """These bets were taken and cannot stand, as one on the jackpot without a main bet: the result returns them."""
     round_ = left_with(round_, tuple(one for one in round_.wagers if one not in bets))
     return replace(round_, given_back=(*round_.given_back, *bets))
 

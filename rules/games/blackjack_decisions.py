@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from protocols.contract.events import MOST, SeatActed, WagerPlaced
 from protocols.contract.reasons import Reason, Value, say
-from rules.engine.cloth import left_with
+from rules.engine.cloth import give_back
 from rules.engine.facts import PLAIN, Effect, Note
 from rules.engine.limits import Limits
 from rules.engine.rounds import Round
@@ -129,7 +129,7 @@ class Decisions:
                     text = text or say("insurance_short", seat=one.seat, amount=one.amount)
                 if text is not None:
                     notes += (Note("wrong_amount", text, self.law["insurance"]),)
-                    round_ = left_with(round_, tuple(kept for kept in round_.wagers if kept != one))
+                    round_ = give_back(round_, one)
         return replace(p, play=play), Effect(notes, round=round_)
 
     def acted(self, p: Position, play: Play, round_: Round, told: SeatActed) -> Step:

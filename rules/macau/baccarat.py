@@ -57,7 +57,7 @@ from msgspec.structs import replace
 
 from protocols.contract.events import Event, RoundDemo, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import say
-from rules.engine.cloth import give_back, left_with, refuse, wager
+from rules.engine.cloth import give_back, refuse, wager
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
@@ -381,7 +381,9 @@ class Baccarat(Coups):
         for one in frame.round.wagers:
             text = say("bet_demonstration", seat=one.seat, bet=one.bet)
             notes.append(Note("bet_on_demonstration", text, "2(2)"))
-        return replace(p, demos=p.demos + 1), Effect(tuple(notes), round=replace(left_with(frame.round, ()), demo=True))
+        return replace(p, demos=p.demos + 1), Effect(
+            tuple(notes), round=replace(give_back(frame.round, *frame.round.wagers), demo=True)
+        )
 
     # ---- the result
 

@@ -54,6 +54,22 @@ def one_round(main: str, cards: str, act: str, sides: list[str]) -> Iterator[Eve
         yield CardDrawn("TC")
 
 
+def test_insurance_that_stays_too_small_is_returned() -> None:
+    kind = RULESETS["macau.blackjack"]
+    round_: list[Event] = [
+        BetsOpened(),
+        laid(1, "main", 100),
+        BetsClosed(),
+        *(CardDrawn(card) for card in ("TS", "AH", "9S")),
+    ]
+    rest: list[Event] = [laid(1, "insurance", 49), SeatActed(1, "stand"), CardDrawn("TC")]
+    (result,) = results(play(kind(options_from(kind, {})), [*round_, *rest]))
+    assert [(one.bet, one.stake, one.returned) for one in result.settlements] == [
+        ("main", 100, 0),
+        ("insurance", 49, 49),
+    ]
+
+
 @pytest.mark.parametrize("ruleset", ROUNDS)
 def test_a_side_bet_without_its_main_bet_stands_in_the_result_as_returned(ruleset: str) -> None:
     options, main, cards, act, sides = ROUNDS[ruleset]

@@ -251,7 +251,11 @@ def test_a_bet_below_the_minimum_goes_back_when_bets_are_closed() -> None:
         bet(3, "banker_pair", 4),
     )
     result = only(play(ruleset, shoe(PLAYER_WINS, *bets)))
-    assert [(one.seat, one.bet) for one in result.settlements] == [(1, "player"), (2, "tie")]
+    assert [(one.seat, one.bet) for one in result.settlements] == [
+        *((1, "player"), (2, "tie")),
+        *((2, "banker"), (3, "banker_pair")),
+    ]
+    assert [(one.stake, one.returned) for one in result.settlements[2:]] == [(49, 49), (4, 4)]
     assert noted(result) == [("chance_minimum", "10(24)(c)")] * 2
 
 

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from helpers import at_length
 
-from protocols.contract.results import Result, RoundFacts, decode_result, facts_of
+from protocols.contract.results import Push, Result, RoundFacts, decode_result, facts_of
 from rules import RULESETS
 from rules.engine.ruleset import options_from
 
@@ -342,7 +342,10 @@ def test_every_settlement_is_what_the_article_says(name: str) -> None:
     for options in corpus.option_sets(name):
         for result in results(name, options):
             facts = facts_of(result.outcome)
+            gone = {(one.seat, one.bet) for one in result.pushes if isinstance(one, Push)}  # it was too small
             for one in result.settlements:
+                if (one.seat, one.bet) in gone and one.returned == one.stake:
+                    continue
                 back = ORACLES[name](one.bet, facts, options)
                 got = Fraction(one.exact) if one.exact else Fraction(one.returned)
                 assert back is not None, (one, result.outcome)

@@ -246,7 +246,7 @@ def test_art_2_2_a_coup_open_for_bets_becomes_a_demonstration_and_its_bets_go_ba
     events: list[Event] = [BetsOpened(), WagerPlaced(2, "tie", 100), RoundDemo(), RoundDemo(), BetsClosed()]
     result = only(play(bell(demonstration_rounds=1), [*events, *drawn(TIE)]))
     assert result.demo
-    assert not result.settlements
+    assert [(one.bet, one.stake, one.returned) for one in result.settlements] == [("tie", 100, 100)]
     assert noted(result) == [("bet_on_demonstration", "2(2)")]
 
 

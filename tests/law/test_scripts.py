@@ -41,7 +41,7 @@ RUNS: dict[str, tuple[str, str, list[list[int]]]] = {
     "angola-baccarat-limits": (
         "angola.baccarat",
         "deduction=20_percent_on_5 minimum=100 maximum=7000 tie_minimum=100 tie_maximum=1500 smallest_chip=5",
-        [[1890, 0, 12600], [200, 900, 600, 0], [663], [100, 500], [100]],
+        [[1890, 0, 12600, 40], [200, 900, 600, 0], [663], [100, 500], [100]],
     ),
     "angola-baccarat-macau-difference": (
         "angola.baccarat-macau",

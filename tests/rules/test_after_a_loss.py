@@ -189,11 +189,11 @@ MORE: dict[str, Event] = {
     "paid": RoundPaid(),
 }
 LATE = "late"
-# What may be said of regular play after a loss: that an event met no round, or one that waits.
+# What may be said of regular play after a loss: that an event met no round or one that waits, that bets may lie there.
 SAID = {
     *("bet_without_round", "bell_without_round", "reading_without_round", "landing_without_spin"),
     *("count_without_round", "card_without_round", "decision_without_round", "void_without_round"),
-    *("bet_while_waiting", "told_too_late", "throw_without_round"),
+    *("bet_while_waiting", "told_too_late", "throw_without_round", "jackpot_bets_unknown"),
 }
 
 
