@@ -37,7 +37,7 @@ from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence,
 from drivers.faults import Fault, Faults, Standing
 from protocols import alpha_sign as wire
 from protocols.contract.commands import Announce, Command, ShowAmount
-from protocols.contract.events import DeviceFaulted, DeviceOnline, DisplayShown, Event
+from protocols.contract.events import DeviceFaulted, DeviceOnline, DisplayShown, Event, Told
 
 MODEL = "Alpha sign"
 TEXT_FILE, TEXT_SIZE, STRING_SIZE = "A", 256, 64
@@ -189,6 +189,7 @@ class AlphaSign:
 
     name: ClassVar[str] = "alpha_sign"
     title: ClassVar[str] = "Alpha / BetaBrite LED sign, progressive display"
+    emits: ClassVar[tuple[Told, ...]] = (DisplayShown,)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[SignOptions]] = SignOptions
     faults: ClassVar[tuple[Fault, ...]] = (

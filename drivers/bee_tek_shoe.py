@@ -27,7 +27,7 @@ from protocols import bee_tek_text
 from protocols.bee_tek_shoe import Broken, Drawn, Echo, Garbage, Other
 from protocols.bee_tek_text import Alarm, Either, EitherDecoder, NotRead, Warned
 from protocols.contract.commands import Command
-from protocols.contract.events import CardDrawn, CardUnreadable, DeviceOnline, Event
+from protocols.contract.events import CardDrawn, CardUnreadable, DeviceOnline, Event, Told
 
 MODEL = "USPC Bee-Tek"
 GOOD_RUN = 20  # consecutive good cards that end a fault cycle
@@ -68,6 +68,7 @@ class BeeTekShoe:
 
     name: ClassVar[str] = "bee_tek_shoe"
     title: ClassVar[str] = "Bee-Tek (USPC) card-reading shoe, serial"
+    emits: ClassVar[tuple[Told, ...]] = (CardDrawn, CardUnreadable)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[ShoeOptions]] = ShoeOptions
     commands: ClassVar[tuple[type[Command], ...]] = ()

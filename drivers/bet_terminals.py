@@ -21,14 +21,7 @@ from msgspec import Meta, Struct, json
 from drivers.driver import Emit, Evidence, Link, Sighting, decode_memory
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command
-from protocols.contract.events import (
-    DeviceOnline,
-    Event,
-    Seat,
-    TerminalId,
-    WagerPlaced,
-    WagerWithdrawn,
-)
+from protocols.contract.events import DeviceOnline, Event, Seat, TerminalId, Told, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason, say
 from protocols.contract.wagers import (
     Decoder,
@@ -100,6 +93,7 @@ class BetTerminals:
 
     name: ClassVar[str] = "bet_terminals"
     title: ClassVar[str] = "Betting terminals, MQTT"
+    emits: ClassVar[tuple[Told, ...]] = (WagerPlaced, WagerWithdrawn)
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[TerminalOptions]] = TerminalOptions
     faults: ClassVar[tuple[Fault, ...]] = (MALFORMED, FLOOD)

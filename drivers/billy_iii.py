@@ -30,7 +30,7 @@ from drivers.faults import Fault, Faults, Standing
 from protocols import billy_iii as wire
 from protocols.billy_iii import Ask, Cycle, Decoder, Garbage, State, encode
 from protocols.contract.commands import Agitate, Command
-from protocols.contract.events import DeviceOnline, DiceAgitated, Event
+from protocols.contract.events import DeviceOnline, DiceAgitated, Event, Told
 
 MODEL = "Billy-III"
 AT_LEAST = 0.2  # seconds between two questions, whatever the reason
@@ -140,6 +140,7 @@ class BillyIII:
 
     name: ClassVar[str] = "billy_iii"
     title: ClassVar[str] = "Billy-III dice shaker, MQTT"
+    emits: ClassVar[tuple[Told, ...]] = (DiceAgitated("electronic"),)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[BillyOptions]] = BillyOptions
     faults: ClassVar[tuple[Fault, ...]] = (

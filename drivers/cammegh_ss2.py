@@ -52,7 +52,20 @@ from protocols.cammegh_ss2 import (
     encode,
 )
 from protocols.contract.commands import Ask, Command, Power, RestartSpin, SelfTest, SetParameter, StartSpin
-from protocols.contract.events import DeviceOnline, Event
+from protocols.contract.events import (
+    BallLanded,
+    BallLaunched,
+    BallSettling,
+    BonusDrawn,
+    DeviceOnline,
+    Event,
+    SpinMissed,
+    SpinStarted,
+    SpinVoided,
+    Told,
+    WheelStarted,
+    WheelStopped,
+)
 
 RESTART_REPEAT = 2.0
 RESTART_TRIES = 3
@@ -153,6 +166,17 @@ class CammeghSS2(SpinReader):
 
     name: ClassVar[str] = "cammegh_ss2"
     title: ClassVar[str] = "Cammegh SS2 (Slingshot 2, Mercury) roulette wheel"
+    emits: ClassVar[tuple[Told, ...]] = (
+        BallLanded,
+        BallLaunched,
+        BallSettling,
+        BonusDrawn,
+        SpinMissed,
+        SpinStarted,
+        SpinVoided,
+        WheelStarted,
+        WheelStopped,
+    )
     evidence: ClassVar[tuple[Evidence, ...]] = ("manual", "capture")
     Options: ClassVar[type[WheelOptions]] = WheelOptions
     faults: ClassVar[tuple[Fault, ...]] = FAULTS

@@ -11,7 +11,7 @@ import msgspec
 
 from drivers.faults import Fault
 from protocols.contract.commands import Command
-from protocols.contract.events import Event
+from protocols.contract.events import Event, Told
 from protocols.link import Chunk, DeviceRefused, Link, LinkLost
 
 __all__ = [
@@ -68,6 +68,8 @@ class Driver(Protocol):
     Options: ClassVar[type[Any]]
     faults: ClassVar[tuple[Fault, ...]]
     commands: ClassVar[tuple[type[Command], ...]]
+    emits: ClassVar[tuple[Told, ...]]
+    """What it tells of its table, beside what every device tells of itself: docs/reference/devices-and-games.md."""
     tells_cards: ClassVar[bool]
     """Whether its bytes may contain a card that is still hidden."""
 

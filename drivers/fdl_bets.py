@@ -28,6 +28,7 @@ from protocols.contract.events import (
     MachineReported,
     Pool,
     SupervisorKeyed,
+    Told,
     WagerPlaced,
 )
 from protocols.fdl import bets as fdl_bets, frame as fdl
@@ -114,6 +115,15 @@ class FdlBets(FdlDriver):
 
     name: ClassVar[str] = "fdl_bets"
     title: ClassVar[str] = "Bet sensors with jackpot panel, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (
+        JackpotContributed,
+        JackpotPaid,
+        JackpotWon,
+        LampsLit,
+        MachineReported,
+        SupervisorKeyed,
+        WagerPlaced,
+    )
     Options: ClassVar[type[SessionOptions]] = BetOptions
     kind: ClassVar[int] = fdl.BET_SENSORS
     codes: ClassVar = FAULTS

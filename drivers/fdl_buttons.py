@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
-from protocols.contract.events import ButtonsCounted, ButtonsSeparated, ButtonsUncovered, Event
+from protocols.contract.events import ButtonsCounted, ButtonsSeparated, ButtonsUncovered, Event, Told
 from protocols.fdl import buttons as fdl_buttons, frame as fdl
 
 LIFTED_EARLY: Final = 0x69
@@ -52,6 +52,7 @@ class FdlButtons(FdlDriver):
 
     name: ClassVar[str] = "fdl_buttons"
     title: ClassVar[str] = "Counter of fantan buttons, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (ButtonsCounted, ButtonsSeparated, ButtonsUncovered)
     kind: ClassVar[int] = fdl.BUTTON_COUNTER
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_buttons.HAPPENINGS

@@ -44,6 +44,7 @@ from protocols.contract.events import (
     ShoeStarted,
     SupervisorKeyed,
     TableClosed,
+    Told,
     WagerPlaced,
     WagerWithdrawn,
 )
@@ -101,6 +102,42 @@ class FdlConsole(FdlDriver):
 
     name: ClassVar[str] = "fdl_console"
     title: ClassVar[str] = "Dealer's console, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (
+        BallChanged,
+        BallLanded,
+        BallLaunched,
+        BallReplaced,
+        BetsClosed,
+        BetsOpened,
+        ButtonsCounted,
+        ButtonsSeparated,
+        CardDamaged,
+        CardExposed,
+        CutCardDrawn,
+        DealCorrected,
+        DealerRelieved,
+        DiceCovered,
+        DiceDisturbed,
+        DiceRead,
+        DiceReplaced,
+        DiceSeized,
+        DiceThrown,
+        DiceUncovered,
+        HandPassed,
+        JackpotPaid,
+        JackpotWon,
+        RoundDemo,
+        RoundPaid,
+        RoundVoided,
+        SeatActed,
+        SeatClosed,
+        SeatOpened,
+        ShoeStarted,
+        SupervisorKeyed,
+        TableClosed,
+        WagerPlaced,
+        WagerWithdrawn,
+    )
     Options: ClassVar[type[SessionOptions]] = ConsoleOptions
     kind: ClassVar[int] = fdl.CONSOLE
     tells_cards: ClassVar[bool] = True

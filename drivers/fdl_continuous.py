@@ -33,6 +33,7 @@ from protocols.contract.events import (
     MachineReported,
     ShoeEmptied,
     ShoeStarted,
+    Told,
 )
 from protocols.fdl import continuous as fdl_continuous, frame as fdl
 from protocols.fdl.shuffler import CARDS, PLACES
@@ -183,6 +184,21 @@ class FdlContinuous(FdlDriver):
 
     name: ClassVar[str] = "fdl_continuous"
     title: ClassVar[str] = "Continuous shuffler-shoe, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (
+        CardDamaged,
+        CardDrawn,
+        CardJammed,
+        CardUnreadable,
+        CardsLoaded,
+        CardsReturned,
+        DeckMiscounted,
+        HandDispensed,
+        JamCleared,
+        LampsLit,
+        MachineReported,
+        ShoeEmptied,
+        ShoeStarted,
+    )
     Options: ClassVar[type[ContinuousOptions]] = ContinuousOptions
     kind: ClassVar[int] = fdl.CONTINUOUS_SHUFFLER
     tells_cards: ClassVar[bool] = True

@@ -20,7 +20,7 @@ from drivers.driver import CommandFailed, CommandRefused, Emit, Link, Sighting, 
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, Memory, SessionOptions
 from protocols.contract.commands import Command, Light, SelfTest
-from protocols.contract.events import DeviceFaulted, DeviceOnline, Event, LampsLit
+from protocols.contract.events import DeviceFaulted, DeviceOnline, Event, LampsLit, Told
 from protocols.fdl import frame as fdl, lamps as fdl_lamps
 
 __all__ = ["FAULTS", "FdlLamps", "LampOptions", "named"]
@@ -113,6 +113,7 @@ class FdlLamps(FdlDriver):
 
     name: ClassVar[str] = "fdl_lamps"
     title: ClassVar[str] = "Lamps of the layout, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (LampsLit,)
     Options: ClassVar[type[SessionOptions]] = LampOptions
     kind: ClassVar[int] = fdl.LAMPS
     codes: ClassVar = FAULTS

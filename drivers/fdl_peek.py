@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver
-from protocols.contract.events import Event, HoleCardPeeked
+from protocols.contract.events import Event, HoleCardPeeked, Told
 from protocols.fdl import frame as fdl, peek as fdl_peek
 
 _BY_HAND = "waits: the dealer peeks by hand, or the players decide as if nobody had looked, as the house has laid down"
@@ -50,6 +50,7 @@ class FdlPeek(FdlDriver):
 
     name: ClassVar[str] = "fdl_peek"
     title: ClassVar[str] = "Reader of the hole card, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (HoleCardPeeked,)
     kind: ClassVar[int] = fdl.PEEK_READER
     tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS

@@ -30,7 +30,7 @@ from drivers.driver import (
 )
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command, SelfTest
-from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed
+from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, EventsMissed, Told
 from protocols.fdl import frame as fdl
 
 HELLO_EVERY = 0.5
@@ -527,6 +527,7 @@ class FdlDriver:
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[SessionOptions]] = SessionOptions
     commands: ClassVar[tuple[type[Command], ...]] = (SelfTest,)
+    emits: ClassVar[tuple[Told, ...]] = ()
     tells_cards: ClassVar[bool] = False
     kind: ClassVar[int]
     codes: ClassVar[Mapping[int, Fault]]

@@ -10,7 +10,7 @@ from drivers.driver import CommandRefused
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.commands import Agitate, Command, Light, SelfTest
-from protocols.contract.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit
+from protocols.contract.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit, Told
 from protocols.fdl import frame as fdl, shaker as fdl_shaker
 
 _AGAIN = "goes on: the dice are agitated again, or by the lever"
@@ -89,6 +89,7 @@ class FdlShaker(FdlDriver):
 
     name: ClassVar[str] = "fdl_shaker"
     title: ClassVar[str] = "Dice shaker with electronic agitation, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (DiceAgitated, DiceCovered, DiceRead, DiceUncovered, LampsLit)
     kind: ClassVar[int] = fdl.SHAKER
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_shaker.HAPPENINGS

@@ -25,6 +25,7 @@ from protocols.contract.events import (
     ShuffleFailed,
     ShuffleFinished,
     ShuffleStarted,
+    Told,
 )
 from protocols.fdl import frame as fdl, shuffler as fdl_shuffler
 
@@ -207,6 +208,21 @@ class FdlShuffler(FdlDriver):
 
     name: ClassVar[str] = "fdl_shuffler"
     title: ClassVar[str] = "Batch shuffler, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (
+        CardDamaged,
+        CardJammed,
+        CardUnreadable,
+        CardsLoaded,
+        DeckChecked,
+        DeckMiscounted,
+        HandDispensed,
+        JamCleared,
+        LampsLit,
+        MachineReported,
+        ShuffleFailed,
+        ShuffleFinished,
+        ShuffleStarted,
+    )
     kind: ClassVar[int] = fdl.SHUFFLER
     tells_cards: ClassVar[bool] = True
     codes: ClassVar = FAULTS

@@ -14,7 +14,7 @@ from drivers.driver import Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.commands import Command, SelfTest, StartTimer, StopTimer
-from protocols.contract.events import BetsClosed, BetsOpened, Event, MachineReported
+from protocols.contract.events import BetsClosed, BetsOpened, Event, MachineReported, Told
 from protocols.fdl import frame as fdl, timer as fdl_timer
 
 FAULTS = {
@@ -61,6 +61,7 @@ class FdlTimer(FdlDriver):
 
     name: ClassVar[str] = "fdl_timer"
     title: ClassVar[str] = "Betting timer, FDL"
+    emits: ClassVar[tuple[Told, ...]] = (BetsClosed, BetsOpened, MachineReported)
     Options: ClassVar[type[SessionOptions]] = TimerOptions
     kind: ClassVar[int] = fdl.TIMER
     codes: ClassVar = FAULTS

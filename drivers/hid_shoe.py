@@ -24,7 +24,7 @@ from msgspec import Meta, Struct
 from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command
-from protocols.contract.events import Card, CardDrawn, CardUnreadable, CutCardDrawn, DeviceOnline, Event
+from protocols.contract.events import Card, CardDrawn, CardUnreadable, CutCardDrawn, DeviceOnline, Event, Told
 from protocols.hid_cards import Broken, Code, Decoder, Message, Order, card_in
 
 MODEL = "HID card scanner"
@@ -82,6 +82,7 @@ class HidShoe:
 
     name: ClassVar[str] = "hid_shoe"
     title: ClassVar[str] = "Shoe with a HID barcode scanner, USB"
+    emits: ClassVar[tuple[Told, ...]] = (CardDrawn, CardUnreadable, CutCardDrawn)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[HidShoeOptions]] = HidShoeOptions
     commands: ClassVar[tuple[type[Command], ...]] = ()

@@ -31,7 +31,7 @@ from msgspec import Meta, Struct
 from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command, ReadDice
-from protocols.contract.events import DeviceOnline, DiceRead, Event
+from protocols.contract.events import DeviceOnline, DiceRead, Event, Told
 from protocols.idp_dice import DICE, NO_SHAKE, Decoder, Detect, Garbage, Other, Result, Stop, encode
 
 MODEL = "IDP dice"
@@ -139,6 +139,7 @@ class IdpDice:
 
     name: ClassVar[str] = "idp_dice"
     title: ClassVar[str] = "IDP dice recogniser, MQTT"
+    emits: ClassVar[tuple[Told, ...]] = (DiceRead,)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[DiceOptions]] = DiceOptions
     faults: ClassVar[tuple[Fault, ...]] = (NO_RESULT, TIMEOUT, FAILED, UNMOVED, LATE, UNREADABLE, CONTRADICTION)

@@ -28,6 +28,7 @@ import asyncio
 import re
 from collections import deque
 from collections.abc import Sequence
+from typing import ClassVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,6 +45,7 @@ from protocols.contract.events import (
     JackpotWon,
     MachineMeters,
     MachineReported,
+    Told,
 )
 from protocols.sas.messages import (
     Answer,
@@ -132,6 +134,13 @@ class Work(Struct, eq=False):
 class MachineReader:
     """What the machine said so far, and the events that follow from what it says now."""
 
+    emits: ClassVar[tuple[Told, ...]] = (
+        JackpotContributed,
+        JackpotPaid,
+        JackpotWon,
+        MachineMeters,
+        MachineReported,
+    )
     _link: Link
     _meters_due: float
     _record_due: float

@@ -55,6 +55,7 @@ from protocols.contract.events import (
     SpinMissed,
     SpinStarted,
     SpinVoided,
+    Told,
     WheelStarted,
     WheelStopped,
 )
@@ -316,6 +317,16 @@ class TcsSaturn:
 
     name: ClassVar[str] = "tcs_saturn"
     title: ClassVar[str] = "TCS John Huxley Saturn roulette wheel"
+    emits: ClassVar[tuple[Told, ...]] = (
+        BallLanded,
+        BallLaunched,
+        BallSettling,
+        SpinMissed,
+        SpinStarted,
+        SpinVoided,
+        WheelStarted,
+        WheelStopped,
+    )
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[SaturnOptions]] = SaturnOptions
     faults: ClassVar[tuple[Fault, ...]] = (*(error.fault for error in ERRORS), *OWN_FAULTS)

@@ -190,6 +190,7 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
     from daemon.broker.suspensions import LIST_REMEDY
     from daemon.cli.granted import old_list
     from daemon.config.check import facts, probe_devices, summary
+    from daemon.config.devices_and_games import missing
     from daemon.reload import start_mistakes
 
     try:
@@ -201,14 +202,18 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
             raise
         echo_json({"good": False, "mistakes": error.message.splitlines()})
         raise click.exceptions.Exit(BadInputError.exit_code) from error
-    unlisted = old_list(config, config_path)
+    unlisted, untold = old_list(config, config_path), missing(config, config_path)
     if not as_json:
         click.echo(summary(config, config_path))
+        for line in untold:
+            click.echo(f"warning: {line}", err=True)
         for line in unlisted:
             click.echo(f"warning: {line}: {LIST_REMEDY}", err=True)
     probed = run_until_interrupted(probe_devices(config)) if probe else []
     if as_json:
-        echo_json({"good": True, "mistakes": [], "unlisted": unlisted, **facts(config), "probed": probed})
+        echo_json(
+            {"good": True, "mistakes": [], "unlisted": unlisted, "missing": untold, **facts(config), "probed": probed}
+        )
     else:
         for one in probed or []:
             click.echo(f"{one.device}: {'answers' if one.answers else 'FAILS'}: {one.text}")

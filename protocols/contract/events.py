@@ -636,6 +636,8 @@ Event: TypeAlias = (
     | EventsMissed
     | DeviceCommanded
 )
+Told: TypeAlias = type[Event] | Event
+"""What a device can tell: any event of a type, or such an event alone."""
 
 
 def type_of(event: Event) -> str:

@@ -6,7 +6,7 @@ The edge, the rules, their journals and the display are the real ones.
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import VirtualLoop
 from simulators.lab.campaign.pit import VirtualPit
 from simulators.lab.pit import KINDS, SITE, Pit
+from simulators.tables.table import Table
 
 
 class World(Struct):
@@ -34,12 +35,14 @@ class World(Struct):
 
 
 @contextlib.asynccontextmanager
-async def in_memory(kind: str, seed: int, directory: Path) -> AsyncIterator[World]:
+async def in_memory(
+    kind: str, seed: int, directory: Path, tables: Mapping[str, type[Table]] = KINDS
+) -> AsyncIterator[World]:
     """Cables and a broker in memory; the edge, the rules and their journals are the real ones."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, (kind,), KINDS, connect=broker.connect)
+    pit = VirtualPit(loop, seed, (kind,), tables, connect=broker.connect)
     config = pit.parsed()
     edge_journal, rules_journal = Journal(directory / "edge.db"), Journal(directory / "rules.db")
     edge = Edge(config, edge_journal, now=loop.utc, opener=pit.opener(loop.utc), connect=broker.connect)

@@ -1,0 +1,68 @@
+"""Which device serves which game, and what the devices of a table cannot say.
+
+`feltd check` tells what is missing at a table; docs/reference/devices-and-games.md is made of the same comparison.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from daemon.config.model import Config, line_of
+from drivers import DRIVERS
+from protocols.contract.events import Told
+from rules import RULESETS
+from rules.engine.ruleset import BadOption, options_from
+from rules.needs import Need, met, needs, unmet
+
+__all__ = ["missing", "needs_of", "others", "serving"]
+
+UNDER_A_DOME: Final = ("fdl_shaker",)
+"""Readers of dice that nobody throws by hand."""
+BY_HAND: Final = ("angola.craps", "angola.french-bank")
+
+
+def needs_of(ruleset: str, options: Mapping[str, Any]) -> tuple[Need, ...]:
+    """The needs of a table; none where its options are invalid, or it has no known ruleset."""
+    if ruleset not in RULESETS:
+        return ()
+    try:
+        return needs(ruleset, options_from(RULESETS[ruleset], dict(options)))
+    except BadOption:
+        return ()
+
+
+def others(need: Need) -> list[str]:
+    """The drivers that tell what is needed."""
+    return [name for name, driver in DRIVERS.items() if met(need, driver.emits)]
+
+
+def serving(ruleset: str, wanted: Sequence[Need]) -> dict[str, list[Need]]:
+    """By driver that tells what decides a round of this game: what it needs beside it."""
+    found: dict[str, list[Need]] = {}
+    for name, driver in DRIVERS.items():
+        if name in UNDER_A_DOME and ruleset in BY_HAND:
+            continue
+        if any(need.decides and met(need, driver.emits) for need in wanted):
+            found[name] = unmet(wanted, driver.emits)
+    return found
+
+
+def missing(config: Config, path: Path) -> list[str]:
+    """What the devices of each table cannot say, as "file:line: text".
+
+    A table without devices in this file has them elsewhere; what a device tells whose driver is unknown is unknown.
+    """
+    lines = []
+    for number, table in enumerate(config.table):
+        kinds = [DRIVERS[device.driver] for device in table.device if device.driver in DRIVERS]
+        if not kinds or len(kinds) < len(table.device):
+            continue
+        told: list[Told] = [one for kind in kinds for one in kind.emits]
+        at = f"{path}:{line_of(path, ('table', number, 'ruleset'))}"
+        for need in unmet(needs_of(table.ruleset, table.options), told):
+            effect = "no round can be decided" if need.decides else "rounds are void, irregular or wait for a person"
+            lines.append(
+                f"{at}: {table.name}: no device here tells {need.what} ({table.ruleset} {need.law}): {effect}; "
+                f"{' or '.join(others(need))} tells it"
+            )
+    return lines
