@@ -237,7 +237,10 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
         number = self._free_id()
-        filters = [mqtt5.TopicFilter(topic, max_qos=QoS(qos), retain_as_published=False) for topic in topics]
+        filters = [
+            mqtt5.TopicFilter(topic, max_qos=QoS(qos), no_local=topic in self.own_topics, retain_as_published=False)
+            for topic in topics
+        ]
         codes = await self._ask(number, mqtt5.SubscribePacket(number, filters).write())
         return [_refusal(code, None) for code in codes]
 

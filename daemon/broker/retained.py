@@ -5,8 +5,9 @@ again: the broker may have lost them, or come back with an old state. What it re
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -15,6 +16,8 @@ from daemon.broker.session import Session
 __all__ = ["Retained", "read_standing"]
 
 PAUSE = 0.25
+KEPT_HASHES = 8
+"""Of each topic: the keyed hashes of the values that were sent last."""
 
 
 async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[str, bytes]:
@@ -37,6 +40,7 @@ class Retained:
         self._pause_s = pause_s
         self._wanted: dict[str, bytes | Callable[[], Any]] = {}
         self._dirty: dict[str, None] = {}
+        self._sent: dict[str, deque[int]] = {}
         self._changed = asyncio.Event()
 
     def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:
@@ -50,6 +54,17 @@ class Retained:
         """The value of `topic` changed."""
         self._dirty[topic] = None
         self._changed.set()
+
+    def compare(self, topic: str, payload: bytes) -> Literal["other", "current", "earlier", "foreign"]:
+        """What the broker delivers under `topic`: the value that was sent last, an earlier one, or another client's.
+
+        "other": the topic is none of ours, or was not sent yet.
+        """
+        sent = self._sent.get(topic)
+        if sent is None:
+            return "other"
+        found = hash(payload)
+        return "current" if found == sent[-1] else "earlier" if found in sent else "foreign"
 
     def again(self, *beginnings: str) -> None:
         """Topics with this prefix may have been cleared by others: send them again."""
@@ -87,4 +102,5 @@ class Retained:
             del self._dirty[topic]
             value = self._wanted[topic]
             payload = value if isinstance(value, bytes) else msgspec.json.encode(value())
+            self._sent.setdefault(topic, deque(maxlen=KEPT_HASHES)).append(hash(payload))
             await session.publish(topic, payload, retain=True)

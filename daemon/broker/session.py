@@ -98,6 +98,9 @@ class Session(ABC):
         self._lost: BrokerLost | None = None
         self.tolerates: Callable[[str, str], bool] = lambda _topic, _reason: False
         """Whether the session goes on although the broker refuses a topic, for a reason: see `Suspensions`."""
+        self.own_topics: frozenset[str] = frozenset()
+        """Filters of what this client writes itself: with MQTT 5 its own messages do not come back. That the broker
+        refuses one to be read ends nothing: see `Restorer`."""
         self._subscribed: dict[str, Literal[0, 1]] = {}
         """The topics that were subscribed to, with their QoS."""
 
@@ -244,7 +247,7 @@ class Session(ABC):
         """Receive `topics`. Raises BrokerLost; BrokerRefused where the broker refuses one that is not tolerated."""
         self._subscribed |= dict.fromkeys(topics, qos)
         for topic, refusal in zip(topics, await self._subscribe(topics, qos), strict=True):
-            if refusal and not self.tolerates(topic, refusal):
+            if refusal and topic not in self.own_topics and not self.tolerates(topic, refusal):
                 text = f"the broker refuses to let us read {topic}: {refusal}; allow this client to read it"
                 raise BrokerRefused(text)
 

@@ -21,8 +21,11 @@ __all__ = [
     "FORGED",
     "METAS",
     "STATES",
+    "STATE_FORGED",
     "StaleTopics",
     "alert_topic",
+    "alerts_of_edge",
+    "alerts_of_rules",
     "clock_topic",
     "room_topic",
     "stale_of_edge",
@@ -36,6 +39,8 @@ SOON = 5.0
 MOST_CLEARED = 10_000
 FORGED, CONFLICT = "events.forged", "events.conflict"
 """The codes of the alerts of the rules at a table, besides that of a suspended round."""
+STATE_FORGED = "state.forged"
+"""The code of the alert of a process that its retained topics were overwritten."""
 
 
 def alert_topic(site: str, table: str, device: str, code: str) -> str:
@@ -51,6 +56,17 @@ def clock_topic(site: str, table: str, name: str) -> str:
 def room_topic(site: str, table: str, name: str) -> str:
     """The topic of the alert that the journal of an edge or of rules runs out of room."""
     return table_topic(site, table, f"alert/{name}-journal-room")
+
+
+def alerts_of_edge(site: str, table: str, edge: str) -> list[str]:
+    """The topics of the alerts that an edge publishes at a table, besides those of its devices and pools."""
+    return [room_topic(site, table, edge), clock_topic(site, table, edge), alert_topic(site, table, edge, STATE_FORGED)]
+
+
+def alerts_of_rules(site: str, table: str, rules: str) -> list[str]:
+    """The topics of the alerts that rules publish at a table of theirs."""
+    own = [alert_topic(site, table, rules, code) for code in (FORGED, CONFLICT, STATE_FORGED)]
+    return [table_topic(site, table, "alert/round-suspended"), *own, room_topic(site, table, rules)]
 
 
 def stale_of_edge(
@@ -78,7 +94,7 @@ def stale_of_edge(
         device_topic(site, table, device, "availability"),
         device_topic(site, table, device, "state"),
         *(alert_topic(site, table, device, code) for code in codes),
-        *([] if table in tables else [room_topic(site, table, name), clock_topic(site, table, name)]),
+        *([] if table in tables else alerts_of_edge(site, table, name)),
         message.topic,
     ]
 
@@ -92,9 +108,7 @@ def stale_of_rules(site: str, name: str, message: Message) -> list[str]:
     if state.rules != name:
         return []
     table = message.topic.split("/")[4]
-    leaves = ("alert/round-suspended", "round/result")
-    alerts = (alert_topic(site, table, name, code) for code in (FORGED, CONFLICT))
-    return [*(table_topic(site, table, leaf) for leaf in leaves), *alerts, room_topic(site, table, name), message.topic]
+    return [table_topic(site, table, "round/result"), *alerts_of_rules(site, table, name), message.topic]
 
 
 class StaleTopics:

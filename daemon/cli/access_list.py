@@ -10,12 +10,12 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from daemon.broker.stale_topics import CONFLICT, FORGED, alert_topic, clock_topic, room_topic
+from daemon.broker.stale_topics import alerts_of_edge, alerts_of_rules, room_topic
 from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
 from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of, line_of
 from daemon.edge import home_assistant
 from daemon.edge.links import mqtt as links_mqtt
-from daemon.jackpots.process import ALERTS
+from daemon.jackpots.process import alert_codes
 from daemon.jackpots.sites import display_topic, sites_of, topic_at
 from daemon.read_model import SHOWN
 from protocols.contract.commands import Announce, ShowAmount, name_of
@@ -303,16 +303,19 @@ def _of_bridge(config: Config) -> str:
 def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     """Of a table that it has with another edge it writes its own devices only; the table's alerts are of both."""
     write = [edge_topic(site.name, name, "+")]
-    read = [edge_topic(site.name, "+", "availability")]
+    # its own topics, too: it puts right what another one wrote there
+    read = [edge_topic(site.name, "+", "availability"), edge_topic(site.name, name, "+")]
     for table, devices in edge.devices.items():
         shared = any(table in other.devices for other in site.edges.values() if other is not edge)
         for device in devices if shared else ["+"]:
             write += [device_topic(site.name, table, device, leaf) for leaf in DEVICE_LEAVES]
+            read += [device_topic(site.name, table, device, leaf) for leaf in ("availability", "state")]
         write += [table_topic(site.name, table, leaf) for leaf in ("cmd/replay/result", "alert/+")]
-        read += [table_topic(site.name, table, leaf) for leaf in ("round/state", "cmd/replay", "device/+/cmd/+")]
+        leaves = ("round/state", "cmd/replay", "device/+/cmd/+", "alert/+")
+        read += [table_topic(site.name, table, leaf) for leaf in leaves]
     for table in edge.others:  # another edge has its devices, or none
-        write += [room_topic(site.name, table, name), clock_topic(site.name, table, name)]
-        read.append(table_topic(site.name, table, "round/state"))
+        write += alerts_of_edge(site.name, table, name)
+        read += [table_topic(site.name, table, "round/state"), *alerts_of_edge(site.name, table, name)]
     if site.jackpots:  # who keeps the pools of its tables, and whether it is there
         read.append(jackpot_topic(site.name, "+", "owner"))
         read += [edge_topic(site.name, owner, "alive") for owner in site.jackpots]
@@ -322,13 +325,8 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     write.append("reply/#")
     # also where discovery is switched off: it then clears what it had described
     write.append(home_assistant.writes(site.name, name))
-    deny = dict.fromkeys(topic for rules in site.rules for topic in _alerts_of_rules(site.name, "+", rules))
+    deny = dict.fromkeys(topic for rules in site.rules for topic in alerts_of_rules(site.name, "+", rules))
     return _block(f"feltd edge: {name}", edge.user, write, read, deny)
-
-
-def _alerts_of_rules(site: str, table: str, rules: str) -> list[str]:
-    own = [alert_topic(site, table, rules, code) for code in (FORGED, CONFLICT)]
-    return [table_topic(site, table, "alert/round-suspended"), *own, room_topic(site, table, rules)]
 
 
 def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
@@ -337,7 +335,8 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
     for table in rules.tables:
         told = ("round/state", "round/result", "round/event/+", "round/cmd/replay/result", "cmd/replay")
         write += [table_topic(site.name, table, leaf) for leaf in (*told, "wager/result")]
-        write += _alerts_of_rules(site.name, table, name)
+        write += alerts_of_rules(site.name, table, name)
+        read += [table_topic(site.name, table, "round/result"), *alerts_of_rules(site.name, table, name)]
         heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager")
         read += [table_topic(site.name, table, leaf) for leaf in heard]
     write += [room_topic(site.name, table, name) for table in rules.others if table not in rules.tables]
@@ -350,15 +349,18 @@ def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
     """Where devices tell the bets it reads their events, as the rules do: gaps show in the numbers of all of them."""
     write = [edge_topic(site, name, "+")]
     read = [edge_topic(one, "+", "availability") for one in (site, *sites_of(config))]
+    read.append(edge_topic(site, name, "+"))
     displays = {one: None for pool in config.jackpot for one in pool.displays}
     for pool in config.jackpot:
         write += [jackpot_topic(site, pool.name, leaf) for leaf in POOL_LEAVES]
-        read += [jackpot_topic(site, pool.name, leaf) for leaf in ("owner", "cmd/+")]
+        read += [jackpot_topic(site, pool.name, leaf) for leaf in ("owner", "level", "books", "cmd/+")]
     for table in dict.fromkeys(table for pool in config.jackpot for table in pool.tables):
         by_devices = any(table in one.tables and one.reads_events for one in config.jackpot)
         leaves = ["cmd/replay"] if by_devices else []
         write += [topic_at(site, table, leaf) for leaf in ("round/cmd/replay", *leaves)]
-        write += [topic_at(site, table, f"alert/{name}-{code}") for code in sorted(ALERTS)]
+        alerts = [topic_at(site, table, f"alert/{name}-{code}") for code in alert_codes()]
+        write += alerts
+        read += alerts
         leaves = ["device/+/event/+", "cmd/replay/result"] if by_devices else []
         read += [topic_at(site, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *leaves)]
     write += [room_topic(site, table.name, name) for table in config.table]

@@ -25,9 +25,19 @@ from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_key, load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
+from daemon.broker.restorer import Restorer
 from daemon.broker.retained import Retained, read_standing
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session, Will, publish_offline_on_exit
-from daemon.broker.stale_topics import CONFLICT, FORGED, STATES, StaleTopics, alert_topic, stale_of_rules
+from daemon.broker.stale_topics import (
+    CONFLICT,
+    FORGED,
+    STATE_FORGED,
+    STATES,
+    StaleTopics,
+    alert_topic,
+    alerts_of_rules,
+    stale_of_rules,
+)
 from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Table, broker_of
 from daemon.console.words import words
@@ -192,6 +202,10 @@ class Consumer:
             journal, self._message_of, lambda row: row.place not in self._tables, self._suspensions.refused
         )
         self.retained = Retained()
+        ruled = [table.name for table in config.table if table.ruleset]
+        alerts = {table: [alert_topic(self.site, table, self.name, STATE_FORGED)] for table in ruled}
+        will = edge_topic(self.site, self.name, "availability"), b"offline"
+        self._restorer = Restorer(self.retained, alerts, will, self._log)
         self._boot = uuid.uuid4().hex[:12]
         self._stale_topics = StaleTopics(self._log)
         made: dict[tuple[str, bytes], Ruleset[Any]] = {}
@@ -626,6 +640,8 @@ class Consumer:
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
         self.retained.put(edge_topic(self.site, self.name, "info"), self._info)
         self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
+        session.own_topics = frozenset(self._own_topics())
+        await session.subscribe(*session.own_topics)
         await self.replay.until_heard()  # who hears that we are online asks at once
         await self.retained.publish_all(session)
         topics = [edge_topic(self.site, "+", "availability"), edge_topic(self.site, "+", "health")]
@@ -641,6 +657,7 @@ class Consumer:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._restorer.run())
             group.create_task(self._suspensions.run(session, self.outbox, self.retained))
             group.create_task(self._receive(session))
             group.create_task(self.answers.send(session))
@@ -656,10 +673,16 @@ class Consumer:
         return EdgeInfo(version(), self.config.digest, bootid=self._boot, rules=True, suspended=suspended)
 
     async def _look(self, session: Session) -> None:
-        """What stands there of tables that we no longer have is cleared; so may others have done with one now ours."""
+        """What stands there of tables that we no longer have is cleared."""
         await self._stale_topics.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
-        for name in self._tables:
-            self.retained.again(table_topic(self.site, name, "round/"), table_topic(self.site, name, "alert/round-"))
+
+    def _own_topics(self) -> list[str]:
+        """Where these rules retain what others must not write."""
+        topics = [edge_topic(self.site, self.name, "+")]
+        for table in self._tables:
+            topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", "round/result")]
+            topics += alerts_of_rules(self.site, table, self.name)
+        return topics
 
     def view(self, table: str) -> View:
         """The round of `table` as it stands."""
@@ -707,6 +730,7 @@ class Consumer:
 
     async def _heard(self, session: Session, message: Message) -> None:
         """Handle a message that carries no event."""
+        self._restorer.heard(message)
         match message.topic.split("/")[3:]:
             case ["edge", edge, leaf]:
                 await self._edge_says(session, edge, leaf, message)
@@ -771,8 +795,6 @@ class Consumer:
         if leaf == "availability" and not message.payload:
             self.retained.again("")  # somebody was forgotten, and with him perhaps what we say of the same tables
         if edge == self.name:
-            if leaf == "availability" and message.payload != b"online":  # nobody else may say so
-                self.retained.again(message.topic)
             return
         if leaf == "availability" and message.payload == b"online":
             for name in self._tables:

@@ -23,9 +23,10 @@ from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_key
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
+from daemon.broker.restorer import Restorer
 from daemon.broker.retained import Retained
 from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
-from daemon.broker.stale_topics import METAS, StaleTopics, alert_topic, clock_topic, stale_of_edge
+from daemon.broker.stale_topics import METAS, STATE_FORGED, StaleTopics, alert_topic, clock_topic, stale_of_edge
 from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Device, Table, broker_of
 from daemon.edge import home_assistant, pools
@@ -404,6 +405,9 @@ class Edge:
             self._mac_key,
         )
         self.retained = Retained()
+        alerts = {table.name: [alert_topic(self.site, table.name, self.name, STATE_FORGED)] for table in config.table}
+        will = edge_topic(self.site, self.name, "availability"), OFFLINE
+        self._restorer = Restorer(self.retained, alerts, will, self.log)
         self._stale_topics = StaleTopics(self.log)
         self.traced: asyncio.Event = before.traced if before else asyncio.Event()
         self.sessions = self._sessions(before)
@@ -664,7 +668,8 @@ class Edge:
         for table in tables:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
             topics.append(device_topic(self.site, table, "+", "cmd/+"))
-        await session.subscribe(*topics)
+        session.own_topics = frozenset(self._own_topics())
+        await session.subscribe(*topics, *session.own_topics)
         self.retained.put(edge_topic(self.site, self.name, "info"), self.info)
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
         for post in self.sessions:
@@ -677,6 +682,7 @@ class Edge:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._restorer.run())
             group.create_task(self._suspensions.run(session, self.outbox, self.retained))
             group.create_task(self._discovery.run(session))
             group.create_task(self._commands(session))
@@ -686,15 +692,24 @@ class Edge:
             every = table_topic(self.site, "+", METAS)
             group.create_task(self._stale_topics.look(session, every, own=bool(self.sessions)))
 
+    def _own_topics(self) -> list[str]:
+        """Where this edge retains what others must not write."""
+        topics = [edge_topic(self.site, self.name, "+")]
+        topics += [table_topic(self.site, table.name, "alert/+") for table in self.config.table]
+        for post in self.sessions:
+            topics += [
+                device_topic(self.site, post.table, post.device.name, leaf) for leaf in ("availability", "state")
+            ]
+        return topics
+
     async def _commands(self, session: Session) -> None:
         while True:
             for message in await session.messages():
+                self._restorer.heard(message)
                 match message.topic.split("/")[3:]:
                     case ["edge", name, "availability"]:
                         if not message.payload:  # `feltd forget` may have cleared topics that are ours now
                             self.retained.again("")
-                        elif name == self.name and message.payload != ONLINE and not message.retain:
-                            self.retained.again(message.topic)  # only we may publish this
                         if name == self.config.rules.name:
                             self.desk.rules_are(message.payload == ONLINE)
                     case ["edge", name, "alive"]:
@@ -717,9 +732,6 @@ class Edge:
         """A retained topic of a device: cleared if the device was ours and was removed."""
         if any((post.table, post.device.name) == (table, device) for post in self.sessions):
             self._stale_topics.heard_own()
-            if not message.payload:  # its previous edge cleared it after we had published it
-                alerts = table_topic(self.site, table, f"alert/{device}-")
-                self.retained.again(device_topic(self.site, table, device, ""), alerts)
             return
         stored = self.journal.memory(f"board/{table}/{device}")
         alerted = msgspec.json.decode(stored, type=DeviceStatus).alerted if stored else ()

@@ -26,9 +26,11 @@ from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_keys
 from daemon.broker.outbox import Outbox
 from daemon.broker.replay_service import ReplayService
+from daemon.broker.restorer import Restorer
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
-from daemon.broker.suspensions import Suspensions
+from daemon.broker.stale_topics import STATE_FORGED
+from daemon.broker.suspensions import Suspensions, place_of as suspended_place
 from daemon.config.model import Config, Jackpot, Mqtt, broker_of
 from daemon.jackpots.book import OPEN, Book, Refused, Seen, Step
 from daemon.jackpots.books import BETS, Books
@@ -88,7 +90,7 @@ from protocols.contract.topics import (
 if TYPE_CHECKING:
     from daemon.journal.signing import PublicKey
 
-__all__ = ["ALERTS", "Jackpots", "NotOwner"]
+__all__ = ["ALERTS", "Jackpots", "NotOwner", "alert_codes"]
 
 TAIL_EVERY = 15
 """After how many times ASK_AGAIN the writers are asked whether there is more."""
@@ -214,6 +216,8 @@ class Jackpots:
             journal, self._message_of, lambda row: row.place not in self._pools, self._suspensions.refused
         )
         self.retained = Retained(PAUSE_S)
+        will = edge_topic(self.site, self.name, "availability"), b"offline"
+        self._restorer = Restorer(self.retained, self._forged_topics(), will, self._log)
         self.replay = ReplayService(
             self.name,
             journal,
@@ -553,7 +557,8 @@ class Jackpots:
             leaves += ["device/+/event/#", "cmd/replay/result"] if one.reads_events else []
             topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
         topics += self._owner_topics()
-        await session.subscribe(*topics, *self.signs.topics())
+        session.own_topics = frozenset(self._own_topics())
+        await session.subscribe(*topics, *self.signs.topics(), *session.own_topics)
         await self.retained.publish_all(session)  # bets come as soon as it is seen
         session.set_read_interval(READ_S)
         self.connected = True
@@ -563,6 +568,7 @@ class Jackpots:
             group.create_task(self.outbox.run(session))
             group.create_task(self.replay.run(session))
             group.create_task(self.retained.run(session))
+            group.create_task(self._restorer.run())
             group.create_task(self._suspensions.run(session, self.outbox, self.retained))
             group.create_task(self.signs.run(session))
             group.create_task(self._receive(session))
@@ -573,6 +579,21 @@ class Jackpots:
 
     def _info(self) -> EdgeInfo:
         return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons)
+
+    def _forged_topics(self) -> dict[str, list[str]]:
+        """By table and pool where the alert stands that its retained topics were overwritten."""
+        at = {table: topic_at(self.site, table, f"alert/{self.name}-{FORGED_LEAF}") for table in self._tables}
+        pools = {f"jackpot {name}": [at[table] for table in pool.tables] for name, pool in self._pools.items()}
+        return pools | {suspended_place(topic): [topic] for topic in at.values()}
+
+    def _own_topics(self) -> list[str]:
+        """Where this process retains what others must not write, besides the owners of the pools."""
+        topics = [edge_topic(self.site, self.name, "+")]
+        topics += [jackpot_topic(self.site, pool, leaf) for pool in self._pools for leaf in ("level", "books")]
+        codes = alert_codes()
+        return topics + [
+            topic_at(self.site, table, f"alert/{self.name}-{code}") for table in self._tables for code in codes
+        ]
 
     # ---- one owner of each pool
 
@@ -667,6 +688,8 @@ class Jackpots:
             began = loop.time()
             inputs: list[Message] = []
             for message in await session.messages():
+                if not message.topic.endswith("/owner"):
+                    self._restorer.heard(message)
                 match place_of(self.site, message.topic):
                     case ["jackpot", pool, "cmd", name] if pool in self._pools and name != "replay":
                         self.take(inputs)
@@ -843,6 +866,7 @@ class Jackpots:
         return (obey(book, order, name, at),)
 
 
+FORGED_LEAF = STATE_FORGED.replace(".", "-")
 ALERTS = {
     "unpriced": "let two people set its amount (price), then confirm and pay it",
     "contested": "decide who bears it; two people settle the pool by a change (adjust)",
@@ -852,3 +876,8 @@ ALERTS = {
     "unreadable": "run one version of feltd everywhere; where a bet is missing two people settle the pool by a change",
 }
 """By the code of an alert its remedy."""
+
+
+def alert_codes() -> list[str]:
+    """Behind the name of the process: the alerts that it publishes at a table."""
+    return [*sorted(ALERTS), FORGED_LEAF]

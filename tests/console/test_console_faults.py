@@ -24,7 +24,15 @@ from protocols.contract.topics import device_topic, table_topic
 OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
 LISTED = [(name, fault) for name, driver in DRIVERS.items() for fault in driver.faults]
 # Codes of no driver's list: the edge, its journal, what only a device's manual knows, what the rules refuse.
-UNLISTED = ("device.offline", "clock.back", "journal.room", "fdl.fault", "events.forged", "events.conflict")
+UNLISTED = (
+    "device.offline",
+    "clock.back",
+    "journal.room",
+    "fdl.fault",
+    "events.forged",
+    "events.conflict",
+    "state.forged",
+)
 SITE = """
 [site]
 name = "lisboa"

@@ -147,7 +147,7 @@ class Broker:
         return True
 
     async def subscribe(self, *topics: str) -> None:
-        self.filters = topics
+        self.filters += topics
         if self.subscribing is not None:
             self.subscribing.set()
             await asyncio.sleep(float("inf"))

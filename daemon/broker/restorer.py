@@ -1,0 +1,135 @@
+"""Puts right the retained topics of a process that another client of the broker wrote or cleared.
+
+A process subscribes to what it retains itself. With MQTT 5 its own messages do not come back; otherwise they are known
+by what was sent last. What differs is published again: at once, and each topic at most once in RESTORE_S. People learn
+of it by the log and by an alert at the table. A topic that was cleared once may have moved here from another computer,
+or `feltd forget` cleared it: this is logged only.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon.broker.retained import Retained
+from daemon.broker.session import Message
+from daemon.broker.stale_topics import STATE_FORGED
+from daemon.broker.suspensions import place_of
+from protocols.contract.documents import Alert
+
+__all__ = ["ALERT_S", "Restorer"]
+
+RESTORE_S = 1.0
+ECHO_S = 0.5
+"""Seconds in which the echo of the last value follows that of an earlier one (MQTT 3.1.1)."""
+ALERT_S = 600.0
+"""Seconds for which an alert stands after the last time."""
+REMEDY = (
+    "find who publishes in the name of this process and change the password of its user on the broker; where two"
+    " computers have the same device or table in their configuration, remove it from one"
+)
+_How = Literal["written", "cleared"]
+_TEXTS: Mapping[_How, str] = {
+    "written": "{} was overwritten by another client of the broker: it was put right",
+    "cleared": "{} was cleared by another client of the broker: it was put right",
+}
+
+
+class _Overwritten(Struct):
+    """What happened to the topics of one table or pool, until it is quiet for ALERT_S."""
+
+    count: int = 0
+    cleared: set[str] = set()
+    text: str = ""
+    until: float = 0.0
+
+
+class Restorer:
+    """The retained topics of one process."""
+
+    def __init__(
+        self,
+        retained: Retained,
+        alerts: Mapping[str, Sequence[str]],
+        will: tuple[str, bytes],
+        log: structlog.typing.FilteringBoundLogger,
+    ) -> None:
+        """`alerts`: by table or pool (`place_of`) the topics of its alert. `will`: what the broker itself may write."""
+        self._retained, self._alerts, self._will, self._log = retained, alerts, will, log
+        self._due: dict[str, tuple[float, _How]] = {}
+        """By topic when it is put right, and what happened to it."""
+        self._last: dict[str, float] = {}
+        """By topic when it was put right."""
+        self._places: dict[str, _Overwritten] = {}
+        self._changed = asyncio.Event()
+        for topic in (topic for topics in alerts.values() for topic in topics):
+            retained.put(topic, b"")  # of the last life of this process
+
+    def heard(self, message: Message) -> None:
+        """A message arrived, of whatever topic."""
+        if message.retain:  # it stood there before this process subscribed and published
+            return
+        topic, now = message.topic, asyncio.get_running_loop().time()
+        match self._retained.compare(topic, message.payload):
+            case "other":
+                return
+            case "current":
+                self._due.pop(topic, None)
+                return
+            case "earlier":
+                at = now + ECHO_S
+            case "foreign":
+                at = max(now, self._last.get(topic, now - RESTORE_S) + RESTORE_S)
+        how: _How = "written" if message.payload else "cleared"
+        if at > now:
+            self._due.setdefault(topic, (at, how))
+            self._changed.set()
+        else:
+            self._restore(topic, how, now)
+
+    async def run(self) -> None:
+        """Put right what could not be put right at once, and end alerts."""
+        loop = asyncio.get_running_loop()
+        while True:
+            times = [at for at, _ in self._due.values()] + [one.until for one in self._places.values()]
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout_at(min(times, default=None)):
+                    await self._changed.wait()
+            self._changed.clear()
+            now = loop.time()
+            for topic, (at, how) in list(self._due.items()):
+                if at <= now:
+                    self._restore(topic, how, now)
+            for place, one in list(self._places.items()):
+                if one.until <= now:
+                    del self._places[place]
+                    self._show(place, b"")
+
+    def _restore(self, topic: str, how: _How, now: float) -> None:
+        self._due.pop(topic, None)
+        self._last[topic] = now
+        self._retained.touch(topic)
+        if topic == self._will[0] and how == "written":  # the broker may have, after the connection was lost
+            return
+        place = place_of(topic)
+        one = self._places.setdefault(place, _Overwritten())
+        text = _TEXTS[how].format("/".join(topic.split("/")[5 if place else 3 :]))
+        if not one.count:
+            self._log.warning("state.overwritten", place=place, topic=topic, text=text, remedy=REMEDY)
+        one.count, one.until = one.count + 1, now + ALERT_S
+        if how == "written" or topic in one.cleared:
+            one.text = text
+        if how == "cleared":
+            one.cleared.add(topic)
+        if one.text:
+            alert = Alert(code=STATE_FORGED, text=one.text, remedy=REMEDY, count=one.count)
+            self._show(place, msgspec.json.encode(alert))
+        self._changed.set()
+
+    def _show(self, place: str, value: bytes) -> None:
+        for topic in self._alerts.get(place, ()):
+            self._retained.put(topic, value)
