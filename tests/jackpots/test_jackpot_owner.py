@@ -223,6 +223,7 @@ name = "edge-1"
 [jackpots]
 name = "{name}"
 journal = "{folder}/{books}/jackpots.db"
+insecure = true
 [mqtt]
 port = {port}
 [[table]]
