@@ -202,10 +202,7 @@ class Consumer:
             journal, self._message_of, lambda row: row.place not in self._tables, self._suspensions.refused
         )
         self.retained = Retained()
-        ruled = [table.name for table in config.table if table.ruleset]
-        alerts = {table: [alert_topic(self.site, table, self.name, STATE_FORGED)] for table in ruled}
-        will = edge_topic(self.site, self.name, "availability"), b"offline"
-        self._restorer = Restorer(self.retained, alerts, will, self._log)
+        self._restorer = self._own_restorer([table.name for table in config.table if table.ruleset])
         self._boot = uuid.uuid4().hex[:12]
         self._stale_topics = StaleTopics(self._log)
         made: dict[tuple[str, bytes], Ruleset[Any]] = {}
@@ -675,6 +672,11 @@ class Consumer:
     async def _look(self, session: Session) -> None:
         """What stands there of tables that we no longer have is cleared."""
         await self._stale_topics.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
+
+    def _own_restorer(self, tables: list[str]) -> Restorer:
+        alerts = {table: [alert_topic(self.site, table, self.name, STATE_FORGED)] for table in tables}
+        will = edge_topic(self.site, self.name, "availability"), b"offline"
+        return Restorer(self.retained, alerts, will, self._log)
 
     def _own_topics(self) -> list[str]:
         """Where these rules retain what others must not write."""
