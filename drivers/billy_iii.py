@@ -2,8 +2,9 @@
 
 A shake counts when all of it was observed: requested or accepted (S2), shaking (S1), idle again (S0), not sooner than
 its program takes, and never without a report for longer than `blind` seconds. Anything less is a fault and never
-`dice.agitated`: a shaker that lost power in the middle is idle, too. A shake that another host requested is reported
-like our own, because the dice did move.
+`dice.agitated`: a shaker that lost power in the middle is idle, too. Where the dice moved in such a shake, that is
+`dice.disturbed`: they no longer lie as a shake before left them. A shake that another host requested is reported like
+our own, because the dice did move.
 
 The shaker has no counter, and nothing proves that nobody shook while we were away: it never comes online as continuous.
 It reports state changes and answers questions, so it is asked after `ask` seconds of silence. A shake whose beginning
@@ -30,7 +31,7 @@ from drivers.faults import Fault, Faults, Standing
 from protocols import billy_iii as wire
 from protocols.billy_iii import Ask, Cycle, Decoder, Garbage, State, encode
 from protocols.contract.commands import Agitate, Command
-from protocols.contract.events import DeviceOnline, DiceAgitated, Event, Told
+from protocols.contract.events import DeviceOnline, DiceAgitated, DiceDisturbed, Event, Told
 
 MODEL = "Billy-III"
 AT_LEAST = 0.2  # seconds between two questions, whatever the reason
@@ -140,7 +141,7 @@ class BillyIII:
 
     name: ClassVar[str] = "billy_iii"
     title: ClassVar[str] = "Billy-III dice shaker, MQTT"
-    emits: ClassVar[tuple[Told, ...]] = (DiceAgitated("electronic"),)
+    emits: ClassVar[tuple[Told, ...]] = (DiceAgitated("electronic"), DiceDisturbed)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[BillyOptions]] = BillyOptions
     faults: ClassVar[tuple[Fault, ...]] = (
@@ -249,7 +250,7 @@ class BillyIII:
                 pass
             case wire.SHAKING | wire.ACCEPTED if self._shake is None and before != wire.IDLE:
                 self._spent = True
-                events += self._faults.begin(UNWATCHED.code)
+                events += [DiceDisturbed(), *self._faults.begin(UNWATCHED.code)]
             case wire.SHAKING | wire.ACCEPTED:
                 events += self._moves(code, tick)
             case wire.MOTION_ERROR:
@@ -311,9 +312,10 @@ class BillyIII:
     def _fail(self, fault: Fault, detail: str = "") -> Sequence[Event]:
         """The shake in progress does not count."""
         assert self._shake is not None
+        moved = [DiceDisturbed()] if self._shake.began is not None else []
         self._shake.answer(f"{fault.text} ({detail})" if detail else fault.text)
         self._shake = None
-        return self._faults.strike(fault.code, detail)
+        return [*moved, *self._faults.strike(fault.code, detail)]
 
     # ---- commands
 

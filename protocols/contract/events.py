@@ -353,7 +353,7 @@ class DiceThrown(_Event, frozen=True, tag="dice.thrown"):
 
 
 class DiceDisturbed(_Event, frozen=True, tag="dice.disturbed"):
-    """The dice were touched before the result was announced."""
+    """The dice were touched, or moved without a whole shake, before the result was announced."""
 
 
 class DiceReplaced(_Event, frozen=True, tag="dice.replaced"):

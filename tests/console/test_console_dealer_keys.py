@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.config.model import Table
+from daemon.config.model import Table, parse
 from daemon.console.dealer.cloth import Cloth, cloth_of
 from daemon.console.dealer.keys import (
     AGAIN,
@@ -18,6 +18,7 @@ from daemon.console.dealer.keys import (
     seats_taken,
     ways_out,
 )
+from daemon.console.pages.dealer import dome_is_told
 from protocols.contract.reasons import say
 from protocols.contract.results import Due, RoundFacts
 from rules import RULESETS
@@ -215,3 +216,47 @@ def test_the_page_says_what_the_table_waits_for(ruleset: str, now: Moment, step:
 )
 def test_one_key_is_the_next(ruleset: str, now: Moment, key: str) -> None:
     assert next_key(ruleset, now) == key
+
+
+CUSSEC = """
+[[table]]
+name = "cus-1"
+ruleset = "macau.cussec"
+[table.options]
+agitation = "either"
+dome = "DOME"
+[[table.device]]
+name = "shaker-1"
+driver = "DRIVER"
+url = "tcp://10.0.0.1:1"
+[[table.device]]
+name = "console-1"
+driver = "fdl_console"
+url = "tcp://10.0.0.1:2"
+"""
+
+
+@pytest.mark.parametrize(
+    ("driver", "dome", "told"),
+    [
+        ("fdl_shaker", "movable", True),
+        ("billy_iii", "movable", False),
+        ("billy_iii", "fixed", True),
+        ("no_such_driver", "movable", False),
+    ],
+)
+def test_keys_of_the_dome_are_for_shakers_that_do_not_see_it(driver: str, dome: str, told: bool) -> None:
+    config = parse('[site]\nname = "s"\n[edge]\nname = "e"\n' + CUSSEC.replace("DRIVER", driver).replace("DOME", dome))
+    assert dome_is_told(config.table[0]) == told
+
+
+@pytest.mark.parametrize(
+    ("phase", "cover", "lift"),
+    [
+        *(("idle", "", ""), ("covered", "", "bell_first"), ("betting", "", "bell_first")),
+        *(("closed", "result_first", ""), ("paying", "", "")),
+    ],
+)
+def test_a_dome_is_lifted_after_the_bell_and_put_on_after_the_result(phase: str, cover: str, lift: str) -> None:
+    live = live_keys("macau.cussec", Moment(phase))
+    assert (live["dice_covered"], live["dice_uncovered"]) == (cover, lift)

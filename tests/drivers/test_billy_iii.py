@@ -18,7 +18,7 @@ from drivers.driver import CommandFailed, CommandRefused, LinkLost
 from drivers.faults import Standing
 from protocols.billy_iii import MAX_LINE, Ask, Cycle, Decoder, Garbage, Message, State, encode
 from protocols.contract.commands import Agitate
-from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, DiceAgitated, Event
+from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, DiceAgitated, DiceDisturbed, Event
 from simulators.devices.billy_iii import Billy
 
 PROGRAM = Cycle(0, 10, 0, 0.41, 9.59)
@@ -296,8 +296,8 @@ async def test_shaking_as_the_first_word_is_a_fault_and_no_agitation(state: byte
         await session.driver.obey(Agitate())
     await session.says(b"S1", 5)
     await session.says(b"S0", 5)
-    online, fault, recovered = await session.end()
-    assert (online, recovered) == (ONLINE, DeviceRecovered("billy.unwatched"))
+    online, moved, fault, recovered = await session.end()
+    assert (online, moved, recovered) == (ONLINE, DiceDisturbed(), DeviceRecovered("billy.unwatched"))
     assert isinstance(fault, DeviceFaulted)
     assert fault.code == "billy.unwatched"
 
@@ -498,7 +498,7 @@ async def test_mirror_with_a_cut_line() -> None:
         assert await mirror.order(Agitate())
     assert billy.shakes == 2
     assert mirror.told == [
-        *("device.online", "device.offline", "device.online", "billy.unwatched", "-billy.unwatched"),
+        *("device.online", "device.offline", "device.online", "dice.disturbed", "billy.unwatched", "-billy.unwatched"),
         "dice.agitated",
     ]
 
@@ -519,7 +519,10 @@ async def test_mirror_of_every_fault(fault: str, seed: int) -> None:
             failed = True
         await asyncio.sleep(40)
         wrong = [word for word in mirror.told if not word.startswith("-") and word != "device.online"]
-        assert set(ailment.told) == set(wrong) - {"dice.agitated", "billy.unwatched"}
+        assert set(ailment.told) == set(wrong) - {"dice.agitated", "dice.disturbed", "billy.unwatched"}
+        interrupted = fault in {"not_finished", "cut_short", "motion_error", "power_loss", "brown_out", "mute"}
+        assert interrupted or "dice.disturbed" not in wrong
+        assert ("dice.disturbed" in wrong) or fault not in {"not_finished", "cut_short", "motion_error", "brown_out"}
         assert failed == bool(set(ailment.told) - {"billy.unknown_state"})
         assert ("dice.agitated" in wrong) == (not failed)
         if ailment.person:

@@ -18,6 +18,7 @@ __all__ = [
     "AGAIN",
     "BETTING",
     "DICE",
+    "DOME",
     "GAMES",
     "GRIDS",
     "KEYS",
@@ -102,7 +103,7 @@ _BETS = ("bet", "bet_back")
 """For a table, or a bet, without sensors and terminals."""
 _SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
 _DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
-_DOME = ("dice_covered", "dice_uncovered")
+DOME: Final = ("dice_covered", "dice_uncovered")
 """For a shaker that does not see its dome."""
 _BALL = ("ball_launched", "ball", "ball_replaced")
 _STUD = (
@@ -113,7 +114,7 @@ _OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "angola.american-roulette": (
         *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
     ),
-    "angola.cussec": (*_EVERY, *_DOME, *_DICE, *_AFTER),
+    "angola.cussec": (*_EVERY, *DOME, *_DICE, *_AFTER),
     "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
     "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
     "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
@@ -125,9 +126,9 @@ _OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
     "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
-    "macau.cussec": (*_EVERY, *_DOME, *_DICE, *_AFTER),
+    "macau.cussec": (*_EVERY, *DOME, *_DICE, *_AFTER),
     "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
-    "macau.fish-prawn-crab": (*_EVERY, *_DOME, *_DICE, *_AFTER),
+    "macau.fish-prawn-crab": (*_EVERY, *DOME, *_DICE, *_AFTER),
     "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
     "angola.stud-poker": (*_STUD, "fold_reversed"),
     "macau.stud-poker": _STUD,

@@ -20,6 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from daemon.config.model import Table
 from daemon.console import shapes
 from daemon.console.auth.access import User, home
 from daemon.console.context import ConsoleContext
@@ -28,6 +29,7 @@ from daemon.console.dealer.keys import (
     ACTED,
     BETTING,
     DICE,
+    DOME,
     GAMES,
     GRIDS,
     KEYS,
@@ -51,6 +53,8 @@ from daemon.console.words import words
 from daemon.console.words.local import Local
 from daemon.console.words.money import money
 from daemon.read_model import TableView, utc
+from drivers import DRIVERS
+from protocols.contract import events
 from protocols.contract.reasons import Reason
 from protocols.contract.results import Irregularity, facts_of
 from protocols.contract.wagers import WagerAnswer
@@ -317,6 +321,12 @@ def _detail(key: str, form: Mapping[str, str]) -> str:
     return " ".join(filter(None, given))
 
 
+def dome_is_told(table: Table) -> bool:
+    """Whether a device tells when the dome is put on, or the dome is a part of the shaker: then no key does."""
+    shakers = (DRIVERS[one.driver] for one in table.device if one.driver in DRIVERS and one.driver != "fdl_console")
+    return table.options.get("dome") == "fixed" or any(events.DiceCovered in one.emits for one in shakers)
+
+
 # ---- pages
 
 
@@ -328,6 +338,7 @@ class Dealers:
         self._context = context
         self.units = {table: Unit(context.store, table, context.now) for table in context.config.console.dealer}
         tables = {one.name: one for one in context.config.table}
+        self._domes = {name for name, table in tables.items() if dome_is_told(table)}
         self._cloths = {table: cloth_of(tables.get(table)) for table in self.units}
         self._changed: dict[str, set[asyncio.Event]] = {table: set() for table in self.units}
         for table, unit in self.units.items():
@@ -385,7 +396,8 @@ class Dealers:
 
     def keys(self, table: str) -> list[Key]:
         """Those of the table's game; of no game, all."""
-        return [KEYS[name] for name in GAMES.get(self._context.site.ruleset(table), tuple(KEYS))]
+        names = GAMES.get(self._context.site.ruleset(table), tuple(KEYS))
+        return [KEYS[name] for name in names if name not in DOME or table not in self._domes]
 
     def _phase(self, table: str) -> str:
         view = self._context.site.tables.get(table)
