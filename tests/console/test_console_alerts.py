@@ -21,9 +21,9 @@ from daemon.console.auth.users import Role
 from daemon.console.live import Viewer
 from daemon.console.pages.alerts import Watch, fragment, routes
 from daemon.console.words import words
-from protocols.contract.documents import Alert
+from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.events import ShoeStarted
-from protocols.contract.topics import device_topic
+from protocols.contract.topics import device_topic, edge_topic
 
 WORDS = Path(words.__file__).parents[1] / "words"
 TEMPLATES = Path(words.__file__).parents[1] / "templates"
@@ -85,6 +85,40 @@ async def test_in_three_languages(console: Console, lang: str, word: str) -> Non
         console.wait(1)
         page = (await browser.get("/alerts")).text
         assert words.catalog(lang)["alerts.code.rules.offline"].format(name="rules") in page
+
+
+def refused(console: Console) -> set[tuple[str, str]]:
+    open_ = console.house.incidents.open(console.now)
+    return {(one.incident.table, one.incident.device) for one in open_ if one.incident.code == "topics.refused"}
+
+
+def suspends(console: Console, name: str, *places: str) -> None:
+    info = EdgeInfo(suspended=dict.fromkeys(places, "felt/1/lisboa/x: Not authorized"))
+    console.say(edge_topic("lisboa", name, "info"), msgspec.json.encode(info))
+    console.wait(1)
+
+
+async def test_a_table_or_pool_that_the_access_list_suspends_is_an_alert_with_its_remedy(console: Console) -> None:
+    suspends(console, "edge-7", "bac-12")
+    console.edge("jackpots")
+    suspends(console, "jackpots", "jackpot red")
+    assert refused(console) == {("bac-12", "edge-7"), ("", "jackpots")}
+    async with console.browser("viewer") as browser:
+        page = (await browser.get("/alerts")).text
+        assert "the broker refuses edge-7 what belongs to table bac-12" in page
+        assert "the broker refuses jackpots what belongs to jackpot red" in page
+        assert "feltd acl" in page
+    for lang, word in (("pt", "recusa a edge-7"), ("zh-Hant", "拒絕 edge-7")):
+        async with console.browser("viewer", **{"accept-language": lang}) as browser:
+            assert word in (await browser.get("/alerts")).text
+    console.edge("jackpots", online=False)
+    suspends(console, "edge-7")
+    assert refused(console) == {("", "jackpots")}  # nobody can know
+    console.say(edge_topic("lisboa", "jackpots", "info"), b"")
+    console.say(edge_topic("lisboa", "jackpots", "health"), b"")
+    console.say(edge_topic("lisboa", "jackpots", "availability"), b"")
+    console.wait(1)
+    assert refused(console) == set()
 
 
 async def test_without_the_broker_nothing_is_said_to_be_well(console: Console) -> None:

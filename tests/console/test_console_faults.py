@@ -32,6 +32,7 @@ UNLISTED = (
     "events.forged",
     "events.conflict",
     "state.forged",
+    "topics.refused",
 )
 SITE = """
 [site]

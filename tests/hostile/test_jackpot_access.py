@@ -1,6 +1,8 @@
 """Jackpots on a real broker with its access list: the console reads and orders, and no other user does."""
 
 import asyncio
+import os
+import signal
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -8,7 +10,9 @@ from pathlib import Path
 import msgspec
 import pytest
 from helpers import PATIENCE
+from structlog.testing import capture_logs
 
+from daemon.broker import suspensions
 from daemon.cli.access_list import access_list
 from daemon.config.model import load
 from daemon.console.site.pools import Pools
@@ -80,6 +84,64 @@ def order(person: str, key: Key | None = None) -> tuple[str, bytes]:
         signature = key.sign(signed_bytes(TOPIC, request)).hex()
         request = msgspec.structs.replace(request, signature=signature)
     return name, msgspec.json.encode(request)
+
+
+ADDED = """
+[[table]]
+name = "x-2"
+[[jackpot]]
+name = "new"
+tables = ["x-2"]
+counts = "devices"
+wins = "devices"
+seed = 5000
+visible = "0.5"
+"""
+
+
+@pytest.mark.system
+async def test_a_pool_that_the_list_does_not_know_is_suspended_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker refuses its topics; the pool beside it is kept, and it goes on when the list is mended."""
+    monkeypatch.setattr(suspensions, "RETRY_S", 0.3)
+    with Hall(tmp_path) as broker:
+        broker.path.write_text(broker.path.read_text() + ADDED, encoding="utf-8")
+        config = load(broker.path)
+        keeper = Jackpots(config, Journal(tmp_path / "jackpots.db"))
+        site = SiteState.of_console(config, lambda: datetime.now(UTC))
+        pools = Pools(site, lambda: datetime.now(UTC))
+        answers: dict[str, Reply] = {}
+        pools.on_reply.append(lambda _pool, reply: answers.update({reply.id: reply}))
+
+        def suspended() -> set[str]:
+            return set(site.edges["jackpots"].info.suspended) if "jackpots" in site.edges else set()
+
+        def shown(name: str) -> bool:
+            view = pools.get(name)
+            return view is not None and view.level is not None
+
+        with capture_logs() as logs:
+            async with asyncio.timeout(PATIENCE), asyncio.TaskGroup() as group:
+                tasks = [group.create_task(one) for one in (keeper.run(), site.run("console"), pools.run())]
+                await site.until(lambda: suspended() >= {"jackpot new"} and shown("hall"))
+                assert "jackpot hall" not in suspended()
+                assert not shown("new")
+                name, request = order("ana", broker.key)
+                await site.publish(TOPIC, request)
+                await site.until(lambda: name in answers)
+                assert answers[name].status == "done"
+                broker.grant(access_list([(broker.path, config)]))
+                os.kill(broker._process.pid, signal.SIGHUP)
+                await site.until(lambda: not suspended() and shown("new"))
+                for task in tasks:
+                    task.cancel()
+        keeper.journal.close()
+    said = [line["event"] for line in logs]
+    assert "broker.lost" not in said
+    told = [line for line in logs if line["event"] == "table.suspended"]
+    assert {line["table"] for line in told} <= {"jackpot new", "x-2"}
+    assert all("feltd acl" in line["remedy"] for line in told)
 
 
 @pytest.mark.system

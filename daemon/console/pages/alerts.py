@@ -19,6 +19,7 @@ from starlette.routing import Route
 from daemon.console.alerts.handling import STEPS, StepKind, following
 from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown, Silence
 from daemon.console.alerts.report import shift_of
+from daemon.console.alerts.suspended import look_at_suspended
 from daemon.console.auth.access import Right, User, inside, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
@@ -73,6 +74,7 @@ class Watch:
         """Now."""
         context = self._context
         context.site.look_for_silence()
+        look_at_suspended(context.incidents, context.site.edges, context.now())
         context.incidents.look(context.site, context.now(), disk_free=self.disk_free(), refused=context.site.refused)
         if context.incidents.version != self._seen:
             self._seen = context.incidents.version
