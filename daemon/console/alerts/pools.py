@@ -101,6 +101,11 @@ def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str,
                 device=view.name,
             ),
         )
+    yield from _late(view, now)
+
+
+def _late(view: PoolView, now: datetime) -> Iterator[tuple[str, str, Alert]]:
+    """What lags behind the pool: its signs, and people."""
     for sign in view.signs.values():
         if sign.behind is not None and now - sign.behind >= SIGN_LAG:
             where, _, device = sign.place.partition("/")
