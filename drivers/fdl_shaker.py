@@ -4,16 +4,26 @@ Evidence: our own document (docs/reference/protocols/fdl_shaker.md). A face that
 gives no reading. Stacked, leaning or missing dice are reported as they lie, and the ruleset decides by its article.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from drivers.driver import CommandRefused
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.commands import Agitate, Command, Light, SelfTest
-from protocols.contract.events import DiceAgitated, DiceCovered, DiceRead, DiceUncovered, Event, LampsLit, Told
+from protocols.contract.events import (
+    DiceAgitated,
+    DiceCovered,
+    DiceDisturbed,
+    DiceRead,
+    DiceUncovered,
+    Event,
+    LampsLit,
+    Told,
+)
 from protocols.fdl import frame as fdl, shaker as fdl_shaker
 
 _AGAIN = "goes on: the dice are agitated again, or by the lever"
+NOT_FINISHED: Final = 0x12
 FAULTS = {
     0x10: Fault(
         "shaker.motor",
@@ -30,7 +40,7 @@ FAULTS = {
         "by itself",
         _AGAIN,
     ),
-    0x12: Fault(
+    NOT_FINISHED: Fault(
         "shaker.not_finished",
         "the agitation did not end in its time",
         "agitate by the lever; if it comes again, switch the shaker off and on",
@@ -89,10 +99,11 @@ class FdlShaker(FdlDriver):
 
     name: ClassVar[str] = "fdl_shaker"
     title: ClassVar[str] = "Dice shaker with electronic agitation, FDL"
-    emits: ClassVar[tuple[Told, ...]] = (DiceAgitated, DiceCovered, DiceRead, DiceUncovered, LampsLit)
+    emits: ClassVar[tuple[Told, ...]] = (DiceAgitated, DiceCovered, DiceDisturbed, DiceRead, DiceUncovered, LampsLit)
     kind: ClassVar[int] = fdl.SHAKER
     codes: ClassVar = FAULTS
     happenings: ClassVar = fdl_shaker.HAPPENINGS
+    beside: ClassVar = {NOT_FINISHED: DiceDisturbed()}
     commands: ClassVar[tuple[type[Command], ...]] = (Agitate, Light, SelfTest)
 
     def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:

@@ -660,7 +660,8 @@ async def test_a_power_loss_under_a_running_motor_is_told() -> None:
         assert standing_of(table.notebook.events) == {"shaker.not_finished"}
         table.do(device.pull_lever)
         await asyncio.sleep(1)
-    assert types(table.notebook.events) == ["dice.covered", "dice.agitated"]  # only that of the lever
+    # Only that of the lever counts.
+    assert types(table.notebook.events) == ["dice.covered", "dice.disturbed", "dice.agitated"]
     assert standing_of(table.notebook.events) == set()
 
 
@@ -702,7 +703,7 @@ async def test_lifting_the_dome_stops_the_motor() -> None:
         await asyncio.sleep(CYCLE / 2)
         table.do(device.uncover)
         await asyncio.sleep(CYCLE)
-    assert types(table.notebook.events) == ["dice.covered", "dice.uncovered"]
+    assert types(table.notebook.events) == ["dice.covered", "dice.disturbed", "dice.uncovered"]
     assert codes_of(table.notebook.events) == {"shaker.not_finished"}
 
 
