@@ -2,9 +2,13 @@
 
 import functools
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
-__all__ = ["version"]
+__all__ = ["STARTED", "version"]
+
+STARTED = datetime.now(UTC)
+"""When this process began, as it publishes it."""
 
 
 @functools.cache

@@ -28,6 +28,25 @@ AS_JSON = click.option("--json", "as_json", is_flag=True, help="for programs")
 THREADS = 24
 
 
+class CommandGroup(click.Group):
+    """A group whose list of commands shows the whole first sentence of each, wrapped."""
+
+    group_class = type
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list below the options."""
+        named = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, one.get_short_help_str(limit=200)) for name, one in named if one is not None and not one.hidden]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
+
+def examples(*lines: str) -> str:
+    """The end of a command's help: what a person types."""
+    return "\b\n" + "\n".join(("Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)))
+
+
 class BadInputError(click.ClickException):
     """What a person gave us is wrong: place and remedy, exit code 2."""
 

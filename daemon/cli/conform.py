@@ -8,7 +8,12 @@ import textwrap
 
 import click
 
-from daemon.cli.common import AS_JSON, BadInputError, echo_json
+from daemon.cli.common import (
+    AS_JSON,
+    BadInputError,
+    echo_json,
+    examples,
+)
 from daemon.conformance import ACTS, Act, Report, Verdict, conform as conformance
 from protocols.link import DeviceRefused, LinkLost
 
@@ -66,7 +71,7 @@ class _Nobody:
         return False
 
 
-@click.command()
+@click.command(epilog=examples("feltd conform 'serial:///dev/serial/by-id/NAME?baud=115200'"))
 @click.argument("url", metavar="URL")
 @click.option("--act", metavar="PROGRAM", help=f"a program that does what hands do: called with {', '.join(ACTS)}")
 @AS_JSON
@@ -75,9 +80,6 @@ def conform(url: str, act: str | None, as_json: bool) -> None:
 
     URL is the device's link, as in the configuration. What only hands can do is asked for on the terminal. Exit code 1
     where a rule is broken.
-
-    \b
-    feltd conform 'serial:///dev/serial/by-id/NAME?baud=115200'
     """
     from daemon.edge.links.link import BadUrl, check_url, open_link
 

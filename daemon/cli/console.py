@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daemon.cli.common import AS_JSON, CONFIG, BadInputError, echo_json, load_config, refuse, run_process
+from daemon.cli.common import (
+    AS_JSON,
+    CONFIG,
+    BadInputError,
+    CommandGroup,
+    echo_json,
+    examples,
+    load_config,
+    refuse,
+    run_process,
+)
 
 if TYPE_CHECKING:
     from daemon.console.auth.users import By, Hashed, Users
@@ -25,7 +35,7 @@ ROLE = click.Choice(["viewer", "dealer", "technician", "supervisor", "inspector"
 TABLES = click.option("--tables", default="", metavar="TABLE,…", help="only these  [default: all]")
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, cls=CommandGroup, epilog=examples("feltd console -c /etc/feltd/feltd.toml"))
 @CONFIG
 @click.pass_context
 def console(context: click.Context, config_path: Path) -> None:
@@ -131,12 +141,12 @@ def _password(name: str) -> "Hashed":
     return hash_password(password)
 
 
-@console.group()
+@console.group(epilog=examples("sudo -u feltd-console feltd console user add maria --role technician"))
 def user() -> None:
     """Users with a password."""
 
 
-@user.command("add")
+@user.command("add", epilog=examples("sudo -u feltd-console feltd console user add maria --role technician"))
 @click.argument("name")
 @click.option("--role", type=ROLE, required=True)
 @TABLES
@@ -152,7 +162,7 @@ def add_user(config_path: Path, name: str, role: Any, tables: str) -> None:
     _say_if_nothing_to_do(config, name, role, which)
 
 
-@user.command("list")
+@user.command("list", epilog=examples("sudo -u feltd-console feltd console user list"))
 @AS_JSON
 @click.pass_obj
 def list_users(config_path: Path, as_json: bool) -> None:
@@ -161,7 +171,7 @@ def list_users(config_path: Path, as_json: bool) -> None:
         _listed([(one.name, one.role, one.tables) for one in users.all()], "no user yet", as_json=as_json)
 
 
-@user.command("remove")
+@user.command("remove", epilog=examples("sudo -u feltd-console feltd console user remove maria"))
 @click.argument("name")
 @click.pass_obj
 def remove_user(config_path: Path, name: str) -> None:
@@ -169,7 +179,7 @@ def remove_user(config_path: Path, name: str) -> None:
     _changed(config_path, name, "removed, the sessions have ended", lambda users, by: users.remove(by, name))
 
 
-@user.command("password")
+@user.command("password", epilog=examples("sudo -u feltd-console feltd console user password maria"))
 @click.argument("name")
 @click.pass_obj
 def set_password(config_path: Path, name: str) -> None:
@@ -180,7 +190,7 @@ def set_password(config_path: Path, name: str) -> None:
     click.echo(f"{name}: new password, the sessions have ended")
 
 
-@user.command("confirm")
+@user.command("confirm", epilog=examples("sudo -u feltd-console feltd console user confirm maria"))
 @click.argument("name")
 @click.pass_obj
 def confirm_user(config_path: Path, name: str) -> None:
@@ -189,7 +199,7 @@ def confirm_user(config_path: Path, name: str) -> None:
     _changed(config_path, name, said, lambda users, by: users.confirm(by, name))
 
 
-@user.command("role")
+@user.command("role", epilog=examples("sudo -u feltd-console feltd console user role maria supervisor"))
 @click.argument("name")
 @click.argument("role", type=ROLE)
 @TABLES
@@ -210,12 +220,12 @@ def _say_if_nothing_to_do(config: Any, name: str, role: str, tables: tuple[str, 
         click.echo(f"{name}: {said}", err=True)
 
 
-@console.group()
+@console.group(epilog=examples("sudo -u feltd-console feltd console token list"))
 def token() -> None:
     """Tokens: of a screen on the wall, which only looks, or of a program that reads /metrics."""
 
 
-@token.command("add")
+@token.command("add", epilog=examples("sudo -u feltd-console feltd console token add hall-a --role viewer"))
 @click.argument("name")
 @click.option("--role", type=click.Choice(["viewer", "metrics"]), required=True)
 @TABLES
@@ -241,7 +251,7 @@ def _address(of: Any) -> str:
     return url or f"{scheme}://{f'[{of.listen}]' if ':' in of.listen else of.listen}:{of.port}"
 
 
-@token.command("list")
+@token.command("list", epilog=examples("sudo -u feltd-console feltd console token list"))
 @AS_JSON
 @click.pass_obj
 def list_tokens(config_path: Path, as_json: bool) -> None:
@@ -250,7 +260,7 @@ def list_tokens(config_path: Path, as_json: bool) -> None:
         _listed([(one.name, one.role, one.tables) for one in users.tokens()], "no token yet", as_json=as_json)
 
 
-@token.command("remove")
+@token.command("remove", epilog=examples("sudo -u feltd-console feltd console token remove hall-a"))
 @click.argument("name")
 @click.pass_obj
 def remove_token(config_path: Path, name: str) -> None:

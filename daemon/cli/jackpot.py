@@ -14,6 +14,7 @@ from daemon.cli.common import (
     CONFIG,
     BadInputError,
     echo_json,
+    examples,
     load_config,
     open_journal,
     refuse,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 NO_JACKPOT = "no [[jackpot]] is configured; docs/explanation/jackpots.md shows one"
 
 
-@click.command()
+@click.command(epilog=examples("feltd jackpots -c /etc/feltd/feltd.toml"))
 @CONFIG
 def jackpots(config_path: Path) -> None:
     """Keep the pools of the progressive jackpots and their books."""
@@ -61,7 +62,7 @@ def jackpots(config_path: Path) -> None:
     logs.get(jackpots=config.jackpots.name).info("jackpots.stopped")
 
 
-@click.command()
+@click.command(epilog=examples("sudo feltd jackpot", "sudo feltd jackpot grand --wins"))
 @CONFIG
 @click.argument("pool", default="")
 @click.option("--wins", is_flag=True, help="also the last 25 wins that are over")

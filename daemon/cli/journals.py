@@ -17,7 +17,9 @@ from daemon.cli.common import (
     CONFIG,
     OPTIONAL_CONFIG,
     BadInputError,
+    CommandGroup,
     echo_json,
+    examples,
     file_trouble,
     load_config,
     run_until_interrupted,
@@ -35,7 +37,7 @@ NO_KEYS = "give the public keys of all journals with --public: without them head
 TELL = "keep all files as they are, verify the journal with --witness, and tell the inspector"
 
 
-@click.group("journal")
+@click.group("journal", cls=CommandGroup, epilog=examples("sudo feltd journal verify"))
 def journals() -> None:
     """Look into the journals: verify, export, recall; make a key to sign them, accept a copy that was put back."""
 
@@ -58,7 +60,7 @@ PUBLIC = click.option(
 )
 
 
-@journals.command()
+@journals.command(epilog=examples("sudo feltd journal verify"))
 @OPTIONAL_CONFIG
 @PUBLIC
 @click.option(
@@ -165,7 +167,7 @@ def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
     return {path: keys[path] for path in there}
 
 
-@journals.command("export")
+@journals.command("export", epilog=examples("sudo feltd journal export bac-12 --from 2026-11-20 --to 2026-11-21"))
 @CONFIG
 @click.argument("table")
 @click.option("--from", "since", callback=time_option, metavar="TIME", help="UTC unless a zone is written")
@@ -217,7 +219,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
         click.echo(f"{table}: no row of that time; --from and --to are UTC unless a zone is written", err=True)
 
 
-@journals.command("recall")
+@journals.command("recall", epilog=examples("sudo feltd journal recall bac-12 --rounds 5"))
 @CONFIG
 @click.argument("table")
 @click.option("--rounds", type=click.IntRange(1, 10_000), help="so many of the last  [default: 1]")
@@ -285,7 +287,7 @@ def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path,
     click.echo(f"{pdf}: {len(found)} rounds")
 
 
-@journals.command("accept")
+@journals.command("accept", epilog=examples("sudo feltd journal accept /var/lib/feltd/edge/journal.db"))
 @click.argument("path", metavar="JOURNAL", type=click.Path(path_type=Path, dir_okay=False))
 @AS_JSON
 def accept_journal(path: Path, as_json: bool) -> None:
@@ -309,7 +311,7 @@ def accept_journal(path: Path, as_json: bool) -> None:
         click.echo(f"the note of before is kept: {kept}")
 
 
-@journals.command("witness")
+@journals.command("witness", epilog=examples("feltd journal witness -c feltd.toml --folder /srv/witness"))
 @CONFIG
 @PUBLIC
 @click.option("--folder", type=click.Path(path_type=Path, file_okay=False), default="witness", show_default=True)
@@ -361,7 +363,7 @@ def witness(config_path: Path, public: tuple[Path, ...], folder: Path, max_mb: i
         raise BadInputError(str(logs.first(errors))) from errors
 
 
-@journals.command("key")
+@journals.command("key", epilog=examples("sudo feltd journal key /etc/feltd/edge-key.pem"))
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
 def key_pair(path: Path) -> None:
     """Make a key that signs the journals: PATH for the service's user alone, PATH.pub for everybody."""

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from daemon import logs
+from daemon.cli.common import CommandGroup, examples
 from daemon.plain_text import plain
 from protocols.on_demand import OnDemand
 
@@ -32,6 +33,7 @@ _COMMANDS = {
     "jackpot": "jackpot:jackpot",
     "init": "operations:init",
     "doctor": "operations:doctor",
+    "status": "operations:status",
     "backup": "operations:backup",
     "devices": "reference:devices",
     "cards": "reference:cards",
@@ -85,7 +87,7 @@ class _Text(io.TextIOWrapper):
         return len(text)
 
 
-class _Group(click.Group):
+class _Group(CommandGroup):
     """All commands: those of this distribution, then those that others declare in the entry-point group.
 
     A command of the laboratory is loaded only when it is asked for, or when all are listed.
@@ -140,8 +142,9 @@ def _command(name: str) -> click.Command:
 
 @click.group(
     cls=_Group,
+    epilog=examples("sudo feltd status", "sudo feltd doctor", "feltd devices shoe.unreadable"),
     commands=OnDemand(_COMMANDS, _command),
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
 @click.version_option(package_name="feltd")
 @click.option(

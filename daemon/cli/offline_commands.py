@@ -8,10 +8,16 @@ from typing import Any
 import click
 import msgspec
 
-from daemon.cli.common import BadInputError, file_trouble, option_pairs, ruleset_named
+from daemon.cli.common import (
+    BadInputError,
+    examples,
+    file_trouble,
+    option_pairs,
+    ruleset_named,
+)
 
 
-@click.command()
+@click.command(epilog=examples("feltd resolve --ruleset macau.roulette events.ndjson"))
 @click.option("--ruleset", "name", required=True, help="for example macau.baccarat; see feltd rulesets")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="of the ruleset; may be repeated")
 @click.option("--table", default="table", show_default=True, help="as it is called in the rounds")
@@ -36,7 +42,7 @@ def resolve(name: str, options: tuple[str, ...], table: str, everything: bool, f
         raise BadInputError(f"{file.name}: not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-@click.command()
+@click.command(epilog=examples("feltd replay wheel.capture --driver cammegh_ss2"))
 @click.argument("capture", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--driver", required=True, help="for example cammegh_ss2; see feltd devices")
 @click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="of the driver; may be repeated")

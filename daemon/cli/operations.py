@@ -1,4 +1,4 @@
-"""The commands for the person who installs and looks after a table's computer: init, doctor."""
+"""The commands for the person who installs and looks after a table's computer: init, status, doctor, backup."""
 
 import contextlib
 import shutil
@@ -16,6 +16,7 @@ from daemon.cli.common import (
     CONFIG,
     BadInputError,
     echo_json,
+    examples,
     file_trouble,
     load_config,
     option_pairs,
@@ -26,7 +27,7 @@ GROUP = "feltd"
 """The group of the three services, which read the configuration."""
 
 
-@click.command()
+@click.command(epilog=examples("sudo feltd doctor"))
 @CONFIG
 @AS_JSON
 def doctor(config_path: Path, as_json: bool) -> None:
@@ -60,7 +61,33 @@ def doctor(config_path: Path, as_json: bool) -> None:
     raise click.exceptions.Exit(exit_code(found))
 
 
-@click.command()
+@click.command(epilog=examples("sudo feltd status", "sudo feltd status --json"))
+@CONFIG
+@click.option("--all", "everything", is_flag=True, help="also what the broker says of other computers")
+@AS_JSON
+def status(config_path: Path, everything: bool, as_json: bool) -> None:
+    """Show processes, devices, pools and all that is open, once, each with its remedy.
+
+    It asks the broker, and systemd and the journal of the edge where the broker is away. Exit code 0: nothing is open;
+    1: something is; 2: the configuration cannot be read.
+    """
+    from daemon import logs
+    from daemon.cli.status import status_of, text_of
+    from daemon.cli.status_facts import measured
+    from daemon.config.check import has_console
+
+    logs.set_up("error")
+    config = load_config(config_path)
+    found = status_of(measured(config, with_console=has_console(config_path)), everything=everything)
+    if as_json:
+        echo_json(found)
+    else:
+        click.echo(text_of(found))
+    if not found.good:
+        raise click.exceptions.Exit(1)
+
+
+@click.command(epilog=examples("sudo feltd backup /srv/backup/edge-7"))
 @CONFIG
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @AS_JSON
@@ -116,7 +143,9 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
         raise click.exceptions.Exit(1)
 
 
-@click.command()
+@click.command(
+    epilog=examples("sudo feltd init", "feltd init -c feltd.toml --site lisboa --table rou-3=macau.roulette")
+)
 @CONFIG
 @click.option("--site", help="name of the casino; with it nothing is asked")
 @click.option("--edge", help="name of this computer  [default: its host name]")

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daemon.cli.common import AS_JSON, BadInputError, echo_json
+from daemon.cli.common import (
+    AS_JSON,
+    BadInputError,
+    CommandGroup,
+    echo_json,
+    examples,
+)
 
 if TYPE_CHECKING:
     from daemon.cli.authority import Authority, Issued
@@ -21,7 +27,7 @@ FOLDER = click.option(
 DAYS = click.option("--days", type=click.IntRange(1, 3650), default=825, show_default=True, help="how long it is valid")
 
 
-@click.group()
+@click.group(cls=CommandGroup, epilog=examples("feltd pki init --site lisboa"))
 def pki() -> None:
     """A small certificate authority: makes, renews and revokes the certificates of a site.
 
@@ -29,7 +35,7 @@ def pki() -> None:
     """
 
 
-@pki.command("init")
+@pki.command("init", epilog=examples("feltd pki init --site lisboa"))
 @FOLDER
 @click.option("--site", required=True, help="name of the casino")
 def init(folder: Path, site: str) -> None:
@@ -43,7 +49,7 @@ def init(folder: Path, site: str) -> None:
     click.echo(f"{folder / 'ca.crt'}: valid until {made.ends:%Y-%m-%d}; copy it to every computer, ca.key to none")
 
 
-@pki.command()
+@pki.command(epilog=examples("feltd pki issue edge-7"))
 @FOLDER
 @DAYS
 @click.option(
@@ -56,7 +62,7 @@ def issue(folder: Path, days: int, hosts: tuple[str, ...], as_json: bool, name: 
     _do(folder, lambda authority: authority.issue(name, hosts, days), as_json=as_json)
 
 
-@pki.command()
+@pki.command(epilog=examples("feltd pki renew edge-7"))
 @FOLDER
 @DAYS
 @AS_JSON
@@ -66,7 +72,7 @@ def renew(folder: Path, days: int, as_json: bool, name: str) -> None:
     _do(folder, lambda authority: authority.renew(name, days), as_json=as_json)
 
 
-@pki.command()
+@pki.command(epilog=examples("feltd pki revoke edge-7"))
 @FOLDER
 @AS_JSON
 @click.argument("name")
@@ -88,7 +94,7 @@ def revoke(folder: Path, as_json: bool, name: str) -> None:
     )
 
 
-@pki.command("list")
+@pki.command("list", epilog=examples("feltd pki list"))
 @FOLDER
 @AS_JSON
 def list_(folder: Path, as_json: bool) -> None:

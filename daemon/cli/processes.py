@@ -12,6 +12,7 @@ from daemon.cli.common import (
     CONFIG,
     BadInputError,
     echo_json,
+    examples,
     load_config,
     open_journal,
     refuse,
@@ -23,7 +24,7 @@ RELOADABLE = ("edge", "rules")
 """The processes that use a changed configuration without a restart."""
 
 
-@click.command()
+@click.command(epilog=examples("feltd edge -c /etc/feltd/feltd.toml"))
 @CONFIG
 def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
@@ -67,7 +68,7 @@ def edge(config_path: Path) -> None:
     logs.get(edge=config.edge.name).info("edge.stopped")
 
 
-@click.command("mac-key")
+@click.command("mac-key", epilog=examples("sudo feltd mac-key /etc/feltd/edge-mac.key"))
 @click.argument("path", type=click.Path(path_type=Path, dir_okay=False))
 def mac_key(path: Path) -> None:
     """Make a key by which an edge proves its events: PATH, for the edge and for the rules, as EDGE.key."""
@@ -80,7 +81,7 @@ def mac_key(path: Path) -> None:
     click.echo(f"{path}: name it under [edge] mac_key_file; the rules need a copy in their mac_key_folder")
 
 
-@click.command("mac-keys")
+@click.command("mac-keys", epilog=examples("sudo feltd mac-keys"))
 @CONFIG
 def mac_keys(config_path: Path) -> None:
     """Make the keys that are missing beside a configuration: events and verdicts are proven by them.
@@ -97,7 +98,7 @@ def mac_keys(config_path: Path) -> None:
     click.echo("\n".join(f"{path}: made" for path in made) or "all keys are there")
 
 
-@click.command()
+@click.command(epilog=examples("feltd rules -c /etc/feltd/feltd.toml"))
 @CONFIG
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
@@ -131,7 +132,7 @@ def rules(config_path: Path) -> None:
     logs.get(rules=config.rules.name).info("rules.stopped")
 
 
-@click.command("reload")
+@click.command("reload", epilog=examples("sudo feltd reload"))
 @CONFIG
 def reload_running(config_path: Path) -> None:
     """Let the running edge and rules use the changed configuration.
@@ -172,7 +173,7 @@ def _by_line(mistakes: list[str], path: Path) -> list[str]:
     return sorted(mistakes, key=lambda mistake: int(mistake.removeprefix(f"{path}:").partition(":")[0]))
 
 
-@click.command()
+@click.command(epilog=examples("feltd check", "sudo feltd check --probe"))
 @CONFIG
 @click.option("--probe", is_flag=True, help="also open each device and wait for it to answer; stop the edge first")
 @click.option(

@@ -6,10 +6,19 @@ from typing import Any
 import click
 import msgspec
 
-from daemon.cli.common import AS_JSON, BadInputError, echo_json, load_config, option_pairs, ruleset_named, write_files
+from daemon.cli.common import (
+    AS_JSON,
+    BadInputError,
+    echo_json,
+    examples,
+    load_config,
+    option_pairs,
+    ruleset_named,
+    write_files,
+)
 
 
-@click.command()
+@click.command(epilog=examples("feltd devices bee_tek_shoe", "feltd devices shoe.unreadable"))
 @click.argument("device", metavar="[DRIVER|CODE]", required=False)
 @AS_JSON
 @click.option(
@@ -43,7 +52,7 @@ def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
         click.echo(device_page(device) if device else device_table())
 
 
-@click.command()
+@click.command(epilog=examples("feltd cards -c /etc/feltd/feltd.toml cards"))
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("-c", "--config", "config_path", type=click.Path(path_type=Path), help="only the devices of this site")
 @click.option(
@@ -67,7 +76,7 @@ def cards(folder: Path, config_path: Path | None, language: Any) -> None:
     write_files(folder, {**pages, "index.html": index_page(list(places), language)})
 
 
-@click.command()
+@click.command(epilog=examples("feltd detect"))
 @AS_JSON
 def detect(as_json: bool) -> None:
     """List what is plugged in, by the name that stays."""
@@ -79,7 +88,7 @@ def detect(as_json: bool) -> None:
         click.echo(detected())
 
 
-@click.command()
+@click.command(epilog=examples("feltd rulesets macau.baccarat"))
 @click.argument("ruleset", required=False)
 @AS_JSON
 def rulesets(ruleset: str | None, as_json: bool) -> None:
@@ -100,7 +109,7 @@ def rulesets(ruleset: str | None, as_json: bool) -> None:
         click.echo(ruleset_page(kind))
 
 
-@click.command()
+@click.command(epilog=examples("feltd schema"))
 def schema() -> None:
     """Print the topic tree as an AsyncAPI 3 document with JSON Schemas."""
     import importlib.metadata
@@ -111,7 +120,7 @@ def schema() -> None:
     click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted")))
 
 
-@click.command()
+@click.command(epilog=examples("feltd figures macau.roulette"))
 @click.argument("ruleset", required=False)
 @AS_JSON
 @click.option(

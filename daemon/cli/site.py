@@ -15,6 +15,7 @@ from daemon.cli.common import (
     broker_config,
     broker_trouble,
     echo_json,
+    examples,
     file_trouble,
     load_config,
     option_pairs,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 SOON = 20.0  # seconds for which nobody wonders whether a command still runs
 
 
-@click.command()
+@click.command(epilog=examples("feltd acl /etc/feltd/feltd.toml"))
 @click.argument("configs", type=click.Path(path_type=Path, readable=False), nargs=-1, metavar="[CONFIG]…")
 @click.option("--bridged", is_flag=True, help="for the broker of the site, to which theirs are bridged")
 def acl(configs: tuple[Path, ...], bridged: bool) -> None:
@@ -45,7 +46,7 @@ def acl(configs: tuple[Path, ...], bridged: bool) -> None:
         raise BadInputError(str(error)) from error
 
 
-@click.command()
+@click.command(epilog=examples("feltd broker --listen 10.0.0.5"))
 @CONFIG
 @click.option("--listen", default="", metavar="ADDRESS", help="of this computer  [default: every one]")
 @click.option("--bridge-to", metavar="HOST", help="the bridge from this computer's broker to that of the site instead")
@@ -69,7 +70,7 @@ def broker(config_path: Path, listen: str, bridge_to: str | None, port: int, cer
         click.echo(bridge(config, bridge_to, port, certificates, cards=cards), nl=False)
 
 
-@click.command()
+@click.command(epilog=examples("feltd watch bac-12 --since 10m --severity warning"))
 @CONFIG
 @click.argument("what", default="", metavar="[TABLE[/DEVICE]]")
 @click.option("--table", "tables", multiple=True, metavar="TABLE", help="this table alone; may be repeated")
@@ -138,7 +139,7 @@ def _device_named(config: "Config", config_path: Path, name: str) -> "Device":
     return found
 
 
-@click.command()
+@click.command(epilog=examples("sudo -u feltd-edge feltd record bac-12/shoe-1"))
 @CONFIG
 @click.argument("device", metavar="TABLE/DEVICE")
 def record(config_path: Path, device: str) -> None:
@@ -155,7 +156,7 @@ def record(config_path: Path, device: str) -> None:
         raise click.exceptions.Exit(1)
 
 
-@click.command("bundle")
+@click.command("bundle", epilog=examples("sudo feltd bundle"))
 @CONFIG
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="[default: feltd-SITE-TIME.zip]")
 def make_bundle(config_path: Path, output: Path | None) -> None:
@@ -190,7 +191,7 @@ def _refuse_orders(config: "Config", where: str, name: str) -> None:
         raise BadInputError(f"{name} {where}: this password cannot; a user of the console gives orders, at {page}")
 
 
-@click.command()
+@click.command(epilog=examples("feltd command rou-3/sign-1 announce text=Closed seconds=60"))
 @CONFIG
 @click.argument("device", metavar="TABLE/DEVICE")
 @click.argument("name", metavar="COMMAND")
@@ -237,7 +238,7 @@ def command(
     sys.exit(0 if reply.status == "done" else 1)
 
 
-@click.command()
+@click.command(epilog=examples("sudo feltd forget edge-3"))
 @CONFIG
 @click.argument("name", metavar="EDGE")
 @click.option("--although-online", is_flag=True, help="the broker takes it for online, and it is not there")

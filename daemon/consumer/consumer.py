@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon import logs, version
+from daemon import STARTED, logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, ask
 from daemon.broker.heartbeat import beat
@@ -667,7 +667,8 @@ class Consumer:
 
     def _info(self) -> EdgeInfo:
         suspended = self._suspensions.reasons
-        return EdgeInfo(version(), self.config.digest, bootid=self._boot, rules=True, suspended=suspended)
+        digest = self.config.digest
+        return EdgeInfo(version(), digest, bootid=self._boot, rules=True, suspended=suspended, started=STARTED)
 
     async def _look(self, session: Session) -> None:
         """What stands there of tables that we no longer have is cleared."""

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from daemon import logs, version
+from daemon import STARTED, logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_key
@@ -97,6 +97,8 @@ class DeviceStatus(Struct, frozen=True):
     """The codes of all faults so far: the next process clears alerts whose end was not published."""
     driver: str = ""
     """The driver of these faults; "" is the configured one."""
+    since: datetime | None = None
+    """When it came online, or was lost."""
 
 
 class DeviceSession:
@@ -158,7 +160,7 @@ class DeviceSession:
             self.status = msgspec.structs.replace(was, driver=driver)
             return [], {f"board/{self._key}": msgspec.json.encode(self.status)}
         codes = [fault.code for fault in was.faults]
-        self.status = DeviceStatus(online=was.online, reason=was.reason, alerted=was.alerted, driver=driver)
+        self.status = DeviceStatus(was.online, reason=was.reason, alerted=was.alerted, driver=driver, since=was.since)
         place = {"table": self.table, "device": self.device.name}
         self._edge.log.info("device.exchanged", **place, was=was.driver, driver=driver, ended=codes)
         ends = [DeviceRecovered(code) for code in codes]
@@ -332,6 +334,7 @@ class DeviceSession:
             {"events": self.events, **traffic},
             LastEvent(last.type, last.time, last.seq) if last else None,
             self.trace.until,
+            self.status.since,
         )
 
 
@@ -348,11 +351,13 @@ def _happened(sightings: Sequence[Sighting]) -> float:
 def _after(status: DeviceStatus, one: Sighting) -> DeviceStatus:
     match one.event:
         case DeviceOnline(model=model, serial=serial, firmware=firmware):
+            since = status.since if status.online and status.since else one.chunk.at
             return msgspec.structs.replace(
-                status, online=True, reason="", model=model, serial=serial, firmware=firmware
+                status, online=True, reason="", model=model, serial=serial, firmware=firmware, since=since
             )
         case DeviceOffline(reason=reason):
-            return msgspec.structs.replace(status, online=False, reason=reason)
+            since = one.chunk.at if status.online or status.since is None else status.since
+            return msgspec.structs.replace(status, online=False, reason=reason, since=since)
         case DeviceFaulted(code=code, text=text, severity=severity, remedy=remedy):
             others = tuple(fault for fault in status.faults if fault.code != code)
             faults = (*others, Fault(code, text, severity, remedy, one.chunk.at))
@@ -755,6 +760,7 @@ class Edge:
             self.journal.name,
             self.boots,
             suspended=self._suspensions.reasons,
+            started=STARTED,
         )
 
     def health(self) -> EdgeHealth:

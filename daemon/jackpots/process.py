@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from daemon import logs, version
+from daemon import STARTED, logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, BUFFER, PAGE, Again, Stream, ask
 from daemon.broker.heartbeat import beat
@@ -578,7 +578,7 @@ class Jackpots:
         self.retained.touch(edge_topic(self.site, self.name, "info"))
 
     def _info(self) -> EdgeInfo:
-        return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons)
+        return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons, started=STARTED)
 
     def _forged_topics(self) -> dict[str, list[str]]:
         """By table and pool where the alert stands that its retained topics were overwritten."""

@@ -78,7 +78,10 @@ class DeviceMeta(Struct, frozen=True):
 
 
 class DeviceState(Struct, frozen=True):
-    """A device's retained `state`: a full snapshot. `traced_until`: the end of its running trace."""
+    """A device's retained `state`: a full snapshot. `traced_until`: the end of its running trace.
+
+    `since`: when it came online, or was lost.
+    """
 
     online: bool = False
     reason: str = ""
@@ -86,6 +89,7 @@ class DeviceState(Struct, frozen=True):
     counters: dict[str, Whole] = field(default_factory=dict)
     last_event: LastEvent | None = None
     traced_until: Time | None = None
+    since: Time | None = None
 
 
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
@@ -93,6 +97,7 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
 
     `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal,
     `suspended` by table what the broker refuses of it: the process does not serve it until the access list is mended.
+    `started`: when the process began.
     """
 
     version: str = ""
@@ -103,6 +108,7 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     boots: Whole = 0
     rules: bool = False
     suspended: dict[str, str] = field(default_factory=dict)
+    started: Time | None = None
 
 
 class JournalHead(Struct, frozen=True):

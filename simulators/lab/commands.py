@@ -16,13 +16,14 @@ import msgspec
 from daemon import logs
 from daemon.cli.common import (
     BadInputError,
+    examples,
     run_until_interrupted,
 )
 
 BENCHES = ["spine", "decoders", "tables", "rules", "console", "recovery", "jackpots"]
 
 
-@click.command()
+@click.command(epilog=examples("feltd bench rules --rounds 100000"))
 @click.argument("what", type=click.Choice(BENCHES), default="spine")
 @click.option("--rates", help="lines (spine) or events (console) a second, with commas  [default: several]")
 @click.option("--seconds", type=click.FloatRange(1, 600), help="spine, console, jackpots: of each turn  [default: 10]")
@@ -50,14 +51,15 @@ def bench(
     """How fast it is, measured beside yardsticks in the same run. Takes minutes.
 
     \b
-    spine     latency, throughput, CPU, memory and start, from outside; needs mosquitto, gcc and libmosquitto-dev;
-              beside bridges in C, Python and Node.js
+    spine     needs mosquitto, gcc, libmosquitto-dev: latency, throughput, CPU,
+              memory and start, from outside, beside bridges in C, Python and
+              Node.js
     decoders  each wire's decoder: valid, garbage, the worst found, bytes held
-    tables    each kind of table, simulated: how many times real time; needs mosquitto, or the built-in broker
+    tables    each kind of table, how many times real time; needs a broker
     rules     each ruleset on one core, and a replay of very many rounds, twice
-    console   what it costs to follow sixty tables, and how late a browser sees an event; needs mosquitto
-    recovery  an edge with very many events started again, and a consumer that missed many; needs mosquitto
-    jackpots  bets a second into the books, and how late a pool's level is; needs mosquitto
+    console   sixty tables: its cost, how late a browser is; needs mosquitto
+    recovery  an edge with very many events restarted; needs mosquitto
+    jackpots  bets a second, how late a pool's level is; needs mosquitto
     """
     _check_bench(what, rates, seconds, rounds, events, quick or sides is not None or beside is not None)
 
@@ -207,7 +209,7 @@ LISTEN = (
 )
 
 
-@click.command()
+@click.command(epilog=examples("feltd simulate bee_tek_shoe --listen tty:/tmp/shoe"))
 @click.argument("device")
 @click.option(
     "--listen", required=True, metavar="tty:PATH|tcp://HOST:PORT|mqtt://…", help=f"where it is plugged in; {LISTEN}"
@@ -249,7 +251,7 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
         raise BadInputError(f"--listen {listen}: {said}") from error
 
 
-@click.command()
+@click.command(epilog=examples("feltd demo", "feltd demo --headless --rounds 60"))
 @click.option("--headless", is_flag=True, help="no live view; ends by itself with a summary and an exit code")
 @click.option("--rounds", type=click.IntRange(1), help="stop after so many rounds, shared among the tables")
 @click.option("--seed", type=int, default=1, show_default=True, help="the same seed plays the same pit")
@@ -279,7 +281,7 @@ def demo(
     sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults, pit)))
 
 
-@click.command()
+@click.command(epilog=examples("feltd campaign --rounds 1000 --seed 7"))
 @click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="deal at least so many")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
 @click.option("--after", type=click.IntRange(0, 999_999), help="go on after so many lives of an interrupted campaign")

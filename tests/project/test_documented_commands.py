@@ -362,6 +362,8 @@ def _with_the_edge_running(floor: Floor) -> None:
     # The next round covers an open dome. A busy computer may lose the device for a moment, or answer late.
     floor.type_until("agitate: done", agitate, "agitate: ", "no answer")
     assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusals=("ok ",))
+    # A process of the broker that a slow computer has not beaten in time is open.
+    assert "PROCESSES" in floor.type("feltd status", "-c", "feltd.toml", refusals=("PROCESSES",))
     floor.type("feltd forget -c feltd.toml edge-7")
     floor.type("feltd forget edge-7", "-c", "feltd.toml")
     floor.type("feltd journal verify -c feltd.toml")

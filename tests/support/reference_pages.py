@@ -162,7 +162,7 @@ def configuration() -> str:
 
 def _contexts(command: click.Command, name: str, parent: click.Context | None = None) -> Iterator[click.Context]:
     """The context of a command and of all commands below it."""
-    settings = {"terminal_width": 100, "max_content_width": 100, **command.context_settings}
+    settings = {**command.context_settings, "terminal_width": 80, "max_content_width": 80}
     context = click.Context(command, info_name=name, parent=parent, **settings)
     yield context
     if isinstance(command, click.Group):

@@ -1,0 +1,468 @@
+"""The state of a table's computer as `feltd status` shows it. Pure; status_facts measures.
+
+What was measured becomes a `Status`: processes, devices, pools, and all that is open with its remedy. `text_of` writes
+it for a terminal of 80 columns, in English as all commands; its JSON is described in docs/reference/status.md.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from msgspec import Struct
+
+from daemon.broker.suspensions import LIST_REMEDY
+from daemon.plain_text import plain
+from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeInfo
+from protocols.contract.jackpots import PoolLevel
+
+__all__ = [
+    "Device",
+    "Facts",
+    "Heard",
+    "Open",
+    "Pool",
+    "Process",
+    "Service",
+    "Status",
+    "Wanted",
+    "status_of",
+    "text_of",
+]
+
+COLUMNS = 80
+DEVICE_REMEDY = "check power and cable; it comes back by itself"
+
+ProcessState: TypeAlias = Literal["running", "hangs", "not connected", "restarting", "failed", "stopped", "unknown"]
+DeviceStateWord: TypeAlias = Literal["online", "offline", "unknown"]
+Source: TypeAlias = Literal["broker", "journal", "none"]
+
+
+# ---- what was measured
+
+
+class Wanted(Struct, frozen=True):
+    """A process that the configuration of this computer names. `name`: on the broker; empty where it has none there."""
+
+    part: str
+    name: str = ""
+    needed: bool = True
+
+
+class Service(Struct, frozen=True):
+    """A unit of systemd, as `systemctl show` says it. `log`: the last warning of its log."""
+
+    active: str
+    enabled: bool = False
+    since: datetime | None = None
+    log: str = ""
+
+
+class Heard(Struct, frozen=True):
+    """What stands on the broker, by name; `beating`: processes whose heartbeat was heard."""
+
+    online: Mapping[str, bool] = {}
+    beating: frozenset[str] = frozenset()
+    infos: Mapping[str, EdgeInfo] = {}
+    devices: Mapping[tuple[str, str], bool] = {}
+    states: Mapping[tuple[str, str], DeviceState] = {}
+    metas: Mapping[tuple[str, str], DeviceMeta] = {}
+    alerts: Mapping[tuple[str, str], Alert] = {}
+    levels: Mapping[str, PoolLevel] = {}
+    unreadable: int = 0
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """All that was measured. `heard` is None while the broker is away or was not asked: `broker_error` says why.
+
+    `journal`: the devices by the journal of the edge, read where the broker is away; None where it cannot be read.
+    """
+
+    now: datetime
+    site: str
+    edge: str
+    installed: str
+    digest: str
+    broker: str
+    broker_error: str = ""
+    broker_remedy: str = ""
+    wanted: tuple[Wanted, ...] = ()
+    devices: tuple[tuple[str, str], ...] = ()
+    """Of this computer, by the configuration: table and name."""
+    tables: tuple[str, ...] = ()
+    pools: tuple[str, ...] = ()
+    services: Mapping[str, Service] = {}
+    """By part; empty where systemd runs none of them."""
+    heard: Heard | None = None
+    journal: Mapping[tuple[str, str], DeviceState] | None = None
+
+
+# ---- what is shown
+
+
+class Process(Struct, frozen=True):
+    """One process. `service` is its unit here, or empty."""
+
+    name: str
+    part: str
+    service: str
+    state: ProcessState
+    version: str = ""
+    since: datetime | None = None
+
+
+class Device(Struct, frozen=True):
+    """One device. `since`: when it came online or was lost; `source`: who says so."""
+
+    table: str
+    name: str
+    state: DeviceStateWord
+    since: datetime | None = None
+    driver: str = ""
+    model: str = ""
+    firmware: str = ""
+    source: Source = "none"
+
+
+class Open(Struct, frozen=True):
+    """Something that a person should see to. `place`: a process, `table`, `table/device` or `broker`."""
+
+    severity: str
+    place: str
+    code: str
+    text: str
+    remedy: str
+    since: datetime | None = None
+
+
+class Pool(Struct, frozen=True):
+    """A jackpot's pool in a line. `amount` in minor units; None while nothing is known of it."""
+
+    name: str
+    amount: int | None = None
+    currency: str = ""
+    decimals: int = 0
+    waiting: int = 0
+    proposals: int = 0
+
+
+class Elsewhere(Struct, frozen=True):
+    """What the broker says of other computers and was left out."""
+
+    processes: int = 0
+    devices: int = 0
+    alerts: int = 0
+
+
+class Status(Struct, frozen=True, kw_only=True):
+    """Everything; `good`: nothing is open."""
+
+    at: datetime
+    site: str
+    edge: str
+    installed: str
+    broker: str
+    broker_answers: bool
+    good: bool
+    open: tuple[Open, ...]
+    processes: tuple[Process, ...]
+    devices: tuple[Device, ...]
+    pools: tuple[Pool, ...]
+    elsewhere: Elsewhere = Elsewhere()
+
+
+def status_of(facts: Facts, *, everything: bool = False) -> Status:
+    """The state of this computer; with `everything` also what the broker says of others."""
+    heard = facts.heard or Heard()
+    processes = [_process(one, facts) for one in facts.wanted]
+    own = {one.name for one in facts.wanted}
+    others = [_other(name, heard) for name in sorted(heard.online) if name not in own]
+    keys = list(facts.devices)
+    other_devices = sorted(set(heard.devices) - set(keys))
+    alerts = {key: one for key, one in sorted(heard.alerts.items()) if everything or key[0] in facts.tables}
+    elsewhere = Elsewhere()
+    if everything:
+        processes += others
+        keys += other_devices
+    else:
+        elsewhere = Elsewhere(len(others), len(other_devices), len(heard.alerts) - len(alerts))
+    states = {one.name: one.state for one in processes} | {one.name: one.state for one in others}
+    devices = [_device(key, facts, states) for key in keys]
+    found = [
+        *_of_broker(facts, heard),
+        *(line for one in processes for line in _of_process(one, facts, needed=_needed(one, facts))),
+        *(line for one in devices for line in _of_device(one, facts, states, alerts)),
+        *(_of_alert(table, alert) for (table, _), alert in alerts.items()),
+    ]
+    return Status(
+        at=facts.now,
+        site=facts.site,
+        edge=facts.edge,
+        installed=facts.installed,
+        broker=facts.broker,
+        broker_answers=facts.heard is not None,
+        good=not found,
+        open=tuple(sorted(found, key=lambda one: one.severity != "error")),
+        processes=tuple(processes),
+        devices=tuple(devices),
+        pools=tuple(_pool(name, heard) for name in facts.pools),
+        elsewhere=elsewhere,
+    )
+
+
+def _needed(process: Process, facts: Facts) -> bool:
+    names = {one.name or one.part: one.needed for one in facts.wanted}
+    return names.get(process.name, True)
+
+
+def _process(wanted: Wanted, facts: Facts) -> Process:
+    heard = facts.heard or Heard()
+    service = facts.services.get(wanted.part)
+    info = heard.infos.get(wanted.name, EdgeInfo())
+    connected = wanted.name in heard.beating and heard.online.get(wanted.name, False)
+    state: ProcessState
+    if connected:
+        state = "running"
+    elif service is not None and service.active != "active":
+        state = _STATES.get(service.active, "stopped")
+    elif heard.online.get(wanted.name, False):
+        state = "hangs"
+    elif service is not None:
+        state = "running" if facts.heard is None or not wanted.name else "not connected"
+    elif facts.heard is None or not wanted.name:
+        state = "unknown"
+    else:
+        state = "stopped"
+    since = service.since if service is not None else None
+    running = state in {"running", "hangs"}
+    return Process(
+        wanted.name or wanted.part,
+        wanted.part,
+        f"feltd-{wanted.part}" if service is not None else "",
+        state,
+        info.version if running else "",
+        (info.started if running and connected else None) or since,
+    )
+
+
+_STATES: Mapping[str, ProcessState] = {
+    "activating": "restarting",
+    "deactivating": "restarting",
+    "reloading": "running",
+    "failed": "failed",
+    "inactive": "stopped",
+}
+
+
+def _other(name: str, heard: Heard) -> Process:
+    """A process of another computer, known by the broker alone."""
+    info = heard.infos.get(name, EdgeInfo())
+    part = "rules" if info.rules else "edge" if info.journal else "jackpots"
+    online = heard.online[name]
+    state: ProcessState = "running" if online and name in heard.beating else "hangs" if online else "stopped"
+    return Process(name, part, "", state, info.version, info.started if online else None)
+
+
+def _device(key: tuple[str, str], facts: Facts, states: Mapping[str, ProcessState]) -> Device:
+    heard = facts.heard
+    if heard is None:
+        read = (facts.journal or {}).get(key)
+        # Nothing writes the journal of an edge that stands still.
+        if read is None or states.get(facts.edge) not in {"running", "unknown"}:
+            return Device(*key, "unknown")
+        return Device(*key, "online" if read.online else "offline", read.since, source="journal")
+    meta, state = heard.metas.get(key, DeviceMeta()), heard.states.get(key, DeviceState())
+    serves = states.get(meta.edge or facts.edge) == "running"
+    word: DeviceStateWord = "unknown"
+    if serves and key in heard.devices:
+        word = "online" if heard.devices[key] else "offline"
+    since = state.since if word != "unknown" else None
+    return Device(*key, word, since, meta.driver, meta.model, meta.firmware, "broker")
+
+
+def _pool(name: str, heard: Heard) -> Pool:
+    level = heard.levels.get(name)
+    if level is None:
+        return Pool(name)
+    return Pool(name, level.amount, level.currency, level.decimals, level.waiting, len(level.proposals))
+
+
+# ---- what is open
+
+
+def _of_broker(facts: Facts, heard: Heard) -> Iterator[Open]:
+    if facts.heard is None:
+        known = " What follows is what systemd and the journal of the edge say." if facts.services else ""
+        text = f"{facts.broker}: {facts.broker_error}.{known}"
+        yield Open("error", "broker", "broker.lost", text, facts.broker_remedy)
+    if heard.unreadable:
+        text = f"{heard.unreadable} documents on the broker cannot be read"
+        remedy = "use the same version of feltd on all computers; else see which user of the broker publishes them"
+        yield Open("warning", "broker", "broker.unreadable", text, remedy)
+
+
+def _of_process(one: Process, facts: Facts, *, needed: bool) -> Iterator[Open]:
+    service = facts.services.get(one.part) if one.service else None
+    why = f"journalctl -n 20 -u {one.service}" if one.service else "see its log"
+    said = f"; the last warning of its log: {service.log}" if service is not None and service.log else ""
+    start = f"systemctl start {one.service}" if one.service else f"start feltd {one.part} on its computer"
+    place, restart = one.name, start.replace(" start ", " restart ")
+    match one.state:
+        case "hangs":
+            text = f"{one.name} is connected and gives no sign of life{said}"
+            yield Open("error", place, "process.hangs", text, f"{why}; then {restart}", one.since)
+        case "not connected":
+            text = f"{one.name} runs and is not connected to the broker{said}"
+            yield Open("error", place, "process.not_connected", text, f"{why}; feltd doctor tries its user", one.since)
+        case "failed" | "restarting":
+            text = f"{one.name} does not start: systemd says {one.state}{said}"
+            yield Open("error", place, "process.failed", text, f"{why} says why; feltd check", one.since)
+        case "stopped" if needed:
+            text = f"{one.name} does not run{said}"
+            yield Open("error", place, "process.stopped", text, f"{start}; {why}", one.since)
+        case _:
+            pass
+    info = facts.heard.infos.get(one.name) if facts.heard is not None else None
+    if info is None or one.state != "running":
+        return
+    for table, reason in sorted(info.suspended.items()):
+        text = f"{one.name} does not serve {table}: the broker refuses it: {reason}"
+        yield Open("error", table, "table.refused", text, LIST_REMEDY)
+    if one.service and info.version != facts.installed:
+        text = f"{one.name} runs version {info.version}, and {facts.installed} is installed"
+        yield Open("warning", place, "process.old_version", text, f"systemctl restart {one.service} between two rounds")
+    if one.service and info.config != facts.digest:
+        text = f"{one.name} uses another configuration than the file that was read"
+        yield Open("warning", place, "process.old_configuration", text, "feltd check; then feltd reload")
+
+
+def _of_device(
+    one: Device,
+    facts: Facts,
+    states: Mapping[str, ProcessState],
+    alerts: Mapping[tuple[str, str], Alert],
+) -> Iterator[Open]:
+    place = f"{one.table}/{one.name}"
+    key = one.table, one.name
+    if facts.heard is None:
+        state = (facts.journal or {}).get(key, DeviceState())
+        if one.state != "unknown":
+            for fault in state.faults:
+                yield Open(fault.severity, place, fault.code, fault.text, fault.remedy, fault.since)
+    else:
+        state = facts.heard.states.get(key, DeviceState())
+    alerted = {(table, alert.device, alert.severity) for (table, _), alert in alerts.items()}
+    told = (one.table, one.name, "error") in alerted
+    if one.state == "offline" and not told:
+        text = f"does not answer: {state.reason}" if state.reason else "does not answer"
+        yield Open("error", place, "device.offline", text, DEVICE_REMEDY, one.since)
+    if one.source == "broker" and key not in (facts.heard or Heard()).devices and states.get(facts.edge) == "running":
+        yield Open("error", place, "device.unserved", "the edge does not serve it", "feltd check; then feltd reload")
+
+
+def _of_alert(table: str, alert: Alert) -> Open:
+    place = f"{table}/{alert.device}" if alert.device else table
+    text = f"{alert.text} ({alert.count} times)" if alert.count > 1 else alert.text
+    return Open(alert.severity, place, alert.code, text, alert.remedy, alert.since)
+
+
+# ---- the text
+
+
+def text_of(status: Status) -> str:
+    """For people, at most 80 columns wide."""
+    many = len(status.open)
+    count = "nothing is open" if status.good else "1 thing is open" if many == 1 else f"{many} things are open"
+    lines = [*_wrapped(f"{status.site}, {status.edge}, {_day(status.at)} {_clock(status.at)}: {count}", "", "")]
+    if status.open:
+        lines += ["", "OPEN"]
+        for one in status.open:
+            lines += _open_lines(one, status.at)
+    lines += ["", f"PROCESSES (feltd {_cut(status.installed, 40)} is installed)"]
+    lines += [_row(_process_cells(one, status.at), (20, 14, 22, 0)) for one in status.processes]
+    if status.devices:
+        by = "" if status.broker_answers else " (by the journal of the edge)"
+        by = by if any(one.source != "none" for one in status.devices) or status.broker_answers else " (not known)"
+        lines += ["", f"DEVICES{by}"]
+        lines += [_row(_device_cells(one, status.at), (12, 16, 9, 0)) for one in status.devices]
+    if status.pools:
+        lines += ["", "POOLS"]
+        lines += [_row(_pool_cells(one), (20, 0)) for one in status.pools]
+    lines += _elsewhere_lines(status.elsewhere)
+    return "\n".join(lines)
+
+
+def _open_lines(one: Open, now: datetime) -> Iterator[str]:
+    since = f" (since {_since(one.since, now)})" if one.since else ""
+    mark = "ERROR  " if one.severity == "error" else "warning"
+    yield from _wrapped(f"{one.place}: {one.text}{since}", f"  {mark} ", " " * 10)
+    if one.remedy:
+        yield from _wrapped(f"To do: {one.remedy}", " " * 10, " " * 10)
+
+
+def _process_cells(one: Process, now: datetime) -> tuple[str, ...]:
+    state = one.state if one.state == "running" else one.state.upper()
+    name = one.name if one.name == one.part else f"{one.part} {one.name}"
+    return name, state, one.version, f"since {_since(one.since, now)}" if one.since else ""
+
+
+def _device_cells(one: Device, now: datetime) -> tuple[str, ...]:
+    state = one.state if one.state == "online" else one.state.upper()
+    since = f"since {_since(one.since, now)}" if one.since else ""
+    model = " ".join(word for word in (one.model or one.driver, one.firmware) if word)
+    return one.table, one.name, state, "  ".join(word for word in (since, model) if word)
+
+
+def _pool_cells(one: Pool) -> tuple[str, ...]:
+    if one.amount is None:
+        return one.name, "not known"
+    units, parts = divmod(one.amount, 10**one.decimals)
+    amount = f"{units}.{parts:0{one.decimals}}" if one.decimals else str(units)
+    waiting = "no win waits" if not one.waiting else f"{_number(one.waiting, 'win')} to pay or to confirm"
+    proposals = f", {_number(one.proposals, 'change')} for a second person" if one.proposals else ""
+    return one.name, f"{one.currency} {amount}, {waiting}{proposals}"
+
+
+def _elsewhere_lines(one: Elsewhere) -> Iterator[str]:
+    counted = ((one.processes, "process"), (one.devices, "device"), (one.alerts, "alert"))
+    said = ", ".join(_number(number, what) for number, what in counted if number)
+    if said:
+        yield ""
+        yield from _wrapped(f"Of other computers: {said}; feltd status --all shows them.", "", "")
+
+
+def _number(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}es" if what.endswith("s") else f"{number} {what}s"
+
+
+def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
+    """A line of a table; the last cell has what is left."""
+    line = "  "
+    for cell, width in zip(cells, widths, strict=True):
+        room = width or COLUMNS - len(line)
+        line += f"{_cut(cell, room):{width}} "
+    return line.rstrip()
+
+
+def _cut(text: str, width: int) -> str:
+    text = plain(" ".join(text.split()))
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _wrapped(text: str, first: str, others: str) -> list[str]:
+    return textwrap.wrap(
+        plain(" ".join(text.split())), COLUMNS, initial_indent=first, subsequent_indent=others, break_on_hyphens=False
+    )
+
+
+def _day(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d}"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone():%H:%M:%S}"
+
+
+def _since(at: datetime, now: datetime) -> str:
+    """The time alone where it is today's, on this computer's clock."""
+    return _clock(at) if _day(at) == _day(now) else f"{_day(at)} {at.astimezone():%H:%M}"
