@@ -189,7 +189,7 @@ def test_a_pool_is_a_line() -> None:
 def test_without_the_broker_systemd_and_the_journal_speak() -> None:
     fault = Fault("wheel.x", "it smokes", "error", "pull the plug", EARLIER)
     journal = {WHEEL: DeviceState(True, faults=(fault,), since=EARLIER)}
-    away: dict[str, Any] = {"heard": None, "broker_error": "Connection refused", "broker_remedy": "systemctl status mosquitto"}
+    away: dict[str, Any] = {"heard": None, "broker_error": "refused", "broker_remedy": "systemctl status mosquitto"}
     status = found(**away, journal=journal)
     assert [one.code for one in status.open] == ["broker.lost", "wheel.x"]
     assert [one.state for one in status.processes] == ["running", "running"]
