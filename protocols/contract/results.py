@@ -50,7 +50,10 @@ class Void(Struct, frozen=True, omit_defaults=True):
 
 
 class Settlement(Struct, frozen=True, omit_defaults=True):
-    """The amount returned for one wager, stake included. `exact`: the amount before rounding to the smallest chip."""
+    """The amount returned for one wager, stake included. `exact`: the amount before rounding to the smallest chip.
+
+    A bet that was taken and went back, as one on a jackpot without a main bet, has its whole stake, and a push.
+    """
 
     seat: int
     bet: str
