@@ -17,6 +17,7 @@ from protocols.contract.events import (
     ButtonsCounted,
     ButtonsSeparated,
     CardDrawn,
+    CardsReturned,
     DealCorrected,
     DiceAgitated,
     DiceCovered,
@@ -151,7 +152,13 @@ def _cards(law: str) -> Need:
     return Need("the cards that are dealt", (CardDrawn,), law, decides=True)
 
 
-def _baccarat(shoe: str, bell: str, cards: str) -> Callable[[Any], tuple[Need, ...]]:
+def _returned(law: str, device: str) -> tuple[Need, ...]:
+    """A shuffler that deals takes the cards back: no shoe does."""
+    needed = device == "continuous"
+    return (Need("that the cards go back into the shuffler", (CardsReturned,), law),) if needed else ()
+
+
+def _baccarat(shoe: str, bell: str, cards: str, returned: str) -> Callable[[Any], tuple[Need, ...]]:
     """The cards that are burnt at a new shoe must not be taken for a coup."""
 
     def game(options: Any) -> tuple[Need, ...]:
@@ -160,18 +167,20 @@ def _baccarat(shoe: str, bell: str, cards: str) -> Callable[[Any], tuple[Need, .
             *((Need("that a new shoe begins", (ShoeStarted,), shoe),) if options.device == "shoe" else ()),
             *((_opening(bell), _bell(bell)) if by_bell else ()),
             _cards(cards),
+            *_returned(returned, options.device),
         )
 
     return game
 
 
-def _blackjack(bets: str, cards: str, decisions: str) -> Callable[[Any], tuple[Need, ...]]:
-    def game(_options: Any) -> tuple[Need, ...]:
+def _blackjack(bets: str, cards: str, decisions: str, returned: str) -> Callable[[Any], tuple[Need, ...]]:
+    def game(options: Any) -> tuple[Need, ...]:
         return (
             _opening(bets),
             Need("which seats play", (WagerPlaced, SeatOpened), bets),
             _bell(bets),
             _cards(cards),
+            *_returned(returned, options.device),
             Need("what the players decide", (SeatActed,), decisions),
         )
 
@@ -197,19 +206,19 @@ def _stud(antes: str, cards: str, hands: str, decisions: str) -> Callable[[Any],
 
 _GAMES: Final[Mapping[str, Callable[[Any], tuple[Need, ...]]]] = {
     "angola.american-roulette": _roulette("art. 1(23)", "art. 1(26)", "art. 1(22)"),
-    "angola.baccarat": _baccarat("art. 10(5)", "art. 10(13)", "art. 10(14)"),
-    "angola.baccarat-macau": _baccarat("art. 11(5)", "art. 11(13)", "art. 11(14)"),
-    "angola.blackjack": _blackjack("art. 6(15)", "art. 6(12)", "art. 6(22)"),
+    "angola.baccarat": _baccarat("art. 10(5)", "art. 10(13)", "art. 10(14)", "art. 10(4)(c)"),
+    "angola.baccarat-macau": _baccarat("art. 11(5)", "art. 11(13)", "art. 11(14)", "art. 11(4)(c)"),
+    "angola.blackjack": _blackjack("art. 6(15)", "art. 6(20)", "art. 6(22)", "art. 8(10)"),
     "angola.craps": _thrown("art. 4(9)", "art. 4(4)", "arts. 4(7), 4(8)"),
     "angola.cussec": _shaken("art. 5(3)a", "art. 5(5)", "art. 5(6)", "art. 5(6)", "art. 5(12)", light=True),
     "angola.french-bank": _thrown("art. 3(9)", "art. 3(7)a-c", ""),
     "angola.french-roulette": _roulette("art. 2(12)", "art. 2(15)", "art. 2(11)"),
-    "angola.stud-poker": _stud("art. 9(20)", "arts. 9(18), 9(22)", "art. 9(23)", "art. 9(23)"),
-    "macau.baccarat": _baccarat("art. 2(1)", "art. 7(1)", "art. 7(1)"),
-    "macau.blackjack": _blackjack("art. 5(2)", "arts. 2, 5(2)", "arts. 16-21"),
+    "angola.stud-poker": _stud("art. 9(20)", "arts. 9(22), 9(23)(b)", "arts. 9(26) to 9(29)", "arts. 9(23)(c), 9(25)"),
+    "macau.baccarat": _baccarat("art. 2(1)", "arts. 7(1), 10", "art. 7(1)", "art. 7(2)"),
+    "macau.blackjack": _blackjack("art. 5(1)", "arts. 5(1), 5(2)", "art. 6(3)", "art. 1(4)"),
     "macau.cussec": _shaken("art. 1(2)(1)", "art. 2(1)", "art. 3(1)", "art. 3(2)", "art. 4"),
     "macau.fantan": _fantan,
     "macau.fish-prawn-crab": _shaken("art. 1(3)(1)", "art. 2(1)", "art. 3(1)", "art. 3(2)", "art. 4"),
     "macau.roulette": _roulette("art. 3(2)", "art. 4", "art. 3(1)"),
-    "macau.stud-poker": _stud("art. 6(1)", "arts. 3, 7", "art. 6(8)", "art. 6(5)"),
+    "macau.stud-poker": _stud("art. 6(2)", "arts. 3, 7", "art. 6(8)", "art. 6(5)"),
 }

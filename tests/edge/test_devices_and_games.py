@@ -163,6 +163,21 @@ def test_what_an_article_demands_and_no_device_tells_is_named(tmp_path: Path) ->
     assert paid.startswith("the payment of the prizes (macau.roulette art. 3(1))")
 
 
+@pytest.mark.parametrize(
+    ("ruleset", "options", "law"),
+    [
+        ("macau.baccarat", "", "art. 7(2)"),
+        ("macau.blackjack", "", "art. 1(4)"),
+        ("angola.baccarat", 'deduction = "2_percent"\ndecks = 6', "art. 10(4)(c)"),
+    ],
+)
+def test_a_shoe_is_no_shuffler_that_deals(ruleset: str, options: str, law: str, tmp_path: Path) -> None:
+    said = f'device = "continuous"\n{options}'
+    [back] = check(tmp_path, ruleset, said, "bee_tek_shoe", "fdl_console")
+    assert back.startswith(f"that the cards go back into the shuffler ({ruleset} {law})")
+    assert check(tmp_path, ruleset, said, "fdl_continuous", "fdl_console") == []
+
+
 def test_a_table_whose_devices_are_elsewhere_or_unknown_misses_nothing(tmp_path: Path) -> None:
     assert check(tmp_path, "macau.baccarat", "") == []
     assert check(tmp_path, "macau.baccarat", "", "cammegh_ss2", "no_such_driver") == []
