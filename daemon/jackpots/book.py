@@ -69,7 +69,6 @@ class Payment(Struct, frozen=True):
 
     seq: int
     id: str
-    at: datetime
     by: str
     round: str = ""
 

@@ -44,7 +44,7 @@ from daemon.jackpots.book import (
     TableBook,
 )
 from daemon.jackpots.prizes import decide, matched
-from daemon.jackpots.table_payments import settle_payments, take_back_payment, take_payment
+from daemon.jackpots.table_payments import forget_payments, settle_payments, take_back_payment, take_payment
 from daemon.jackpots.values import of_accounts, of_win
 from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
@@ -66,6 +66,7 @@ __all__ = [
     "contribute",
     "end_of",
     "end_round",
+    "forget_keys",
     "hear",
     "level_of",
     "most_of",
@@ -782,10 +783,17 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
 
 def pay_at_table(book: Book, seen: Seen, table: str, by: str, round_: str) -> Step:
     """The dealer pressed the payment key on the device `by`: what is under the house's limit was paid there."""
-    if _used(book, seen) or seen.at < book.since(table):
+    if _used(book, seen):
         return hear(book, seen)
     draft = Draft(book, seen)
-    take_payment(draft, table, Payment(seen.seq, seen.id, seen.at, by, round_))
+    take_payment(draft, table, Payment(seen.seq, seen.id, by, round_))
+    return draft.done()
+
+
+def forget_keys(book: Book, table: str) -> Step:
+    """The edge has a new journal: what its numbers said of keys and rounds holds no more."""
+    draft = Draft(book)
+    forget_payments(draft, table)
     return draft.done()
 
 

@@ -38,6 +38,7 @@ from daemon.jackpots.ledger import (
     contribute,
     end_of,
     end_round,
+    forget_keys,
     hear,
     join,
     level_of,
@@ -176,6 +177,8 @@ class _Table:
         self.verdicts: deque[tuple[_Key, Wire]] = deque()
         self.newest: _Key | None = None
         """The stream of the edge that was heard last."""
+        self.renewed = False
+        """Whether verdicts may follow from events of an earlier journal of the edge, which never come any more."""
         self.again = Again()
 
 
@@ -387,10 +390,19 @@ class Jackpots:
             if len(self._streams) >= MOST_STREAMS:
                 return None
             known = any((one.kind, one.table) == (key.kind, key.table) for one in self._streams)
+            if known and key.kind == EVENT:
+                self._renewed(self._tables[key.table])
             self._streams[key] = Stream(1 if known else max(seq - FIRST_LOOK, 1))
             if not known and (key.kind == VERDICT or self._tables[key.table].by_devices):
                 self._first_looks.add(key)
         return self._streams[key]
+
+    def _renewed(self, table: _Table) -> None:
+        """The edge of a table has a new journal."""
+        table.renewed = not table.by_devices
+        for pool in table.pools:
+            if pool.table_limit:
+                self._apply(pool, partial(forget_keys, table=table.name), "", self._now())
 
     def _apply(self, pool: Jackpot, step: Callable[[Book], Step], cause: str, at: datetime) -> None:
         self.books.apply(step(self.books[pool.name]), cause, at)
@@ -433,11 +445,18 @@ class Jackpots:
         return name == pool.name and by == "devices"
 
     def _use_verdicts(self, table: _Table) -> None:
-        """In order; where devices tell the bets, a verdict waits for the events up to the one that it follows from."""
+        """In order; where events are read, a verdict waits for those up to the one that it follows from.
+
+        Else a correction would be used before a bet or a payment key that was earlier.
+        """
         while table.verdicts:
             key, wire = table.verdicts[0]
             until = _cause(wire)
-            if table.by_devices and (table.newest in self._first_looks or self._edge_at(table) < until):
+            if self._edge_at(table) >= until:
+                table.renewed = False
+            elif table.reads_events and not table.renewed:
+                return
+            if table.by_devices and table.newest in self._first_looks:
                 return
             table.verdicts.popleft()
             self._verdict(table, key, wire, until)

@@ -2,7 +2,8 @@
 
 A key pays the round that ended last before it, by the numbers of the edge's events, or the round that it names.
 Verdicts and keys come on two streams: whichever arrives first, the books end alike. A result that came after the key
-is not paid by it.
+is not paid by it. Clocks of edges are set back, so that times say nothing; the numbers begin again with a new journal,
+and then keys and rounds of before are no longer compared.
 """
 
 from collections.abc import Mapping
@@ -10,17 +11,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from daemon.jackpots.book import OPEN, PAID, PENDING, Book, Payment, RoundBook, TableBook
+from daemon.jackpots.book import OPEN, PAID, PENDING, Book, Payment, TableBook
 from daemon.jackpots.values import of_win
 from protocols.contract.jackpots import PoolWin
 
 if TYPE_CHECKING:
     from daemon.jackpots.ledger import Draft
 
-__all__ = ["settle_payments", "take_back_payment", "take_payment"]
+__all__ = ["forget_payments", "settle_payments", "take_back_payment", "take_payment"]
 
 KEPT_PAYMENTS = 10
-"""Of each table; more than the rounds that the books remember of it."""
+"""Of each table. What a key paid that is no longer remembered stays paid."""
 AT_TABLE = "paid at the table with the payment key"
 
 
@@ -31,9 +32,18 @@ def take_payment(draft: "Draft", table: str, payment: Payment) -> None:
     settle_payments(draft, table)
 
 
+def forget_payments(draft: "Draft", table: str) -> None:
+    """The edge has a new journal, whose numbers begin again."""
+    draft.table(table, payments=())
+    for name, known in draft.book.rounds.items():
+        if known.table == table:
+            draft.round(name, until=0)
+
+
 def settle_payments(draft: "Draft", table: str) -> None:
     """Book what the keys of a table paid; take back what a later verdict shows to be of another round."""
     paid = _by_round(draft.book, table)
+    remembered = {one.id for one in draft.book.tables.get(table, TableBook()).payments}
     facts = draft.facts
     for win in [one for one in draft.book.wins if one.at_table and one.table == table]:
         known, payment = draft.book.rounds.get(win.round), paid.get(win.round)
@@ -48,7 +58,7 @@ def settle_payments(draft: "Draft", table: str) -> None:
             people = tuple(one for one in (win.confirmed_by, payment.by) if one)
             postings = {PENDING: -amount, PAID: amount}
             draft.post("paid", postings, win=over, amount=win.amount, people=people, text=AT_TABLE, values=values)
-        elif payment is None and win.paid_event and win.state == "paid":
+        elif payment is None and win.paid_event in remembered and win.state == "paid":
             _unpay(draft, win, "the payment key was of another round")
     draft.facts = facts
 
@@ -73,13 +83,8 @@ def _by_round(book: Book, table: str) -> Mapping[str, Payment]:
     rounds = {name: one for name, one in book.rounds.items() if one.table == table and one.until}
     paid: dict[str, Payment] = {}
     for payment in book.tables.get(table, TableBook()).payments:
-        before = [name for name, one in rounds.items() if _is_before(one, payment)]
+        before = [name for name, one in rounds.items() if one.until < payment.seq]
         named = payment.round or max(before, key=lambda name: rounds[name].until, default="")
         if named in before and (named not in paid or paid[named].seq < rounds[named].corrected):
             paid[named] = payment
     return paid
-
-
-def _is_before(known: RoundBook, payment: Payment) -> bool:
-    """By number, and by time: the numbers of a new journal of the edge begin again."""
-    return known.until < payment.seq and (known.at is None or known.at <= payment.at)

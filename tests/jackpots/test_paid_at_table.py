@@ -11,7 +11,7 @@ import pytest
 from daemon.broker.session import Message
 from daemon.config.model import parse
 from daemon.jackpots.book import Book, Ended, Refused, Seen, Step
-from daemon.jackpots.ledger import begin, end_round, pay_at_table, unbalanced
+from daemon.jackpots.ledger import begin, end_round, forget_keys, pay_at_table, unbalanced
 from daemon.jackpots.orders import obey
 from daemon.jackpots.process import Jackpots
 from daemon.journal.store import Journal
@@ -206,15 +206,38 @@ def test_a_prize_that_was_paid_at_the_table_and_is_corrected_away_is_contested()
     assert bank.states() == {"t-1:4": ["contested"]}
 
 
-def test_a_key_is_used_once_and_a_new_journal_pays_no_old_round() -> None:
+def test_a_key_is_used_once() -> None:
     bank = Bank().use(ended(4, PAIR), key(5))
     money = bank.money()
     bank.use(key(5))
     assert bank.money() == money
-    bank.use(ended(40, PAIR))
-    again = Seen("edge/K/t-1", 60, "e:t-1:60", at(39))  # of before: its number is higher
-    bank.take(pay_at_table(bank.book, again, "t-1", "t-1/console-1", ""))
-    assert bank.states()["t-1:40"] == ["pending"]
+
+
+def test_numbers_begin_again_with_a_new_journal_of_the_edge() -> None:
+    """Neither pays an old key a new round, nor a new key an old one."""
+    bank = Bank().use(ended(30, PAIR), ended(40, PAIR), key(41, "t-1:30"))
+    assert bank.states() == {"t-1:30": ["paid"], "t-1:40": ["pending"]}
+    bank.take(forget_keys(bank.book, "t-1"))
+    bank.use(ended(3, PAIR, round_="t-1:new"), key(60))
+    assert bank.states() == {"t-1:30": ["paid"], "t-1:40": ["pending"], "t-1:new": ["paid"]}
+    bank.take(forget_keys(bank.book, "t-1"))
+    bank.use(ended(2, PAIR, round_="t-1:newest"))
+    assert bank.states()["t-1:newest"] == ["pending"]
+
+
+def test_a_clock_that_is_set_back_does_not_keep_a_prize_from_its_key() -> None:
+    """The key was pressed after the end of the round by its number, and before it by the clock of the edge."""
+    bank = Bank().use(ended(4, PAIR))
+    early = Seen("edge/J/t-1", 5, "e:t-1:5", NOON - timedelta(hours=1))
+    bank.take(pay_at_table(bank.book, early, "t-1", "t-1/console-1", ""))
+    assert bank.states() == {"t-1:4": ["paid"]}
+
+
+def test_keys_pressed_again_and_again_take_back_no_payment() -> None:
+    """The key of the round before is no longer remembered: its prize waited again, to be paid a second time."""
+    bank = Bank().use(ended(4, PAIR), key(5), ended(14, PAIR))
+    bank.use(*(key(number) for number in range(15, 30)))
+    assert bank.states() == {"t-1:4": ["paid"], "t-1:14": ["paid"]}
 
 
 def test_two_people_may_pay_what_the_dealer_did_not() -> None:
@@ -277,10 +300,10 @@ pair = { fixed = 1000 }
 """
 
 
-def said(leaf: str, kind: str, number: int, journal: str, data: object) -> Message:
-    """A message of the table."""
+def said(leaf: str, kind: str, number: int, journal: str, data: object, event: int = 0) -> Message:
+    """A message of the table; `event`: the number of the one that a verdict follows from."""
     source = f"felt/1/lisboa/table/t-1/{leaf}"
-    id_ = f"e:t-1:{number}" + ("/0" if leaf == "round" else "")
+    id_ = f"e:t-1:{event or number}" + ("/0" if leaf == "round" else "")
     raw = msgspec.Raw(msgspec.json.encode(data))
     wire = Wire("1.0", id_, source, kind, at(number), number, "", journal, False, raw)
     return Message(f"{source}/event/{kind}", encode_wire(wire))
@@ -298,6 +321,35 @@ def test_the_process_reads_the_payment_keys_of_a_pool_with_a_limit(tmp_path: Pat
     assert [(one.state, one.paid_by) for one in process.books["red"].wins] == [("paid", "t-1/console-1")]
     rows = [row for row in journal.range("red", 1, 100) if row.type == "paid"]
     assert [row.cause for row in rows] == ["e:t-1:4"]
+    journal.close()
+
+
+def test_a_correction_waits_for_the_keys_before_it(tmp_path: Path) -> None:
+    """The verdict came first: the prize that the dealer had handed out went back into the pool, and nobody was told."""
+    journal = Journal(tmp_path / "books.db")
+    process = Jackpots(parse(CONFIG.replace("LIMIT", "table_limit = 5000")), journal, now=lambda: NOON)
+    opened = [said("device/console-1", "bets.opened", number, "J", {}) for number in range(1, 4)]
+    result = Result(round="t-1:3", ruleset="macau.baccarat", edition="2018", jackpots=(PAIR,))
+    process.take([*opened, said("round", "resolved", 1, "R", {"result": result}, 3)])
+    corrected = msgspec.structs.replace(result, jackpots=(), supersedes="t-1:3")
+    process.take([said("round", "corrected", 2, "R", {"result": corrected}, 5)])
+    process.take([said("device/console-1", "round.paid", 4, "J", {"round": ""})])
+    process.take([said("device/console-1", "deal.corrected", 5, "J", {"hands": {}})])
+    assert [one.state for one in process.books["red"].wins] == ["contested"]
+    journal.close()
+
+
+def test_verdicts_of_an_edge_that_was_replaced_wait_for_none_of_its_events(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "books.db")
+    process = Jackpots(parse(CONFIG.replace("LIMIT", "table_limit = 5000")), journal, now=lambda: NOON)
+    process.take([said("device/console-1", "bets.opened", 1, "J", {})])
+    process.take([said("device/console-1", "bets.opened", 1, "K", {})])
+    result = Result(round="t-1:3", ruleset="macau.baccarat", edition="2018", jackpots=(PAIR,))
+    process.take([said("round", "resolved", 1, "R", {"result": result}, 3)])
+    assert [one.state for one in process.books["red"].wins] == ["pending"]
+    process.take([said("device/console-1", "bets.opened", 2, "K", {})])
+    process.take([said("device/console-1", "round.paid", 3, "K", {"round": ""})])
+    assert [one.state for one in process.books["red"].wins] == ["pending"]
     journal.close()
 
 
