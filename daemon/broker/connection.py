@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 
 from daemon import logs
+from daemon.broker.broker_trial import try_broker
 from daemon.broker.mqtt5_session import connect_mqtt5
 from daemon.broker.session import BrokerLost, BrokerRefused, Session, UnreadableFile, Will
 from daemon.config.model import Mqtt
@@ -124,8 +125,12 @@ async def stay_connected(
     serve: Callable[[Session], Coroutine[Any, Any, None]],
     log: structlog.typing.FilteringBoundLogger,
     connecting: Connect | None = None,
+    *,
+    trial: str = "",
 ) -> None:
     """Serve one session after the other, for ever. Log once when lost, once when back.
+
+    `trial`: the topic under which the broker is tried, by a session of its own, before it is served for the first time.
 
     `connecting` replaces `connect` in simulations, which have a broker of their own.
     """
@@ -135,9 +140,15 @@ async def stay_connected(
     reason = ""
     where = f"{settings.host}:{settings.port}"
     served = NEVER
+    untried = bool(trial)
 
     async def one_session() -> None:
-        nonlocal served, lost, trial_s
+        nonlocal served, lost, trial_s, untried
+        if untried:
+            async with (connecting or connect)(settings, "", None) as session:
+                if not await try_broker(session, trial):
+                    log.info("broker.untried", topic=trial, remedy="let this process read it: feltd acl")
+            untried = False
         met = (connecting or connect)(settings, identifier, will)
         async with met as session, asyncio.TaskGroup() as group:
             served = loop.time()

@@ -32,8 +32,13 @@ MAX_UNSENT_BYTES = 65_536
 """While more waits for the socket, nothing more is sent with QoS 0."""
 FAILURE = 0x80
 """MQTT 5, 2.4: reason codes from here on are failures."""
+UNSUPPORTED_VERSION = 0x84
 ACCESS_DENIED = frozenset({0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C})
 """Reason codes of CONNACK that only another configuration changes: version, client id, user name, password."""
+OTHER_VERSION = 'it does not speak MQTT 5; set version = "3.1.1" in [mqtt], or use mosquitto'
+PERHAPS_OTHER_VERSION = 'if it speaks MQTT 3.1.1 alone, set version = "3.1.1" in [mqtt]'
+REFUSED_VERSIONS = (b"\x20\x02\x00\x01", b"\x20\x02\x00\x84")
+"""The CONNACK of MQTT 3.1.1 by which a broker refuses the version, as MQTT 3.1.1 and as MQTT 5 number the reason."""
 PING = mqtt5.PingReqPacket().write()
 
 
@@ -80,7 +85,8 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The socket is closed."""
-        self._lose(BrokerLost(str(exc or "the broker closed the connection")))
+        said = str(exc or "the broker closed the connection")
+        self._lose(BrokerLost(said if self.connected.done() else f"{said}; {PERHAPS_OTHER_VERSION}"))
 
     def data_received(self, data: bytes) -> None:
         """Handle all packets that are complete, and send what follows from them at once."""
@@ -97,6 +103,9 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def _read_packets(self, data: bytes) -> None:
         data = self._incomplete + data if self._incomplete else data
+        if data in REFUSED_VERSIONS and not self.connected.done():
+            self._lose(BrokerRefused(OTHER_VERSION))
+            return
         view, start = memoryview(data), 0
         try:
             while start < len(data) and (found := _read(view[start:])) is not None:
@@ -147,6 +156,8 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def _connect_answered(self, packet: mqtt5.ConnAckPacket) -> None:
         if refusal := _refusal(packet.reason_code, packet.reason_str):
+            if int(packet.reason_code) == UNSUPPORTED_VERSION:
+                refusal = OTHER_VERSION
             denied = int(packet.reason_code) in ACCESS_DENIED
             self._lose(BrokerRefused(refusal) if denied else BrokerLost(refusal))
         elif packet.max_qos == QoS.AT_MOST_ONCE or not packet.retain_available:
@@ -330,7 +341,7 @@ async def connect_mqtt5(
                 await session._loop.create_connection(lambda: session, host, port, ssl=tls)  # noqa: SLF001
                 await session.connected
         except TimeoutError as error:
-            raise BrokerLost("the broker does not answer") from error
+            raise BrokerLost(f"the broker does not answer; {PERHAPS_OTHER_VERSION}") from error
         except (OSError, UnicodeError) as error:  # UnicodeError: what cannot be the name of a host
             raise BrokerLost(_in_words(error)) from error
         yield session

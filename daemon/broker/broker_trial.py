@@ -1,0 +1,64 @@
+"""Whether the broker keeps topics as they are and gives retained messages by a wildcard: tried once, at the start.
+
+feltd's topics hold dots (`event/ball.landed`), and each reader begins with what is retained. A broker that changes such
+a topic, or keeps nothing for a wildcard, would lose events where nobody looks. See docs/reference/brokers.md.
+"""
+
+import asyncio
+import uuid
+
+from daemon.broker.session import BrokerLost, BrokerRefused, Session
+from protocols.contract.topics import edge_topic
+
+__all__ = ["trial_topic", "try_broker"]
+
+ECHO_S, RETAINED_S = 5.0, 15.0
+_REMEDY = "use mosquitto, or another broker of docs/reference/brokers.md"
+
+
+def trial_topic(site: str, process: str) -> str:
+    """Where a process of this name tries its broker: a topic with a dot."""
+    return edge_topic(site, process, "broker.trial")
+
+
+async def try_broker(session: Session, topic: str) -> bool:
+    """Publish under `topic`, retained, and read it back by a wildcard. Nothing stays there.
+
+    False where nothing comes back: the access list does not let this process read the topic, and nothing is known.
+    Raises BrokerRefused for a broker with which feltd cannot work, BrokerLost.
+    """
+    session.tolerates = lambda _topic, _reason: True
+    token = uuid.uuid4().hex.encode()
+    wildcard = topic.rpartition("/")[0] + "/#"
+    await session.subscribe(wildcard)
+    try:
+        await session.publish(topic, token, retain=True, vital=False)
+        await session.drained()
+        heard = await _topic_of(session, token, ECHO_S)
+    except BrokerLost as lost:
+        text = f"it closed the connection at a topic with a dot, as NATS before 2.10 does ({lost}); {_REMEDY}"
+        raise BrokerRefused(text) from lost
+    try:
+        if heard is None:
+            return False
+        if heard != topic:
+            raise BrokerRefused(f"it changes topics: {topic} came back as {heard}, as with RabbitMQ; {_REMEDY}")
+        await session.read_retained(wildcard)
+        if await _topic_of(session, token, RETAINED_S) is None:
+            raise BrokerRefused(f"it gives no retained messages to a subscription with a wildcard; {_REMEDY}")
+    finally:
+        await session.publish(topic, b"", retain=True, vital=False)
+        await session.drained()
+    return True
+
+
+async def _topic_of(session: Session, token: bytes, seconds: float) -> str | None:
+    """The topic under which it comes; None where it does not come in time."""
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                for message in await session.messages():
+                    if message.payload == token:
+                        return message.topic
+    except TimeoutError:
+        return None
