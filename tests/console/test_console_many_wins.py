@@ -110,10 +110,10 @@ async def test_one_wrong_win_of_many_stops_all(console: Console, house: PoolHous
         said = await ana.post("/jackpots/red/order/confirm-many", data=form | wrong, follow_redirects=True)
         assert outcome(said.text)[0] == "refused"
         said = await ana.post("/jackpots/red/order/confirm-many", data={"id": form["id"]})
-        assert "Choose 1 to 50 wins." in said.text
+        assert "Wins chosen at once: from 1 to 50." in said.text
         many = {f"win-{n}": f"bac-12:{n}/1" for n in range(51)}
         said = await ana.post("/jackpots/red/order/confirm-many", data=many | {"id": form["id"]})
-        assert "Choose 1 to 50 wins." in said.text
+        assert "Wins chosen at once: from 1 to 50." in said.text
     assert entries(house, "confirmed") == []
 
 
@@ -173,7 +173,7 @@ async def test_a_document_that_is_too_long_is_an_alert_until_a_shorter_one_comes
     assert not [one for one in console.house.incidents.open(console.now) if one.incident.code == "jackpot.too_long"]
 
 
-@pytest.mark.parametrize(("prizes", "text"), [(1_000, "its entry"), (400, "the changes that wait")])
+@pytest.mark.parametrize(("prizes", "text"), [(1_000, "its entry"), (200, "the changes that wait")])
 def test_orders_that_would_make_a_document_too_long_are_refused(house: PoolHouse, prizes: int, text: str) -> None:
     """Of one large change the entry is too long, of many the changes that wait together."""
     book = house.keeper.books["red"]
