@@ -151,7 +151,7 @@ async def test_two_edges_feed_one_pool_whose_process_is_killed(
         return read_pools(tmp_path / "jackpots.db", config.jackpot, 10, all_checked=False)[0].book.amount
 
     def waiting() -> int:
-        return len(people.levels["hall"].pending)
+        return people.levels["hall"].waiting
 
     def wins() -> int:
         return sum(len(one.wins) for one in places)
