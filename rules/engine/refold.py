@@ -35,7 +35,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
-from msgspec import Struct, json
+from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import (
@@ -83,6 +83,7 @@ from rules.engine.ruleset import (
     Void,
     Voided,
 )
+from rules.engine.sameness import as_read_back, same_open, same_outcome, same_result, same_step
 
 P = TypeVar("P", bound=Struct)
 
@@ -637,7 +638,7 @@ class Engine(Generic[P]):
         result = self.game.resolve(table.position, frame)
         if frame.result is not None:
             result = replace(result, supersedes=result.round)
-        ended = replace(frame, result=_kept(result), position=table.position)
+        ended = replace(frame, result=as_read_back(result), position=table.position)
         doubt = self.game.left_over(table.position).next_doubt or table.doubt
         position = self.game.end(table.position, void=False)
         table = replace(table, open=None, last=ended, position=position, doubt=doubt, refused=frame.round.refused)
@@ -652,7 +653,7 @@ class Engine(Generic[P]):
         if frame.result is not None:
             result = replace(result, supersedes=result.round)
         frame = _with(frame, replace(round_, suspended=None), fact)
-        ended = replace(frame, result=_kept(result), position=table.position)
+        ended = replace(frame, result=as_read_back(result), position=table.position)
         table = replace(table, open=None, last=ended, refused=round_.refused)
         table = replace(table, position=self.game.end(table.position, void=True))
         return table, (Voided(result) if not result.supersedes else Corrected(result),)
@@ -674,9 +675,9 @@ class Engine(Generic[P]):
         found = [self._play(table, [*kept[:n], on_time, *kept[n:]]) for n in sorted(places)]
         adopted = [self._adopted(table, again, said, fact, person=False) for again, said in found]
         first = adopted[0]
-        if first is None or any(one is None or not _same_step(first, one) for one in adopted[1:]):
-            harmless = all(_same_open(table, again) for again, _ in found)
-            money = all(_same_outcome(table.last, said) for _, said in found)
+        if first is None or any(one is None or not same_step(first, one) for one in adopted[1:]):
+            harmless = all(same_open(table, again) for again, _ in found)
+            money = all(same_outcome(table.last, said) for _, said in found)
             return self._contradicted(table, fact, harmless=harmless, money=money)
         return first
 
@@ -750,7 +751,7 @@ class Engine(Generic[P]):
         for id_, frame in known.items():
             if id_ not in opened:
                 return None
-            if frame.result is not None and (id_ not in results or not _same(frame.result, results[id_])):
+            if frame.result is not None and (id_ not in results or not same_result(frame.result, results[id_])):
                 changed.add(id_)
         if changed and (not person or changed != {old.last.round.id if old.last else ""}):
             return None
@@ -851,53 +852,3 @@ def _with_after(last: Frame[P], fact: Fact) -> Frame[P]:
 
 def _place(times: list[datetime], moment: datetime) -> int:
     return max((n for n, time in enumerate(times, 1) if time <= moment), default=0)
-
-
-def _same(one: Result, other: Result) -> bool:
-    """The same result, whatever it rests on. A void round is void, for whatever reason."""
-    return (one.void is not None and other.void is not None) or _bare(one) == _bare(other)
-
-
-def _bare(result: Result) -> Result:
-    return replace(_kept(result), evidence=(), irregularities=(), law=(), supersedes="")
-
-
-def _kept(result: Result) -> Result:
-    """The result as a state is read back: an outcome of JSON's types."""
-    return replace(result, outcome=json.decode(json.encode(result.outcome)))
-
-
-def _same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
-    """The last round has this outcome, whatever its bets."""
-    if last is None or last.result is None:
-        return True
-    ends = [one.result for one in said if isinstance(one, Resolved | Voided | Corrected)]
-    return [_kept(one).outcome for one in ends if one.round == last.round.id][-1:] == [last.result.outcome]
-
-
-def _same_step(one: Step[P], other: Step[P]) -> bool:
-    """Both tables stand in the same place, and the same is said."""
-
-    def said(verdicts: tuple[Verdict, ...]) -> list[object]:
-        return [_bare(verdict.result) if hasattr(verdict, "result") else verdict for verdict in verdicts]
-
-    tables = [
-        replace(table, open=_without_facts(table.open), last=_without_facts(table.last)) for table, _ in (one, other)
-    ]
-    return tables[0] == tables[1] and said(one[1]) == said(other[1])
-
-
-def _same_open(one: Table[P], other: Table[P]) -> bool:
-    """The same round is open in both, and stands in the same place."""
-    first, second = _without_facts(one.open), _without_facts(other.open)
-    if first is None or second is None or one.position != other.position or one.doubt != other.doubt:
-        return False
-    return first.round == second.round and first.lost == second.lost
-
-
-def _without_facts(frame: Frame[P] | None) -> Frame[P] | None:
-    if frame is None:
-        return None
-    result = _bare(frame.result) if frame.result is not None else None
-    round_ = replace(frame.round, evidence=(), irregularities=())
-    return replace(frame, round=round_, result=result, facts=(), after=())

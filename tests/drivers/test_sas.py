@@ -449,12 +449,21 @@ def test_urls_that_cannot_be(url: str, reason: str) -> None:
 
 @contextlib.contextmanager
 def pty() -> Iterator[tuple[int, str]]:
-    ours, theirs = os.openpty()
+    ours, theirs = open_pty()
     try:
         yield ours, os.ttyname(theirs)
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+def open_pty() -> tuple[int, int]:
+    """At the speed of a machine: it stays so where a test takes `tcsetattr` away."""
+    ours, theirs = os.openpty()
+    attributes = termios.tcgetattr(theirs)
+    attributes[4:6] = [termios.B19200] * 2
+    termios.tcsetattr(theirs, termios.TCSANOW, attributes)
+    return ours, theirs
 
 
 async def test_a_pty_has_no_ninth_bit_and_carries_the_bytes_all_the_same() -> None:
@@ -584,9 +593,9 @@ async def test_message_in_progress_at_a_hang_up_reaches_no_other_file(monkeypatc
         return 0
 
     monkeypatch.setattr(links_sas, "_unsent", unsent)
+    ours, theirs = open_pty()
     for name in ("tcsetattr", "tcdrain"):
         monkeypatch.setattr(termios, name, lambda *_: None)
-    ours, theirs = os.openpty()
     other, ends_here = os.pipe()
     os.set_blocking(other, False)
     async with asyncio.timeout(PATIENCE), open_link(f"sas://{os.ttyname(theirs)}") as link:

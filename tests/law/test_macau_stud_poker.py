@@ -2278,7 +2278,7 @@ def test_hands_told_before_the_showdown_are_not_shown_either() -> None:
         ({"bets_offered": ["ante", "raise"], "folded_jackpot": "kept"}, "art. 10(1)"),
         ({"royal_flush_pays": 49}, "50..100"),
         ({"royal_flush_pays": 101}, "50..100"),
-        ({"maximum_prize": -1}, ">= 0"),
+        ({"maximum_prize": -1}, "must be at least 0"),
         ({"dealing": "hand"}, "either | shoe | shuffler"),
         ({"tie_break": "full"}, "no option 'tie_break'"),
     ],

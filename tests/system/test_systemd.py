@@ -615,31 +615,32 @@ EXAMPLE = {
     "entry": "won",
     "order": "pay",
 }
-# Of each channel of the tree, at a table and an edge of the configuration: who writes there, and who reads.
+# Of each channel of the tree, at a table and an edge of the configuration: who writes there, and who reads. Whoever
+# retains a document reads it, too: it puts right what another wrote there.
 RIGHTS = {
-    "alert": ("edge", "console reader display"),
+    "alert": ("edge", "edge console reader display"),
     "command": ("console", "edge console reader"),
     "commandReply": ("edge", "console reader"),
-    "deviceAvailability": ("edge", "console reader display"),
+    "deviceAvailability": ("edge", "edge console reader display"),
     "deviceEvent": ("edge", "rules console reader"),
     "deviceMeta": ("edge", "edge console reader"),
-    "deviceState": ("edge", "console reader"),
+    "deviceState": ("edge", "edge console reader"),
     "edgeAvailability": ("edge", "edge rules jackpots console reader display"),
-    "edgeHealth": ("edge", "rules console reader"),
-    "edgeAlive": ("edge", "rules console reader"),
-    "edgeHead": ("edge", "rules console reader"),
-    "edgeInfo": ("edge", "rules console reader"),
-    **dict.fromkeys(("jackpotLevel", "jackpotEvent", "jackpotReply"), ("jackpots", "console reader")),
-    "jackpotBooks": ("jackpots", "console reader"),
+    "edgeHealth": ("edge", "edge rules console reader"),
+    "edgeAlive": ("edge", "edge rules console reader"),
+    "edgeHead": ("edge", "edge rules console reader"),
+    "edgeInfo": ("edge", "edge rules console reader"),
+    **dict.fromkeys(("jackpotEvent", "jackpotReply", "jackpotWinsPage"), ("jackpots", "console reader")),
+    **dict.fromkeys(("jackpotLevel", "jackpotBooks"), ("jackpots", "jackpots console reader")),
     "jackpotOwner": ("jackpots", "edge jackpots console reader"),
-    **dict.fromkeys(("jackpotOrder", "jackpotReplay"), ("console", "jackpots")),
+    **dict.fromkeys(("jackpotOrder", "jackpotReplay", "jackpotWins"), ("console", "jackpots")),
     "jackpotReplayAnswer": ("jackpots", "console reader"),
     "replay": ("rules", "edge"),
     "replayAnswer": ("edge", "rules"),
     "roundEvent": ("rules", "jackpots console reader"),
     "roundReplay": ("jackpots console reader", "rules console reader"),
     "roundReplayAnswer": ("rules", "jackpots console reader"),
-    "roundResult": ("rules", "console reader display"),
+    "roundResult": ("rules", "rules console reader display"),
     "roundState": ("rules", "edge rules console reader display"),
     "trace": ("edge", "console"),
     "wager": ("", "rules"),  # this table has no terminals
@@ -658,7 +659,13 @@ ELSEWHERE = (
     EXAMPLE | {"edge": "edge-8", "table": "bac-13", "alert": "shoe-1-shoe-misscan", "pool": "blue"},
 )
 OF_RULES = EXAMPLE | {"edge": "rules"}
-ALERTS_OF_RULES = ("round-suspended", "rules-events-forged", "rules-events-conflict", "rules-journal-room")
+ALERTS_OF_RULES = (
+    "round-suspended",
+    "rules-events-forged",
+    "rules-events-conflict",
+    "rules-state-forged",
+    "rules-journal-room",
+)
 FORGETS = (
     *(
         "alert",
@@ -690,7 +697,8 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
             topic = channel["address"].format(**EXAMPLE, type=type_)
             topics[topic] = (writers, frozenset({"rules"}) if rules_alone else readers)
             if "{edge}" in channel["address"]:
-                topics[channel["address"].format(**OF_RULES)] = (writers - {"edge"} | {"rules"}, readers)
+                of_rules = readers if name == "edgeAvailability" else readers - {"edge"}
+                topics[channel["address"].format(**OF_RULES)] = (writers - {"edge"} | {"rules"}, of_rules)
             # At another table or edge nobody writes but who may at any; at another site nobody does anything.
             [nowhere, another] = (channel["address"].format(**place, type=type_) for place in ELSEWHERE)
             topics[nowhere] = (frozenset(), frozenset())
@@ -705,7 +713,7 @@ def tree() -> dict[str, tuple[frozenset[str], frozenset[str]]]:
     for alert in ALERTS_OF_RULES:
         topics[f"felt/1/lisboa/table/bac-12/alert/{alert}"] = (
             frozenset({"rules", FORGETTER}),
-            frozenset(RIGHTS["alert"][1].split()),
+            frozenset(RIGHTS["alert"][1].split()) - {"edge"} | {"rules"},
         )
     return topics
 

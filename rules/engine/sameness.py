@@ -1,0 +1,61 @@
+"""Whether two results, or two ways to play the same facts, come to the same. Called by refold."""
+
+from typing import Any, TypeVar
+
+from msgspec import Struct, json
+from msgspec.structs import replace
+
+from rules.engine.facts import Frame, Step, Table
+from rules.engine.ruleset import Corrected, Resolved, Result, Verdict, Voided
+
+P = TypeVar("P", bound=Struct)
+
+
+def same_result(one: Result, other: Result) -> bool:
+    """The same result, whatever it rests on. A void round is void, for whatever reason."""
+    return (one.void is not None and other.void is not None) or _bare(one) == _bare(other)
+
+
+def _bare(result: Result) -> Result:
+    return replace(as_read_back(result), evidence=(), irregularities=(), law=(), supersedes="")
+
+
+def as_read_back(result: Result) -> Result:
+    """The result as a state is read back: an outcome of JSON's types."""
+    return replace(result, outcome=json.decode(json.encode(result.outcome)))
+
+
+def same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
+    """The last round has this outcome, whatever its bets."""
+    if last is None or last.result is None:
+        return True
+    ends = [one.result for one in said if isinstance(one, Resolved | Voided | Corrected)]
+    return [as_read_back(one).outcome for one in ends if one.round == last.round.id][-1:] == [last.result.outcome]
+
+
+def same_step(one: Step[P], other: Step[P]) -> bool:
+    """Both tables stand in the same place, and the same is said."""
+
+    def said(verdicts: tuple[Verdict, ...]) -> list[object]:
+        return [_bare(verdict.result) if hasattr(verdict, "result") else verdict for verdict in verdicts]
+
+    tables = [
+        replace(table, open=_without_facts(table.open), last=_without_facts(table.last)) for table, _ in (one, other)
+    ]
+    return tables[0] == tables[1] and said(one[1]) == said(other[1])
+
+
+def same_open(one: Table[P], other: Table[P]) -> bool:
+    """The same round is open in both, and stands in the same place."""
+    first, second = _without_facts(one.open), _without_facts(other.open)
+    if first is None or second is None or one.position != other.position or one.doubt != other.doubt:
+        return False
+    return first.round == second.round and first.lost == second.lost
+
+
+def _without_facts(frame: Frame[P] | None) -> Frame[P] | None:
+    if frame is None:
+        return None
+    result = _bare(frame.result) if frame.result is not None else None
+    round_ = replace(frame.round, evidence=(), irregularities=())
+    return replace(frame, round=round_, result=result, facts=(), after=())
