@@ -60,6 +60,7 @@ DECIDED: dict[str, str] = {
     "GET /jackpots": "login 403 403 403 200 200 403 403 403 403 403 403 403",
     "GET /jackpots/{pool}": "login 403 403 403 200 200 403 403 403 403 403 403 403",
     "GET /jackpots/{pool}/entries": "login 403 403 403 200 200 403 403 403 403 403 403 403",
+    "GET /jackpots/{pool}/books.csv": "login 403 403 403 403 200 403 403 403 403 403 403 403",
     "GET /jackpots/{pool}/wins": "login 403 403 403 200 200 403 403 403 403 403 403 403",
     "POST /jackpots/{pool}/order/{order}": "login 403 403 403 400 403 403 403 403 403 403 403 403",
     "GET /favicon.ico": "200 200 200 200 200 200 200 200 200 200 200 200 200",
