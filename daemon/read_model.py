@@ -45,6 +45,7 @@ from protocols.contract.topics import (
     table_topic,
 )
 from protocols.contract.wagers import Unreadable, WagerAnswer, decode_answer
+from protocols.plain_errors import plain as plain_error
 
 __all__ = ["AlertKey", "Amount", "Change", "DeviceView", "EdgeView", "Lamp", "Seen", "SiteState", "TableView", "utc"]
 
@@ -717,7 +718,7 @@ class SiteState:
         self.refused += 1
         if topic not in self._complained and len(self._complained) < MOST_COMPLAINED:
             self._complained.add(topic)
-            self._log.warning("console.unreadable", topic=topic, reason=str(why))
+            self._log.warning("console.unreadable", topic=topic, reason=plain_error(str(why)))
 
     def _state(self, table: str, message: Message) -> None:
         view = self._table(table)

@@ -56,7 +56,9 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
     from drivers import DRIVERS
 
     if driver not in DRIVERS:
-        raise BadInputError(f"no driver {driver!r}; known: {', '.join(DRIVERS)}")
+        from daemon.config.model import likely
+
+        raise BadInputError(f"no driver {driver!r}; {likely(driver, DRIVERS)}")
     try:
         raw = capture.read_bytes()
     except OSError as error:

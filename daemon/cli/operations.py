@@ -236,8 +236,6 @@ def _asked(*, passwords: bool) -> Any:
     """All answers of a person: names, then a table for each link that is plugged in."""
     from daemon.cli.first_configuration import First, FirstDevice, FirstTable
     from daemon.cli.listings import plugged
-    from drivers import DRIVERS
-    from rules import RULESETS
 
     site = click.prompt("Name of the casino (small letters, digits, hyphens)", value_proc=_name_typed)
     edge = click.prompt("Name of this computer", default=_host_name(), value_proc=_name_typed)
@@ -247,29 +245,56 @@ def _asked(*, passwords: bool) -> Any:
     click.echo(f"{len(links)} links are plugged in." if links else "Nothing is plugged in.")
     for url, what in links:
         click.echo(f"\n{url}  {what}")
-        asked = "  Its table, for example rou-1 (empty: leave it out)"
-        table = click.prompt(asked, default="", show_default=False, value_proc=lambda text: text and _name_typed(text))
-        if not table:
-            continue
-        if table not in games:
-            choice = click.Choice(["", *RULESETS])
-            games[table] = click.prompt(
-                "  Game of the table (feltd rulesets lists them; empty: events only)",
-                default="", type=choice, show_default=False, show_choices=False,
-            )  # fmt: skip
-        driver = click.prompt(
-            "  Driver (feltd devices lists them)",
-            default="hid_shoe" if url.startswith("usb:") else None,
-            type=click.Choice(list(DRIVERS)),
-            show_choices=False,
-        )
-        here = devices.setdefault(table, [])
-        taken = frozenset({"round", *(one.name for one in here)})
-        default = f"device-{len(here) + 1}"
-        name = click.prompt("  Name of the device", default=default, value_proc=partial(_name_typed, taken=taken))
-        here.append(FirstDevice(name, driver, url))
+        _ask_of_device(url, games, devices)
+    asked = "\nLink of a further device, for example tcp://10.0.0.5:4001 (empty: no more)"
+    while url := click.prompt(asked, default="", show_default=False, value_proc=_link_typed):
+        _ask_of_device(url, games, devices)
     tables = tuple(FirstTable(name, game, {}, tuple(devices[name])) for name, game in games.items())
     return First(site, edge, tables, passwords)
+
+
+def _link_typed(text: str) -> str:
+    """A link as it was typed. Raises UsageError, after which click asks again."""
+    from daemon.config.model import Device
+    from daemon.edge.links.link import BadUrl, check_url
+
+    if not text:
+        return text
+    url = Device(name="device", driver="", url=text).url
+    try:
+        check_url(url)
+    except BadUrl as error:
+        raise click.UsageError(str(error)) from error
+    return url
+
+
+def _ask_of_device(url: str, games: dict[str, str], devices: dict[str, Any]) -> None:
+    """Ask for table, game, driver and name of the device at a link, and add it to `devices`."""
+    from daemon.cli.first_configuration import FirstDevice
+    from drivers import DRIVERS
+    from rules import RULESETS
+
+    asked = "  Its table, for example rou-1 (empty: leave it out)"
+    table = click.prompt(asked, default="", show_default=False, value_proc=lambda text: text and _name_typed(text))
+    if not table:
+        return
+    if table not in games:
+        choice = click.Choice(["", *RULESETS])
+        games[table] = click.prompt(
+            "  Game of the table (feltd rulesets lists them; empty: events only)",
+            default="", type=choice, show_default=False, show_choices=False,
+        )  # fmt: skip
+    driver = click.prompt(
+        "  Driver (feltd devices lists them)",
+        default="hid_shoe" if url.startswith("usb:") else None,
+        type=click.Choice(list(DRIVERS)),
+        show_choices=False,
+    )
+    here = devices.setdefault(table, [])
+    taken = frozenset({"round", *(one.name for one in here)})
+    default = f"device-{len(here) + 1}"
+    name = click.prompt("  Name of the device", default=default, value_proc=partial(_name_typed, taken=taken))
+    here.append(FirstDevice(name, driver, url))
 
 
 def _check(text: str, path: Path) -> None:

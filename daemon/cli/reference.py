@@ -40,7 +40,9 @@ def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
         click.echo(said)
         return
     if device is not None and device not in DRIVERS:
-        raise BadInputError(f"no driver {device!r}; known: {', '.join(DRIVERS)}")
+        from daemon.config.model import likely
+
+        raise BadInputError(f"no driver {device!r}; {likely(device, DRIVERS)}")
     if pages is not None:
         written = {f"{name}.md": device_page(name) for name in ([device] if device else DRIVERS)}
         write_files(pages, written if device else {**written, "README.md": index_page()})

@@ -436,11 +436,44 @@ def parse(text: str, path: str = "configuration") -> Config:
     _check_texts(raw, (), lines, mistakes)
     if mistakes:
         raise BadConfig(path, mistakes)
+    raw["mqtt"] = _with_broker_address(raw.get("mqtt", {}), lines, mistakes)
+    if mistakes:
+        raise BadConfig(path, mistakes)
     config = msgspec.convert(_with_credentials(raw), Config)
     _check_sense(config, lines, mistakes)
     if mistakes:
         raise BadConfig(path, mistakes)
     return msgspec.structs.replace(config, digest=hashlib.sha256(text.encode()).hexdigest()[:16])
+
+
+_ADDRESS = re.compile(r"(?:(?P<scheme>[\w+.-]+)://)?(?P<host>\[[^]@/]+]|[^]\[@:/\s]+)(?::(?P<port>\d+))?/?")
+_BROKER_PORTS = {"mqtt": 1883, "mqtts": 8883}
+"""The schemes of a broker's address, each with its usual port."""
+
+
+def _with_broker_address(mqtt: dict[str, Any], lines: "_Lines", out: list[Mistake]) -> dict[str, Any]:
+    """`[mqtt]` with the host and port of an address such as mqtt://127.0.0.1:1883 in their places."""
+    address = mqtt.get("host", "")
+    found = _ADDRESS.fullmatch(address)
+    at = lines.of(("mqtt", "host"))
+    if found is None:
+        if "://" in address:
+            out.append(
+                Mistake(at, 'mqtt.host: write host = "mqtt://127.0.0.1" or "mqtt://HOST:PORT", and nothing else')
+            )
+        return mqtt
+    scheme, host, port = found["scheme"], found["host"].strip("[]"), found["port"]
+    if scheme is not None and scheme not in _BROKER_PORTS:
+        said = likely(scheme, _BROKER_PORTS)
+        out.append(Mistake(at, f"mqtt.host: {scheme}:// is no address of a broker; {said}"))
+    if scheme == "mqtts" and not mqtt.get("ca_file"):
+        out.append(Mistake(at, "mqtt.host: mqtts:// is TLS: name the ca_file, too"))
+    if port is not None and not 1 <= int(port[:6]) <= 65535:
+        out.append(Mistake(at, f"mqtt.host: {port} is no port; a port is 1 to 65535"))
+    if port is not None and mqtt.get("port", int(port[:6])) != int(port[:6]):
+        out.append(Mistake(at, f"mqtt.host has port {port} and mqtt.port is {mqtt['port']}; leave one of them out"))
+    usual = int(port[:6]) if port else _BROKER_PORTS.get(scheme or "mqtt", 1883)
+    return {**mqtt, "host": host, "port": mqtt.get("port", usual)}
 
 
 def _with_credentials(value: Any) -> Any:
@@ -607,15 +640,7 @@ def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]
         out.append(Mistake(lines.of(("edge", "name")), text))
 
 
-_URL = re.compile(r"\w+://(.*?)(?::(\d+))?/?")
-
-
 def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
-    if url := _URL.fullmatch(config.mqtt.host):
-        also = f" and port = {url[2]}" if url[2] else ""
-        text = f'mqtt.host is an address and no URL: write host = "{url[1]}"{also}'
-        out.append(Mistake(lines.of(("mqtt", "host")), text))
-        return
     if bool(config.mqtt.certificate) != bool(config.mqtt.key):
         one = "certificate" if config.mqtt.certificate else "key"
         out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))

@@ -12,6 +12,7 @@ from msgspec import Meta, Raw, Struct, field
 
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import ANY_VALUES
+from protocols.plain_errors import plain
 
 LONGEST_ROUND = 200
 """Maximum characters of a round's id. It appears in URLs and in the console's journal of actions."""
@@ -355,7 +356,7 @@ def decode_end(data: bytes | Raw) -> Result:
     try:
         return _checked(_END.decode(data).result)
     except UNREADABLE as error:
-        raise BadRound(str(error)) from error
+        raise BadRound(plain(error)) from error
 
 
 def decode_result(payload: bytes | Raw) -> Result:
@@ -363,7 +364,7 @@ def decode_result(payload: bytes | Raw) -> Result:
     try:
         return _checked(_RESULT.decode(payload))
     except UNREADABLE as error:
-        raise BadRound(str(error)) from error
+        raise BadRound(plain(error)) from error
 
 
 def _checked(result: Result) -> Result:
@@ -378,7 +379,7 @@ def decode_state(payload: bytes) -> RoundState:
     try:
         state = _STATE.decode(payload)
     except UNREADABLE as error:
-        raise BadRound(str(error)) from error
+        raise BadRound(plain(error)) from error
     if not state.phase:
         raise BadRound("it has no phase")
     facts_of(state.detail)
@@ -392,7 +393,7 @@ def facts_of(facts: dict[str, Any]) -> RoundFacts:
     try:
         return msgspec.convert(facts, RoundFacts)
     except UNREADABLE as error:
-        raise BadRound(str(error)) from error
+        raise BadRound(plain(error)) from error
 
 
 _NESTED = (dict, list)

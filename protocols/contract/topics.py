@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from protocols.contract.events import MOST, Event, decode_data, encode_data, type_of
+from protocols.plain_errors import plain
 
 ROOT = "felt/1"
 CONTENT_TYPE = "application/cloudevents+json"
@@ -159,7 +160,7 @@ def decode_wire(payload: bytes) -> Wire:
         wire = _DECODER.decode(payload)
         at = in_utc(wire.time)
     except (ValueError, RecursionError) as error:  # msgspec's and Unicode's errors are ValueErrors
-        raise BadEnvelope(str(error)) from error
+        raise BadEnvelope(plain(error)) from error
     return wire if at is wire.time else msgspec.structs.replace(wire, time=at)
 
 

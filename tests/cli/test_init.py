@@ -58,7 +58,7 @@ def test_answers_say_which_table_each_link_belongs_to(tmp_path: Path, monkeypatc
     links = [("serial:///dev/a", "adapter"), ("serial:///dev/b", ""), ("usb:?vid=0c2e&pid=0200", "scanner")]
     monkeypatch.setattr(listings, "plugged", lambda: links)
     path = tmp_path / "feltd.toml"
-    answers = ["lisboa", "edge-7", "rou-1", "macau.roulette", "cammegh_ss2", "wheel-1", "", "bac-1", "", "", "", ""]
+    answers = ["lisboa", "edge-7", "rou-1", "macau.roulette", "cammegh_ss2", "wheel-1", "", "bac-1", "", "", "", "", ""]
     done = init(path, answers="\n".join(answers))
     assert done.exit_code == 0, done.output
     assert [(table.name, table.ruleset) for table in load(path).table] == [("rou-1", "macau.roulette"), ("bac-1", "")]
@@ -131,9 +131,33 @@ def test_a_wrong_answer_is_asked_again_at_once(tmp_path: Path, monkeypatch: pyte
     """It was refused after the last question, and all answers were lost."""
     monkeypatch.setattr("daemon.cli.listings.plugged", list)
     path = tmp_path / "feltd.toml"
-    done = CliRunner().invoke(main, ["init", "-c", str(path)], input="Casino Lisboa\nlisboa\nedge 1\nedge-1\n")
+    done = CliRunner().invoke(main, ["init", "-c", str(path)], input="Casino Lisboa\nlisboa\nedge 1\nedge-1\n\n")
     assert done.exit_code == 0, done.output
     assert "Error: 'Casino Lisboa': a name is small letters, digits and hyphens" in done.output
     assert done.output.count("Error: ") == 2
     config = load(path)
     assert (config.site.name, config.edge.name) == ("lisboa", "edge-1")
+
+
+def test_a_link_is_checked_when_it_is_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daemon.cli.listings.plugged", list)
+    path = tmp_path / "feltd.toml"
+    links = [
+        "seriel:///dev/ttyS0",
+        "seriel:?vid=0403",
+        "tcp://10.0.0.5",
+        "/dev/ttyS0",
+        "dice-1",
+        "",
+        "fdl_shaker",
+        "",
+        "",
+        "",
+    ]
+    done = init(path, answers="\n".join(["lisboa", "edge-1", *links]))
+    assert done.exit_code == 0, done.output
+    assert "Error: seriel:///dev/ttyS0: write serial:///dev/ttyS0?baud=9600" in done.output
+    assert "did you mean serial:?" in done.output
+    assert "Error: tcp://10.0.0.5: write tcp://host:port" in done.output
+    [device] = load(path).table[0].device
+    assert (device.url, device.driver) == ("serial:///dev/ttyS0", "fdl_shaker")

@@ -48,6 +48,8 @@ WITHOUT_JSON = {
     "console token remove": "changes one token; its exit code says whether it did",
     "console user add": "changes one user; its exit code says whether it did",
     "console user password": "changes one user; its exit code says whether it did",
+    "console user confirm": "changes one user; its exit code says whether it did",
+    "reload": "changes what runs; its exit code says whether it did",
     "console user remove": "changes one user; its exit code says whether it did",
     "console user role": "changes one user; its exit code says whether it did",
 }

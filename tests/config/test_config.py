@@ -664,16 +664,55 @@ def test_an_unusual_speed_is_noted_and_not_refused(tmp_path: Path) -> None:
     assert "note: rou-1/wheel-1: 96000 baud is unusual" in summary(parse(text), Path("x.toml"))
 
 
+BROKER = '[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\nhost = "{}"\n'
+
+
 @pytest.mark.parametrize(
-    ("host", "said"),
+    ("address", "host", "port"),
     [
-        ("mqtt://127.0.0.1", 'write host = "127.0.0.1"'),
-        ("mqtt://broker.example:8883/", 'write host = "broker.example" and port = 8883'),
+        ("mqtt://127.0.0.1", "127.0.0.1", 1883),
+        ("mqtt://localhost", "localhost", 1883),
+        ("mqtt://localhost/", "localhost", 1883),
+        ("mqtt://[::1]:1884", "::1", 1884),
+        ("localhost:1884", "localhost", 1884),
+        ("localhost", "localhost", 1883),
+        ("::1", "::1", 1883),
     ],
 )
-def test_a_url_of_the_broker_is_answered_with_what_to_write(host: str, said: str) -> None:
-    text = f'[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\nhost = "{host}"\n'
-    assert mistakes(text) == [(6, f"mqtt.host is an address and no URL: {said}")]
+def test_an_address_of_this_computer_is_understood(address: str, host: str, port: int) -> None:
+    broker = parse(BROKER.format(address)).mqtt
+    assert (broker.host, broker.port) == (host, port)
+
+
+def test_an_address_with_tls_has_its_own_port() -> None:
+    broker = parse(BROKER.format("mqtts://broker.example") + 'ca_file = "/etc/feltd/ca.crt"\n').mqtt
+    assert (broker.host, broker.port) == ("broker.example", 8883)
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("mqqt://127.0.0.1", "mqqt:// is no address of a broker; did you mean 'mqtt'?"),
+        ("http://127.0.0.1", "http:// is no address of a broker; known: mqtt, mqtts"),
+        ("mqtts://127.0.0.1", "mqtts:// is TLS: name the ca_file, too"),
+        ("mqtt://me:pw@127.0.0.1", 'write host = "mqtt://127.0.0.1" or "mqtt://HOST:PORT", and nothing else'),
+        ("mqtt://127.0.0.1/topic", 'write host = "mqtt://127.0.0.1" or "mqtt://HOST:PORT", and nothing else'),
+        ("mqtt://127.0.0.1:99999", "99999 is no port; a port is 1 to 65535"),
+    ],
+)
+def test_another_address_is_answered_with_what_to_write(address: str, said: str) -> None:
+    assert mistakes(BROKER.format(address)) == [(6, f"mqtt.host: {said}")]
+
+
+def test_two_ports_of_the_broker_are_refused() -> None:
+    text = BROKER.format("mqtt://127.0.0.1:1884") + "port = 1885\n"
+    assert mistakes(text) == [(6, "mqtt.host has port 1884 and mqtt.port is 1885; leave one of them out")]
+
+
+def test_an_address_of_another_computer_still_needs_tls() -> None:
+    [(line, said)] = mistakes(BROKER.format("mqtt://broker.example"))
+    assert line == 6
+    assert said.startswith("mqtt.host: broker.example is another computer")
 
 
 def test_the_good_file_passes_all_checks(tmp_path: Path) -> None:

@@ -262,8 +262,11 @@ def test_unreadable_round_is_refused_once_and_the_table_shown_without_it(console
                 console, ROU, {"phase": "running", "round": "rou-3:2026-11-20:3", "detail": {"say": "rien ne va plus"}}
             )
     assert [(one["topic"], one["reason"]) for one in logged if one["event"] == "console.unreadable"] == [
-        ("felt/1/lisboa/table/rou-3/round/event/resolved", "Expected `str`, got `array` - at `$.pocket`"),
-        ("felt/1/lisboa/table/rou-3/round/state", "Expected `object`, got `str` - at `$.say`"),
+        (
+            "felt/1/lisboa/table/rou-3/round/event/resolved",
+            'pocket: must be a text in quotes, like "this", and is a list',
+        ),
+        ("felt/1/lisboa/table/rou-3/round/state", "say: must be a table of names and values, and is a text"),
     ]
     assert console.house.site.refused == 4
     pages = shown(console, ROU, good["round"])

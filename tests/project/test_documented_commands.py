@@ -43,6 +43,7 @@ PARSED_ONLY = {
     "feltd journal witness -c feltd.toml --public edge.pem.pub --public rules.pem.pub --public console.pem.pub": (
         "test_witness.py runs it until a checkpoint has arrived"
     ),
+    "feltd reload": "it asks systemd; debian/try-systemd reloads the services under systemd",
     "make demo": "test_use.py and test_system.py run the demo; make itself installs packages",
     "make test": "it is what runs this",
     "make install": "it installs packages",
@@ -418,6 +419,7 @@ def _alone(floor: Floor) -> None:
     with floor.typed("feltd simulate cammegh_ss2 --listen tty:/tmp/wheel") as device:
         assert device.stdout is not None
         assert "other-wheel" in device.stdout.readline()
+    floor.type("feltd mac-keys -c /etc/feltd/feltd.toml")
     answers = "lisboa\nedge-7\n" + 100 * "\n"  # whatever is plugged in is left out
     floor.type("feltd init", "-c", "asked.toml", stdin=answers)
     by_options = (

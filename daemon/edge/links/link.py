@@ -63,6 +63,7 @@ ELSEWHERE = {
     "mqtt": "daemon.edge.links.mqtt",
     "rfc2217": "daemon.edge.links.rfc2217",
 }
+SCHEMES = ("serial", "tcp", "socket", "unix", *ELSEWHERE)
 PARITIES = {"N", "E", "O", "M", "S"}
 CONNECT_TIMEOUT = 5.0
 CLOSE_TIMEOUT = 5.0
@@ -122,7 +123,11 @@ class _Target:
             case _:
                 if parts.path.startswith("/dev/"):
                     raise BadUrl(f"{url}: write serial://{parts.path}?baud=9600, with the speed of the device")
-                raise BadUrl(f"{url}: a link begins with serial:, tcp:, socket:, unix:, {':, '.join(ELSEWHERE)}:")
+                import difflib  # as in daemon.config.model: a start without a mistake does not need it
+
+                near = difflib.get_close_matches(parts.scheme, SCHEMES, 1)
+                meant = f"; did you mean {near[0]}:?" if near else ""
+                raise BadUrl(f"{url}: a link begins with {':, '.join(SCHEMES)}:{meant}")
 
 
 def place_of(url: str, parts: SplitResult, usage: str) -> tuple[str, int]:
