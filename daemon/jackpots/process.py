@@ -400,18 +400,17 @@ class Jackpots:
                 return None
             known = any((one.kind, one.table) == (key.kind, key.table) for one in self._streams)
             if known and key.kind == EVENT:
-                self._renewed(self._tables[key.table])
+                self._begin_numbers_again(self._tables[key.table])
             self._streams[key] = Stream(1 if known else max(seq - FIRST_LOOK, 1))
             if not known and (key.kind == VERDICT or self._tables[key.table].by_devices):
                 self._first_looks.add(key)
         return self._streams[key]
 
-    def _renewed(self, table: _Table) -> None:
+    def _begin_numbers_again(self, table: _Table) -> None:
         """The edge of a table has a new journal."""
         table.renewed = not table.by_devices
-        for pool in table.pools:
-            if pool.table_limit:
-                self._apply(pool, partial(forget_keys, table=table.name), "", self._now())
+        for pool in (one for one in table.pools if one.table_limit):
+            self._apply(pool, partial(forget_keys, table=table.name), "", self._now())
 
     def _apply(self, pool: Jackpot, step: Callable[[Book], Step], cause: str, at: datetime) -> None:
         self.books.apply(step(self.books[pool.name]), cause, at)
@@ -461,11 +460,9 @@ class Jackpots:
         while table.verdicts:
             key, wire = table.verdicts[0]
             until = _cause(wire)
-            if self._edge_at(table) >= until:
-                table.renewed = False
-            elif table.reads_events and not table.renewed:
-                return
-            if table.by_devices and table.newest in self._first_looks:
+            table.renewed = table.renewed and self._edge_at(table) < until
+            first = table.by_devices and table.newest in self._first_looks
+            if first or (table.reads_events and not table.renewed and self._edge_at(table) < until):
                 return
             table.verdicts.popleft()
             self._verdict(table, key, wire, until)
