@@ -360,7 +360,7 @@ class Pit:
             if newest is not last:
                 last = newest
                 ended = {result.round: result.void is None for result in view.results}
-            return Look(view.phase, view.round, view.detail, ended)
+            return Look(view.phase, view.round, view.detail, ended, newest)
 
         self.dealing += 1
         try:

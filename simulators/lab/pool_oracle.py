@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from daemon.config.model import Config, Jackpot
 from daemon.journal.rows import Row
-from protocols.contract.events import WagerPlaced, decode_data
+from protocols.contract.events import RoundPaid, WagerPlaced, decode_data
 from protocols.contract.jackpots import (
     Adjust,
     Approve,
@@ -56,9 +56,12 @@ ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "roya
 
 
 class PoolAccount(Struct):
-    """What the pools of one pit came to. `bets` and `coins`: contributions and their minor units; `unsettled`: bets of
-    rounds whose bets the rules did not know surely, and bets laid while the edge had closed the betting, for a stated
-    reason, so that they are in no pool.
+    """What the pools of one pit came to. `bets` and `coins`: contributions and their minor units.
+
+    `at_table`: wins that a payment key paid; `contested`: paid ones that a correction took away; `corrected`, `voided`:
+    results that changed a round with wins; `batched`: wins that were confirmed or paid together with others;
+    `unsettled`: bets of rounds whose bets the rules did not know surely, and bets laid while the edge had closed the
+    betting, for a stated reason, so that they are in no pool.
     """
 
     bets: int = 0
@@ -67,6 +70,11 @@ class PoolAccount(Struct):
     paid: int = 0
     reversed: int = 0
     changes: int = 0
+    at_table: int = 0
+    contested: int = 0
+    corrected: int = 0
+    voided: int = 0
+    batched: int = 0
     unsettled: int = 0
     coins_lost: int = 0
     coins_made: int = 0
@@ -84,8 +92,11 @@ class PoolAccount(Struct):
 def pools_text(account: PoolAccount) -> str:
     """The account of the pools, for a person to read."""
     return (
-        f"jackpots: {account.bets} bets of {account.coins} minor units, {account.wins} wins, {account.paid} paid, "
-        f"{account.reversed} reversed, {account.changes} changes; {account.coins_lost} coins lost, "
+        f"jackpots: {account.bets} bets of {account.coins} minor units, {account.wins} wins, {account.paid} paid "
+        f"({account.at_table} by the payment key), {account.batched} confirmed or paid with others by one order, "
+        f"{account.corrected} rounds with wins corrected, {account.voided} voided, "
+        f"{account.reversed} reversed, {account.contested} contested, "
+        f"{account.changes} changes; {account.coins_lost} coins lost, "
         f"{account.coins_made} made; bets: {account.bets_lost} lost, {account.bets_doubled} doubled, "
         f"{account.unsettled} unsettled for a stated reason; "
         f"wins: {account.wins_lost} lost, {account.wins_doubled} doubled"
@@ -101,6 +112,10 @@ class _Win(Struct):
     seats: tuple[int, ...]
     house: int = 0
     state: str = "pending"
+    confirmed: bool = False
+    at_table: bool = False
+    key: str = ""
+    """The payment key that paid it."""
 
 
 class _Round(Struct):
@@ -116,14 +131,26 @@ class _Round(Struct):
     after: dict[str, Fraction] = {}
     place: int = 0
     settled: bool = False
+    corrected: int = 0
+
+
+class _Key(Struct, frozen=True):
+    """A payment key as the edge's journal has it: event `seq` of a table, and the round that it named."""
+
+    table: str
+    seq: int
+    round: str
 
 
 class _Oracle:
     """One pool."""
 
-    def __init__(self, pool: Jackpot, table_rules: Mapping[str, str]) -> None:
+    def __init__(self, pool: Jackpot, table_rules: Mapping[str, str], keys: Mapping[str, _Key]) -> None:
         self._pool = pool
         self._rules = table_rules
+        self._keys = keys
+        self.ended: dict[str, tuple[str, int]] = {}
+        """By round, with entries or without: its table, and the event that ended it first."""
         self.money: dict[str, Fraction] = {}
         self.wins: dict[str, _Win] = {}
         self.rounds: dict[str, _Round] = {}
@@ -152,13 +179,19 @@ class _Oracle:
 
     # ---- rounds
 
-    def end(self, table: str, result: Result, seats: Sequence[int], hands: Mapping[int, str] | None) -> None:
-        """A round ended, or its result was corrected. `hands`: that win; None: as the result names them."""
+    def end(
+        self, table: str, result: Result, seats: Sequence[int], hands: Mapping[int, str] | None, until: int
+    ) -> None:
+        """A round ended, or its result was corrected, by event `until`. `hands`: that win; None: as it names."""
         prizes = self._prizes(self._rules[table], hands) if hands is not None else self._named(table, result)
         if result.void is not None:
             seats, prizes = (), []
         first = result.round not in self.rounds
         known = self.rounds.setdefault(result.round, _Round())
+        known.corrected = max(known.corrected, until)
+        for win in self.wins.values():  # handed out after the right result, whatever arrived first
+            if win.round == result.round and win.state == "paid" and win.key and self._keys[win.key].seq > until:
+                self._unpay(win)
         before = dict(self.money)
         if not first:
             self._go_back(known)
@@ -336,8 +369,51 @@ class _Oracle:
         self.since["visible"] = self.since.get("visible", Fraction(0)) + due - there
         return there
 
+    # ---- payment keys
+
+    def pays(self, key: _Key) -> str:
+        """The round that a key pays: the one that it names, else the last one that ended before it."""
+        ended = {name: until for name, (table, until) in self.ended.items() if table == key.table and until < key.seq}
+        return (key.round if key.round in ended else "") if key.round else max(ended, key=ended.__getitem__, default="")
+
+    def pay_by_key(self, name: str, which: str) -> str:
+        """The books say that this key paid this win: why it cannot be, "" where it is so."""
+        win, key = self.wins.get(name), self._keys.get(which)
+        if win is None or key is None:
+            return f"{name} is paid by {which!r}, and there is no such win or key"
+        if not win.at_table or win.state not in ("pending", "confirmed"):
+            return f"{name}, {win.state}, cannot be paid at the table by {which}"
+        if self.pays(key) != win.round or key.seq <= self.rounds[win.round].corrected:
+            return f"{which} pays the round {self.pays(key) or 'of nobody'}, and not {name}"
+        win.state, win.key = "paid", which
+        self._move("pending", "paid", win.amount)
+        return ""
+
+    def take_back_keys(self) -> None:
+        """A result that came late shows of which round a key truly was."""
+        for win in self.wins.values():
+            if win.key and win.state == "paid" and self.pays(self._keys[win.key]) != win.round:
+                self._unpay(win)
+
+    def _unpay(self, win: _Win) -> None:
+        win.state, win.key = ("confirmed" if win.confirmed else "pending"), ""
+        self._move("paid", "pending", win.amount)
+
+    def unpaid(self) -> list[str]:
+        """The wins that wait although a key paid their round."""
+        paid = [(self.pays(key), key.seq) for key in self._keys.values()]
+        return [
+            name
+            for name, win in self.wins.items()
+            if win.at_table
+            and win.state in ("pending", "confirmed")
+            and any(round_ == win.round and seq > self.rounds[round_].corrected for round_, seq in paid)
+        ]
+
     def _win(self, name: str, win: _Win) -> None:
         """Set a new one aside."""
+        whole = any(PRIZES[rules][win.combination][1] == 1 for rules in {*self._rules.values()} & PRIZES.keys())
+        win.at_table = bool(win.seats) and not whole and 0 < win.amount <= self._pool.table_limit
         there = self._take(win.amount)
         win.house = win.amount - there
         self._move("visible", "pending", there)
@@ -387,7 +463,7 @@ class _Oracle:
                     odd = win.amount % len(seats)
                     win.amount -= odd
                     self._move("pending", "visible", odd)
-                win.state = "confirmed"
+                win.state, win.confirmed = "confirmed", True
                 self._clip()
                 place = self.rounds[win.round].place
                 self._shift([one for one in self.rounds.values() if one.place >= place], before)
@@ -439,11 +515,13 @@ class _Verdict(Struct):
 
 class _Journal(Struct, frozen=True):
     """What the edge's journal says. `doubted`: the tables at which a device may have lost something, or said that it is
-    not sure. `closed`: by event id the seat of each bet that came while the pool's owner was lost.
+    not sure. `closed`: by event id the seat of each bet that came while the pool's owner was lost. `keys`: the payment
+    keys by event id.
     """
 
     doubted: set[str]
     closed: dict[str, int]
+    keys: dict[str, _Key]
 
 
 def _read_events(edge: str, events: Sequence[Row]) -> _Journal:
@@ -453,7 +531,13 @@ def _read_events(edge: str, events: Sequence[Row]) -> _Journal:
         for row, bet in bets
         if isinstance(bet, WagerPlaced) and bet.pool_closed
     }
-    return _Journal({row.place for row in events if _is_doubt(row)}, closed)
+    pressed = ((row, decode_data(row.type, row.data)) for row in events if row.type == "round.paid")
+    keys = {
+        f"{edge}:{row.place}:{row.seq}": _Key(row.place, row.seq, paid.round)
+        for row, paid in pressed
+        if isinstance(paid, RoundPaid)
+    }
+    return _Journal({row.place for row in events if _is_doubt(row)}, closed, keys)
 
 
 def _is_doubt(row: Row) -> bool:
@@ -509,7 +593,7 @@ def _judge(
     calm: bool,
 ) -> list[str]:
     wrong: list[str] = []
-    oracle = _Oracle(pool, {table.name: table.ruleset for table in config.table})
+    oracle = _Oracle(pool, {table.name: table.ruleset for table in config.table}, journal.keys)
     expected = {cause: one for cause, one in ends.items() if one.table in pool.tables}
     causes = [
         cause for place, cause in enumerate(row.cause for row in rows) if place == 0 or cause != rows[place - 1].cause
@@ -520,6 +604,7 @@ def _judge(
     loose: dict[str, frozenset[int]] = {}
     standing: dict[str, list[int]] = {}
     counted: set[str] = set()
+    paid = _paid_by_keys(rows)
     order = [cause for cause in dict.fromkeys(causes) if cause]
     for cause in _in_turn(order, {cause: one.table for cause, one in expected.items()}):
         if (verdict := expected.get(cause)) is not None:
@@ -529,8 +614,14 @@ def _judge(
                 continue  # a clock was set back: the pool does not count a verdict that is older than itself
             seats, hands, said = _of_dealer(verdict, laid, loose, journal, account, calm=calm)
             wrong += said
-            if cause in order:
-                oracle.end(verdict.table, verdict.result, seats, hands)
+            oracle.ended.setdefault(verdict.result.round, (verdict.table, _number(cause)))
+            known = verdict.result.round in oracle.rounds
+            if cause in order or known:  # a correction that moves no money leaves no entry
+                if any(one.round == verdict.result.round for one in oracle.wins.values()):
+                    account.voided += verdict.result.void is not None
+                    account.corrected += verdict.result.void is None
+                oracle.end(verdict.table, verdict.result, seats, hands, _number(cause))
+                oracle.take_back_keys()
             elif seats or verdict.result.jackpots:
                 wrong.append(f"round {verdict.result.round} is not in the books")
             standing[verdict.result.round] = list(seats) if verdict.result.void is None else []
@@ -540,8 +631,12 @@ def _judge(
             except _NotComparedError:
                 return wrong
             account.changes += isinstance(sent[cause].order, Approve)
-        else:
+            if isinstance(many := sent[cause].order, ConfirmMany | PayMany) and len(many.wins) > 1:
+                account.batched += len(many.wins)
+        elif cause not in journal.keys:
             wrong.append(f"entries follow from {cause!r}, which was neither told nor sent")
+        wrong += [why for name, key in paid.get(cause, ()) if (why := oracle.pay_by_key(name, key))]
+    wrong += [f"{name} waits, and was paid at the table" for name in oracle.unpaid()]
     wrong += [
         f"order {id_} was answered, and is not in the books"
         for id_, one in sent.items()
@@ -549,6 +644,20 @@ def _judge(
     ]
     _compare(oracle, rows, standing, account, wrong)
     return wrong
+
+
+def _number(verdict: str) -> int:
+    """The number of the event that a verdict follows from."""
+    return int(verdict.partition("/")[0].rpartition(":")[2])
+
+
+def _paid_by_keys(rows: Iterable[Row]) -> dict[str, list[tuple[str, str]]]:
+    """By cause of the entries: the wins that the books say were paid at the table, each with its key."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for row in rows:
+        if row.type == "paid" and (win := msgspec.json.decode(row.data, type=BookEntry).win) and win.paid_event:
+            found.setdefault(row.cause, []).append((win.id, win.paid_event))
+    return found
 
 
 def _in_turn(order: Sequence[str], tables: Mapping[str, str]) -> Iterator[str]:
@@ -594,7 +703,7 @@ def _orders_in(rows: Iterable[Row]) -> dict[str, Sent]:
         match row.type, entry:
             case "confirmed", BookEntry(win=PoolWin() as win):
                 order = Confirm(entry.people[0], win.id, tuple(seat for seat, _ in win.shares))
-            case "paid", BookEntry(win=PoolWin() as win):
+            case "paid", BookEntry(win=PoolWin() as win) if not win.paid_event:
                 order = Pay(entry.people[-1], win.id)
             case "proposed", BookEntry(change=change) if change is not None:
                 order = Propose(entry.people[0], change)
@@ -660,8 +769,10 @@ def _of_dealer(
         wrong.append(f"round {result.round}: the chips of the seats {sorted(missing)} are not settled")
         account.bets_lost += len(missing)
     seats = tuple(sorted(must | (may & set(settled))))
-    hands = {seat: name for seat, name in mine.hands.items() if seat in seats}
-    named = {seat for one in result.jackpots for seat in one.among}
+    told = [{seat: name for seat, name in one.items() if seat in seats} for one in (mine.hands, *mine.misread)]
+    awards = {seat: one.combination for one in result.jackpots for seat in one.among}
+    hands = awards if awards in told else told[0]  # the last result must be right: the account of the rounds sees it
+    named = set(awards)
     if any(not one.among for one in result.jackpots):  # bettors that the rules do not know are named by a person
         return settled, None, wrong
     if doubted and named != set(hands):
@@ -694,6 +805,9 @@ def _compare(
                 account.reversed += 1
             case "paid":
                 account.paid += 1
+                account.at_table += bool(last["win"].get("paid_event"))
+            case "contested":
+                account.contested += 1
             case _:
                 pass
     should_bets = Counter((round_, seat) for round_, seats in standing.items() for seat in seats)

@@ -8,10 +8,11 @@ import asyncio
 import contextlib
 import random
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -34,8 +35,11 @@ from protocols.contract.jackpots import (
     PendingWin,
     PoolLevel,
     PoolTerms,
+    PoolWin,
     Propose,
     Reject,
+    WinsPage,
+    WinsRequest,
     jackpot_topic,
 )
 from protocols.contract.topics import ROOT
@@ -77,6 +81,7 @@ seed = 100000
 visible = "2/7"
 hidden = "1/11"
 limit = 110000
+table_limit = 10000
 [jackpot.prizes]
 flush = { fixed = 5000 }
 full_house = { fixed = 10000 }
@@ -95,6 +100,7 @@ visible = "2/7"
 hidden = "1/11"
 limit = 10005000
 odd = "first"
+table_limit = 100000
 [jackpot.prizes]
 flush = { fixed = 50000 }
 full_house = { fixed = 100000 }
@@ -146,6 +152,10 @@ class Supervisors:
         self._answers: dict[str, asyncio.Future[str]] = {}
         self._began = f"{uuid.uuid4().hex[:8]}"
         self.levels: dict[str, PoolLevel] = {}
+        self._pages: dict[str, asyncio.Future[WinsPage]] = {}
+        self.done: Counter[str] = Counter()
+        """What they did to many wins at once, and how often."""
+        self.most_waiting = 0
         self._heard = asyncio.Event()
         self.sent: dict[str, Sent] = {}
         """All orders, by the id of the request."""
@@ -169,7 +179,10 @@ class Supervisors:
                         if message.topic.endswith("/level"):
                             level = msgspec.json.decode(message.payload, type=PoolLevel)
                             self.levels[level.pool] = level
+                            self.most_waiting = max(self.most_waiting, level.waiting)
                             self._heard.set()
+                        elif message.topic.endswith("/cmd/wins/result"):
+                            self._turned(msgspec.json.decode(message.payload, type=WinsPage))
                         else:
                             self._answered(msgspec.json.decode(message.payload, type=Reply))
                     except UNREADABLE:
@@ -200,6 +213,39 @@ class Supervisors:
             for pool in list(self.levels):
                 for order in self._due(pool, changes):
                     await self.give(pool, order)
+                if self.levels[pool].waiting > len(self.levels[pool].pending):
+                    for order in await self._whole_pages(pool):
+                        await self.give(pool, order)
+
+    async def _whole_pages(self, pool: str) -> list[Order]:
+        """More wait than the level shows: all of a page in one order for each step."""
+        first, second = PEOPLE
+        known = [one.id for one in await self._page(pool, "pending") if one.shares]
+        confirmed = [one.id for one in await self._page(pool, "confirmed")]
+        self.done["a page of wins decided by one order"] += bool(known) + bool(confirmed)
+        orders: list[Order] = [ConfirmMany(first, tuple(known))] if known else []
+        return orders + ([PayMany(second, tuple(confirmed))] if confirmed else [])
+
+    async def _page(self, pool: str, state: Literal["pending", "confirmed"]) -> tuple[PoolWin, ...]:
+        """The oldest wins in this state; none where nobody answers."""
+        if self._session is None:
+            return ()
+        request = WinsRequest(uuid.uuid4().hex[:16], 0, 100, state)
+        answer: asyncio.Future[WinsPage] = asyncio.get_running_loop().create_future()
+        self._pages[request.id] = answer
+        try:
+            await self._session.publish(jackpot_topic(self._site, pool, "cmd/wins"), msgspec.json.encode(request))
+            await asyncio.wait([answer], timeout=ANSWER_S)
+        except BrokerLost:
+            return ()
+        finally:
+            del self._pages[request.id]
+        return answer.result().wins if answer.done() else ()
+
+    def _turned(self, page: WinsPage) -> None:
+        answer = self._pages.get(page.id)
+        if answer is not None and not answer.done():
+            answer.set_result(page)
 
     def _due(self, pool: str, changes: float) -> list[Order]:
         """What waits at a pool, and at times a change besides."""

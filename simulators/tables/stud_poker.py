@@ -8,6 +8,7 @@ Angola's dealer burns a card, knows no order of suits, and ends the round at any
 import random
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -54,6 +55,7 @@ ANTES: Final = (10_000, 20_000, 50_000)
 PLAYERS: Final = (4, 4, 4, 3, 2, 1, 1)  # how often one plays, two, three …
 TRIES: Final = 60
 MISTAKE: Final = 1  # the console's reason for a void: dealing error
+SUPERVISORS_DECISION: Final = 5
 
 # What goes wrong at the table itself, and in how many of a thousand rounds.
 MISHAPS: Final[dict[Mishap, int]] = {
@@ -139,10 +141,14 @@ WINNING: Final = {
 
 
 class Laid(Struct, frozen=True):
-    """What lay on the jackpot in a round: the seats with a chip, and each hand that was raised and can win it."""
+    """What lay on the jackpot in a round: the seats with a chip, and each hand that was raised and can win it.
+
+    `misread`: the same as people told it at first, before they corrected themselves.
+    """
 
     seats: frozenset[int]
     hands: dict[int, str]
+    misread: tuple[dict[int, str], ...] = ()
 
 
 class _GivenUpError(Exception):
@@ -160,6 +166,27 @@ class _Round(Struct):
     folded: tuple[int, ...] = ()
     shown: int = 0
     """The seat that showed its cards and has lost for it."""
+    misread: tuple[dict[int, str], ...] = ()
+
+
+Act: TypeAlias = Literal["pay", "misread", "correct", "void"]
+
+# What follows the end of a round where a supervisor looks again, and how often. No act: the key is forgotten.
+SECOND_LOOKS: Final[dict[tuple[Act, ...], int]] = {
+    ("pay",): 10,
+    (): 3,
+    ("misread", "correct", "pay"): 3,
+    ("pay", "misread", "correct"): 3,
+    ("misread", "pay", "correct"): 2,
+    ("pay", "misread", "correct", "pay"): 2,
+    ("void",): 2,
+    ("pay", "void"): 2,
+}
+ACTED_ON: Final[dict[Act, str]] = {
+    "misread": "a hand told wrongly",
+    "correct": "a hand corrected",
+    "void": "a round with a jackpot bet voided after its end",
+}
 
 
 class StudPokerTable(Ruled):
@@ -189,6 +216,13 @@ class StudPokerTable(Ruled):
         self.laid: dict[str, Laid] = {}
         """By round, as the display calls it, what lay on the jackpot."""
         self._carried: frozenset[int] = frozenset()
+        self.second_looks = False
+        """Whether a supervisor now and then changes the result of a round that has ended."""
+        self.supervised: Counter[str] = Counter()
+        """What supervisors did after the end of rounds with a bet on the jackpot, and how often."""
+        self.forgets_to_pay = 0.0
+        """How often the dealer forgets the payment key."""
+        self._supervisor = random.Random(f"stud poker supervisor {seed}")
 
     def chances(self) -> Mapping[Mishap, int]:
         """What goes wrong here, and in how many of a thousand rounds."""
@@ -290,7 +324,7 @@ class StudPokerTable(Ruled):
             if round_.mine and len(self.bets.locks) > locks:
                 shapes = {seat: compared(round_.hands[f"seat_{seat}"])[0] for seat in round_.raised}
                 hands = {seat: WINNING[shape] for seat, shape in shapes.items() if shape in WINNING}
-                self.laid[round_.mine] = Laid(self.bets.locks[-1], hands)
+                self.laid[round_.mine] = Laid(self.bets.locks[-1], hands, round_.misread)
 
     async def _played(self, floor: Floor, round_: _Round) -> Truth:
         """Raises _GivenUpError."""
@@ -312,8 +346,57 @@ class StudPokerTable(Ruled):
         counts = await settle(floor, self.console, self._rng, round_.mine)
         if counts:
             await self._jackpots(floor, round_)
-            floor.press(self.console, "paid")
+            if await self._after(floor, round_, outcome):
+                return Truth({}, void=True)
         return Truth(outcome, void=not counts)
+
+    async def _after(self, floor: Floor, round_: _Round, outcome: Mapping[str, Any]) -> bool:
+        """The payment key, and a supervisor's second look; whether the round was declared void."""
+        acts: Sequence[Act] = ("pay",)
+        bets = self.bets.locks[-1] if self.bets.locks else frozenset()
+        if self.second_looks and bets & {*round_.raised} and "hands" in outcome and len(outcome["hands"]) > 1:
+            [acts] = self._supervisor.choices(list(SECOND_LOOKS), list(SECOND_LOOKS.values()))
+            if acts == ("pay",) and self._supervisor.random() < self.forgets_to_pay:
+                acts = ()
+            if not acts:
+                self.supervised["the payment key forgotten"] += 1
+        name, wrong = self._other_hand(round_, sorted(bets & {*round_.raised})) if "misread" in acts else ("", ())
+        for act in acts:
+            if act in ACTED_ON:
+                self.supervised[ACTED_ON[act]] += 1
+            match act:
+                case "pay":
+                    floor.press(self.console, "paid")
+                    await self._pause(floor, 1.0, 3.0)
+                case "void":
+                    await self._until(floor, lambda: self._void(floor, round_), lambda look: _is_void(look, round_))
+                case _:
+                    cards = wrong if act == "misread" else round_.hands[name]
+                    if act == "misread":
+                        hands = {**round_.hands, name: cards}
+                        shapes = {seat: compared(hands[f"seat_{seat}"])[0] for seat in round_.raised}
+                        told = {seat: WINNING[shape] for seat, shape in shapes.items() if shape in WINNING}
+                        round_.misread = (*round_.misread, told)
+                    tell = partial(self._tell, floor, round_, {name: cards})
+                    await self._until(floor, tell, partial(_shows_hand, round_=round_, name=name, cards=cards))
+        return "void" in acts
+
+    def _other_hand(self, round_: _Round, seats: Sequence[int]) -> tuple[str, tuple[str, ...]]:
+        """A seat, and five cards that lie nowhere: often a flush, for which another prize is due than for its own."""
+        rng = self._supervisor
+        lying = {card for cards in round_.hands.values() for card in cards}
+        free = [rank + suit for rank in RANKS for suit in SUITS if rank + suit not in lying]
+        suit = rng.choice(SUITS)
+        same = [card for card in free if card[1] == suit]
+        flush = len(same) >= FIVE and rng.random() < 0.5
+        return f"seat_{rng.choice(seats)}", tuple(rng.sample(same if flush else free, FIVE))
+
+    def _void(self, floor: Floor, round_: _Round) -> None:
+        """A supervisor declares it void, with his key, and names it."""
+        now = floor.pace.now()
+        self.console.supervisor_key(on=True, now=now)
+        self.console.press("void", now, SUPERVISORS_DECISION, round_.mine)
+        self.console.supervisor_key(on=False, now=now)
 
     async def _betting(self, floor: Floor, round_: _Round) -> None:
         """Art. 6(2), (3). A player with a jackpot bet from a void round stays and lays an ante again."""
@@ -630,3 +713,13 @@ def _over(look: Look, round_: _Round) -> bool:
     if look.round == round_.mine:
         return look.over
     return round_.mine in look.ended or (not look.over and look.mine != "")
+
+
+def _is_void(look: Look, round_: _Round) -> bool:
+    return look.ended.get(round_.mine) is False
+
+
+def _shows_hand(look: Look, *, round_: _Round, name: str, cards: Sequence[str]) -> bool:
+    """Whether the last result is of this round, and has the hand."""
+    last = look.last if look.last is not None and look.last.round == round_.mine else None
+    return last is not None and (last.void is not None or list(last.outcome.get("hands", {}).get(name, ())) == [*cards])

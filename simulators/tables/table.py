@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Protocol, TypeAlias
 
 from msgspec import Struct
 
+from protocols.contract.results import Result
 from simulators.clock import Pace
 from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
@@ -58,13 +59,14 @@ class Truth(Struct, frozen=True):
 class Look(Struct, frozen=True):
     """What the table's display shows: the round and its phase, the game's facts so far, and how the last rounds ended.
 
-    `ended`: by round, whether it counts.
+    `ended`: by round, whether it counts. `last`: the last result.
     """
 
     phase: str = "-"
     round: str = ""
     detail: dict[str, Any] = {}
     ended: dict[str, bool] = {}
+    last: Result | None = None
 
     @property
     def over(self) -> bool:

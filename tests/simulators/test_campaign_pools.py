@@ -2,7 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -11,16 +12,19 @@ import structlog
 from helpers import at_length
 
 from daemon import logs
-from daemon.jackpots import process
+from daemon.jackpots import ledger, process, table_payments
 from daemon.jackpots.book import Book, Ended, Seen, Step
 from daemon.jackpots.ledger import end_round
+from daemon.jackpots.prizes import decide
 from daemon.jackpots.signs import Signs
+from protocols.contract.jackpots import PoolTerms, PoolWin
+from protocols.contract.results import Award
 from simulators.lab.campaign import campaign as campaign_module
 from simulators.lab.campaign.campaign import Life, live
 from simulators.lab.campaign.disk import Disk
 from simulators.lab.campaign.loop import Process
 from simulators.lab.campaign.pit import LINKED
-from simulators.lab.pool_oracle import _in_turn
+from simulators.lab.pool_oracle import PoolAccount, _in_turn
 
 
 @pytest.fixture(autouse=True)
@@ -109,6 +113,34 @@ def found(seeds: range, what: str) -> None:
     """One of the lives fails for this reason."""
     said = [failure.what for seed in seeds if (failure := live(seed)[1]) is not None]
     assert any(what in one for one in said), said
+
+
+def test_supervisors_correct_and_void_what_keys_have_paid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The campaign knew no correction of a win, and no prize that the dealer pays; no coin is lost with them."""
+    monkeypatch.setattr(campaign_module, "ROUNDS", 24)
+    account = PoolAccount()
+    done: Counter[str] = Counter()
+    for seed in (1000, 1004, 1008):
+        life = played(seed)
+        account.add(life.pools)
+        done.update({fault: count for fault, count in life.injected.items() if fault.startswith("people")})
+    assert min(account.at_table, account.corrected, account.voided, account.contested, account.batched) > 0
+    assert account.coins_lost == account.coins_made == account.wins_lost == account.wins_doubled == 0
+    assert {"people: a hand corrected", "people: the payment key forgotten"} <= done.keys()
+
+
+def test_keys_that_pay_nothing_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(table_payments, "settle_payments", lambda _draft, _table: None)
+    monkeypatch.setattr(ledger, "settle_payments", lambda _draft, _table: None)
+    found(range(1000, 1003), "waits, and was paid at the table")
+
+
+def test_keys_that_pay_above_the_limit_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_at_table(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWin, ...]:
+        return tuple(msgspec.structs.replace(one, at_table=True) for one in decide(terms, base, awards))
+
+    monkeypatch.setattr(ledger, "decide", all_at_table)
+    found(range(1000, 1005), "cannot be paid at the table")
 
 
 def test_a_ledger_that_drops_the_fraction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

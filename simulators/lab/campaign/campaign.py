@@ -52,13 +52,14 @@ from simulators.devices.cammegh_ss2 import SpinTruth
 from simulators.devices.compare import Account, compare, fits, spared
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.disk import Disk, Fate, Ledger, WrongError
-from simulators.lab.campaign.judges import judge_journals
+from simulators.lab.campaign.judges import done_by_people, judge_journals
 from simulators.lab.campaign.loop import Process, StandingStillError, VirtualLoop
 from simulators.lab.campaign.pit import KINDS, LINKED, Slot, VirtualPit
 from simulators.lab.pit import EDGE, SITE
 from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.tables.roulette import RouletteTable
+from simulators.tables.stud_poker import StudPokerTable
 
 __all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", "run"]
 
@@ -67,12 +68,13 @@ ROUNDS = 24
 SETTLE_TIMEOUT_S = 300.0
 """Seconds of play after everything was put right until everything must have come out."""
 ONE_AT_A_TIME = 45.0
+OFTEN_S, SELDOM_S = 10.0, 400.0
+"""Seconds until supervisors look at what waits, on average."""
 LONGEST = 6 * 3600.0
 NEIGHBOUR_TIMEOUT_S = 5.0
 """Seconds until the broker has an event of a table, while it refuses those of another one."""
 STORY = 60
-AHEAD = 32
-"""Lives for each process that may be over before the oldest is. With two, four stood still a quarter of the time."""
+AHEAD = 32  # lives for each process that may be over before the oldest is; with two, four stood still a quarter
 INTERRUPTED = 130
 """The exit code of what Ctrl-C ended, as shells have it."""
 _WAY = (
@@ -178,6 +180,8 @@ class Life:
         linked = [kinds for kinds in LINKED if kinds[0] in KINDS]
         self._linked = rng.choice(linked) if linked and rng.random() < POOLS else ()
         self._nature.killed[JACKPOTS] = rng.random() < 0.7
+        self._slow = bool(self._linked) and rng.random() < 0.4
+        """Whether supervisors come seldom, while many small prizes fall that the payment key did not pay."""
         self.injected: Counter[str] = Counter()
         self.story: list[str] = []
         self._kills = self._chance("kills")
@@ -385,6 +389,9 @@ class Life:
         rng = self._chance("tables")
         if self._linked:
             self.pit = VirtualPit(self.loop, self.seed, self._linked, LINKED[self._linked], connect=broker.connect)
+            for table in self.pit.tables.values():
+                if isinstance(table, StudPokerTable) and self._slow:
+                    table.shuffler.luck, table.forgets_to_pay = 1.0, 0.8
         else:
             kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
             self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect)
@@ -439,7 +446,7 @@ class Life:
         parts = (
             self._keep(JACKPOTS, self._pools),
             people.run(self._config.mqtt, self.broker.connect),
-            people.work(10.0, changes=5.0),
+            people.work(SELDOM_S if self._slow else OFTEN_S, changes=5.0),
         )
         tasks = [asyncio.create_task(one) for one in parts]
         for _ in range(int(LONGEST)):
@@ -592,6 +599,7 @@ class Life:
         self.pools, wrong = judge_pools(
             self._config, verdicts, rows, self.pit.laid, self.people.sent, events, calm=not self.injected
         )
+        self.injected.update(done_by_people(self.pit.tables.values(), self.people))
         if wrong:
             raise WrongError("; ".join(wrong[:8]))
 

@@ -1,10 +1,11 @@
 """The final checks of the journals, shared by the virtual and the real campaign."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from daemon.config.model import Config, Table
+from daemon.jackpots.book import SHOWN_WINS
 from daemon.journal.rows import Row
 from protocols.contract.events import WagerPlaced, WagerWithdrawn, decode_data
 from protocols.contract.results import ENDS, decode_end, encode_verdict, type_of
@@ -12,8 +13,21 @@ from protocols.contract.topics import Envelope, device_topic
 from rules import RULESETS
 from rules.engine.ruleset import Ruleset, judge, options_from
 from simulators.lab.campaign.disk import WrongError
+from simulators.lab.pools import Supervisors
+from simulators.tables.stud_poker import StudPokerTable
+from simulators.tables.table import Table as Dealt
 
-__all__ = ["judge_journals"]
+__all__ = ["done_by_people", "judge_journals"]
+
+
+def done_by_people(tables: Iterable[Dealt], people: Supervisors) -> Counter[str]:
+    """What dealers and supervisors did to jackpots besides their daily work, for the report."""
+    done = Counter(people.done)
+    for table in tables:
+        if isinstance(table, StudPokerTable):
+            done.update(table.supervised)
+    done["more wins wait than a level shows"] += people.most_waiting > SHOWN_WINS
+    return Counter({f"people: {what}": count for what, count in done.items() if count})
 
 
 def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Sequence[Row]]) -> None:

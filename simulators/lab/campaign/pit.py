@@ -198,6 +198,7 @@ class _LuckyStudPoker(StudPokerTable):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         _hurry(self.shuffler, luck=LUCK)
+        self.second_looks = True
 
 
 class _SignedStudPoker(SignedStudPokerTable):
@@ -206,6 +207,7 @@ class _SignedStudPoker(SignedStudPokerTable):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         _hurry(self.shuffler, luck=LUCK)
+        self.second_looks = True
 
 
 class _LuckyAngolaStudPoker(AngolaStudPokerTable):
@@ -214,6 +216,7 @@ class _LuckyAngolaStudPoker(AngolaStudPokerTable):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         _hurry(self.shuffler, luck=LUCK, burns=1)
+        self.second_looks = True
 
 
 class _SignedAngolaStudPoker(SignedAngolaStudPokerTable):
@@ -222,6 +225,7 @@ class _SignedAngolaStudPoker(SignedAngolaStudPokerTable):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         _hurry(self.shuffler, luck=LUCK, burns=1)
+        self.second_looks = True
 
 
 class _Craps(CrapsTable):
