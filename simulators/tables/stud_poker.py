@@ -367,7 +367,8 @@ class StudPokerTable(Ruled):
             match act:
                 case "pay":
                     floor.press(self.console, "paid")
-                    await self._pause(floor, 1.0, 3.0)
+                    if len(acts) > 1:
+                        await self._pause(floor, 1.0, 3.0)
                 case "void":
                     await self._until(floor, lambda: self._void(floor, round_), lambda look: _is_void(look, round_))
                 case _:
