@@ -7,8 +7,7 @@ a topic, or keeps nothing for a wildcard, would lose events where nobody looks. 
 import asyncio
 import uuid
 
-from daemon.broker.session import BrokerLost, BrokerRefused, Session
-from protocols.contract.topics import edge_topic
+from daemon.broker.session import BrokerLost, BrokerRefused, Session, Will
 
 __all__ = ["trial_topic", "try_broker"]
 
@@ -16,9 +15,9 @@ ECHO_S, RETAINED_S = 5.0, 15.0
 _REMEDY = "use mosquitto, or another broker of docs/reference/brokers.md"
 
 
-def trial_topic(site: str, process: str) -> str:
-    """Where a process of this name tries its broker: a topic with a dot."""
-    return edge_topic(site, process, "broker.trial")
+def trial_topic(will: Will) -> str:
+    """Where a process with this will tries its broker: beside it, at a topic with a dot."""
+    return will.topic.rpartition("/")[0] + "/broker.trial"
 
 
 async def try_broker(session: Session, topic: str) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from daemon import logs
-from daemon.broker.broker_trial import try_broker
+from daemon.broker.broker_trial import trial_topic, try_broker
 from daemon.broker.mqtt5_session import connect_mqtt5
 from daemon.broker.session import BrokerLost, BrokerRefused, Session, UnreadableFile, Will
 from daemon.config.model import Mqtt
@@ -125,12 +125,10 @@ async def stay_connected(
     serve: Callable[[Session], Coroutine[Any, Any, None]],
     log: structlog.typing.FilteringBoundLogger,
     connecting: Connect | None = None,
-    *,
-    trial: str = "",
 ) -> None:
     """Serve one session after the other, for ever. Log once when lost, once when back.
 
-    `trial`: the topic under which the broker is tried, by a session of its own, before it is served for the first time.
+    A process with a will tries the broker, by a session of its own, before it is served for the first time.
 
     `connecting` replaces `connect` in simulations, which have a broker of their own.
     """
@@ -140,14 +138,12 @@ async def stay_connected(
     reason = ""
     where = f"{settings.host}:{settings.port}"
     served = NEVER
-    untried = bool(trial)
+    untried = will is not None
 
     async def one_session() -> None:
         nonlocal served, lost, trial_s, untried
-        if untried:
-            async with (connecting or connect)(settings, "", None) as session:
-                if not await try_broker(session, trial):
-                    log.info("broker.untried", topic=trial, remedy="let this process read it: feltd acl")
+        if will is not None and untried:
+            await _try((connecting or connect)(settings, "", None), trial_topic(will), log)
             untried = False
         met = (connecting or connect)(settings, identifier, will)
         async with met as session, asyncio.TaskGroup() as group:
@@ -181,6 +177,15 @@ async def stay_connected(
             lost = True
         await asyncio.sleep(delay_s)
         delay_s = min(delay_s * 2, LONGEST_DELAY_S)
+
+
+async def _try(
+    connecting: AbstractAsyncContextManager[Session], topic: str, log: structlog.typing.FilteringBoundLogger
+) -> None:
+    """Try the broker by a session of its own. Raises BrokerRefused, BrokerLost."""
+    async with connecting as session:
+        if not await try_broker(session, topic):
+            log.info("broker.untried", topic=topic, remedy="let this process read it: feltd acl")
 
 
 def _retrieve(task: asyncio.Task[None]) -> None:

@@ -19,7 +19,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon import STARTED, logs, version
-from daemon.broker.broker_trial import trial_topic
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, ask
 from daemon.broker.heartbeat import beat
@@ -255,15 +254,7 @@ class Consumer:
             broker = broker_of(self.config, self.config.rules)
             async with asyncio.TaskGroup() as group:
                 group.create_task(self.replay.listen(broker, identifier, self._connect))
-                await stay_connected(
-                    broker,
-                    identifier,
-                    will,
-                    self._serve,
-                    self._log,
-                    self._connect,
-                    trial=trial_topic(self.site, self.name),
-                )
+                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             if self._in_sync:
                 self._commit([], exact=True)

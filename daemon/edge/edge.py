@@ -18,7 +18,6 @@ import msgspec
 from msgspec import Struct
 
 from daemon import STARTED, logs, version
-from daemon.broker.broker_trial import trial_topic
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_key
@@ -545,17 +544,7 @@ class Edge:
                 identifier = f"feltd-edge-{self.name}"
                 broker = broker_of(self.config, self.config.edge)
                 group.create_task(self.replay.listen(broker, identifier, self._connect))
-                group.create_task(
-                    stay_connected(
-                        broker,
-                        identifier,
-                        will,
-                        self._serve,
-                        self.log,
-                        self._connect,
-                        trial=trial_topic(self.site, self.name),
-                    )
-                )
+                group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
                 group.create_task(self._watch())
                 group.create_task(self.pools.watch())
         except asyncio.CancelledError:

@@ -20,7 +20,6 @@ import msgspec
 from msgspec import Struct
 
 from daemon import STARTED, logs, version
-from daemon.broker.broker_trial import trial_topic
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, BUFFER, PAGE, Again, Stream, ask
 from daemon.broker.heartbeat import beat
@@ -308,15 +307,7 @@ class Jackpots:
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._replay(broker, identifier))
-                await stay_connected(
-                    broker,
-                    identifier,
-                    will,
-                    self._serve,
-                    self._log,
-                    self._connect,
-                    trial=trial_topic(self.site, self.name),
-                )
+                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
         except asyncio.CancelledError:
             self._commit(idle=True)
             raise

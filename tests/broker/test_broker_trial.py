@@ -16,7 +16,8 @@ from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session, W
 from daemon.config.model import Mqtt
 from simulators.lab.broker import Broker, find_mosquitto
 
-TOPIC = trial_topic("site", "edge-1")
+WILL = Will("felt/1/site/edge/edge-1/availability", b"offline")
+TOPIC = trial_topic(WILL)
 
 
 @pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed")
@@ -106,9 +107,7 @@ async def test_a_process_serves_no_session_of_such_a_broker() -> None:
     async def serve(_: Session) -> None:
         raise AssertionError("it was served")
 
-    staying = asyncio.create_task(
-        stay_connected(Mqtt(), "feltd-edge-1", None, serve, logs.get(), connecting, trial=TOPIC)
-    )
+    staying = asyncio.create_task(stay_connected(Mqtt(), "feltd-edge-1", WILL, serve, logs.get(), connecting))
     await asyncio.sleep(60)
     assert not staying.done()
     assert connections > 5

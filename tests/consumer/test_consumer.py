@@ -401,7 +401,7 @@ def test_what_was_told_was_durable_before(path: Path) -> None:
 async def ended(consumer: Consumer, monkeypatch: pytest.MonkeyPatch, serve: Callable[[], None]) -> None:
     """The process runs until `serve` ends it, or until it is told to end."""
 
-    async def stay(*_: object, **__: object) -> None:
+    async def stay(*_: object) -> None:
         serve()
         await asyncio.sleep(float("inf"))
 
@@ -1050,7 +1050,7 @@ async def test_a_stop_while_a_failed_batch_is_being_ended_writes_nothing(
     consumer = started(path)
     append = consumer.journal.append
 
-    async def stay(*_: object, **__: object) -> None:
+    async def stay(*_: object) -> None:
         try:
             consumer.take(events)
         finally:

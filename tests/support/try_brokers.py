@@ -17,13 +17,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from daemon.broker.broker_trial import trial_topic, try_broker
+from daemon.broker.broker_trial import try_broker
 from daemon.broker.connection import connect
 from daemon.broker.session import BrokerLost
 from daemon.config.model import Mqtt
 from simulators.lab.broker import find_mosquitto, free_port
 
 PATIENCE_S = 60.0
+TOPIC = "felt/1/site/edge/edge-1/broker.trial"
 VERSIONS: tuple[Literal["5", "3.1.1"], ...] = ("5", "3.1.1")
 AEDES = """
 (async () => {
@@ -111,7 +112,7 @@ async def said_of(port: int, version: Literal["5", "3.1.1"]) -> str:
     while True:
         try:
             async with connect(settings, "", None) as session:
-                works = await try_broker(session, trial_topic("site", "edge-1"))
+                works = await try_broker(session, TOPIC)
                 return "works" if works else "gives nothing back"
         except BrokerLost as lost:
             listens = "refused" not in str(lost) and "Connection" not in str(lost)
