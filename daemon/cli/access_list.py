@@ -15,7 +15,7 @@ from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
 from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of, line_of
 from daemon.edge import home_assistant
 from daemon.edge.links import mqtt as links_mqtt
-from daemon.jackpots.process import alert_codes
+from daemon.jackpots.alerts import alert_codes
 from daemon.jackpots.sites import display_topic, sites_of, topic_at
 from daemon.read_model import SHOWN
 from protocols.contract.commands import Announce, ShowAmount, name_of

@@ -29,9 +29,9 @@ from daemon.broker.replay_service import ReplayService
 from daemon.broker.restorer import Restorer
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
-from daemon.broker.stale_topics import STATE_FORGED
 from daemon.broker.suspensions import Suspensions, place_of as suspended_place
 from daemon.config.model import Config, Jackpot, Mqtt, broker_of
+from daemon.jackpots.alerts import ALERTS, FORGED_LEAF, alert_codes
 from daemon.jackpots.book import OPEN, Book, Refused, Seen, Step
 from daemon.jackpots.books import BETS, Books
 from daemon.jackpots.ledger import (
@@ -91,7 +91,7 @@ from protocols.contract.topics import (
 if TYPE_CHECKING:
     from daemon.journal.signing import PublicKey
 
-__all__ = ["ALERTS", "Jackpots", "NotOwner", "alert_codes"]
+__all__ = ["Jackpots", "NotOwner"]
 
 TAIL_EVERY = 15
 """After how many times ASK_AGAIN the writers are asked whether there is more."""
@@ -880,20 +880,3 @@ class Jackpots:
             if isinstance(order, Approve):
                 return transfer(book, self.books[change.to], order, name, at)
         return (obey(book, order, name, at),)
-
-
-FORGED_LEAF = STATE_FORGED.replace(".", "-")
-ALERTS = {
-    "unpriced": "let two people set its amount (price), then confirm and pay it",
-    "contested": "decide who bears it; two people settle the pool by a change (adjust)",
-    "noted": "compare the round with the books (feltd jackpot) and settle the pool by a change of two people",
-    "unusable": "compare the round with the books (feltd jackpot), report it, and settle the pool by two people",
-    "gone": "compare the bets of these rounds with the journal's archive and settle the pool by a change of two people",
-    "unreadable": "run one version of feltd everywhere; where a bet is missing two people settle the pool by a change",
-}
-"""By the code of an alert its remedy."""
-
-
-def alert_codes() -> list[str]:
-    """Behind the name of the process: the alerts that it publishes at a table."""
-    return [*sorted(ALERTS), FORGED_LEAF]
