@@ -21,7 +21,7 @@ from daemon.console.pages import jackpots as pages
 from daemon.console.site import pools as pools_module
 from daemon.console.words import words
 from daemon.console.words.money import BadAmount, exact, minor_units, money
-from daemon.jackpots import ledger, orders, process, signs, table_payments
+from daemon.jackpots import alerts, ledger, orders, process, signs, table_payments
 from daemon.jackpots.report import pool_json, read_pools
 from protocols.contract.events import DisplayShown
 from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
@@ -551,7 +551,7 @@ def _sentences() -> Iterator[tuple[str, str]]:
                     yield "jackpot.entry", text_of(one)
                 case _:
                     pass
-    for code, remedy in process.ALERTS.items():
+    for code, remedy in alerts.ALERTS.items():
         yield f"jackpot.{code}", remedy
     yield "jackpot.sign", signs.REMEDY
     yield "jackpot.sign", "the sign does not show the amount of x1: no answer in 5 s"
