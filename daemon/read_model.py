@@ -57,7 +57,7 @@ UNHURRIED = 0.02
 EVENT_TOPICS = "device/+/event/+"
 # The filters must not overlap: a broker may deliver a message once for each matching filter.
 ALL_BUT_EVENTS = (
-    *("device/+/+", "device/+/cmd/+/result", "alert/+", "wager/result"),
+    *("device/+/+", "device/+/cmd/+/result", "alert/+", "wager/+/result"),
     *("round/+", "round/event/+", "round/cmd/replay/result"),
 )
 JACKPOTS = ("level", "books", "cmd/+/result")
@@ -684,7 +684,7 @@ class SiteState:
                 self._result_stands(table, message.payload)
             case ["table", table, "round", "event", _]:
                 self._verdict(table, message)
-            case ["table", table, "wager", "result"]:
+            case ["table", table, "wager", _, "result"]:
                 self._wager_answer(table, message)
             case ["table", table, "alert", name]:
                 self._alert(table, name, message.payload)

@@ -1,13 +1,14 @@
 """`feltd acl`: the access list of mosquitto for the computers of a site, made from their configurations.
 
 What is not granted is refused. An edge writes what it and its own tables say and nothing else, rules what they and
-theirs say; those who look see no card and no wager. Betting terminals write requests of their table and read answers;
-other devices that speak MQTT at this broker write what their link hears and read what it says.
+theirs say; those who look see no card and no wager. Each betting terminal writes its own requests and reads its own
+answers; other devices that speak MQTT at this broker write what their link hears and read what it says.
 """
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from daemon.broker.stale_topics import alerts_of_edge, alerts_of_rules, room_topic
@@ -18,6 +19,7 @@ from daemon.edge.links import mqtt as links_mqtt
 from daemon.jackpots.alerts import alert_codes
 from daemon.jackpots.sites import display_topic, sites_of, topic_at
 from daemon.read_model import SHOWN
+from drivers.bet_terminals import TerminalOptions
 from protocols.contract.commands import Announce, ShowAmount, name_of
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import device_topic, edge_topic, table_topic
@@ -86,8 +88,8 @@ class _Site(Struct):
     """By user, whether it orders about jackpots: the console's own, where it has one, and not [mqtt]'s."""
     maintenance: dict[str, None]
     jackpots: dict[str, tuple[str, Config]]
-    bets: dict[str, str]
-    """By table with betting terminals, the user of the edge's link to them."""
+    bets: dict[str, tuple[str, list[str]]]
+    """By table with betting terminals, the user of the edge's link to them, and their names."""
     mqtt: dict[str, _MqttDevice]
     """By table/device."""
 
@@ -105,7 +107,7 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
         blocks += [_of_edge(site, name, edge) for name, edge in site.edges.items()]
         blocks += [_of_rules(site, name, rules) for name, rules in site.rules.items()]
         blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
-        blocks += [block for table, user in site.bets.items() for block in _of_bets(site.name, table, user)]
+        blocks += [block for table in site.bets for block in _of_bets(site, table)]
         blocks += _of_mqtt(site.mqtt)
     looking = (
         "feltd console, feltd command, feltd watch: reads all but cards and wagers; the only user that sends commands"
@@ -190,7 +192,8 @@ def _add_mqtt(site: _Site, path: Path, config: Config, mistakes: list[str]) -> N
                 text = f"the link to {whom} has no user; add username=… and password_file=…"
                 mistakes.append(f"{place}: {text}")
             if terminals:
-                site.bets[table.name] = link.username
+                options = msgspec.convert(device.options, TerminalOptions)
+                site.bets[table.name] = link.username, list(options.seats_by_terminal)
                 continue
             hear, say = links_mqtt.topics_of(device.url)
             if own := [topic for topic in (*hear, say) if topic.split("/")[0] in OURS]:
@@ -209,9 +212,9 @@ def _device_user(name: str) -> str:
     return f"device-{name.replace('/', '-')}"
 
 
-def _bettors(table: str) -> str:
-    """The user of the betting terminals of a table."""
-    return f"bets-{table}"
+def _bettor(table: str, terminal: str) -> str:
+    """The user of a betting terminal."""
+    return f"bets-{table}-{terminal}"
 
 
 def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
@@ -248,8 +251,9 @@ def _users_in_common(site: _Site, path: Path) -> list[str]:
     parties += [(user, "the console") for user in site.consoles]
     parties += [(user, "maintenance") for user in site.maintenance]
     parties += [(READER, "a reader"), (DISPLAY, "a display")]
-    parties += [(user, f"the link to the terminals of {table!r}") for table, user in site.bets.items() if user]
-    parties += [(_bettors(table), f"the terminals of {table!r}") for table in site.bets]
+    parties += [(user, f"the link to the terminals of {table!r}") for table, (user, _) in site.bets.items() if user]
+    for table, (_, terminals) in site.bets.items():
+        parties += [(_bettor(table, one), f"terminal {one!r} of {table!r}") for one in terminals]
     parties += [(one.link, "the link to devices that speak MQTT") for one in site.mqtt.values() if one.link]
     parties += [(_device_user(name), f"the device {name!r}") for name in site.mqtt]
     found: dict[str, str] = {}
@@ -272,11 +276,18 @@ def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], den
     return "\n".join(lines)
 
 
-def _of_bets(site: str, table: str, user: str) -> list[str]:
-    requests, answers = table_topic(site, table, "wager"), table_topic(site, table, "wager/result")
-    return [
-        _block(f"the edge's link to the betting terminals of {table}", user, [answers], [requests]),
-        _block(f"the betting terminals of {table}", _bettors(table), [requests], [answers]),
+def _of_bets(site: _Site, table: str) -> list[str]:
+    """A terminal asks in no other terminal's name, and reads no other terminal's answers."""
+    user, terminals = site.bets[table]
+
+    def topics(terminal: str) -> tuple[list[str], list[str]]:
+        asks = table_topic(site.name, table, f"wager/{terminal}")
+        return [asks], [f"{asks}/result"]
+
+    requests, answers = topics("+")
+    blocks = [_block(f"the edge's link to the betting terminals of {table}", user, answers, requests)]
+    return blocks + [
+        _block(f"betting terminal {one} of {table}", _bettor(table, one), *topics(one)) for one in terminals
     ]
 
 
@@ -334,10 +345,10 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
     read = [edge_topic(site.name, "+", "+")]
     for table in rules.tables:
         told = ("round/state", "round/result", "round/event/+", "round/cmd/replay/result", "cmd/replay")
-        write += [table_topic(site.name, table, leaf) for leaf in (*told, "wager/result")]
+        write += [table_topic(site.name, table, leaf) for leaf in (*told, "wager/+/result")]
         write += alerts_of_rules(site.name, table, name)
         read += [table_topic(site.name, table, "round/result"), *alerts_of_rules(site.name, table, name)]
-        heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager")
+        heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager/+")
         read += [table_topic(site.name, table, leaf) for leaf in heard]
     write += [room_topic(site.name, table, name) for table in rules.others if table not in rules.tables]
     # what they left of tables that they no longer have
@@ -380,7 +391,7 @@ def _of_reader(of: _Site, title: str, user: str, *, commands: bool, orders: bool
     read += [device_topic(site, "+", "+", leaf) for leaf in leaves]
     write = [table_topic(site, "+", "round/cmd/replay")]
     if commands:
-        read += ["reply/#", table_topic(site, "+", "wager/result")]
+        read += ["reply/#", table_topic(site, "+", "wager/+/result")]
         write.append(device_topic(site, "+", "+", "cmd/+"))
     if of.jackpots:
         read += [jackpot_topic(site, "+", leaf) for leaf in POOL_LEAVES]

@@ -154,13 +154,13 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "roundReplay": (f"{table}/round/cmd/replay", f"verdicts again, from the rules' journal; {QUOTA}", ["replay"]),
         "roundReplayAnswer": (f"{table}/round/cmd/replay/result", "what was published again", ["answer"]),
         "wager": (
-            f"{table}/wager",
-            "requests of betting terminals; QoS 1, never retained; one that is repeated is kept once",
+            f"{table}/wager/{{terminal}}",
+            "requests of a betting terminal; QoS 1, never retained; one that is repeated is kept once",
             ["wager.place", "wager.withdraw"],
         ),
         "wagerAnswer": (
-            f"{table}/wager/result",
-            "answers to betting terminals: `accepted` and `refused` are final; QoS 1, not retained",
+            f"{table}/wager/{{terminal}}/result",
+            "answers to a betting terminal: `accepted` and `refused` are final; QoS 1, not retained",
             ["wager.answer"],
         ),
         **_jackpot_channels(),

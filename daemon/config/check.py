@@ -31,6 +31,7 @@ from drivers import DRIVERS
 from drivers.driver import DeviceRefused, LinkLost, Sighting
 from protocols.contract.commands import Announce, ShowAmount
 from protocols.contract.events import DeviceOnline
+from protocols.contract.topics import table_topic
 from protocols.plain_errors import plain
 
 __all__ = [
@@ -84,11 +85,22 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
             try:
                 if not refused:
                     check_url(device.url)
+                    topic = table_topic(config.site.name, table.name, "wager")
+                    refused = _without_terminals(device.driver, device.url, topic)
             except BadUrl as error:
                 refused = str(error)
             if refused:
                 mistakes.append(f"{path}:{line_of(path, (*at, 'url'))}: {refused}")
     return mistakes
+
+
+def _without_terminals(driver: str, url: str, topic: str) -> str:
+    """Why a link to betting terminals does not say which of them asks; empty where it does."""
+    from daemon.edge.links import mqtt as links_mqtt
+
+    if driver != "bet_terminals" or not url.startswith("mqtt:") or links_mqtt.has_names(url):
+        return ""
+    return f"each betting terminal has a topic of its own: write hear={topic}/*&say={topic}/*/result in the url"
 
 
 def _refused_by_sas(url: str) -> str:

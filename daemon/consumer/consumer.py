@@ -646,7 +646,7 @@ class Consumer:
             topics += [
                 table_topic(self.site, name, "device/+/event/#"),
                 table_topic(self.site, name, "cmd/replay/result"),
-                table_topic(self.site, name, "wager"),
+                table_topic(self.site, name, "wager/+"),
             ]
         await session.subscribe(*topics)
         self.connected = True
@@ -722,7 +722,7 @@ class Consumer:
             match message.topic.split("/")[3:]:
                 case ["table", table, "device", _, "event", _]:
                     envelopes += self._read(table, message)
-                case ["table", table, "wager"]:
+                case ["table", table, "wager", _]:
                     self.answers.heard(table, message)
                 case _:
                     left = messages[at:]

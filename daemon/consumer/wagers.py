@@ -145,38 +145,55 @@ class _Record(Struct, frozen=True):
 
 
 class WagerAnswers:
-    """The last answers of one table, in a ring buffer."""
+    """The last answers of one table.
+
+    Where all places are taken, the terminal with the most answers loses its oldest: one that asks much makes no other
+    terminal's answer be forgotten.
+    """
 
     def __init__(self, table: str, stored: Mapping[str, bytes]) -> None:
         """`stored`: what the last process stored under KEY of this table."""
         self._table = table
         self._records: dict[tuple[str, str], _Record] = {}
-        self._places: dict[int, tuple[str, str]] = {}
-        self._number = 0
+        self._places: dict[tuple[str, str], int] = {}
         records = []
-        for value in stored.values():
+        for key, value in stored.items():
             try:
-                records.append(msgspec.json.decode(value, type=_Record))
+                records.append((msgspec.json.decode(value, type=_Record), int(key.rpartition("/")[2])))
             except UNREADABLE:  # of another version: its request has expired
                 continue
-        for record in sorted(records, key=lambda record: record.number):
-            self._put(record)
+        for record, place in sorted(records, key=lambda one: one[0].number):
+            self._put(record, place)
+        taken = set(self._places.values())
+        self._free = [place for place in reversed(range(KEPT)) if place not in taken]
+        self._number = max((record.number for record, _ in records), default=0)
 
     def put(self, event: WagerPlaced | WagerWithdrawn, answer: WagerAnswer) -> tuple[str, bytes]:
         """Remember an answer; returns the key and the value to store."""
-        place = isinstance(event, WagerPlaced)
-        record = _Record(self._number + 1, place, event.seat, event.bet, event.amount, answer, event.round)
-        self._put(record)
-        return f"{KEY}{self._table}/{record.number % KEPT}", msgspec.json.encode(record)
+        self._number += 1
+        is_placed = isinstance(event, WagerPlaced)
+        record = _Record(self._number, is_placed, event.seat, event.bet, event.amount, answer, event.round)
+        place = self._place_for((answer.terminal, answer.id))
+        self._put(record, place)
+        return f"{KEY}{self._table}/{place}", msgspec.json.encode(record)
 
-    def _put(self, record: _Record) -> None:
-        at, key = record.number % KEPT, (record.answer.terminal, record.answer.id)
-        old = self._places.get(at)
-        if old is not None and (held := self._records.get(old)) is not None and held.number % KEPT == at:
-            del self._records[old]
-        self._places[at] = key
-        self._records[key] = record
-        self._number = record.number
+    def _put(self, record: _Record, place: int) -> None:
+        key = record.answer.terminal, record.answer.id
+        self._records.pop(key, None)  # the newest stands last
+        self._records[key], self._places[key] = record, place
+
+    def _place_for(self, key: tuple[str, str]) -> int:
+        if key in self._places:
+            return self._places[key]
+        if self._free:
+            return self._free.pop()
+        held = Counter(terminal for terminal, _ in self._records)
+        most = max(held.values())
+        asking = key[0]
+        loser = asking if held[asking] == most else next(name for name in held if held[name] == most)
+        oldest = next(one for one in self._records if one[0] == loser)
+        del self._records[oldest]
+        return self._places.pop(oldest)
 
     def again(self, request: WagerRequest) -> WagerAnswer | None:
         """The answer to a repeated request; None where it is not known, or was another request."""
@@ -246,6 +263,8 @@ class AnswerDesk:
         request = decode_request(message.payload)
         if table not in self._tables or message.retain or isinstance(request, Unreadable):
             return
+        if request.terminal != message.topic.rpartition("/")[2]:  # in the name of another one: the edge refuses it
+            return
         if (answer := self._tables[table].again(request)) is not None:
             self._offer(table, answer)
 
@@ -263,5 +282,6 @@ class AnswerDesk:
             self._news.clear()
             while self._unsent:
                 key, answer = next(iter(self._unsent.items()))
-                await session.publish(table_topic(self._site, key[0], "wager/result"), encode(answer))
+                topic = table_topic(self._site, key[0], f"wager/{answer.terminal}/result")
+                await session.publish(topic, encode(answer))
                 self._unsent.pop(key, None)

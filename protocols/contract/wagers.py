@@ -1,8 +1,9 @@
-"""Bets of betting terminals: the request under `table/<table>/wager`, and its answer under `wager/result`.
+"""Bets of betting terminals: requests under `table/<table>/wager/<terminal>`, answers under `wager/<terminal>/result`.
 
 A request that is kept in the edge's journal becomes one event `wager.placed` or `wager.withdrawn`, however often it is
 delivered. The rules decide whether it counts. Until the request expires, a terminal repeats it with the same id while
-it has no answer, or the answer `failed`. The answers `accepted` and `refused` are final.
+it has no answer, or the answer `failed`. The answers `accepted` and `refused` are final. The broker lets a terminal
+write on its own topic only, so the topic says who asks. On a link each message is a line with its terminal in front.
 """
 
 from datetime import datetime
@@ -13,12 +14,15 @@ from msgspec import Meta, Struct
 
 from protocols.contract.events import LONGEST_NAME, Amount, Number, RequestId, RoundName, Seat, TerminalId
 from protocols.contract.reasons import Reason
+from protocols.contract.topics import is_id
 from protocols.message_lines import Lines
 
 LONGEST_REQUEST = 2048
 """Maximum bytes of a request."""
 LONGEST_ANSWER = 8192
 """Maximum bytes of an answer."""
+LONGEST_LINE = LONGEST_ANSWER + 64
+"""Maximum bytes of a line: a terminal, a space and an answer."""
 
 Status: TypeAlias = Literal["accepted", "refused", "failed"]
 BetName: TypeAlias = Annotated[
@@ -131,16 +135,34 @@ def encode(message: WagerRequest | WagerAnswer) -> bytes:
     return _ENCODER.encode(message)
 
 
+class Addressed(Struct, frozen=True):
+    """A message with the terminal whose topic it is; empty where a link has no valid one in front of the message."""
+
+    terminal: str
+    message: WagerRequest | WagerAnswer | Unreadable
+
+
+def encode_line(terminal: str, message: WagerRequest | WagerAnswer) -> bytes:
+    """A line of a link: the terminal of its topic, a space, the message."""
+    return terminal.encode() + b" " + encode(message) + b"\n"
+
+
 class Decoder:
     """Turns the bytes of a link in any pieces into requests and answers, one a line. Serves both ends."""
 
     def __init__(self) -> None:
-        """Hold at most one answer, and one byte more."""
-        self._lines = Lines(LONGEST_ANSWER + 1)
+        """Hold at most one answer with the terminal in front of it, and one byte more."""
+        self._lines = Lines(LONGEST_LINE + 1)
 
-    def feed(self, data: bytes) -> list[WagerRequest | WagerAnswer | Unreadable]:
+    def feed(self, data: bytes) -> list[Addressed]:
         """The messages completed by `data`."""
-        return [_either(line) for line in self._lines.feed(data)]
+        return [_addressed(line) for line in self._lines.feed(data)]
+
+
+def _addressed(line: bytes) -> Addressed:
+    name, _, payload = line.partition(b" ")
+    terminal = name.decode("ascii", "replace")
+    return Addressed(terminal, _either(payload)) if is_id(terminal) else Addressed("", _either(line))
 
 
 def _either(line: bytes) -> WagerRequest | WagerAnswer | Unreadable:

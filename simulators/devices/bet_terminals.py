@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.wagers import Decoder, PlaceWager, WagerAnswer, WagerRequest, WithdrawWager, encode
+from protocols.contract.wagers import Decoder, PlaceWager, WagerAnswer, WagerRequest, WithdrawWager, encode, encode_line
 from simulators.devices.device import Ailment
 
 __all__ = ["BetTerminals"]
@@ -37,6 +37,9 @@ _FAULTS = {
     "oversize": Ailment("9000 bytes are sent before the next request", ("terminals.malformed",), "counts"),
     "impatient": Ailment("the next request is sent ten times at once", (), "counts"),
     "slow_clock": Ailment("the next request has expired ten minutes before it is sent", (), "counts"),
+    "impostor": Ailment(
+        "before the next request another terminal asks in its terminal's name", ("terminals.impostor",), "counts"
+    ),
     "flood": Ailment("the next request is sent three hundred times at once", ("terminals.flood",), "counts"),
 }
 _LINE = {
@@ -102,7 +105,7 @@ class BetTerminals:
         """Send a request once more that was answered before."""
         if (request := self._requests.get(id_)) is not None:
             self._pending[id_] = _Pending(request, now + AGAIN * self.hurry)
-            self._send(encode(request), now)
+            self._send(request.terminal, encode(request), now)
 
     def end_round(self) -> None:
         """Stop repeating requests without an answer that name no round, and those that are no longer in `_requests`."""
@@ -128,10 +131,12 @@ class BetTerminals:
         line = encode(request)
         match self._waiting.popleft() if self._waiting else "":
             case "malformed":
-                self._send(line[: len(line) // 2], now)
+                self._send(request.terminal, line[: len(line) // 2], now)
                 copies = 0
             case "oversize":
-                self._send(b"x" * OVERSIZE, now)
+                self._send(request.terminal, b"x" * OVERSIZE, now)
+            case "impostor":
+                self._send(f"t-{request.seat % 7 + 1}", line, now)
             case "impatient":
                 copies = IMPATIENT
             case "slow_clock":
@@ -146,15 +151,15 @@ class BetTerminals:
         while len(self._requests) > KEPT:
             del self._requests[next(iter(self._requests))]
         if copies > 1:
-            self._outgoing.extend([(max(now, self._next_at), line + b"\n")] * copies)
+            self._outgoing.extend([(max(now, self._next_at), encode_line(request.terminal, request))] * copies)
         elif copies:
-            self._send(line, now)
+            self._send(request.terminal, line, now)
         return request.id
 
-    def _send(self, line: bytes, now: float) -> None:
+    def _send(self, terminal: str, line: bytes, now: float) -> None:
         at = max(now, self._next_at)
         self._next_at = at + SPACING
-        self._outgoing.append((at, line + b"\n"))
+        self._outgoing.append((at, terminal.encode() + b" " + line + b"\n"))
 
     # ---- Device
 
@@ -169,7 +174,7 @@ class BetTerminals:
             if now >= pending.due:
                 pending.pause = min(pending.pause * 1.5, SLOWEST)
                 pending.due = now + pending.pause * self.hurry
-                self._send(encode(pending.request), now)
+                self._send(pending.request.terminal, encode(pending.request), now)
         said = b""
         while self._outgoing and self._outgoing[0][0] <= now:
             said += self._outgoing.popleft()[1]
@@ -177,9 +182,9 @@ class BetTerminals:
 
     def hear(self, data: bytes, now: float) -> bytes:  # noqa: ARG002 - as every device
         """Answers. A final one ends the repetition."""
-        for message in self._decoder.feed(data):
-            match message:
-                case WagerAnswer(id_, status="accepted" | "refused") if id_ in self._requests:
+        for one in self._decoder.feed(data):
+            match one.message:
+                case WagerAnswer(id_, terminal, "accepted" | "refused") as message if self._asked(id_, terminal):
                     self._pending.pop(id_, None)
                     first = self.answers.setdefault(id_, message)
                     if (first.status, first.event) != (message.status, message.event):
@@ -189,6 +194,10 @@ class BetTerminals:
                 case _:
                     pass
         return b""
+
+    def _asked(self, id_: str, terminal: str) -> bool:
+        request = self._requests.get(id_)
+        return request is not None and request.terminal == terminal
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
         """A player taps a bet, or takes the last one back."""

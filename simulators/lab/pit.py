@@ -178,7 +178,7 @@ class Pit:
                 topic = f"studio/{table}/{name}"
                 return Mqtt("127.0.0.1", broker_port, f"{topic}/listens", f"{topic}/says", version=version)
             case "bet_terminals":
-                bets = table_topic(SITE, table, "wager")
+                bets = table_topic(SITE, table, "wager/*")
                 return Mqtt("127.0.0.1", broker_port, f"{bets}/result", bets, version=version)
             case "hid_shoe" if self._bus is not None:
                 return Usb(self._bus, serial=f"{table}-{name}")

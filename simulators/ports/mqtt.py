@@ -1,6 +1,7 @@
 """Where a simulated MQTT device is plugged in: a client of the broker, as the device itself would be.
 
-One message heard is one line for the device; each line that the device sends is one message.
+One message heard is one line for the device; each line that the device sends is one message. A `*` in the topics is the
+name in front of a line: several devices, each with its own topic.
 """
 
 import asyncio
@@ -11,15 +12,34 @@ from collections.abc import Callable
 
 import aiomqtt
 
-__all__ = ["Mqtt"]
+from protocols.contract.topics import is_id
+
+__all__ = ["Mqtt", "line_of", "message_of"]
 
 MAX_UNSENT = 65536
 AGAIN = 0.5
 # TCP_NODELAY: without it a message waits for the acknowledgement of earlier ones.
 NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
+NOISE = "noise"
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 _SILENT = logging.getLogger("feltd.simulators.mqtt.silent")
 _SILENT.disabled = True  # a broker that is away is no news for a device: it comes again
+
+
+def line_of(pattern: str, topic: str, payload: bytes) -> bytes:
+    """What a device reads of a message."""
+    levels = pattern.split("/")
+    name = topic.split("/")[levels.index("*")].encode() + b" " if "*" in levels else b""
+    return name + payload.translate(SPACES) + b"\n"
+
+
+def message_of(pattern: str, line: bytes) -> tuple[str, bytes]:
+    """Topic and payload of what a device says. What begins with no name was noise on its way."""
+    if "*" not in pattern:
+        return pattern, line
+    name, _, payload = line.partition(b" ")
+    terminal = name.decode("ascii", "replace")
+    return (pattern.replace("*", terminal), payload) if is_id(terminal) else (pattern.replace("*", NOISE), line)
 
 
 class Mqtt:
@@ -98,22 +118,22 @@ class Mqtt:
             socket_options=NODELAY,
             logger=_SILENT,
         ) as client:
-            await client.subscribe(self.hears, 1)
+            await client.subscribe(self.hears.replace("*", "+"), 1)
             _still_wanted()
             self.connected.set()
             sender = asyncio.create_task(self._publish(client))
             try:
                 async for message in client.messages:
                     if not message.retain:
-                        self._heard(message.payload)
+                        self._heard(message.topic.value, message.payload)
             finally:
                 sender.cancel()
                 await asyncio.wait([sender])
                 if not sender.cancelled():
                     sender.exception()  # it saw the same end
 
-    def _heard(self, payload: object) -> None:
-        data = (payload if isinstance(payload, bytes) else str(payload).encode()).translate(SPACES) + b"\n"
+    def _heard(self, topic: str, payload: object) -> None:
+        data = line_of(self.hears, topic, payload if isinstance(payload, bytes) else str(payload).encode())
         self.received_bytes += len(data)
         self.received(data)
 
@@ -125,7 +145,7 @@ class Mqtt:
                 line = bytes(self._unsent[:end])
                 del self._unsent[: end + 1]
                 self.sent_bytes += end + 1
-                await client.publish(self.says, line, 1)
+                await client.publish(*message_of(self.says, line), 1)
                 _still_wanted()
 
 

@@ -111,7 +111,7 @@ def test_rounds_are_filtered_by_what_became_of_them(heard: Heard) -> None:
     heard.ended(6, 5, "corrected", supersedes="rou-3:5", void=VOID)
     answer = WagerAnswer("1", "t-1", "refused", "above_maximum", round="rou-3:7", law="Despacho 60/2004 art. 8")
     for _ in range(2):  # an answer that is repeated counts once
-        heard.site._look(Message("felt/1/lisboa/table/rou-3/wager/result", msgspec.json.encode(answer)))
+        heard.site._look(Message("felt/1/lisboa/table/rou-3/wager/t-1/result", msgspec.json.encode(answer)))
     heard.ended(7)
     shown = {show: heard.listed(msgspec.structs.replace(EVER, show=show)) for show in rounds.SHOWS}
     assert shown == {
@@ -263,7 +263,7 @@ def test_rounds_wait_for_a_store_that_cannot_be_written_and_a_lost_one_is_a_gap(
 def test_the_notes_of_a_round_are_bounded(heard: Heard) -> None:
     for number in range(200):
         answer = WagerAnswer(str(number), "t-1", "refused", "late", round="rou-3:1")
-        heard.site._look(Message("felt/1/lisboa/table/rou-3/wager/result", msgspec.json.encode(answer)))
+        heard.site._look(Message("felt/1/lisboa/table/rou-3/wager/t-1/result", msgspec.json.encode(answer)))
     heard.rounds.flush()
     assert len(heard.records.notes(ROU, "rou-3:1")) == rounds.MOST_NOTES
 

@@ -291,8 +291,8 @@ def test_the_dealers_page_says_which_bet_was_refused_and_why(console: Console, l
     refused = WagerAnswer("e:1", "console-1", "refused", "bet_not_offered", reason, "", "art. 6", "e:1")
     accepted = WagerAnswer("a-1", "t-1", "accepted", event="e:2")
     for one in (refused, refused, accepted):
-        console.say(table_topic("lisboa", BAC, "wager/result"), encode(one))
-    console.say(table_topic("lisboa", BAC, "wager/result"), b"no answer")
+        console.say(table_topic("lisboa", BAC, "wager/t-1/result"), encode(one))
+    console.say(table_topic("lisboa", BAC, "wager/t-1/result"), b"no answer")
     dealers = console.house.dealers
     assert dealers._now(dealers.units[BAC], lang)["refusals"] == [said]
 

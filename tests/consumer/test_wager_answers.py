@@ -290,7 +290,7 @@ class Broker:
 
 
 CONFIG = '[site]\nname = "s"\n[edge]\nname = "e"\n[[table]]\nname = "fan-1"\nruleset = "macau.fantan"\n'
-TOPIC = "felt/1/s/table/fan-1/wager/result"
+TOPIC = "felt/1/s/table/fan-1/wager/t-1/result"
 
 
 def envelopes(*events: Event) -> list[Envelope]:

@@ -5,6 +5,7 @@ all ids that have not expired are remembered.
 """
 
 import asyncio
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 from random import Random
@@ -23,6 +24,7 @@ from protocols.contract.reasons import say
 from protocols.contract.wagers import (
     LONGEST_ANSWER,
     LONGEST_REQUEST,
+    Addressed,
     Decoder,
     PlaceWager,
     Unreadable,
@@ -30,6 +32,7 @@ from protocols.contract.wagers import (
     WagerRequest,
     WithdrawWager,
     encode,
+    encode_line,
 )
 from simulators.devices.bet_terminals import KEPT, BetTerminals as Simulated
 
@@ -76,7 +79,7 @@ EXACT: list[tuple[bytes, WagerRequest | WagerAnswer]] = [
 
 @pytest.mark.parametrize(("line", "message"), EXACT)
 def test_exact_documents_both_ways(line: bytes, message: WagerRequest | WagerAnswer) -> None:
-    assert Decoder().feed(line + b"\n") == [message]
+    assert Decoder().feed(b"t-1 " + line + b"\n") == [Addressed("t-1", message)]
     assert encode(message) == line
 
 
@@ -99,7 +102,7 @@ def test_exact_documents_both_ways(line: bytes, message: WagerRequest | WagerAns
 )
 def test_invalid_request_is_named_with_its_id(old: bytes, new: bytes) -> None:
     line = EXACT[0][0].replace(old, new)
-    [message] = Decoder().feed(line + b"\n")
+    [(_, message)] = [(one.terminal, one.message) for one in Decoder().feed(b"t-1 " + line + b"\n")]
     assert isinstance(message, Unreadable)
     assert (message.id, message.terminal) == ("a-1", "t-1")
     assert message.text
@@ -107,7 +110,7 @@ def test_invalid_request_is_named_with_its_id(old: bytes, new: bytes) -> None:
 
 @pytest.mark.parametrize("line", [b"x" * (LONGEST_REQUEST + 1), b"\xff\xfe", b"[" * 5000, b'{"id":"a b"}', b"null"])
 def test_garbage_has_no_id(line: bytes) -> None:
-    [message] = Decoder().feed(line + b"\n")
+    [(_, message)] = [(one.terminal, one.message) for one in Decoder().feed(b"t-1 " + line + b"\n")]
     assert isinstance(message, Unreadable)
     assert message.id == ""
     assert len(message.raw) <= LONGEST_ANSWER
@@ -140,9 +143,11 @@ class Session:
         """Send; the answers that came."""
         self.link.sent.clear()
         for one in messages:
-            self.link.feed((one if isinstance(one, bytes) else encode(one)) + b"\n")
+            self.link.feed(b"t-1 " + one + b"\n" if isinstance(one, bytes) else encode_line(one.terminal, one))
         await asyncio.sleep(seconds)
-        answers = Decoder().feed(bytes(self.link.sent))
+        said = Decoder().feed(bytes(self.link.sent))
+        answers = [one.message for one in said]
+        assert all(isinstance(one.message, WagerAnswer) and one.message.terminal == one.terminal for one in said)
         assert all(isinstance(one, WagerAnswer) for one in answers)
         return [one for one in answers if isinstance(one, WagerAnswer)]
 
@@ -195,7 +200,7 @@ async def test_repeated_request_is_one_event_over_restarts_and_after_its_expiry(
 @virtual_time
 async def test_same_id_of_another_terminal_is_another_request() -> None:
     session = Session()
-    await session.says(PLACE, msgspec.structs.replace(PLACE, terminal="t-2"))
+    await session.says(PLACE, msgspec.structs.replace(PLACE, terminal="t-2", seat=2))
     assert len(session.wagers) == 2
     await session.end()
 
@@ -211,7 +216,7 @@ REFUSED = {
 @pytest.mark.parametrize("code", REFUSED)
 @virtual_time
 async def test_refused_request_is_answered_and_never_kept(code: str) -> None:
-    session = Session(TerminalOptions(terminals={"t-1": (1, 3), "t-2": (99,)}))
+    session = Session(TerminalOptions(terminals={"t-1": (1, 3), "t-2": (9,)}))
     [answer] = await session.says(REFUSED[code])
     assert (answer.id, answer.terminal, answer.status, answer.code) == (
         *("a-1", REFUSED[code].terminal, "refused"),
@@ -241,11 +246,24 @@ async def test_an_expiry_at_the_end_of_the_calendar_is_refused(expires: bytes, c
 
 
 @virtual_time
-async def test_seat_beyond_the_table_is_refused_even_for_its_terminal() -> None:
-    session = Session(TerminalOptions(terminals={"t-1": (99,)}))
-    [answer] = await session.says(msgspec.structs.replace(PLACE, seat=99))
-    assert answer.code == "seat_unknown"
+async def test_a_terminal_for_no_seat_of_the_table_is_unknown() -> None:
+    session = Session(TerminalOptions(seats=7))
+    [answer] = await session.says(msgspec.structs.replace(PLACE, terminal="t-9", seat=9))
+    assert answer.code == "terminal_unknown"
     await session.end()
+
+
+@pytest.mark.parametrize(
+    ("terminals", "words_"),
+    [
+        ({"t-1": [9]}, "t-1 has seat 9, and seats = 7"),
+        ({"t-1": []}, "t-1 has no seat; write t-1 = [1]"),
+        ({f"t-{n}": [1] for n in range(100)}, "100 are listed, a table has at most 99"),
+    ],
+)
+def test_a_terminal_that_can_bet_nowhere_is_a_mistake(terminals: dict[str, list[int]], words_: str) -> None:
+    with pytest.raises(msgspec.ValidationError, match=re.escape(words_)):
+        msgspec.convert({"seats": 7, "terminals": terminals}, TerminalOptions)
 
 
 @virtual_time
@@ -304,7 +322,7 @@ async def test_fault_of_the_last_session_ends_too() -> None:
 async def test_one_terminal_that_sends_too_much_is_told_to_repeat_and_others_bet() -> None:
     session = Session(TerminalOptions(per_second=3))
     many = [msgspec.structs.replace(PLACE, id=f"a-{n}") for n in range(5)]
-    answers = await session.says(*many, msgspec.structs.replace(PLACE, terminal="t-2"))
+    answers = await session.says(*many, msgspec.structs.replace(PLACE, terminal="t-2", seat=2))
     assert [(one.id, one.status, one.code) for one in answers] == [
         ("a-3", "failed", "too_many_requests"),
         ("a-4", "failed", "too_many_requests"),
@@ -332,7 +350,7 @@ async def test_flood_is_dropped_and_told_once() -> None:
 
 @virtual_time
 async def test_ids_are_bounded_and_no_live_one_is_forgotten() -> None:
-    session = Session(TerminalOptions(per_second=MOST_ANSWERS, longest=600))
+    session = Session(TerminalOptions(per_second=MOST_ANSWERS, longest=600, seats=1))
     for n in range(MOST_IDS):
         await session.says(
             msgspec.structs.replace(PLACE, id=f"a-{n}", expires=START + timedelta(seconds=300)), seconds=0.02
@@ -345,6 +363,40 @@ async def test_ids_are_bounded_and_no_live_one_is_forgotten() -> None:
     await asyncio.sleep(300)
     assert await session.says(full) == []
     assert len(session.wagers) == MOST_IDS + 1
+    await session.end()
+
+
+@virtual_time
+async def test_requests_that_an_older_version_kept_are_not_kept_again() -> None:
+    """It kept the ids of all terminals in one table; a terminal repeats right after the update."""
+    session = Session()
+    await session.says(PLACE)
+    assert session.notes.memory is not None
+    kept = msgspec.json.decode(session.notes.memory, type=Memory)
+    session.notes.memory = msgspec.json.encode({"ids": kept.terminals["t-1"], "standing": kept.standing})
+    await session.restart()
+    assert await session.says(PLACE) == []
+    [answer] = await session.says(msgspec.structs.replace(PLACE, amount=501))
+    assert answer.code == "request_id_used"
+    await session.restart()  # also where its memory was written by this version since
+    await session.says(msgspec.structs.replace(PLACE, id="b", terminal="t-2", seat=2))
+    await session.restart()
+    assert await session.says(PLACE) == []
+    assert len(session.wagers) == 2
+    await session.end()
+
+
+@virtual_time
+async def test_a_terminal_that_was_removed_and_listed_again_repeats_nothing_twice() -> None:
+    session = Session(TerminalOptions(terminals={"t-1": (1,), "t-2": (2,)}))
+    await session.says(PLACE)
+    session.options = TerminalOptions(terminals={"t-2": (2,)})
+    await session.restart()
+    await session.says(msgspec.structs.replace(PLACE, id="b", terminal="t-2", seat=2))
+    session.options = TerminalOptions(terminals={"t-1": (1,)})
+    await session.restart()
+    assert await session.says(PLACE) == []
+    assert len(session.wagers) == 2
     await session.end()
 
 
@@ -391,9 +443,9 @@ def test_a_simulated_terminal_repeats_a_request_until_its_round_is_over() -> Non
     named = device.place(1, "main", 100, 0.0, ROUND)
     assert [device.wake(now).count(id_.encode() + b'"') for now in (0.0, 2.0, 5.0)] == [1, 1, 1]
     device.end_round()
-    assert [message.id for message in Decoder().feed(device.wake(60.0))] == [named]
+    assert [one.message.id for one in Decoder().feed(device.wake(60.0))] == [named]
     answer = WagerAnswer(id_, "t-1", "accepted", event="e", round="r")  # it came to the edge all the same
-    device.hear(encode(answer) + b"\n", 61.0)
+    device.hear(encode_line("t-1", answer), 61.0)
     assert device.accepted(id_)
 
 
@@ -404,7 +456,7 @@ def test_simulated_terminals_do_not_repeat_old_requests_for_ever() -> None:
         device.place(1, "main", 100, 0.0, ROUND)
     device.end_round()
     for n in range(2 * KEPT):
-        for message in Decoder().feed(device.wake(60.0 * n)):
+        for message in [one.message for one in Decoder().feed(device.wake(60.0 * n))]:
             assert isinstance(message, PlaceWager)
-            device.hear(encode(WagerAnswer(message.id, "t-1", "refused", code="request_expired")) + b"\n", 60.0 * n)
+            device.hear(encode_line("t-1", WagerAnswer(message.id, "t-1", "refused", code="request_expired")), 60.0 * n)
     assert not device.waiting

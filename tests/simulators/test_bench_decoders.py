@@ -90,7 +90,7 @@ def test_worst_case_bytes_are_not_valid_traffic(wire: Wire) -> None:
         ("sas, machine", 260),
         ("sas, host", 300),
         ("bee_tek_shoe", 20),
-        ("bet_terminals", wagers.LONGEST_ANSWER + 1),
+        ("bet_terminals", wagers.LONGEST_LINE + 1),
         ("billy_iii", 256),
         ("cammegh_ss2", 300),
         ("hid_cards", 20_000),

@@ -607,6 +607,7 @@ def test_only_this_computer_reaches_the_broker(tmp_path: Path) -> None:
 EXAMPLE = {
     "site": "lisboa",
     "table": "bac-12",
+    "terminal": "t-1",
     "device": "shoe-1",
     "edge": "edge-7",
     "command": "agitate",

@@ -140,6 +140,8 @@ class Reader:
         return said
 
     def _said(self, message: Any) -> str:
+        if isinstance(message, wagers.Addressed):
+            return f"{in_words(message.message)} (topic of {message.terminal or 'nobody'})"
         if not isinstance(message, fdl.Frame):
             return in_words(message)
         match fdl.read(message):

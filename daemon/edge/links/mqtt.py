@@ -3,6 +3,10 @@
     mqtt://host[:port]/?hear=ikg/sicbo/Billy-III/says&hear=…&say=ikg/sicbo/Billy-III/listens[&username=…&password_file=…]
                        [&version=3.1.1][&ca_file=…]
 
+A `*` as one level of `hear` and of `say` stands for one of several senders: its name is in front of each line that is
+read, followed by a space, and of each line that is written. What waits to be read is bounded for each name, so that a
+sender that says too much loses its own messages only.
+
 The payload's line breaks become spaces, and one line break ends it, so that a device's codec is a line codec like all
 others. Retained messages are old answers and are ignored. The broker is the device's, or ours.
 """
@@ -10,7 +14,7 @@ others. Retained messages are old answers and are ignored. The broker is the dev
 import asyncio
 import contextlib
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime
 from typing import Literal, cast
@@ -20,6 +24,7 @@ from daemon.broker.connection import Connect, connect
 from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session
 from daemon.config.model import Mqtt
 from daemon.edge.links.link import BadUrl, Tap
+from protocols.contract.topics import is_id
 from protocols.link import Chunk, DeviceRefused, LinkLost
 
 __all__ = ["MqttLink", "check", "open_link"]
@@ -28,6 +33,9 @@ PORT = 1883
 MAX_TOPIC = 1024
 MAX_LINE = 65536
 MAX_WAITING = 262_144
+MAX_NAMED_LINE = 8192
+MAX_NAMED_WAITING = 65536  # of one name
+MAX_NAMES_WAITING = 100 * MAX_NAMED_WAITING  # of all
 ACKNOWLEDGED_WITHIN = 10.0  # seconds for room to say one thing more
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 KNOWN = "hear, say, username, password_file, version, ca_file"
@@ -61,6 +69,11 @@ class _Target:
         for topic in (*self.hear, self.say):
             if not _is_topic(topic):
                 raise BadUrl(f"{url}: {topic!r} is no topic: no + # or control characters, 1 to {MAX_TOPIC} bytes")
+        self.level = self.say.split("/").index("*") if "*" in self.say.split("/") else None
+        """Of the name of the sender in a topic; None where there is one sender only."""
+        named = {topic.split("/").index("*") if "*" in topic.split("/") else None for topic in self.hear}
+        if named != {self.level}:
+            raise BadUrl(f"{url}: * stands for the name of a sender, at the same level of hear=… and of say=…")
         if self.say in self.hear:
             raise BadUrl(f"{url}: what is said on {self.say} would be heard as the device's own words")
         one = {key: values[-1] for key, values in query.items()}
@@ -88,7 +101,8 @@ def _is_topic(topic: str) -> bool:
         size = len(topic.encode())
     except UnicodeEncodeError:
         return False
-    return 0 < size <= MAX_TOPIC and not set(topic) & {"+", "#"} and topic.isprintable()
+    named = "*" not in topic or topic.split("/").count("*") == topic.count("*") == 1
+    return 0 < size <= MAX_TOPIC and not set(topic) & {"+", "#"} and topic.isprintable() and named
 
 
 def check(url: str) -> None:
@@ -107,6 +121,11 @@ def topics_of(url: str) -> tuple[tuple[str, ...], str]:
     return target.hear, target.say
 
 
+def has_names(url: str) -> bool:
+    """Whether the lines of a link begin with the name of their sender. Raises BadUrl."""
+    return _Target(url).level is not None
+
+
 class MqttLink:
     """One connection to a broker as a link to one device. The buffer is bounded: an overflow is a lost link."""
 
@@ -118,8 +137,9 @@ class MqttLink:
         self._target = target
         self._now = now
         self._loop = asyncio.get_running_loop()
-        self._waiting: deque[Chunk] = deque()
+        self._waiting: deque[tuple[str, Chunk]] = deque()
         self._waiting_bytes = 0
+        self._waiting_of: Counter[str] = Counter()
         self._line = b""
         self._lost: LinkLost | DeviceRefused | None = None
         self._reader: asyncio.Future[None] | None = None
@@ -130,12 +150,18 @@ class MqttLink:
     def _heard(self, message: Message) -> None:
         if message.retain:
             return
-        data = message.payload[:MAX_LINE].translate(SPACES) + b"\n"
-        if self._waiting_bytes + len(data) > MAX_WAITING:
-            self._end(LinkLost(f"more than {MAX_WAITING} bytes wait: too much is published on {self._target.hear}"))
+        longest, most, name = MAX_LINE, MAX_WAITING, ""
+        if self._target.level is not None:
+            longest, most, name = MAX_NAMED_LINE, MAX_NAMES_WAITING, message.topic.split("/")[self._target.level]
+            if not is_id(name) or self._waiting_of[name] > MAX_NAMED_WAITING:
+                return
+        data = (f"{name} ".encode() if name else b"") + message.payload[:longest].translate(SPACES) + b"\n"
+        if self._waiting_bytes + len(data) > most:
+            self._end(LinkLost(f"more than {most} bytes wait: too much is published on {self._target.hear}"))
             return
-        self._waiting.append(Chunk(data, self._now(), self._loop.time()))
+        self._waiting.append((name, Chunk(data, self._now(), self._loop.time())))
         self._waiting_bytes += len(data)
+        self._waiting_of[name] += len(data)
         self._wake()
 
     def _end(self, reason: LinkLost | DeviceRefused) -> None:
@@ -161,8 +187,11 @@ class MqttLink:
                 await self._reader
             finally:
                 self._reader = None
-        chunk = self._waiting.popleft()
+        name, chunk = self._waiting.popleft()
         self._waiting_bytes -= len(chunk.data)
+        self._waiting_of[name] -= len(chunk.data)
+        if not self._waiting_of[name]:
+            del self._waiting_of[name]
         self.received_bytes += len(chunk.data)
         if self.tap is not None:
             self.tap("in", chunk.at, chunk.data)
@@ -185,7 +214,7 @@ class MqttLink:
                 raise self._lost
             try:
                 async with asyncio.timeout(ACKNOWLEDGED_WITHIN):
-                    await self._session.publish(self._target.say, line)
+                    await self._session.publish(*self._addressed(line))
             except BrokerLost as error:
                 self._end(_in_words(error, self._target))
                 raise _in_words(error, self._target) from error
@@ -196,6 +225,13 @@ class MqttLink:
             self.sent_bytes += len(line) + 1
             if self.tap is not None:
                 self.tap("out", self._now(), line + b"\n")
+
+    def _addressed(self, line: bytes) -> tuple[str, bytes]:
+        """Topic and payload of a line."""
+        if self._target.level is None:
+            return self._target.say, line
+        name, _, payload = line.partition(b" ")
+        return self._target.say.replace("*", name.decode("ascii")), payload
 
 
 def _in_words(error: BaseException, target: _Target) -> LinkLost | DeviceRefused:
@@ -222,7 +258,7 @@ async def open_link(
         try:
             session = await stack.enter_async_context(connect_to(target.settings, identifier, None))
             link = MqttLink(session, target, now)
-            await session.subscribe(*target.hear)
+            await session.subscribe(*(topic.replace("*", "+") for topic in target.hear))
         except BrokerLost as error:
             trouble = _in_words(error, target)
             if isinstance(trouble, LinkLost):

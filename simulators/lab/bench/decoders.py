@@ -351,13 +351,18 @@ def _idp_frames() -> tuple[bytes, ...]:
     return (*asked, *answered, wire.encode(wire.Stop()), wire.encode(wire.Result("R", None, wire.NO_RESULT)))
 
 
+def _wagers_opened() -> Opened:
+    decoder = wagers.Decoder()
+    return decoder, lambda data: [one.message for one in decoder.feed(data)]
+
+
 def _wager_frames() -> tuple[bytes, ...]:
     until = datetime(2026, 11, 20, 20, 1, tzinfo=UTC)
     asked = [wagers.PlaceWager(f"a-{n}", f"t-{n}", until, n, "fan:2", 500 * n) for n in range(1, 10)]
     back = [wagers.WithdrawWager(f"b-{n}", f"t-{n}", until, n, "fan:2") for n in range(1, 5)]
     taken = wagers.WagerAnswer("a-1", "t-1", "accepted", event="edge-1:fan-1:9", round="fan-1:2026-11-20:4")
     messages: tuple[wagers.WagerRequest | wagers.WagerAnswer, ...] = (*asked, *back, taken)
-    return tuple(wagers.encode(one) + b"\n" for one in messages)
+    return tuple(wagers.encode_line(one.terminal, one) for one in messages)
 
 
 WIRES: tuple[Wire, ...] = (
@@ -401,7 +406,7 @@ WIRES: tuple[Wire, ...] = (
     Wire("sas, machine", "sas", _sas_machine, _sas_polls(), b"\0\1\x01\x80\x1a\x86\xff", (b"", b"\1\x86\xff")),
     Wire("billy_iii", "billy_iii", _simple(billy_iii), _billy_frames(), b"\n S/0", (b"/cycle/?pattern=", b"0")),
     Wire(
-        *("bet_terminals", "contract_wagers", _simple(wagers), _wager_frames()),
+        *("bet_terminals", "contract_wagers", _wagers_opened, _wager_frames()),
         *(b'\n {}["', (b'{"action":"place","id":"', b"{[\\")),
     ),
     Wire("idp_dice", "idp_dice", _simple(idp_dice), _idp_frames(), b'\n {}["', (b'{"command":"', b"{[\\")),

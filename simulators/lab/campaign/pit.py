@@ -31,6 +31,7 @@ from simulators.devices.line import Line
 from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
 from simulators.lab.pit import SITE, Pit
+from simulators.ports.mqtt import line_of, message_of
 from simulators.ports.port import Port, Socket
 from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
 from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
@@ -479,7 +480,7 @@ class Radio:
             with contextlib.suppress(BrokerLost):
                 async with self._connect(Mqtt(), self._name, None) as session:
                     session.deliver_to(self._heard)
-                    await session.subscribe(self._hear)
+                    await session.subscribe(self._hear.replace("*", "+"))
                     self._connected = True
                     await self._talk(session)
             self._connected = False
@@ -501,7 +502,7 @@ class Radio:
                     line = bytes(self._unsent[:end])
                     del self._unsent[: end + 1]
                     self.sent_bytes += end + 1
-                    await session.publish(self._say, line, vital=False)
+                    await session.publish(*message_of(self._say, line), vital=False)
         finally:
             lost.cancel()
             await asyncio.wait([lost])
@@ -510,7 +511,7 @@ class Radio:
 
     def _heard(self, message: Message) -> None:
         if not message.retain:
-            data = message.payload.translate(bytes.maketrans(b"\r\n", b"  ")) + b"\n"
+            data = line_of(self._hear, message.topic, message.payload)
             self.received_bytes += len(data)
             self.received(data)
 
@@ -569,7 +570,7 @@ class VirtualPit(Pit):
                 place = f"{table_name}/{device_name}"
                 port: Port
                 if device.name == "bet_terminals":
-                    bets = table_topic(SITE, table_name, "wager")
+                    bets = table_topic(SITE, table_name, "wager/*")
                     port = Radio(loop, connect, f"simulator-{table_name}", f"{bets}/result", bets)
                 elif device.name in ("billy_iii", "idp_dice"):
                     topic = f"studio/{table_name}/{device_name}"
