@@ -116,7 +116,7 @@ async def test_long_messages_of_one_terminal_do_not_break_the_link_of_all() -> N
         session.heard(Message("wager/t-1", b"x" * MAX_LINE))
     session.heard(Message("wager/t 2", b"no name"))
     session.heard(Message("wager/t-2", encode(bet("b-1", 2))))
-    lines = []
+    lines: list[bytes] = []
     while not lines or not lines[-1].startswith(b"t-2 "):
         lines.append((await link.read()).data)
     assert len(lines) < 12
