@@ -47,7 +47,7 @@ SYNCS = 21
 CONNECT_TIMEOUT_S = 5.0
 _TIME_ERROR = 5
 """adjtimex(2) returns it if the clock is not synchronized."""
-_PUBLIC = ("ca_file", "certificate", "broker_certificate")
+_PUBLIC = ("ca_file", "certificate", "order_public_key", "broker_certificate")
 
 
 def measured(config: Config, path: Path, *, with_console: bool) -> Facts:

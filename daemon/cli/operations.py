@@ -180,11 +180,15 @@ def init(
         first = First(site, edge or _host_name(), _given(tables, options, devices), passwords)
     text = configuration(first)
     _check(text, config_path)
-    _write(config_path, text)
     try:
+        # Before the configuration: where it exists, so do its keys; after a kill the next init makes what is missing.
+        config_path.parent.mkdir(parents=True, exist_ok=True)
         make_mac_keys(config_path.parent, first.edge, first.site)
+    except OSError as error:
+        raise file_trouble(error, config_path) from error
     except BadMacKey as error:
         raise BadInputError(str(error)) from error
+    _write(config_path, text)
     click.echo(f"{config_path}: written. Next:")
     click.echo(f"  feltd acl {config_path} > feltd.acl && install -m 644 feltd.acl /etc/mosquitto/")
     click.echo("  systemctl restart mosquitto")

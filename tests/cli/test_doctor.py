@@ -235,6 +235,18 @@ def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: p
     assert "problem  permissions console.key" in examined(tmp_path / "feltd.toml").stdout
 
 
+def test_everybody_may_read_the_public_half_of_a_key(tmp_path: Path, closed_port: int) -> None:
+    config = site(tmp_path, closed_port)
+    public = tmp_path / "console.pem.pub"
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f'[jackpots]\norder_public_key = "{public}"\n')
+    for mode, state in ((0o644, "ok"), (0o666, "problem")):
+        public.touch()
+        public.chmod(mode)
+        found = {one["check"]: one["state"] for one in json.loads(examined(config, "--json").stdout)}
+        assert found["permissions jackpots.order_public_key"] == state
+
+
 @pytest.mark.parametrize("text", [None, "[site]\nname = 7\n"], ids=["none", "with a mistake"])
 def test_a_computer_without_a_good_configuration_is_measured(tmp_path: Path, text: str | None) -> None:
     config = tmp_path / "feltd.toml"

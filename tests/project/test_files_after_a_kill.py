@@ -51,14 +51,14 @@ url = "tcp://127.0.0.1:1"
 
 def at_each_line(folder: Path, work: Callable[[], object]) -> Iterator[None]:
     """Do `work`; then restore `folder` as it stood on the disk at each line of `work`, one after the other."""
-    seen: list[dict[str, tuple[int, bytes]]] = []
+    seen: list[dict[str, tuple[int, bytes | None]]] = []
 
     def trace(frame: FrameType, event: str, _arg: Any) -> Any:
         source = frame.f_code.co_filename
         if not source.startswith(ROOT) and source not in WRITERS:
             return None
         if event in ("line", "return"):
-            files = {one.name: (one.stat().st_mode & 0o777, one.read_bytes()) for one in folder.iterdir()}
+            files = contents(folder)
             if not seen or seen[-1] != files:
                 seen.append(files)
         return trace
@@ -71,12 +71,24 @@ def at_each_line(folder: Path, work: Callable[[], object]) -> Iterator[None]:
         sys.settrace(before)
     assert len(seen) > 1
     for files in seen:
-        for one in folder.iterdir():
-            one.unlink()
+        shutil.rmtree(folder)
+        folder.mkdir()
         for name, (mode, raw) in files.items():
-            (folder / name).write_bytes(raw)
+            if raw is None:
+                (folder / name).mkdir()
+            else:
+                (folder / name).write_bytes(raw)
             (folder / name).chmod(mode)
         yield
+
+
+def contents(folder: Path) -> dict[str, tuple[int, bytes | None]]:
+    """Mode and bytes of each file, by its path in `folder`, a folder before its files; folders have no bytes."""
+    found = {}
+    for one in sorted(folder.rglob("*")):
+        raw = None if one.is_dir() else one.read_bytes()
+        found[str(one.relative_to(folder))] = (one.stat().st_mode & 0o777, raw)
+    return found
 
 
 @pytest.fixture
@@ -156,12 +168,19 @@ def test_a_first_configuration_is_whole_or_is_written_by_the_next_init(folder: P
     path = folder / "feltd.toml"
     words = ["init", "-c", str(path), "--site", "lisboa", "--edge", "edge-7", "--table", "rou-1=macau.roulette"]
     feltd(*words)
-    whole = path.read_text()
-    path.unlink()
+    whole = contents(folder)
+    shutil.rmtree(folder)
+    folder.mkdir()
     for _ in at_each_line(folder, lambda: feltd(*words)):
         if not path.exists():
             feltd(*words)
-        assert path.read_text() == whole
+        assert path.read_text() == whole["feltd.toml"][1].decode()
+        made = contents(folder)
+        assert {name: mode for name, (mode, _) in made.items() if ".new" not in name} == {
+            name: mode for name, (mode, _) in whole.items()
+        }
+        assert made["edge-mac.key"] == made["mac/edge-7.key"] == made["jackpots-mac/edge-7.key"]
+        assert made["rules-mac.key"] == made["jackpots-verdict-mac/lisboa.key"]
 
 
 def test_an_authority_is_whole_or_is_made_by_the_next_init(folder: Path) -> None:
