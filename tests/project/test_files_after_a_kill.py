@@ -174,7 +174,7 @@ def test_a_first_configuration_is_whole_or_is_written_by_the_next_init(folder: P
     for _ in at_each_line(folder, lambda: feltd(*words)):
         if not path.exists():
             feltd(*words)
-        assert path.read_text() == whole["feltd.toml"][1].decode()
+        assert path.read_bytes() == whole["feltd.toml"][1]
         made = contents(folder)
         assert {name: mode for name, (mode, _) in made.items() if ".new" not in name} == {
             name: mode for name, (mode, _) in whole.items()
