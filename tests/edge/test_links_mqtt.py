@@ -84,6 +84,7 @@ async def read(link: MqttLink, count: int = 1) -> list[bytes]:
         "mqtt://192.168.7.2:1884/?hear=a/b&hear=a/c&say=d&username=felt&password_file=/etc/feltd/pw",
         "mqtt://broker/?hear=a%20b&say=b&version=3.1.1",
         "mqtt://[::1]:1883/?hear=a&say=b",
+        "mqtt://broker/?hear=a/*&say=a/*/result",
     ],
 )
 def test_good_urls(url: str) -> None:
@@ -109,6 +110,11 @@ def test_good_urls(url: str) -> None:
         ("mqtt://broker/?hear=a&say=%2B/b", "no topic"),
         ("mqtt://broker/?hear=a%00&say=b", "no topic"),
         (f"mqtt://broker/?hear={'a' * 1025}&say=b", "no topic"),
+        ("mqtt://broker/?hear=a/*&say=b", "stands for the name of a sender"),
+        ("mqtt://broker/?hear=a&say=a/*", "stands for the name of a sender"),
+        ("mqtt://broker/?hear=a/*&say=*/b", "stands for the name of a sender"),
+        ("mqtt://broker/?hear=a/b*&say=a/*", "no topic"),
+        ("mqtt://broker/?hear=*/*&say=*/*", "no topic"),
         ("mqtt://broker/?hear=a&say=a", "the device's own words"),
         ("mqtt://broker/?hear=a&say=b&qos=2&keep=1", "unknown qos, keep; known: hear, say"),
         ("mqtt://broker/?hear=a&say=b&version=6", "5 or 3.1.1"),
