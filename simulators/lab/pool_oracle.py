@@ -637,13 +637,17 @@ def _judge(
             wrong.append(f"entries follow from {cause!r}, which was neither told nor sent")
         wrong += [why for name, key in paid.get(cause, ()) if (why := oracle.pay_by_key(name, key))]
     wrong += [f"{name} waits, and was paid at the table" for name in oracle.unpaid()]
-    wrong += [
-        f"order {id_} was answered, and is not in the books"
-        for id_, one in sent.items()
-        if one.pool == pool.name and one.status == "done" and id_ not in order
-    ]
+    wrong += _lost_orders(pool, sent, order)
     _compare(oracle, rows, standing, account, wrong)
     return wrong
+
+
+def _lost_orders(pool: Jackpot, sent: Mapping[str, Sent], used: Sequence[str]) -> list[str]:
+    return [
+        f"order {id_} was answered, and is not in the books"
+        for id_, one in sent.items()
+        if one.pool == pool.name and one.status == "done" and id_ not in used
+    ]
 
 
 def _number(verdict: str) -> int:
