@@ -740,6 +740,36 @@ def test_the_access_list_shows_the_events_that_the_console_shows(user: str) -> N
     assert {"bets.opened", "hand.dispensed", "device.faulted"} <= SHOWN
 
 
+@pytest.mark.system
+def test_a_betting_terminal_writes_on_its_own_topic_alone(tmp_path: Path) -> None:
+    sub, pub = program("mosquitto_sub"), program("mosquitto_pub")
+    broker, user = Broker(tmp_path), "bets-fan-1-t-1"
+    done = run(program("mosquitto_passwd"), "-b", tmp_path / "feltd.passwd", user, password(user))
+    assert done.returncode == 0, done.stderr
+    with broker:
+        wagers = "felt/1/lisboa/table/fan-1/wager"
+        judge = ["-p", str(broker.port), "-u", JUDGE, "-P", password(JUDGE), "-c", "-i", "judge", "-q", "1"]
+        reader = [sub, *judge, "-t", f"{wagers}/#", "-F", "%t"]
+        assert run(*reader, "-E").returncode == 0
+        for leaf in ("t-2", "t-2/result", "t-1/result", "t-1"):
+            run(
+                pub,
+                "-p",
+                str(broker.port),
+                "-u",
+                user,
+                "-P",
+                password(user),
+                "-q",
+                "1",
+                "-t",
+                f"{wagers}/{leaf}",
+                "-m",
+                "x",
+            )
+        assert run(*reader, "-C", "1", "-W", WAIT).stdout.split() == [f"{wagers}/t-1"]
+
+
 class Visitor:
     """A user at the broker, who asks for everything and keeps what he gets."""
 
