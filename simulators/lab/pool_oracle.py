@@ -617,9 +617,7 @@ def _judge(
             oracle.ended.setdefault(verdict.result.round, (verdict.table, _number(cause)))
             known = verdict.result.round in oracle.rounds
             if cause in order or known:  # a correction that moves no money leaves no entry
-                if any(one.round == verdict.result.round for one in oracle.wins.values()):
-                    account.voided += verdict.result.void is not None
-                    account.corrected += verdict.result.void is None
+                _count_change(account, oracle, verdict.result)
                 oracle.end(verdict.table, verdict.result, seats, hands, _number(cause))
                 oracle.take_back_keys()
             elif seats or verdict.result.jackpots:
@@ -630,9 +628,7 @@ def _judge(
                 oracle.obey(cause, sent[cause])
             except _NotComparedError:
                 return wrong
-            account.changes += isinstance(sent[cause].order, Approve)
-            if isinstance(many := sent[cause].order, ConfirmMany | PayMany) and len(many.wins) > 1:
-                account.batched += len(many.wins)
+            _count_order(account, sent[cause].order)
         elif cause not in journal.keys:
             wrong.append(f"entries follow from {cause!r}, which was neither told nor sent")
         wrong += [why for name, key in paid.get(cause, ()) if (why := oracle.pay_by_key(name, key))]
@@ -648,6 +644,18 @@ def _lost_orders(pool: Jackpot, sent: Mapping[str, Sent], used: Sequence[str]) -
         for id_, one in sent.items()
         if one.pool == pool.name and one.status == "done" and id_ not in used
     ]
+
+
+def _count_change(account: PoolAccount, oracle: _Oracle, result: Result) -> None:
+    if any(one.round == result.round for one in oracle.wins.values()):
+        account.voided += result.void is not None
+        account.corrected += result.void is None
+
+
+def _count_order(account: PoolAccount, order: Order) -> None:
+    account.changes += isinstance(order, Approve)
+    if isinstance(order, ConfirmMany | PayMany) and len(order.wins) > 1:
+        account.batched += len(order.wins)
 
 
 def _number(verdict: str) -> int:

@@ -732,6 +732,18 @@ async def test_missing_entries_waiting_wins_and_slow_signs_are_alerts_until_they
     assert codes(console) == set()
 
 
+async def test_prizes_that_the_dealer_pays_wait_for_no_supervisor(console: Console, house: PoolHouse) -> None:
+    """They were counted with the wins that two people confirm and pay."""
+    won(house, 1)
+    view = said_of(house)
+    assert view.books is not None
+    wins = tuple(msgspec.structs.replace(one, at_table=True) for one in view.books.wins)
+    view.books = msgspec.structs.replace(view.books, wins=wins)
+    console.now += timedelta(minutes=16)
+    assert "jackpot.key_waits" in codes(console)
+    assert "jackpot.win_waits" not in codes(console)
+
+
 def test_a_sign_that_the_process_already_reports_is_one_alert(console: Console, house: PoolHouse) -> None:
     console.event("bac-12", "sign-1", DisplayShown("10,000.00", confirmed=True))
     house.round("bac-12", "bac-12:1", BETS)

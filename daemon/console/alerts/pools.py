@@ -121,16 +121,31 @@ def _late(view: PoolView, now: datetime) -> Iterator[tuple[str, str, Alert]]:
                 ),
             )
     late = [one for one in view.open_wins if now - one.at >= WIN_WAITS]
-    if late:
+    of_people = [one for one in late if not one.at_table or one.state == "confirmed"]
+    of_dealers = [one for one in late if one.at_table and one.state == "pending"]
+    if of_people:
         yield (
-            late[0].table,
+            of_people[0].table,
             "win",
             Alert(
                 code="jackpot.win_waits",
-                text=f"a win of {view.name} has waited for more than 15 minutes: {late[0].id}",
+                text=f"a win of {view.name} has waited for more than 15 minutes: {of_people[0].id}",
                 remedy="one supervisor confirms it on the page of the pool, another one pays it",
                 severity="warning",
                 device=view.name,
-                since=late[0].at,
+                since=of_people[0].at,
+            ),
+        )
+    if of_dealers:
+        yield (
+            of_dealers[0].table,
+            "key",
+            Alert(
+                code="jackpot.key_waits",
+                text=f"no payment key booked a small prize of {view.name} for more than 15 minutes: {of_dealers[0].id}",
+                remedy="ask the dealer whether it was paid; two supervisors confirm and pay it on the page of the pool",
+                severity="warning",
+                device=view.name,
+                since=of_dealers[0].at,
             ),
         )
