@@ -154,6 +154,9 @@ class Decisions:
             if any(hand.number == number and said(hand, action) for hand in play.of(seat)):
                 return p, PLAIN
             play = _astray(house.untaken(play, seat, number, action), action)
+            if play.hands and not play.of(seat) and has_mispulled(round_):
+                note = Note("out_of_turn", text, self.law["decision"])
+                return replace(p, play=play), Effect((note,), suspend=say("mispulled_or_unseated", seat=seat))
             return refuse(p, play, "out_of_turn", text, self.law["decision"])
         hand = play.hands[place]
         if hand.ended == action:
@@ -338,6 +341,17 @@ def _unasked(play: Play, round_: Round) -> tuple[Play, Round]:
         round_ = replace(round_, wagers=kept)
         play = play.with_hand(play.turn, replace(hand, doubled=0))
     return replace(play, asked=False), round_
+
+
+def has_mispulled(round_: Round) -> bool:
+    """Whether a card of the round came without a request: it may belong to a hand of which nothing was told."""
+    return any(one.code == "card_mispulled" for one in round_.irregularities)
+
+
+def unseated_decision(play: Play, round_: Round) -> int | None:
+    """A seat without a hand that decided: its bet may not have been told."""
+    told = (one.reason.values["seat"] for one in round_.irregularities if one.code == "out_of_turn")
+    return next((seat for seat in told if isinstance(seat, int) and not play.of(seat)), None)
 
 
 def last_refusal(round_: Round) -> str:

@@ -51,6 +51,7 @@ from rules.games.blackjack_decisions import (
     noting,
     noting_beside,
     refuse,
+    unseated_decision,
 )
 from rules.games.blackjack_stakes import Streak, added, announced, called, decider, hands_won, is_main, outcome_of
 from rules.games.cards import PIPS, UNKNOWN
@@ -516,6 +517,9 @@ class BlackjackRounds(Game[Position]):
             reason = say("mispulled_ask", hand=hand)
             return replace(p, play=play.with_stray(card)), Effect(suspend=reason, remedy=SEEN_OR_NOT)
         note = Note("card_mispulled", say("mispulled_unseen", hand=hand), self.law_of["mispulled"])
+        if (seat := unseated_decision(play, round_)) is not None:
+            play = replace(play, held=(*play.held, card))
+            return replace(p, play=play), Effect((note,), suspend=say("mispulled_or_unseated", seat=seat))
         return self._decisions.go(p, replace(play, held=(*play.held, card)), round_, (note,))
 
     def _hole_turned(self, p: Position, play: Play, round_: Round) -> Step:

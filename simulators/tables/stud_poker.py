@@ -198,6 +198,8 @@ class StudPokerTable(Ruled):
     """Whether the jackpot bets of a void round are laid again."""
     locks_first: ClassVar[bool] = False
     """Whether the bets on the jackpot are locked before the bell: after it they are too late."""
+    fold_is_final: ClassVar[bool] = False
+    """Whether a fold that was told by mistake is taken back by a supervisor alone."""
 
     def __init__(self, seed: int) -> None:
         """Two decks, seven seats."""
@@ -551,6 +553,12 @@ class StudPokerTable(Ruled):
                 self.console.act(seat, "fold" if raises else "raise", floor.pace.now())
                 floor.stir("console-1")
                 await self._pause(floor, 1.0, 2.0)
+                if raises and self.fold_is_final:  # a supervisor reverses it, by the key
+                    self.console.supervisor_key(on=True, now=floor.pace.now())
+                    await self._decide(floor, round_, seat, raises=True)
+                    self.console.supervisor_key(on=False, now=floor.pace.now())
+                    floor.stir("console-1")
+                    continue
             await self._decide(floor, round_, seat, raises=raises)
 
     async def _show(self, floor: Floor, round_: _Round, seat: int) -> None:
@@ -666,6 +674,7 @@ class AngolaStudPokerTable(StudPokerTable):
     ruleset: ClassVar[str] = "angola.stud-poker"
     carries: ClassVar[bool] = False
     locks_first: ClassVar[bool] = True
+    fold_is_final: ClassVar[bool] = True
 
     def chances(self) -> Mapping[Mishap, int]:
         """What goes wrong here, and in how many of a thousand rounds."""

@@ -551,6 +551,17 @@ def test_a_card_whose_face_is_not_told_waits_for_a_person() -> None:
 
 
 @pytest.mark.article("6(23)")
+@pytest.mark.parametrize("decision_first", [False, True])
+def test_a_mispulled_card_and_a_decision_without_a_hand_are_a_doubt(decision_first: bool) -> None:
+    """The bet of seat 5 may have been lost, and the cards with it are those of other hands."""
+    card, decision = draw("9D", "down"), [act(5, "stand")]
+    told = [*decision, *card] if decision_first else [*card, *decision]
+    (*_, doubt) = play(game(), whole({1: "TS 9C"}, "7H 5D", [*told, act(1, "stand")], bets=[bet(1)]))
+    assert isinstance(doubt, Suspended)
+    assert (doubt.reason.code, doubt.reason.values) == ("mispulled_or_unseated", {"seat": 5})
+
+
+@pytest.mark.article("6(23)")
 def test_two_unseen_cards_go_to_the_next_two_that_ask_in_the_order_of_the_draw() -> None:
     seats = {1: "TS 9C", 2: "5S 6S", 3: "5H 6C"}
     told = [*draw("9D 8D", "down"), act(1, "stand"), act(2, "hit"), act(2, "stand"), act(3, "hit"), act(3, "stand")]
