@@ -2,7 +2,8 @@
 
 A process subscribes to what it retains itself. With MQTT 5 its own messages do not come back; otherwise they are known
 by what was sent last. What differs is published again: at once, and each topic at most once in RESTORE_S. People learn
-of it by the log and by an alert at the table. A topic that was cleared once may have moved here from another computer,
+of it by the log and by an alert at the table. A standby of the rules retains the state of the same rounds: a state that
+names a process which is online is not foreign. A topic that was cleared once may have moved here from another computer,
 or `feltd forget` cleared it: this is logged only.
 """
 
@@ -16,7 +17,7 @@ import structlog
 from msgspec import Struct
 
 from daemon.broker.retained import Retained
-from daemon.broker.session import Message
+from daemon.broker.session import UNREADABLE, Message
 from daemon.broker.stale_topics import STATE_FORGED
 from daemon.broker.suspensions import place_of
 from protocols.contract.documents import Alert
@@ -37,6 +38,15 @@ _TEXTS: Mapping[_How, str] = {
     "written": "{} was overwritten by another client of the broker: it was put right",
     "cleared": "{} was cleared by another client of the broker: it was put right",
 }
+
+
+MOST_PROCESSES = 1000
+
+
+class _State(Struct):
+    """Of a round's state the rules that retained it."""
+
+    rules: str = ""
 
 
 class _Overwritten(Struct):
@@ -60,18 +70,21 @@ class Restorer:
     ) -> None:
         """`alerts`: by table or pool (`place_of`) the topics of its alert. `will`: what the broker itself may write."""
         self._retained, self._alerts, self._will, self._log = retained, alerts, will, log
+        self._own = will[0].split("/")[-2]
         self._due: dict[str, tuple[float, _How]] = {}
         """By topic when it is put right, and what happened to it."""
         self._last: dict[str, float] = {}
         """By topic when it was put right."""
         self._places: dict[str, _Overwritten] = {}
+        self._online: set[str] = set()
         self._changed = asyncio.Event()
         for topic in (topic for topics in alerts.values() for topic in topics):
             retained.put(topic, b"")  # of the last life of this process
 
     def heard(self, message: Message) -> None:
         """A message arrived, of whatever topic."""
-        if message.retain:  # it stood there before this process subscribed and published
+        self._watch_processes(message)
+        if message.retain or self._of_standby(message):  # it stood there before this process subscribed and published
             return
         topic, now = message.topic, asyncio.get_running_loop().time()
         match self._retained.compare(topic, message.payload):
@@ -90,6 +103,23 @@ class Restorer:
             self._changed.set()
         else:
             self._restore(topic, how, now)
+
+    def _watch_processes(self, message: Message) -> None:
+        match message.topic.split("/")[3:]:
+            case ["edge", name, "availability"] if message.payload != b"online":
+                self._online.discard(name)
+            case ["edge", name, "availability"] if name != self._own and len(self._online) < MOST_PROCESSES:
+                self._online.add(name)
+            case _:
+                pass
+
+    def _of_standby(self, message: Message) -> bool:
+        """Whether other rules that are online retained this state of a round."""
+        if not message.topic.endswith("/round/state") or not self._online:
+            return False
+        with contextlib.suppress(*UNREADABLE):
+            return msgspec.json.decode(message.payload, type=_State).rules in self._online
+        return False
 
     async def run(self) -> None:
         """Put right what could not be put right at once, and end alerts."""

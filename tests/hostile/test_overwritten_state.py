@@ -170,6 +170,7 @@ async def test_what_a_process_retains_is_put_right_within_a_heartbeat(floor: Flo
 
 TOPIC = "felt/1/s/table/x-1/device/d-1/state"
 ALERT = "felt/1/s/table/x-1/alert/e-state-forged"
+STATE = "felt/1/s/table/x-1/round/state"
 WILL = "felt/1/s/edge/e/availability"
 
 
@@ -282,3 +283,19 @@ def test_the_list_lets_each_process_hear_what_it_retains(tmp_path: Path) -> None
         read = [filter_ for _, right, filter_ in rights if right == "read"]
         for topic in (*topics, f"table/x-1/alert/{user}-state-forged"):
             assert any(topic_matches_sub(filter_, f"felt/1/s/{topic}") for filter_ in read), (user, topic)
+
+
+@virtual_time
+async def test_a_standby_that_is_online_writes_the_state_of_the_same_rounds() -> None:
+    state = b'{"round":"r","rules":"standby"}'
+    async with watched() as (one, retained, sent):
+        retained.put(STATE, b'{"round":"r","rules":"e"}')
+        await asyncio.sleep(1)
+        one.heard(Message(STATE.replace("table/x-1/round/state", "edge/standby/availability"), b"online", retain=True))
+        one.heard(Message(STATE, state))
+        await asyncio.sleep(2)
+        assert len(sent.of(STATE)) == 1
+        one.heard(Message(STATE.replace("table/x-1/round/state", "edge/standby/availability"), b"offline"))
+        one.heard(Message(STATE, state))
+        await asyncio.sleep(2)
+        assert len(sent.of(STATE)) == 2
