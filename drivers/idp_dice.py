@@ -116,10 +116,17 @@ class Memory(Struct, frozen=True):
 class _Request:
     """The open request. `answered`: the current attempt has its answer."""
 
-    def __init__(self, number: str) -> None:
-        self.number = number
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._renewals = 0
+        self.number = name
         self.answered = False
         self._outcomes: asyncio.Queue[_Outcome] = asyncio.Queue()
+
+    def renew(self) -> None:
+        """Take another number: an answer to the attempt before may contradict one that could not be read."""
+        self._renewals += 1
+        self.number = f"{self._name}-{self._renewals}"
 
     def end(self, outcome: _Outcome) -> None:
         self.answered = True
@@ -177,6 +184,8 @@ class IdpDice:
                         case Result():
                             await self._answer(message, chunk)
                         case Garbage(raw) | Other(raw):
+                            if self._request is not None:
+                                self._request.renew()
                             await self._tell(*_seen(self._unasked(UNREADABLE, "", chunk.tick), raw, chunk))
                         case _:
                             pass  # a request of somebody who shares the topic

@@ -368,6 +368,22 @@ async def test_a_second_answer_says_the_same_or_puts_the_first_in_doubt() -> Non
 
 
 @virtual_time
+async def test_an_answer_behind_one_that_could_not_be_read_is_asked_again() -> None:
+    """The one that was lost may have said other faces."""
+    session = await ready()
+    reading = session.read()
+    await asyncio.sleep(0.1)
+    session.link.feed(b"{\x00 noise\n")
+    await session.answer([1, 1, 1])
+    assert not reading.done()
+    await asyncio.sleep(6)
+    assert len({one["arg"]["round_id"] for one in session.asked}) == 2
+    await session.answer([6, 6, 6])
+    assert await reading == {"faces": [6, 6, 6]}
+    await session.end()
+
+
+@virtual_time
 async def test_invalid_answers_are_reported_once_a_second() -> None:
     session = await ready()
     session.link.feed(b"what?\n{}\n" * 50 + DETECT)
