@@ -5,9 +5,9 @@ file `<edge>.key` for each edge). `protocols.contract.topics.mac_of` defines the
 """
 
 import contextlib
+import grp
 import os
 import re
-import shutil
 from pathlib import Path
 
 from daemon import whole_files
@@ -70,7 +70,7 @@ def make_mac_keys(folder: Path, edge: str, site: str) -> list[Path]:
 def _give(path: Path, group: str) -> None:
     """Where the package made the group, and we may."""
     with contextlib.suppress(LookupError, PermissionError):
-        shutil.chown(path, group=group)
+        os.chown(path, -1, grp.getgrnam(group).gr_gid)
 
 
 def load_mac_key(path: Path) -> bytes:

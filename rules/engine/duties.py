@@ -19,7 +19,18 @@ from protocols.contract.results import DutyDue
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import Bet, Irregularity, Noted, Opened, Ruleset, Verdict, View, judge
 
-__all__ = ["HOUR", "Duties", "Duty", "LastRound", "Replacement", "Watch", "Watched", "closing_time", "watched"]
+__all__ = [
+    "HOUR",
+    "Duties",
+    "Duty",
+    "LastRound",
+    "Replacement",
+    "Watch",
+    "Watched",
+    "closing_time",
+    "watched",
+    "without_duties",
+]
 
 HOUR: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
@@ -107,6 +118,11 @@ def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]
             super().__init__(kind(options), duties, closing_time(getattr(options, "closes_at", "")))
 
     return Watching
+
+
+def without_duties(ruleset: Ruleset[Any]) -> Ruleset[Any]:
+    """The game alone, for who asks what its rounds pay."""
+    return ruleset.game if isinstance(ruleset, _Watching) else ruleset
 
 
 class _Watching(Generic[S]):

@@ -11,6 +11,7 @@ from msgspec import Struct
 from protocols.contract.events import Event
 from protocols.contract.topics import Envelope
 from rules import RULESETS
+from rules.engine.duties import without_duties
 from rules.engine.money import odds
 from rules.engine.ruleset import Resolved, Result, Ruleset, options_from
 
@@ -81,9 +82,9 @@ def said(options: Mapping[str, str]) -> str:
 
 
 def ruleset_of(name: str, options: Mapping[str, str]) -> Ruleset[Any]:
-    """The ruleset with options as a command line gives them."""
+    """The game with options as a command line gives them, without the duties that are watched beside its rounds."""
     kind = RULESETS[name]
-    return kind(options_from(kind, dict(options), text=True))
+    return without_duties(kind(options_from(kind, dict(options), text=True)))
 
 
 class UnresolvedError(RuntimeError):

@@ -1981,7 +1981,7 @@ def test_recall_on_paper_has_the_bytes_on_the_wire(site: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("export", "-c", "CONFIG", "t-9"), "no table 't-9'"),
+        (("export", "-c", "CONFIG", "t-9"), "no table or pool 't-9'"),
         (("recall", "-c", "CONFIG", "t-9"), "no table 't-9'"),
         (("recall", "-c", "CONFIG", "t-1", "--round", "t-1:x"), "no round 't-1:x' has ended"),
         (("recall", "-c", "CONFIG", "t-1", "--round", "t-1:x", "--rounds", "3"), "--round: not with --rounds"),

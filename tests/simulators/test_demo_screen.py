@@ -268,7 +268,7 @@ def test_the_demo_fits_a_terminal_of_80_columns_and_24_lines() -> None:
     def fits(lines: list[str]) -> bool:
         """Not asserted: a screen may be read in the middle of its change."""
         return (
-            lines[0].startswith("feltd demo  macau at 5x, 15 tables")
+            lines[0].startswith(f"feltd demo  macau at 5x, {len(tables)} tables")
             and all(line_of(lines, name) for name in tables)
             and "user technician, password " in lines[-2]
             and "q end" in lines[-1]

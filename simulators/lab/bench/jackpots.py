@@ -89,7 +89,7 @@ class Bets(Struct):
         """The configuration of the process."""
         blocks = [
             f'[site]\nname = "{SITE}"\n[edge]\nname = "{EDGE}"\n[mqtt]\nport = {port}',
-            f'[jackpots]\njournal = "{directory}/jackpots.db"',
+            f'[jackpots]\njournal = "{directory}/jackpots.db"\ninsecure = true',
         ]
         blocks += [
             f'[[table]]\nname = "t-{number}"\nruleset = "macau.baccarat"\noptions = {{ jackpot = "A" }}'
