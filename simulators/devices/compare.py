@@ -99,7 +99,13 @@ def _damage(one: _Alignment) -> tuple[int, int, int]:
 def fits(truth: Truth, outcome: Outcome) -> bool:
     """Whether a resolved result has the facts of a round and settles its wagers as the table counts."""
     same = bool(truth.outcome) and all(outcome.outcome.get(key) == value for key, value in truth.outcome.items())
-    return same and truth.settled in (None, outcome.settled)
+    return same and (truth.settled is None or truth.settled == _beside_main(outcome.settled))
+
+
+def _beside_main(settled: Settled) -> Settled:
+    """Without side bets that went back whole from a seat without a main bet: a table does not count them."""
+    mains = {seat for seat, _, bet, _, _ in settled if bet == "main"}
+    return tuple(one for one in settled if one[0] in mains or one[3] != one[4])
 
 
 def _match(one: _Alignment, index: int, truth: Truth, outcome: Outcome) -> _Alignment | None:

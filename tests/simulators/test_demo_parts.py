@@ -40,7 +40,7 @@ from protocols.fdl import frame as fdl
 from rules import RULESETS
 from rules.engine.ruleset import Resolved, Voided, options_from
 from simulators.clock import Pace
-from simulators.devices.compare import Account, Outcome, compare, spared
+from simulators.devices.compare import Account, Outcome, compare, fits, spared
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_console import Console
 from simulators.lab import demo, virtual_time as virtual_time_module
@@ -1056,3 +1056,19 @@ def test_two_demos_that_start_together_take_two_ports(monkeypatch: pytest.Monkey
     first, second = demo._console_port(), demo._console_port()
     assert first == free
     assert second != free
+
+
+@pytest.mark.parametrize(
+    ("told", "same"),
+    [
+        ((3, 0, "any_pair", 350, 350), True),  # it went back: no main bet lay there
+        ((3, 0, "any_pair", 350, 0), False),
+        ((7, 0, "any_pair", 350, 350), False),  # beside a main bet a table counts it
+    ],
+)
+def test_a_side_bet_that_went_back_alone_is_not_counted_by_a_table(
+    told: tuple[int, int, str, int, int], same: bool
+) -> None:
+    main = (7, 1, "main", 1500, 750)
+    truth = Truth({"hands": {}}, settled=(main,))
+    assert fits(truth, Outcome("r", {"hands": {}}, settled=(told, main))) is same
