@@ -103,9 +103,11 @@ def fits(truth: Truth, outcome: Outcome) -> bool:
 
 
 def _beside_main(settled: Settled) -> Settled:
-    """Without side bets that went back whole from a seat without a main bet: a table does not count them."""
+    """Where the game has main bets, without those that went back whole from a seat that has none: a table does not
+    count them.
+    """
     mains = {seat for seat, _, bet, _, _ in settled if bet == "main"}
-    return tuple(one for one in settled if one[0] in mains or one[3] != one[4])
+    return tuple(one for one in settled if not mains or one[0] in mains or one[3] != one[4])
 
 
 def _match(one: _Alignment, index: int, truth: Truth, outcome: Outcome) -> _Alignment | None:

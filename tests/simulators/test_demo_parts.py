@@ -1072,3 +1072,8 @@ def test_a_side_bet_that_went_back_alone_is_not_counted_by_a_table(
     main = (7, 1, "main", 1500, 750)
     truth = Truth({"hands": {}}, settled=(main,))
     assert fits(truth, Outcome("r", {"hands": {}}, settled=(told, main))) is same
+
+
+def test_a_bet_that_went_back_counts_where_the_game_has_no_main_bet() -> None:
+    back = (1, 0, "fan:2", 100, 100)
+    assert fits(Truth({"count": 8}, settled=(back,)), Outcome("r", {"count": 8}, settled=(back,)))
