@@ -103,16 +103,15 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def _read_packets(self, data: bytes) -> None:
         data = self._incomplete + data if self._incomplete else data
-        if data in REFUSED_VERSIONS and not self.connected.done():
-            self._lose(BrokerRefused(OTHER_VERSION))
-            return
         view, start = memoryview(data), 0
         try:
             while start < len(data) and (found := _read(view[start:])) is not None:
                 self._handle(found[0])
                 start += found[1]
         except ValueError as error:
-            self._lose(BrokerLost(f"the broker sent what is no MQTT 5: {error}"))
+            other = data in REFUSED_VERSIONS and not self.connected.done()
+            wrong = BrokerLost(f"the broker sent what is no MQTT 5: {error}")
+            self._lose(BrokerRefused(OTHER_VERSION) if other else wrong)
         self._incomplete = data[start:]
         if len(self._incomplete) > MAX_PACKET_BYTES:
             self._lose(BrokerLost(f"the broker sent a packet of more than {MAX_PACKET_BYTES} bytes"))

@@ -38,9 +38,8 @@ _TEXTS: Mapping[_How, str] = {
     "written": "{} was overwritten by another client of the broker: it was put right",
     "cleared": "{} was cleared by another client of the broker: it was put right",
 }
-
-
 MOST_PROCESSES = 1000
+"""So many processes that are online are remembered, at most."""
 
 
 class _State(Struct):
