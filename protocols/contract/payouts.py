@@ -3,8 +3,12 @@
 Called by the console, which lists the payments of a round. The settlements of Angola's roulettes and French bank stand
 in the order of their articles; those of Macau's roulette stand in the order in which the bets were laid, and are put
 into the order of its article here. The other texts print no order: their settlements are listed as they stand.
+
+Angola's roulettes also have each payment called out; the words are given in the language of that text, Portuguese. The
+amounts are those of the settlements. The seat stands in place of the colour of the chip, which no event tells.
 """
 
+from itertools import groupby
 from typing import Final
 
 from msgspec import Struct
@@ -29,13 +33,40 @@ _IN_ORDER: Final = {
     "angola.french-roulette": (f"{_DECREE} art. 2(20)-(21)",),
     "angola.french-bank": (f"{_DECREE} art. 3(11)", f"{_DECREE} art. 3(14)"),
 }
+_BET_WORDS: Final = {
+    "column": "coluna",
+    "double_column": "cavalo de coluna",
+    "dozen": "dúzia",
+    "double_dozen": "cavalo de dúzia",
+    "even": "par",
+    "odd": "ímpar",
+    "low": "menor",
+    "high": "maior",
+    "red": "encarnado",
+    "black": "preto",
+    "neighbours": "número e vizinhos",
+    "large_series": "série grande",
+    "small_series": "série pequena",
+    "orphans": "série órfãos",
+    "line": "linha",
+    "street": "rua",
+    "corner": "quadro",
+    "split": "cavalo",
+    "straight": "pleno",
+}
+"""The families of Angola's roulettes as arts. 1(27)-(28) and 2(16) name them."""
 
 
 class Payout(Struct, frozen=True):
-    """The settlements in the order in which the dealer takes and pays them; `law` is empty where no article says it."""
+    """The settlements in the order in which the dealer takes and pays them; `law` is empty where no article says it.
+
+    `calls`: what the dealer calls out at the payments, in Portuguese, with the article `calls_law`.
+    """
 
     settlements: tuple[Settlement, ...]
     law: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    calls_law: str = ""
 
 
 def payout_order(result: Result) -> Payout:
@@ -45,7 +76,33 @@ def payout_order(result: Result) -> Payout:
     if result.ruleset == "macau.roulette":
         text = "30/2003" if result.edition == "2003" else "60/2004"
         return Payout(tuple(sorted(result.settlements, key=_roulette)), (f"Despacho {text} art. 5(1)",))
-    return Payout(result.settlements, _IN_ORDER.get(result.ruleset, ()))
+    law = _IN_ORDER.get(result.ruleset, ())
+    paid = [one for one in result.settlements if one.returned > one.stake]
+    match result.ruleset:
+        case "angola.american-roulette":
+            players = groupby(paid, key=lambda one: one.seat)
+            calls = tuple(_player_call(seat, tuple(wins)) for seat, wins in players)
+            return Payout(result.settlements, law, calls, f"{_DECREE} art. 1(33)")
+        case "angola.french-roulette":
+            return Payout(result.settlements, law, tuple(map(_bet_call, paid)), f"{_DECREE} art. 2(22)")
+        case _:
+            return Payout(result.settlements, law)
+
+
+def _bet_word(one: Settlement) -> str:
+    family = one.bet.partition(":")[0]
+    return _BET_WORDS.get(family, family)
+
+
+def _player_call(seat: int, wins: tuple[Settlement, ...]) -> str:
+    """The payments of one player together, each with its value."""
+    prizes = ", ".join(f"{_bet_word(one)} {one.returned - one.stake}" for one in wins)
+    return f"Lugar {seat}: {prizes}; total de {sum(one.returned - one.stake for one in wins)}"
+
+
+def _bet_call(one: Settlement) -> str:
+    """One payment with its bet, value, player and prize, in the sequence that the text prints."""
+    return f"{_bet_word(one)} de {one.stake}, lugar {one.seat}, total de {one.returned - one.stake}"
 
 
 def _roulette(one: Settlement) -> tuple[bool, int]:

@@ -214,9 +214,9 @@ class BlackjackRounds(Game[Position]):
         """A card that the bank took unseen before the payment, and that it had not to take."""
         if not isinstance(event, CardDrawn) or event.card not in PIPS or position.burn:
             return False
-        last = self._takes_needless(position)
-        if last is None and position.gap:  # a hand of that round may not have been told
+        if position.gap:  # it may be of a hand of that round whose bet was not told
             return True
+        last = self._takes_needless(position)
         if last is None or last.extra or is_blackjack(last.bank):
             return False
         return self.text.unseen_extra_counts and event.face == "down"
@@ -539,11 +539,10 @@ class BlackjackRounds(Game[Position]):
         if p.burn:
             return replace(p, burn=max(p.burn - 1, UNSURE)), PLAIN
         last = self._takes_needless(p)
+        p = replace(self._maybe_burnt(p), beyond=p.play is not None and not p.paid)
         if last is None:
-            note = noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
-            return replace(self._maybe_burnt(p), beyond=p.play is not None and not p.paid), note
-        text = say("extra_card_void", round=last.round)
-        return self._maybe_burnt(p), noting("bank_extra_card", text, self.law_of["bank"])
+            return p, noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
+        return p, noting("bank_extra_card", say("extra_card_void", round=last.round), self.law_of["bank"])
 
     def _maybe_burnt(self, p: Position) -> Position:
         """What leaves the shoe between two rounds may be the card that is burnt in the next."""

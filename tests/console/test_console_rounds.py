@@ -91,6 +91,16 @@ async def test_a_result_lists_the_payments_in_the_order_of_the_payer(console: Co
     assert '<a class="badge" href="/law/macau.roulette#art-5-1">Despacho 60/2004 art. 5(1)</a>' in page
 
 
+async def test_a_result_lists_what_is_called_out_at_the_payments(console: Console) -> None:
+    settled = [{"seat": 2, "bet": "straight:2", "stake": 10, "returned": 360}]
+    told = result(ROU, 1, {"pocket": "2"}, settlements=settled, ruleset="angola.french-roulette")
+    verdict(console, ROU, 1, {"result": told})
+    async with console.browser("viewer") as browser:
+        page = (await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:1")).text
+    assert "Called at the payment" in page
+    assert '<ol lang="pt"><li>pleno de 10, lugar 2, total de 350</li></ol>' in page
+
+
 async def test_a_wheel_whose_even_numbers_are_red_is_so_on_every_page(console: Console) -> None:
     for number, (pocket, colour) in enumerate([("2", "red"), ("3", "black"), ("0", "")], 1):
         outcome = {"pocket": pocket} | ({"colour": colour} if colour else {})

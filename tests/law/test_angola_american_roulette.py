@@ -47,6 +47,8 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.payouts import payout_order
+from protocols.contract.results import Result, Settlement
 from rules.angola.american_roulette import DUTIES, FAMILIES, AmericanRoulette, AmericanRouletteOptions
 from rules.engine.duties import Duty
 from rules.engine.ruleset import BadOption, Noted, options_from, options_of
@@ -137,6 +139,22 @@ def test_losing_bets_then_prizes_in_the_printed_order_each_player_together() -> 
     roulettes.prizes_stand_in_order(wheel(), order)
     ruleset = wheel(bets_offered=("straight", "red", "column"))  # whatever order the house names them in
     assert [bet.id.partition(":")[0] for bet in ruleset.bets()] == ["column", "red", "straight"]
+
+
+@pytest.mark.article("1(33)")
+def test_the_payments_of_each_player_are_called_together_with_their_values() -> None:
+    bets = [("column:2", 4), ("red", 3), ("straight:17", 4), ("large_series", 5), ("black", 3)]
+    laid = [WagerPlaced(seat, bet, 9 if bet == "large_series" else 10) for bet, seat in bets]
+    payout = payout_order(only(play(wheel(), spin("17", *laid))))
+    assert payout.calls == ("Lugar 4: coluna 20, pleno 350; total de 370", "Lugar 3: preto 10; total de 10")
+    assert payout.calls_law == f"{TEXT} 1(33)"
+
+
+def test_every_family_of_bets_has_a_word_for_the_call() -> None:
+    for family in FAMILIES:
+        won = Settlement(1, family, 10, 20)
+        (call,) = payout_order(Result("r", "angola.american-roulette", settlements=(won,))).calls
+        assert family not in call.split(), "the word for the call is missing"
 
 
 @pytest.mark.article("1(34)")

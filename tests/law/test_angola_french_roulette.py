@@ -20,6 +20,7 @@ from protocols.contract.events import (
     SpinVoided,
     WagerPlaced,
 )
+from protocols.contract.payouts import payout_order
 from rules.angola.french_roulette import DUTIES, FAMILIES, FrenchRoulette, FrenchRouletteOptions
 from rules.engine.duties import Duty
 from rules.engine.ruleset import BadOption, Corrected, Noted, Suspended, options_from, options_of
@@ -147,6 +148,15 @@ def test_each_payment_stands_by_itself_with_its_bet_and_prize() -> None:
     result = only(play(wheel(), spin("5", *bets)))
     assert settled(result) == [(1, "red", 20, 40), (1, "straight:5", 15, 540)]
     assert {win.bet: win.pays for win in result.winners}["straight:5"] == "35"
+
+
+@pytest.mark.article("2(22)")
+def test_each_payment_is_called_in_the_printed_sequence() -> None:
+    bets = [WagerPlaced(2, "straight:5", 15), WagerPlaced(1, "red", 20), WagerPlaced(1, "black", 20)]
+    payout = payout_order(only(play(wheel(), spin("5", *bets))))
+    assert payout.calls == ("encarnado de 20, lugar 1, total de 20", "pleno de 15, lugar 2, total de 525")
+    assert payout.calls_law == f"{TEXT} 2(22)"
+    assert payout_order(only(play(wheel(), spin("8", *bets[:2])))).calls == ()
 
 
 @pytest.mark.article("2(15)")
