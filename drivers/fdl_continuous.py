@@ -36,7 +36,8 @@ from protocols.contract.events import (
     Told,
 )
 from protocols.fdl import continuous as fdl_continuous, frame as fdl
-from protocols.fdl.shuffler import CARDS, PLACES
+from protocols.fdl.cards import CARDS
+from protocols.fdl.shuffler import PLACES
 
 _CARD = "waits for a person where a card of it could not be read; else goes on"
 _NONE = "goes on"

@@ -28,6 +28,7 @@ from protocols.contract.events import (
     Told,
 )
 from protocols.fdl import frame as fdl, shuffler as fdl_shuffler
+from protocols.fdl.cards import CARDS
 
 __all__ = ["FAULTS", "FdlShuffler", "checked"]
 
@@ -175,12 +176,12 @@ STATES = {
 
 def _missing(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
     """Cards of which fewer than `packs` were read, each as often as it was not."""
-    return tuple(card for card, n in zip(fdl_shuffler.CARDS, tally.counts, strict=True) for _ in range(packs - n))
+    return tuple(card for card, n in zip(CARDS, tally.counts, strict=True) for _ in range(packs - n))
 
 
 def _surplus(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
     """Cards of which more than `packs` were read, each as often as it is too much."""
-    return tuple(card for card, n in zip(fdl_shuffler.CARDS, tally.counts, strict=True) for _ in range(n - packs))
+    return tuple(card for card, n in zip(CARDS, tally.counts, strict=True) for _ in range(n - packs))
 
 
 def checked(

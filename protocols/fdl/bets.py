@@ -3,56 +3,40 @@
 A sensor sees whether a chip lies there, but neither the number nor the value of chips.
 """
 
-from typing import ClassVar, Self
+from typing import ClassVar, Final
 
-import msgspec
-
-from protocols.fdl.frame import Happening, Malformed, Plain
-from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
+from protocols.fdl.fields import SWITCH, Number, Record, by_kind
+from protocols.fdl.lamps import MAX_PLACES, Places
 
 MAX_LEVEL = 32
 
+_SEAT: Final = Number(1, 1, MAX_PLACES)
 
-class Locked(msgspec.Struct, frozen=True):
+
+class Locked(Record, frozen=True):
     """The chips were latched: the seats with a bet, and the seats that are uncertain."""
 
     KIND: ClassVar[int] = 0x60
+    FIELDS: ClassVar = {"latched": Places(), "doubtful": Places()}
     latched: tuple[int, ...]
     doubtful: tuple[int, ...] = ()
 
-    def to_bytes(self) -> bytes:
-        return places_to_bytes(self.latched) + places_to_bytes(self.doubtful)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 8:
-            return Malformed("a lock is four bytes of latched seats, four of doubtful ones")
-        latched, doubtful = places_from_bytes(data[:4]), places_from_bytes(data[4:])
-        if set(latched) & set(doubtful):
-            return Malformed("a seat is latched or doubtful, not both")
-        return cls(latched, doubtful)
+    def contradiction(self) -> str:
+        return "a seat is latched or doubtful, not both" if set(self.latched) & set(self.doubtful) else ""
 
 
-class Cleared(Plain, frozen=True):
+class Cleared(Record, frozen=True):
     """The latched bets were cleared: the round is over."""
 
     KIND: ClassVar[int] = 0x61
 
 
-class _Jackpot(msgspec.Struct, frozen=True):
+class _Jackpot(Record, frozen=True):
     """Whose bet, and which level: 1 is the highest."""
 
+    FIELDS: ClassVar = {"seat": _SEAT, "level": Number(1, 1, MAX_LEVEL)}
     seat: int
     level: int
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.seat, self.level))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 2 or not 1 <= data[0] <= MAX_PLACES or not 1 <= data[1] <= MAX_LEVEL:
-            return Malformed(f"a jackpot is seat 1 to {MAX_PLACES}, level 1 to {MAX_LEVEL}")
-        return cls(*data)
 
 
 class JackpotWon(_Jackpot, frozen=True):
@@ -67,52 +51,31 @@ class JackpotPaid(_Jackpot, frozen=True):
     KIND: ClassVar[int] = 0x63
 
 
-class SupervisorKey(msgspec.Struct, frozen=True):
+class SupervisorKey(Record, frozen=True):
     """The key in the panel was turned on, or off."""
 
     KIND: ClassVar[int] = 0x64
+    FIELDS: ClassVar = {"on": SWITCH}
     on: bool
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.on,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(bool(data[0])) if data in {b"\0", b"\1"} else Malformed("a key is 0 or 1")
-
-
-class Lit(msgspec.Struct, frozen=True):
+class Lit(Record, frozen=True):
     """The seat lamps through which a current flows now, from the lowest seat."""
 
     KIND: ClassVar[int] = 0x65
+    FIELDS: ClassVar = {"seats": Places()}
     seats: tuple[int, ...]
 
-    def to_bytes(self) -> bytes:
-        return places_to_bytes(self.seats)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(places_from_bytes(data)) if len(data) == 4 else Malformed("seat lamps are four bytes")
-
-
-class Removed(msgspec.Struct, frozen=True):
+class Removed(Record, frozen=True):
     """The chip of a latched seat was taken away. Its bet stays latched."""
 
     KIND: ClassVar[int] = 0x66
+    FIELDS: ClassVar = {"seat": _SEAT}
     seat: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.seat,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        known = len(data) == 1 and 1 <= data[0] <= MAX_PLACES
-        return cls(data[0]) if known else Malformed(f"a seat is 1 to {MAX_PLACES}")
-
-
-HAPPENINGS: dict[int, type[Happening]] = {
-    happening.KIND: happening for happening in (Locked, Cleared, JackpotWon, JackpotPaid, SupervisorKey, Lit, Removed)
-}
+HAPPENINGS: Final = by_kind(__name__)
 
 # ---- commands
 

@@ -5,12 +5,11 @@ Cards and hands are carried as `deal.corrected` has them: a card is rank then su
 """
 
 import re
-import struct
-from typing import ClassVar, Self
+from typing import ClassVar, Final
 
-import msgspec
-
-from protocols.fdl.frame import MAX_DATA, Happening, Malformed, Plain
+from protocols.fdl.cards import CARDS_BY_RANK_AND_SUIT
+from protocols.fdl.fields import SWITCH, Code, Number, Numbers, OneOf, Record, Text, by_kind
+from protocols.fdl.frame import MAX_DATA
 
 MAX_SEAT = 99
 MAX_FACES = 16
@@ -68,11 +67,7 @@ THROW_REASONS = {
 }
 """Why a throw does not count; 00: it counts."""
 
-_RANKS, _SUITS = "A23456789TJQK", "SHDC"
-CARDS = {(1 + rank) << 4 | 1 + suit: r + s for rank, r in enumerate(_RANKS) for suit, s in enumerate(_SUITS)}
-"""One byte is a card: the rank, 1 ace to D king, then the suit, 1 spades, 2 hearts, 3 diamonds, 4 clubs."""
-_CARD_BYTES = {card: byte for byte, card in CARDS.items()}
-NO_CARD = 0x00
+CARDS = CARDS_BY_RANK_AND_SUIT
 NO_OWNER = 0x00
 """Behind the hands of a correction: the round's id follows."""
 
@@ -81,141 +76,142 @@ _TABLE_BYTES = {hand: byte for byte, hand in _TABLE_HANDS.items()}
 _SEAT_HAND = re.compile(r"seat_([1-9][0-9]?)(?:_([2-9]))?", re.ASCII)
 
 POCKETS = {**{pocket: str(pocket) for pocket in range(37)}, 0x40: "00", 0x41: "000", 0x42: "0000"}
-_POCKET_BYTES = {pocket: byte for byte, pocket in POCKETS.items()}
-NO_POCKET = 0xFF
-
 CLOCKWISE, ANTICLOCKWISE = 1, 2
 
-_ACTION = struct.Struct(">BBBI")
-_BUTTONS = struct.Struct(">HB")
-_JACKPOT = struct.Struct(">BBI")
-_BET = struct.Struct(">BI")
 MAX_BET = 40
-_BET_NAME = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}", re.ASCII)
-
-
 MAX_ROUND = 100
-_ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}", re.ASCII)
 
 
-def _round_to_bytes(name: str) -> bytes:
-    """Raises ValueError for what is no id of a round."""
-    if _ROUND.fullmatch(name) is None:
-        raise ValueError(f"a round's id has at most {MAX_ROUND} characters of a-z 0-9 : -")
-    return name.encode("ascii")
+class _Hand:
+    """Owner and number of a hand."""
+
+    def write(self, value: str) -> bytes:
+        if value in _TABLE_BYTES:
+            return bytes((_TABLE_BYTES[value], 1))
+        if found := _SEAT_HAND.fullmatch(value):
+            return bytes((int(found[1]), int(found[2] or 1)))
+        raise ValueError(f"a hand is player, banker, dealer, board, seat_3 or seat_3_2, not {value!r}")
+
+    def read(self, data: bytes, at: int) -> tuple[str, int] | None:
+        if at + 2 > len(data):
+            return None
+        owner, number = data[at], data[at + 1]
+        if owner in _TABLE_HANDS:
+            return (_TABLE_HANDS[owner], at + 2) if number == 1 else None
+        if not 1 <= owner <= MAX_SEAT or not 1 <= number <= 9:
+            return None
+        return f"seat_{owner}" if number == 1 else f"seat_{owner}_{number}", at + 2
+
+    def page(self, name: str) -> str:  # noqa: ARG002 - two bytes, each with its own name
+        return "owner · number"
 
 
-def _round_from_bytes(data: bytes) -> str | None:
-    name = data.decode("latin-1")
-    return name if _ROUND.fullmatch(name) else None
+class _Hands:
+    """Hands, each once: owner, number, n, n cards. They end with the data or before NO_OWNER."""
+
+    def write(self, value: tuple[tuple[str, tuple[str, ...]], ...]) -> bytes:
+        if not value or len(dict(value)) != len(value):
+            raise ValueError("a correction has at least one hand, each once")
+        return b"".join(
+            _HAND.write(hand) + bytes((len(cards),)) + b"".join(map(_CARD.write, cards)) for hand, cards in value
+        )
+
+    def read(self, data: bytes, at: int) -> tuple[tuple[tuple[str, tuple[str, ...]], ...], int] | None:
+        hands: dict[str, tuple[str, ...]] = {}
+        while at < len(data) and data[at] != NO_OWNER:
+            hand = _HAND.read(data, at)
+            if hand is None or hand[0] in hands or at + 3 > len(data):
+                return None
+            start, at = at + 3, at + 3 + data[at + 2]
+            if at > len(data) or any(byte not in CARDS for byte in data[start:at]):
+                return None
+            hands[hand[0]] = tuple(CARDS[byte] for byte in data[start:at])
+        return (tuple(hands.items()), at) if hands else None
+
+    def page(self, name: str) -> str:
+        return f"{name}, each: owner · number · n · n cards"
 
 
-def _hand_to_bytes(hand: str) -> bytes:
-    if hand in _TABLE_BYTES:
-        return bytes((_TABLE_BYTES[hand], 1))
-    found = _SEAT_HAND.fullmatch(hand)
-    if found is None:
-        raise ValueError(f"a hand is player, banker, dealer, board, seat_3 or seat_3_2, not {hand!r}")
-    return bytes((int(found[1]), int(found[2] or 1)))
+class _NamedRound:
+    """The id of a round behind NO_OWNER, or nothing."""
+
+    def write(self, value: str) -> bytes:
+        return bytes((NO_OWNER,)) + _ROUND.write(value) if value else b""
+
+    def read(self, data: bytes, at: int) -> tuple[str, int] | None:
+        if at == len(data):
+            return "", at
+        found = _ROUND.read(data, at + 1)
+        return found if found and found[0] else None
+
+    def page(self, name: str) -> str:
+        return f"then nothing, or 00 · {_ROUND.page(name)}"
 
 
-def _hand_from_bytes(owner: int, number: int) -> str | None:
-    if owner in _TABLE_HANDS:
-        return _TABLE_HANDS[owner] if number == 1 else None
-    if not 1 <= owner <= MAX_SEAT or not 1 <= number <= 9:
-        return None
-    return f"seat_{owner}" if number == 1 else f"seat_{owner}_{number}"
+_HAND: Final = _Hand()
+_SEAT: Final = Number(1, 1, MAX_SEAT)
+_SEAT_OR_0: Final = Number(1, 0, MAX_SEAT)
+_CARD: Final = Code(CARDS, "a card is rank then suit, as in TD")
+_CARD_OR_0: Final = Code({0x00: None, **CARDS}, "a card is rank then suit, as in TD", ", 00 not said")
+_ROUND: Final = Text("a round's id", "a-z 0-9 : -", 0, MAX_ROUND)
+_BET_NAME: Final = Text("a bet's name", "a-z 0-9 _ : -", 1, MAX_BET)
+_FACES: Final = Numbers(Number(1, 1, 6), MAX_FACES)
+_AMOUNT: Final = Number(4)
+_DIRECTION: Final = Number(1, CLOCKWISE, ANTICLOCKWISE)
+_POCKET_SAYS: Final = "a pocket is 0 to 36, or 00, 000, 0000"
 
 
-def _card_byte(card: str | None) -> int:
-    """Raises ValueError for an unknown card."""
-    if card is None:
-        return NO_CARD
-    if card not in _CARD_BYTES:
-        raise ValueError(f"a card is rank then suit, as in TD, not {card!r}")
-    return _CARD_BYTES[card]
+class _Seat(Record, frozen=True):
+    """One seat."""
 
-
-class _Seat(msgspec.Struct, frozen=True):
-    """Common reading and writing of one seat."""
-
-    LEAST: ClassVar[int] = 1
+    FIELDS: ClassVar = {"seat": _SEAT}
     seat: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.seat,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or not cls.LEAST <= data[0] <= MAX_SEAT:
-            return Malformed(f"a seat is {cls.LEAST} to {MAX_SEAT}")
-        return cls(*data)
-
-
-class BetsOpened(Plain, frozen=True):
+class BetsOpened(Record, frozen=True):
     """Bets may be placed."""
 
     KIND: ClassVar[int] = 0x20
 
 
-class BetsClosed(Plain, frozen=True):
+class BetsClosed(Record, frozen=True):
     """The bell."""
 
     KIND: ClassVar[int] = 0x21
 
 
-class RoundVoid(msgspec.Struct, frozen=True):
+class RoundVoid(Record, frozen=True):
     """The round is declared void; `round` where its id is given."""
 
     KIND: ClassVar[int] = 0x22
+    FIELDS: ClassVar = {"reason": Number(), "round": _ROUND}
     reason: int = 0
     round: str = ""
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.reason,)) + _round_to_bytes(self.round)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        name = _round_from_bytes(data[1:])
-        return Malformed("a void is one reason and a round") if not data or name is None else cls(data[0], name)
-
-
-class Paid(msgspec.Struct, frozen=True):
+class Paid(Record, frozen=True):
     """Losers collected, winners paid; `round` where its id is given."""
 
     KIND: ClassVar[int] = 0x23
+    FIELDS: ClassVar = {"round": _ROUND}
     round: str = ""
 
-    def to_bytes(self) -> bytes:
-        return _round_to_bytes(self.round)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        name = _round_from_bytes(data)
-        return Malformed("a payment is a round or nothing") if name is None else cls(name)
-
-
-class NewShoe(msgspec.Struct, frozen=True):
+class NewShoe(Record, frozen=True):
     """Freshly shuffled cards are in the shoe; `decks` 0 if unknown."""
 
     KIND: ClassVar[int] = 0x24
+    FIELDS: ClassVar = {"decks": Number(1, 0, 12)}
     decks: int = 0
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.decks,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 and data[0] <= 12 else Malformed("a new shoe is 0 to 12 decks")
-
-
-class CutCard(Plain, frozen=True):
+class CutCard(Record, frozen=True):
     """The cut card came out."""
 
     KIND: ClassVar[int] = 0x25
 
 
-class DemoRound(Plain, frozen=True):
+class DemoRound(Record, frozen=True):
     """The next round is a demonstration."""
 
     KIND: ClassVar[int] = 0x26
@@ -233,282 +229,158 @@ class SeatClosed(_Seat, frozen=True):
     KIND: ClassVar[int] = 0x28
 
 
-class SeatAction(msgspec.Struct, frozen=True):
+class SeatAction(Record, frozen=True):
     """What the player at `seat` decides for a `hand`, from 1: one of ACTIONS, with `amount` minor units, 0 for none."""
 
     KIND: ClassVar[int] = 0x29
+    FIELDS: ClassVar = {"seat": _SEAT, "hand": Number(1, 1, 9), "action": OneOf(frozenset(ACTIONS)), "amount": _AMOUNT}
     seat: int
     action: int
     hand: int = 1
     amount: int = 0
-
-    def to_bytes(self) -> bytes:
-        return _ACTION.pack(self.seat, self.hand, self.action, self.amount)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _ACTION.size:
-            return Malformed("an action is seat, hand, action, amount")
-        seat, hand, action, amount = _ACTION.unpack(data)
-        if not 1 <= seat <= MAX_SEAT or not 1 <= hand <= 9 or action not in ACTIONS:
-            return Malformed(f"an action {action:02X} of hand {hand} at seat {seat} is not known")
-        return cls(seat, action, hand, amount)
 
 
 class HandPassed(_Seat, frozen=True):
     """The bank, the dice or the button went to `seat`; 0 if unknown."""
 
     KIND: ClassVar[int] = 0x2A
-    LEAST: ClassVar[int] = 0
+    FIELDS: ClassVar = {"seat": _SEAT_OR_0}
 
 
-class DealerRelieved(Plain, frozen=True):
+class DealerRelieved(Record, frozen=True):
     """Another dealer took over."""
 
     KIND: ClassVar[int] = 0x2B
 
 
-class SupervisorKey(msgspec.Struct, frozen=True):
+class SupervisorKey(Record, frozen=True):
     """The supervisor's key was turned on or off."""
 
     KIND: ClassVar[int] = 0x2C
+    FIELDS: ClassVar = {"on": SWITCH}
     on: bool
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.on,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(data == b"\x01") if data in {b"\x00", b"\x01"} else Malformed("a key is 0 off or 1 on")
-
-
-class Corrected(msgspec.Struct, frozen=True):
+class Corrected(Record, frozen=True):
     """The hands as they lie now, each once, with the cards that lie face up; `round` where its id is given."""
 
     KIND: ClassVar[int] = 0x2D
+    FIELDS: ClassVar = {"hands": _Hands(), "round": _NamedRound()}
     hands: tuple[tuple[str, tuple[str, ...]], ...]
     round: str = ""
 
     def to_bytes(self) -> bytes:
         """Raises ValueError for an unknown hand or card, a repeated hand, or more than an EVENT holds."""
-        if not self.hands or len(dict(self.hands)) != len(self.hands):
-            raise ValueError("a correction has at least one hand, each once")
-        data = b"".join(
-            (_hand_to_bytes(hand) + bytes((len(cards), *map(_card_byte, cards)))) for hand, cards in self.hands
-        )
-        if self.round:
-            data += bytes((NO_OWNER,)) + _round_to_bytes(self.round)
+        data = super().to_bytes()
         if len(data) > MAX_DATA:
             raise ValueError("a correction does not fit into one event")
         return data
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        hands: dict[str, tuple[str, ...]] = {}
-        name: str | None = ""
-        at = 0
-        while at + 3 <= len(data) and data[at] != NO_OWNER:
-            hand = _hand_from_bytes(data[at], data[at + 1])
-            end = at + 3 + data[at + 2]
-            if hand is None or hand in hands or end > len(data):
-                break
-            if any(byte not in CARDS for byte in data[at + 3 : end]):
-                return Malformed("a correction has cards that are none")
-            hands[hand] = tuple(CARDS[byte] for byte in data[at + 3 : end])
-            at = end
-        if at < len(data) and data[at] == NO_OWNER:
-            name, at = _round_from_bytes(data[at + 1 :]) or None, len(data)
-        if at != len(data) or not hands or name is None:
-            return Malformed("a correction is hands, each once: owner, number, n, n cards; and a round")
-        return cls(tuple(hands.items()), name)
 
-
-class CardExposed(msgspec.Struct, frozen=True):
+class CardExposed(Record, frozen=True):
     """A card of `hand` that should lie face down was seen by all; `card` None if unknown."""
 
     KIND: ClassVar[int] = 0x2E
+    FIELDS: ClassVar = {"hand": _HAND, "card": _CARD_OR_0}
     hand: str
     card: str | None = None
 
-    def to_bytes(self) -> bytes:
-        return _hand_to_bytes(self.hand) + bytes((_card_byte(self.card),))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        hand = _hand_from_bytes(data[0], data[1]) if len(data) == 3 else None
-        if hand is None or data[2] not in {NO_CARD, *CARDS}:
-            return Malformed("an exposed card is owner, number, card or 0")
-        return cls(hand, CARDS.get(data[2]))
-
-
-class CardDamaged(msgspec.Struct, frozen=True):
+class CardDamaged(Record, frozen=True):
     """A card is torn, bent or marked; `card` None if unknown."""
 
     KIND: ClassVar[int] = 0x2F
+    FIELDS: ClassVar = {"card": _CARD_OR_0}
     card: str | None = None
 
-    def to_bytes(self) -> bytes:
-        return bytes((_card_byte(self.card),))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or data[0] not in {NO_CARD, *CARDS}:
-            return Malformed("a damaged card is a card or 0")
-        return cls(CARDS.get(data[0]))
-
-
-def _faces(data: bytes, head: int) -> tuple[int, ...] | None:
-    """The n faces behind `head` bytes and n; None where they are none."""
-    if len(data) <= head or data[head] != len(data) - head - 1 or data[head] > MAX_FACES:
-        return None
-    faces = tuple(data[head + 1 :])
-    return faces if all(1 <= face <= 6 for face in faces) else None
-
-
-class DiceEntered(msgspec.Struct, frozen=True):
+class DiceEntered(Record, frozen=True):
     """The dice as the dealer sees them at a table without a reader; like a shaker's reading."""
 
     KIND: ClassVar[int] = 0x30
+    FIELDS: ClassVar = {"stacked": Number(), "leaning": Number(), "faces": _FACES}
     faces: tuple[int, ...]
     stacked: int = 0
     leaning: int = 0
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.stacked, self.leaning, len(self.faces), *self.faces))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        faces = _faces(data, 2)
-        if faces is None:
-            return Malformed(f"entered dice are stacked, leaning, n up to {MAX_FACES}, n faces of 1 to 6")
-        return cls(faces, data[0], data[1])
-
-
-class DiceThrown(msgspec.Struct, frozen=True):
+class DiceThrown(Record, frozen=True):
     """Dice thrown by hand came to rest; `reason` is one of THROW_REASONS, not 0 where the throw does not count."""
 
     KIND: ClassVar[int] = 0x31
+    FIELDS: ClassVar = {"reason": Number(), "faces": _FACES}
     faces: tuple[int, ...] = ()
     reason: int = 0
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.reason, len(self.faces), *self.faces))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        faces = _faces(data, 1)
-        if faces is None or not (faces or data[0]):
-            return Malformed(f"a throw is reason, n up to {MAX_FACES}, n faces of 1 to 6; none only with a reason")
-        return cls(faces, data[0])
+    def contradiction(self) -> str:
+        return "" if self.faces or self.reason else "a throw without faces has a reason"
 
 
-class DiceDisturbed(Plain, frozen=True):
+class DiceDisturbed(Record, frozen=True):
     """The dice were touched before the result was announced."""
 
     KIND: ClassVar[int] = 0x32
 
 
-class DiceReplaced(Plain, frozen=True):
+class DiceReplaced(Record, frozen=True):
     """Another set of dice is in play."""
 
     KIND: ClassVar[int] = 0x33
 
 
-class DiceSeized(Plain, frozen=True):
+class DiceSeized(Record, frozen=True):
     """The set was removed as suspect."""
 
     KIND: ClassVar[int] = 0x34
 
 
-class ButtonsSeparated(Plain, frozen=True):
+class ButtonsSeparated(Record, frozen=True):
     """A heap of buttons was set apart and covered."""
 
     KIND: ClassVar[int] = 0x35
 
 
-class ButtonsCounted(msgspec.Struct, frozen=True):
+class ButtonsCounted(Record, frozen=True):
     """So many whole buttons, from 1, and fragments of broken ones."""
 
     KIND: ClassVar[int] = 0x36
+    FIELDS: ClassVar = {"count": Number(2, least=1), "fragments": Number()}
     count: int
     fragments: int = 0
 
-    def to_bytes(self) -> bytes:
-        return _BUTTONS.pack(self.count, self.fragments)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _BUTTONS.size or not any(data[:2]):
-            return Malformed("a count is buttons, from 1, and fragments")
-        return cls(*_BUTTONS.unpack(data))
-
-
-class BallLaunched(msgspec.Struct, frozen=True):
+class BallLaunched(Record, frozen=True):
     """The ball was thrown by hand: its direction and the rotor's, CLOCKWISE or ANTICLOCKWISE."""
 
     KIND: ClassVar[int] = 0x37
+    FIELDS: ClassVar = {"ball": _DIRECTION, "rotor": _DIRECTION}
     ball: int
     rotor: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.ball, self.rotor))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 2 or not {*data} <= {CLOCKWISE, ANTICLOCKWISE}:
-            return Malformed("a launch is two directions, 1 or 2")
-        return cls(*data)
-
-
-class BallEntered(msgspec.Struct, frozen=True):
+class BallEntered(Record, frozen=True):
     """The ball rests in `pocket`, as the dealer sees it at a table without a reading wheel: one of POCKETS."""
 
     KIND: ClassVar[int] = 0x38
+    FIELDS: ClassVar = {"pocket": Code(POCKETS, _POCKET_SAYS)}
     pocket: str
 
-    def to_bytes(self) -> bytes:
-        if self.pocket not in _POCKET_BYTES:
-            raise ValueError(f"a pocket is 0 to 36, or 00, 000, 0000, not {self.pocket!r}")
-        return bytes((_POCKET_BYTES[self.pocket],))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or data[0] not in POCKETS:
-            return Malformed("a pocket is 00 to 24, 40, 41 or 42")
-        return cls(POCKETS[data[0]])
-
-
-class BallReplaced(msgspec.Struct, frozen=True):
+class BallReplaced(Record, frozen=True):
     """The ball was put back by hand, into `pocket`; None if unknown."""
 
     KIND: ClassVar[int] = 0x39
+    FIELDS: ClassVar = {"pocket": Code({0xFF: None, **POCKETS}, _POCKET_SAYS, ", FF not said")}
     pocket: str | None = None
 
-    def to_bytes(self) -> bytes:
-        return bytes((NO_POCKET,)) if self.pocket is None else BallEntered(self.pocket).to_bytes()
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or data[0] not in {NO_POCKET, *POCKETS}:
-            return Malformed("a ball put back is a pocket or FF")
-        return cls(POCKETS.get(data[0]))
+class _Jackpot(Record, frozen=True):
+    """A jackpot: level (1 the highest), seat and minor units; 0 is unknown."""
 
-
-class _Jackpot(msgspec.Struct, frozen=True):
-    """Common reading and writing: level (1 the highest), seat and minor units; 0 is unknown."""
-
+    FIELDS: ClassVar = {"level": Number(1, 0, 32), "seat": _SEAT_OR_0, "amount": _AMOUNT}
     level: int = 0
     seat: int = 0
     amount: int = 0
-
-    def to_bytes(self) -> bytes:
-        return _JACKPOT.pack(self.level, self.seat, self.amount)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _JACKPOT.size or data[0] > 32 or data[1] > MAX_SEAT:
-            return Malformed(f"a jackpot is level up to 32, seat up to {MAX_SEAT}, amount")
-        return cls(*_JACKPOT.unpack(data))
 
 
 class JackpotWon(_Jackpot, frozen=True):
@@ -523,101 +395,50 @@ class JackpotPaid(_Jackpot, frozen=True):
     KIND: ClassVar[int] = 0x3B
 
 
-class BallChanged(Plain, frozen=True):
+class BallChanged(Record, frozen=True):
     """Another ball is in play."""
 
     KIND: ClassVar[int] = 0x3C
 
 
-class TableClosed(Plain, frozen=True):
+class TableClosed(Record, frozen=True):
     """The table closes."""
 
     KIND: ClassVar[int] = 0x3D
 
 
-class _Bet(msgspec.Struct, frozen=True):
-    """Common reading and writing of a bet: its seat, its name in the ruleset, and `amount` in minor units."""
+class _Bet(Record, frozen=True):
+    """A bet: its seat, its name in the ruleset, and `amount` in minor units."""
 
-    LEAST: ClassVar[int] = 1
     seat: int
     bet: str
     amount: int = 0
-
-    def to_bytes(self) -> bytes:
-        return _BET.pack(self.seat, self.amount) + self.bet.encode("ascii")
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        name = data[_BET.size :].decode("latin-1")
-        if len(data) < _BET.size or _BET_NAME.fullmatch(name) is None:
-            return Malformed(f"a bet is seat, amount and a name of 1 to {MAX_BET} characters of a-z 0-9 _ : -")
-        seat, amount = _BET.unpack(data[: _BET.size])
-        if not 1 <= seat <= MAX_SEAT or amount < cls.LEAST:
-            return Malformed(f"a bet of {amount} at seat {seat} is none")
-        return cls(seat, name, amount)
 
 
 class BetPlaced(_Bet, frozen=True):
     """The dealer entered a bet."""
 
     KIND: ClassVar[int] = 0x3E
+    FIELDS: ClassVar = {"seat": _SEAT, "amount": Number(4, least=1), "bet": _BET_NAME}
 
 
 class BetWithdrawn(_Bet, frozen=True):
     """The dealer entered that a bet was taken back; `amount` 0 is all of it."""
 
     KIND: ClassVar[int] = 0x3F
-    LEAST: ClassVar[int] = 0
+    FIELDS: ClassVar = {"seat": _SEAT, "amount": _AMOUNT, "bet": _BET_NAME}
 
 
-class DiceCovered(Plain, frozen=True):
+class DiceCovered(Record, frozen=True):
     """The dome is over the dice: a key, where the shaker does not tell it."""
 
     KIND: ClassVar[int] = 0x40
 
 
-class DiceUncovered(Plain, frozen=True):
+class DiceUncovered(Record, frozen=True):
     """The dome was lifted: a key, where the shaker does not tell it."""
 
     KIND: ClassVar[int] = 0x41
 
 
-HAPPENINGS: dict[int, type[Happening]] = {
-    happening.KIND: happening
-    for happening in (
-        BetsOpened,
-        BetsClosed,
-        RoundVoid,
-        Paid,
-        NewShoe,
-        CutCard,
-        DemoRound,
-        SeatOpened,
-        SeatClosed,
-        SeatAction,
-        HandPassed,
-        DealerRelieved,
-        SupervisorKey,
-        Corrected,
-        CardExposed,
-        CardDamaged,
-        DiceEntered,
-        DiceThrown,
-        DiceDisturbed,
-        DiceReplaced,
-        DiceSeized,
-        ButtonsSeparated,
-        ButtonsCounted,
-        BallLaunched,
-        BallEntered,
-        BallReplaced,
-        JackpotWon,
-        JackpotPaid,
-        BallChanged,
-        TableClosed,
-        BetPlaced,
-        BetWithdrawn,
-        DiceCovered,
-        DiceUncovered,
-    )
-}
+HAPPENINGS: Final = by_kind(__name__)

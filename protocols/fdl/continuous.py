@@ -4,91 +4,60 @@ A card is reported when it has left the machine. On a table where cards are deal
 wire (`NOT_TOLD`).
 """
 
-import struct
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
-import msgspec
-
-from protocols.fdl.frame import Happening, Malformed
-from protocols.fdl.shuffler import CARDS, MAX_DECKS, Lit, OneCard, Place, State, Tally, pack
+from protocols.fdl.cards import CARDS
+from protocols.fdl.fields import Bits, Maybe, Number, OneOf, Record, by_kind
+from protocols.fdl.shuffler import MAX_DECKS, Lit, OneCard, Place, State, Tally, tally_contradiction
 
 TWO_OR_MORE: Final = 0xFD
 NOT_TOLD: Final = 0xFE
 UNREADABLE: Final = 0xFF
 
-_LOADED = struct.Struct(">BH")
-_RETURNED = struct.Struct(">HHH")
+_PACKS: Final = Number(1, 1, MAX_DECKS)
+_CARD: Final = OneOf(
+    frozenset({*range(len(CARDS)), TWO_OR_MORE, NOT_TOLD, UNREADABLE}),
+    ", FD two or more, FE not told, FF not readable",
+)
 
 
-class Loaded(msgspec.Struct, frozen=True):
+class Loaded(Record, frozen=True):
     """The packet number `packet` of this loading, from 1, had `count` cards."""
 
     KIND: ClassVar[int] = 0x50
+    FIELDS: ClassVar = {"packet": Number(least=1), "count": Number(2)}
     packet: int
     count: int
 
-    def to_bytes(self) -> bytes:
-        return pack(_LOADED, self.packet, self.count)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _LOADED.size or not data[0]:
-            return Malformed("a loading is packet from 1, cards")
-        return cls(*_LOADED.unpack(data))
-
-
-class Ready(msgspec.Struct, frozen=True):
+class Ready(Record, frozen=True):
     """The loading is complete: `cards` cards of `decks` packs are inside, mixed, and may be dealt."""
 
     KIND: ClassVar[int] = 0x51
+    FIELDS: ClassVar = {"decks": _PACKS, "cards": Number(2)}
     decks: int
     cards: int
 
-    def to_bytes(self) -> bytes:
-        return pack(_LOADED, self.decks, self.cards)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _LOADED.size or not 1 <= data[0] <= MAX_DECKS:
-            return Malformed("a complete loading is packs 1 to 12, cards")
-        return cls(*_LOADED.unpack(data))
-
-
-class Drawn(msgspec.Struct, frozen=True):
+class Drawn(Record, frozen=True):
     """A card left the shoe: 0 to 51, or TWO_OR_MORE, NOT_TOLD, UNREADABLE."""
 
     KIND: ClassVar[int] = 0x52
+    FIELDS: ClassVar = {"card": _CARD}
     card: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.card,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or len(CARDS) <= data[0] < TWO_OR_MORE:
-            return Malformed("a drawn card is 0 to 51, or FD to FF")
-        return cls(*data)
-
-
-class Returned(msgspec.Struct, frozen=True):
+class Returned(Record, frozen=True):
     """A stack of `count` cards went back. Of the `loaded` cards of this day `inside` are inside now, by its own count.
 
     `inside` is what was loaded, less what left, and what came back: more than `loaded` where a card too many came.
     """
 
     KIND: ClassVar[int] = 0x53
+    FIELDS: ClassVar = {"count": Number(2), "loaded": Number(2), "inside": Number(2)}
     count: int
     loaded: int
     inside: int
-
-    def to_bytes(self) -> bytes:
-        return pack(_RETURNED, self.count, self.loaded, self.inside)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _RETURNED.size:
-            return Malformed("a return is cards, loaded, inside")
-        return cls(*_RETURNED.unpack(data))
 
 
 class Jammed(Place, frozen=True):
@@ -114,33 +83,20 @@ class Lamps(Lit, frozen=True):
 
     KIND: ClassVar[int] = 0x57
     NAMES: ClassVar[tuple[str, ...]] = ("ready", "jam", "damaged", "fill", "service")
+    FIELDS: ClassVar = {"bits": Bits(NAMES)}
 
 
-class Emptied(msgspec.Struct, frozen=True):
+class Emptied(Record, frozen=True):
     """All cards were given out and counted: `decks` packs should be there. `tally` where the machine reads."""
 
     KIND: ClassVar[int] = 0x58
+    FIELDS: ClassVar = {"decks": _PACKS, "counted": Number(2), "tally": Maybe(Tally)}
     decks: int
     counted: int
     tally: Tally | None = None
 
-    def to_bytes(self) -> bytes:
-        head = pack(_LOADED, self.decks, self.counted)
-        return head + (self.tally.to_bytes() if self.tally else b"")
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) < _LOADED.size or not 1 <= data[0] <= MAX_DECKS:
-            return Malformed("an emptying is packs 1 to 12, counted")
-        decks, counted = _LOADED.unpack_from(data)
-        if len(data) == _LOADED.size:
-            return cls(decks, counted)
-        tally = Tally.from_bytes(data[_LOADED.size :])
-        if isinstance(tally, Malformed):
-            return tally
-        if sum(tally.counts) + tally.unreadable != counted:
-            return Malformed("the tally does not add up to the count")
-        return cls(decks, counted, tally)
+    def contradiction(self) -> str:
+        return tally_contradiction(self.tally, self.counted)
 
 
 class Activity(State, frozen=True):
@@ -149,10 +105,7 @@ class Activity(State, frozen=True):
     KIND: ClassVar[int] = 0x59
 
 
-HAPPENINGS: dict[int, type[Happening]] = {
-    happening.KIND: happening
-    for happening in (Loaded, Ready, Drawn, Returned, Jammed, JamCleared, Damaged, Lamps, Emptied, Activity)
-}
+HAPPENINGS: Final = by_kind(__name__)
 
 # What an Activity says.
 EMPTY_INSIDE, LOADING, DEALING, EMPTYING, STOPPED, SERVICE = 1, 2, 3, 4, 5, 6

@@ -8,9 +8,15 @@ Rule of this file: bytes <-> values for both ends and nothing else. Any bytes ma
 import binascii
 import struct
 from collections.abc import Mapping
-from typing import ClassVar, Literal, Protocol, Self, TypeAlias, get_args
+from typing import ClassVar, Final, Literal, Self, TypeAlias, get_args
 
 import msgspec
+
+from protocols.fdl import fields
+from protocols.fdl.fields import Number, Record, by_kind
+
+Malformed = fields.Malformed
+Happening = fields.Happening
 
 VERSION = 1
 MAX_PAYLOAD = 200
@@ -130,12 +136,6 @@ class Decoder:
 
 
 # ---- messages of the frames
-
-
-class Malformed(msgspec.Struct, frozen=True):
-    """A frame, or an event in it, that the document does not allow."""
-
-    what: str
 
 
 class OtherVersion(msgspec.Struct, frozen=True):
@@ -404,71 +404,31 @@ def _text_from_bytes(data: bytes) -> str:
 # ---- events: kind and data; those of one kind of device are in protocols/fdl/<device>.py
 
 
-class Happening(Protocol):
-    """What an EVENT tells. The device's file lists its own in HAPPENINGS, by KIND."""
-
-    KIND: ClassVar[int]
-
-    def to_bytes(self) -> bytes:
-        """The data of the EVENT."""
-        ...
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "Self | Malformed":
-        """What the data say."""
-        ...
-
-
-class Plain(msgspec.Struct, frozen=True):
-    """Common reading and writing of what has no data."""
-
-    def to_bytes(self) -> bytes:
-        return b""
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return Malformed(f"{len(data)} bytes of data where none belong") if data else cls()
-
-
-class Fault(msgspec.Struct, frozen=True):
+class Fault(Record, frozen=True):
     """A fault began. `severity` is 1 warning, 2 error; `where` the device's own number of the place, 0 for none."""
 
     KIND: ClassVar[int] = 0x01
+    FIELDS: ClassVar = {"code": Number(), "severity": Number(1, 1, 2), "where": Number()}
     code: int
     severity: int
     where: int = 0
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.code, self.severity, self.where))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 3 or data[1] not in {1, 2}:
-            return Malformed("a fault is code, severity 1 or 2, where")
-        return cls(*data)
-
-
-class Recovered(msgspec.Struct, frozen=True):
+class Recovered(Record, frozen=True):
     """The fault is over, everywhere."""
 
     KIND: ClassVar[int] = 0x02
+    FIELDS: ClassVar = {"code": Number()}
     code: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.code,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 else Malformed("a recovery is one code")
-
-
-class Started(Plain, frozen=True):
+class Started(Record, frozen=True):
     """The device started; what happened while it was off it did not see."""
 
     KIND: ClassVar[int] = 0x03
 
 
-COMMON: dict[int, type[Happening]] = {happening.KIND: happening for happening in (Fault, Recovered, Started)}
+COMMON: Final = by_kind(__name__)
 
 # ---- commands that every device has
 

@@ -4,11 +4,11 @@ A set of places (lamps, seats) is four bytes: bit 0 of the last is place 1, bit 
 """
 
 from collections.abc import Iterable
-from typing import ClassVar, Final, Self
+from typing import ClassVar, Final
 
 import msgspec
 
-from protocols.fdl.frame import Happening, Malformed
+from protocols.fdl.fields import Record, by_kind
 
 MAX_PLACES: Final = 32
 
@@ -29,21 +29,28 @@ def places_from_bytes(data: bytes) -> tuple[int, ...]:
     return tuple(place for place in range(1, MAX_PLACES + 1) if bits >> place - 1 & 1)
 
 
-class Lit(msgspec.Struct, frozen=True):
+class Places(msgspec.Struct, frozen=True):
+    """A set of places, one bit for each."""
+
+    def write(self, value: Iterable[int]) -> bytes:
+        return places_to_bytes(value)
+
+    def read(self, data: bytes, at: int) -> tuple[tuple[int, ...], int] | None:
+        return (places_from_bytes(data[at : at + 4]), at + 4) if at + 4 <= len(data) else None
+
+    def page(self, name: str) -> str:
+        return f"{name} 4"
+
+
+class Lit(Record, frozen=True):
     """The lamps through which a current flows now, by their numbers, from the lowest."""
 
     KIND: ClassVar[int] = 0x68
+    FIELDS: ClassVar = {"lamps": Places()}
     lamps: tuple[int, ...]
 
-    def to_bytes(self) -> bytes:
-        return places_to_bytes(self.lamps)
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(places_from_bytes(data)) if len(data) == 4 else Malformed("lamps are four bytes")
-
-
-HAPPENINGS: dict[int, type[Happening]] = {Lit.KIND: Lit}
+HAPPENINGS: Final = by_kind(__name__)
 
 # ---- commands
 

@@ -1,21 +1,19 @@
 """FDL, dice shaker: the kinds and data of its events and commands (docs/reference/protocols/fdl_shaker.md)."""
 
-from typing import ClassVar, Self
+from typing import ClassVar, Final
 
-import msgspec
-
-from protocols.fdl.frame import Happening, Malformed, Plain
+from protocols.fdl.fields import Bits, Number, Numbers, Record, by_kind
 
 MAX_FACES = 16
 
 
-class Covered(Plain, frozen=True):
+class Covered(Record, frozen=True):
     """The dome is over the dice and its clasps are shut."""
 
     KIND: ClassVar[int] = 0x10
 
 
-class Uncovered(Plain, frozen=True):
+class Uncovered(Record, frozen=True):
     """The dome was lifted."""
 
     KIND: ClassVar[int] = 0x11
@@ -25,63 +23,37 @@ LEVER = 1
 ELECTRONIC = 2
 
 
-class Agitated(msgspec.Struct, frozen=True):
+class Agitated(Record, frozen=True):
     """`cycles` pulls of the lever (mode LEVER), or agitations by the motor (mode ELECTRONIC)."""
 
     KIND: ClassVar[int] = 0x12
+    FIELDS: ClassVar = {"mode": Number(1, LEVER, ELECTRONIC), "cycles": Number(least=1)}
     mode: int
     cycles: int = 1
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.mode, self.cycles))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 2 or data[0] not in {LEVER, ELECTRONIC} or not data[1]:
-            return Malformed("an agitation is mode 1 or 2, cycles from 1")
-        return cls(*data)
-
-
-class Read(msgspec.Struct, frozen=True):
+class Read(Record, frozen=True):
     """The faces it read, and how many dice lie on another or are not flat."""
 
     KIND: ClassVar[int] = 0x13
+    FIELDS: ClassVar = {"stacked": Number(), "leaning": Number(), "faces": Numbers(Number(1, 1, 6), MAX_FACES)}
     faces: tuple[int, ...]
     stacked: int = 0
     leaning: int = 0
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.stacked, self.leaning, len(self.faces), *self.faces))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) < 3 or data[2] != len(data) - 3 or data[2] > MAX_FACES:
-            return Malformed(f"a reading is stacked, leaning, n up to {MAX_FACES}, n faces")
-        if any(not 1 <= face <= 6 for face in data[3:]):
-            return Malformed("a face is 1 to 6")
-        return cls(tuple(data[3:]), data[0], data[1])
 
 
 READING_LAMP = 0x01
 
 
-class Lit(msgspec.Struct, frozen=True):
+class Lit(Record, frozen=True):
     """The lamps that are lit now: the sum of their bits, READING_LAMP."""
 
     KIND: ClassVar[int] = 0x14
+    FIELDS: ClassVar = {"lamps": Bits(("reading",))}
     lamps: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.lamps,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 and data[0] <= READING_LAMP else Malformed("lamps are 0 or 1")
-
-
-HAPPENINGS: dict[int, type[Happening]] = {
-    happening.KIND: happening for happening in (Covered, Uncovered, Agitated, Read, Lit)
-}
+HAPPENINGS: Final = by_kind(__name__)
 
 # ---- commands
 

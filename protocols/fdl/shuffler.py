@@ -3,50 +3,35 @@
 A shuffler never tells in which order cards lie, nor which are in a packet: a count of a deck is by card, without order.
 """
 
-import struct
-from typing import ClassVar, Final, Self
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 import msgspec
 
-from protocols.fdl.frame import Happening, Malformed, Plain
+from protocols.fdl.cards import CARDS
+from protocols.fdl.fields import Bits, Field, Maybe, Number, OneOf, Record, by_kind
 
-CARDS: Final = tuple(rank + suit for suit in "SHDC" for rank in "A23456789TJQK")
-"""A card on the wire is its place here: 0 the ace of spades, 12 the king of spades, 51 the king of clubs."""
-NUMBERS: Final = {card: number for number, card in enumerate(CARDS)}
 UNKNOWN: Final = 0xFF  # a card that nobody could read
 MAX_DECKS: Final = 12
 
 INFEED, CAROUSEL, OUTFEED, SHOE = 1, 2, 3, 4
 PLACES: Final = {INFEED: "infeed", CAROUSEL: "carousel", OUTFEED: "outfeed", SHOE: "shoe"}
 
-_BATCH = struct.Struct(">BBH")
-_CARDS = struct.Struct(">H")
-_COUNT = struct.Struct(">BBHHB")
+_DECK: Final = Number(1, 1, 2)
+_PACKS: Final = Number(1, 1, MAX_DECKS)
+_BATCH_FIELDS: Final[Mapping[str, Field]] = {"deck": _DECK, "decks": _PACKS, "cards": Number(2)}
+_CARD: Final = OneOf(frozenset({*range(len(CARDS)), UNKNOWN}), ", FF not known")
 
 
-def pack(shape: struct.Struct, *values: int) -> bytes:
-    """The values as bytes. Raises ValueError for one that does not fit."""
-    try:
-        return shape.pack(*values)
-    except struct.error as error:
-        raise ValueError(f"{values} do not fit: {error}") from error
+class Place(Record, frozen=True):
+    """What says only where: INFEED to SHOE."""
 
-
-class Place(msgspec.Struct, frozen=True):
-    """Common reading and writing of what says only where: INFEED to SHOE."""
-
+    FIELDS: ClassVar = {"where": OneOf(frozenset(PLACES), ", 1 infeed, 2 carousel, 3 outfeed, 4 shoe")}
     where: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.where,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 and data[0] in PLACES else Malformed("a place is 1 to 4")
-
-
-class Lit(msgspec.Struct, frozen=True):
-    """Common reading and writing of lamps, one bit for each; NAMES from bit 0 on."""
+class Lit(Record, frozen=True):
+    """Lamps, one bit for each; NAMES from bit 0 on."""
 
     NAMES: ClassVar[tuple[str, ...]] = ()
     bits: int
@@ -56,19 +41,11 @@ class Lit(msgspec.Struct, frozen=True):
         """Those that are lit."""
         return tuple(name for bit, name in enumerate(self.NAMES) if self.bits >> bit & 1)
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.bits,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or data[0] >> len(cls.NAMES):
-            return Malformed(f"lamps are one byte with {len(cls.NAMES)} bits")
-        return cls(*data)
+class OneCard(Record, frozen=True):
+    """One card, 0 to 51 or UNKNOWN."""
 
-
-class OneCard(msgspec.Struct, frozen=True):
-    """Common reading and writing of one card, 0 to 51 or UNKNOWN."""
-
+    FIELDS: ClassVar = {"card": _CARD}
     card: int = UNKNOWN
 
     @property
@@ -76,44 +53,21 @@ class OneCard(msgspec.Struct, frozen=True):
         """The card, None where it is not known."""
         return None if self.card == UNKNOWN else CARDS[self.card]
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.card,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 or (data[0] >= len(CARDS) and data[0] != UNKNOWN):
-            return Malformed("a card is 0 to 51, or FF")
-        return cls(*data)
+class Deck(Record, frozen=True):
+    """Which deck, 1 or 2."""
 
-
-class Deck(msgspec.Struct, frozen=True):
-    """Common reading and writing of which deck, 1 or 2."""
-
+    FIELDS: ClassVar = {"deck": _DECK}
     deck: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.deck,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 and data[0] in {1, 2} else Malformed("a deck is 1 or 2")
-
-
-class _Batch(msgspec.Struct, frozen=True):
+class _Batch(Record, frozen=True):
     """Which of the two decks; of how many packs of 52 it is made, 1 or 2; how many cards."""
 
+    FIELDS: ClassVar = _BATCH_FIELDS
     deck: int
     decks: int
     cards: int
-
-    def to_bytes(self) -> bytes:
-        return pack(_BATCH, self.deck, self.decks, self.cards)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _BATCH.size or data[0] not in {1, 2} or not 1 <= data[1] <= MAX_DECKS:
-            return Malformed("a batch is deck 1 or 2, packs 1 to 12, cards")
-        return cls(*_BATCH.unpack(data))
 
 
 class Loaded(_Batch, frozen=True):
@@ -131,71 +85,75 @@ class ShuffleStarted(_Batch, frozen=True):
 NOT_COUNTED, COUNTED, EVERY_CARD_READ = 0, 1, 2
 
 
-class ShuffleFinished(msgspec.Struct, frozen=True):
+class ShuffleFinished(Record, frozen=True):
     """The deck is shuffled and may be dealt. `verified`: NOT_COUNTED, COUNTED or EVERY_CARD_READ."""
 
     KIND: ClassVar[int] = 0x42
+    FIELDS: ClassVar = {**_BATCH_FIELDS, "verified": Number(most=EVERY_CARD_READ)}
     deck: int
     decks: int
     cards: int
     verified: int
 
-    def to_bytes(self) -> bytes:
-        return pack(_BATCH, self.deck, self.decks, self.cards) + bytes((self.verified,))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _BATCH.size + 1 or data[0] not in {1, 2} or not 1 <= data[1] <= MAX_DECKS or data[4] > 2:
-            return Malformed("a finished shuffle is deck 1 or 2, packs 1 to 12, cards, verified 0 to 2")
-        if data[4] == EVERY_CARD_READ and int.from_bytes(data[2:4]) != 52 * data[1]:
-            return Malformed("every card was read, and there are not 52 for each pack")
-        deck, decks, cards = _BATCH.unpack_from(data)
-        return cls(deck, decks, cards, data[4])
+    def contradiction(self) -> str:
+        complete = self.verified != EVERY_CARD_READ or self.cards == 52 * self.decks
+        return "" if complete else "every card was read, and there are not 52 for each pack"
 
 
-class Failed(msgspec.Struct, frozen=True):
+class Failed(Record, frozen=True):
     """The shuffle, or the deal from a shuffled deck, did not end as it should: these cards may not be dealt."""
 
     KIND: ClassVar[int] = 0x43
+    FIELDS: ClassVar = {**_BATCH_FIELDS, "reason": Number()}
     deck: int
     decks: int
     cards: int
     reason: int
 
-    def to_bytes(self) -> bytes:
-        return pack(_BATCH, self.deck, self.decks, self.cards) + bytes((self.reason,))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != _BATCH.size + 1 or data[0] not in {1, 2} or not 1 <= data[1] <= MAX_DECKS:
-            return Malformed("a failure is deck 1 or 2, packs 1 to 12, cards, reason")
-        deck, decks, cards = _BATCH.unpack_from(data)
-        return cls(deck, decks, cards, data[4])
+class _PerCard(msgspec.Struct, frozen=True):
+    """One byte for each of CARDS."""
+
+    def write(self, value: tuple[int, ...]) -> bytes:
+        return bytes(value)
+
+    def read(self, data: bytes, at: int) -> tuple[tuple[int, ...], int] | None:
+        end = at + len(CARDS)
+        return (tuple(data[at:end]), end) if end <= len(data) else None
+
+    def page(self, name: str) -> str:
+        return f"{len(CARDS)} {name}"
 
 
-class Tally(msgspec.Struct, frozen=True):
+class Tally(Record, frozen=True):
     """How many of each card a reader found, in the order of CARDS, and how many cards it could not read."""
 
+    FIELDS: ClassVar = {"unreadable": Number(), "counts": _PerCard()}
     counts: tuple[int, ...]
     unreadable: int = 0
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.unreadable, *self.counts))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) != 1 + len(CARDS):
-            return Malformed("a tally is the unreadable cards and 52 counts")
-        return cls(tuple(data[1:]), data[0])
+def tally_contradiction(tally: Tally | None, counted: int) -> str:
+    """Why this is not the tally of `counted` cards; "" where it is, or where there is none."""
+    adds_up = tally is None or sum(tally.counts) + tally.unreadable == counted
+    return "" if adds_up else "the tally does not add up to the count"
 
 
-class Counted(msgspec.Struct, frozen=True):
+class Counted(Record, frozen=True):
     """A whole deck was counted. `wrong`: counts of this deck since it is in use, this one included, that were not good.
 
     `tally` where the machine reads each card.
     """
 
     KIND: ClassVar[int] = 0x44
+    FIELDS: ClassVar = {
+        "deck": _DECK,
+        "decks": _PACKS,
+        "expected": Number(2),
+        "counted": Number(2),
+        "wrong": Number(),
+        "tally": Maybe(Tally),
+    }
     deck: int
     decks: int
     expected: int
@@ -203,23 +161,8 @@ class Counted(msgspec.Struct, frozen=True):
     wrong: int = 0
     tally: Tally | None = None
 
-    def to_bytes(self) -> bytes:
-        head = pack(_COUNT, self.deck, self.decks, self.expected, self.counted, self.wrong)
-        return head + (self.tally.to_bytes() if self.tally else b"")
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        if len(data) < _COUNT.size or data[0] not in {1, 2} or not 1 <= data[1] <= MAX_DECKS:
-            return Malformed("a count is deck 1 or 2, packs 1 to 12, expected, counted, wrong before")
-        deck, decks, expected, counted, wrong = _COUNT.unpack_from(data)
-        if len(data) == _COUNT.size:
-            return cls(deck, decks, expected, counted, wrong)
-        tally = Tally.from_bytes(data[_COUNT.size :])
-        if isinstance(tally, Malformed):
-            return tally
-        if sum(tally.counts) + tally.unreadable != counted:
-            return Malformed("the tally does not add up to the count")
-        return cls(deck, decks, expected, counted, wrong, tally)
+    def contradiction(self) -> str:
+        return tally_contradiction(self.tally, self.counted)
 
 
 class Jammed(Place, frozen=True):
@@ -234,22 +177,16 @@ class JamCleared(Place, frozen=True):
     KIND: ClassVar[int] = 0x46
 
 
-class Dispensed(msgspec.Struct, frozen=True):
+class Dispensed(Record, frozen=True):
     """A packet of `count` cards lies in the tray, where `wanted` were asked for."""
 
     KIND: ClassVar[int] = 0x47
+    FIELDS: ClassVar = {"wanted": Number(least=1), "count": Number()}
     wanted: int
     count: int
 
-    def to_bytes(self) -> bytes:
-        return bytes((self.wanted, self.count))
 
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 2 and data[0] else Malformed("a packet is wanted from 1, counted")
-
-
-class PacketTaken(Plain, frozen=True):
+class PacketTaken(Record, frozen=True):
     """The tray is empty again."""
 
     KIND: ClassVar[int] = 0x48
@@ -260,20 +197,15 @@ class Lamps(Lit, frozen=True):
 
     KIND: ClassVar[int] = 0x49
     NAMES: ClassVar[tuple[str, ...]] = ("ready", "jam", "service")
+    FIELDS: ClassVar = {"bits": Bits(NAMES)}
 
 
-class State(msgspec.Struct, frozen=True):
+class State(Record, frozen=True):
     """What the machine does now; only when it changed, and after each start."""
 
     KIND: ClassVar[int] = 0x4A
+    FIELDS: ClassVar = {"state": Number()}
     state: int
-
-    def to_bytes(self) -> bytes:
-        return bytes((self.state,))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(*data) if len(data) == 1 else Malformed("a state is one byte")
 
 
 class Damaged(OneCard, frozen=True):
@@ -288,18 +220,12 @@ class DeckReplaced(Deck, frozen=True):
     KIND: ClassVar[int] = 0x4C
 
 
-class Emptied(msgspec.Struct, frozen=True):
+class Emptied(Record, frozen=True):
     """All cards were given out, so many."""
 
     KIND: ClassVar[int] = 0x4D
+    FIELDS: ClassVar = {"cards": Number(2)}
     cards: int
-
-    def to_bytes(self) -> bytes:
-        return pack(_CARDS, self.cards)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self | Malformed:
-        return cls(int.from_bytes(data)) if len(data) == 2 else Malformed("an emptying is the number of cards")
 
 
 class DeckTaken(Deck, frozen=True):
@@ -308,26 +234,7 @@ class DeckTaken(Deck, frozen=True):
     KIND: ClassVar[int] = 0x4E
 
 
-HAPPENINGS: dict[int, type[Happening]] = {
-    happening.KIND: happening
-    for happening in (
-        Loaded,
-        ShuffleStarted,
-        ShuffleFinished,
-        Failed,
-        Counted,
-        Jammed,
-        JamCleared,
-        Dispensed,
-        PacketTaken,
-        Lamps,
-        State,
-        Damaged,
-        DeckReplaced,
-        Emptied,
-        DeckTaken,
-    )
-}
+HAPPENINGS: Final = by_kind(__name__)
 
 # What a State says.
 IDLE_EMPTY, LOADING, SHUFFLING, READY, DEALING, EMPTYING, PAUSED, SERVICE = 1, 2, 3, 4, 5, 6, 7, 8

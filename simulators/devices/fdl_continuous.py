@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import replace
 
 from protocols.fdl import continuous as fdl_continuous, frame as fdl
-from protocols.fdl.shuffler import CARDS, NUMBERS, SHOE
+from protocols.fdl.cards import CARDS, PLACES_OF_CARDS
+from protocols.fdl.shuffler import SHOE
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, FOREVER, WARNING
 from simulators.devices.fdl_shuffler import BACKING_OUT, CardMachine, tally
@@ -197,7 +198,7 @@ class ContinuousShuffler(CardMachine):
                 self._unseen += 1
             case "damaged_card":
                 self._tell(self._value(card), now)
-                self._say(fdl_continuous.Damaged(NUMBERS[card]), now, READING)
+                self._say(fdl_continuous.Damaged(PLACES_OF_CARDS[card]), now, READING)
                 self._fail(DAMAGED, WARNING, now, person=True)
             case "jam_shoe":
                 self._jam(SHOE, JAM_SHOE, now)
@@ -325,7 +326,7 @@ class ContinuousShuffler(CardMachine):
         if self._masked or not self._reads:
             return fdl_continuous.NOT_TOLD
         blind = SHOE in self._jams or not {READER, SENSOR}.isdisjoint(self._standing)
-        return fdl_continuous.UNREADABLE if blind else NUMBERS[card]
+        return fdl_continuous.UNREADABLE if blind else PLACES_OF_CARDS[card]
 
     def _tell(self, card: int, now: float, after: float = READING) -> None:
         self._untold += 1

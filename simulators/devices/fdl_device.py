@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from protocols.fdl import frame as fdl
+from protocols.fdl.fields import Record
 from simulators.devices.device import Ailment
 
 RING = 256
@@ -82,7 +83,7 @@ _COMMON_CODES = {
 WARNING, ERROR = 1, 2
 
 
-class _Strange(fdl.Plain, frozen=True):
+class _Strange(Record, frozen=True):
     """An event of an unknown type."""
 
     KIND: ClassVar[int] = 0x7F

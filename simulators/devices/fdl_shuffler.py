@@ -11,7 +11,8 @@ from itertools import count
 from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from protocols.fdl import frame as fdl, shuffler as fdl_shuffler
-from protocols.fdl.shuffler import CARDS, NUMBERS, Tally
+from protocols.fdl.cards import CARDS, PLACES_OF_CARDS
+from protocols.fdl.shuffler import Tally
 from simulators.devices.device import Ailment
 from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, FOREVER, WARNING, FdlDevice
 
@@ -547,7 +548,7 @@ class Shuffler(CardMachine):
                 self._fail(BACK, ERROR, now, person=True)
                 self._abort(fdl_shuffler.BACK, now, reject=True)
             case "damaged_card":
-                self.record(fdl_shuffler.Damaged(NUMBERS[self._cards[deck][0]]), now)
+                self.record(fdl_shuffler.Damaged(PLACES_OF_CARDS[self._cards[deck][0]]), now)
                 self._fail(DAMAGED, WARNING, now, person=True)
                 self._abort(fdl_shuffler.DAMAGE, now, reject=True)
             case "power_loss_shuffling":

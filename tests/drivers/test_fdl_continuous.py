@@ -39,7 +39,8 @@ from protocols.contract.events import (
     ShoeStarted,
 )
 from protocols.fdl import continuous as fdl_continuous, frame as fdl
-from protocols.fdl.shuffler import CARDS, Tally
+from protocols.fdl.cards import CARDS
+from protocols.fdl.shuffler import Tally
 from rules.engine.ruleset import Resolved, Suspended, Voided
 from rules.games.baccarat import deal, due, hands
 from rules.macau.baccarat import Baccarat, BaccaratOptions

@@ -13,7 +13,7 @@ from memory_pit import in_memory
 from msgspec.structs import replace
 
 from protocols.contract.results import Result
-from protocols.fdl.shuffler import CARDS
+from protocols.fdl.cards import CARDS
 from rules.angola.stud_poker import value as value_in_angola
 from rules.games.stud_poker_game import OPENING
 from rules.macau.stud_poker import value
