@@ -41,6 +41,7 @@ docs: .venv/.lab games
 	$(BIN)/feltd devices --pages docs/reference/devices
 	$(BIN)/feltd schema > docs/reference/asyncapi.json
 	$(BIN)/python -m tests.support.reference_pages
+	PYTHONPATH=. $(BIN)/python -m tests.support.fdl_pages
 	PYTHONPATH=. $(BIN)/python -m tests.support.devices_and_games
 
 # build/site: the documents as a site that opens from a folder.

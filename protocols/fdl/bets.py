@@ -34,7 +34,7 @@ class Cleared(Record, frozen=True):
 class _Jackpot(Record, frozen=True):
     """Whose bet, and which level: 1 is the highest."""
 
-    FIELDS: ClassVar = {"seat": _SEAT, "level": Number(1, 1, MAX_LEVEL)}
+    FIELDS: ClassVar = {"seat": _SEAT, "level": Number(1, 1, MAX_LEVEL, note=" (1 the highest)")}
     seat: int
     level: int
 

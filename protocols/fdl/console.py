@@ -150,14 +150,14 @@ class _NamedRound:
 
 _HAND: Final = _Hand()
 _SEAT: Final = Number(1, 1, MAX_SEAT)
-_SEAT_OR_0: Final = Number(1, 0, MAX_SEAT)
+_SEAT_OR_0: Final = Number(1, 0, MAX_SEAT, note=", 0 not said")
 _CARD: Final = Code(CARDS, "a card is rank then suit, as in TD")
 _CARD_OR_0: Final = Code({0x00: None, **CARDS}, "a card is rank then suit, as in TD", ", 00 not said")
 _ROUND: Final = Text("a round's id", "a-z 0-9 : -", 0, MAX_ROUND)
 _BET_NAME: Final = Text("a bet's name", "a-z 0-9 _ : -", 1, MAX_BET)
 _FACES: Final = Numbers(Number(1, 1, 6), MAX_FACES)
-_AMOUNT: Final = Number(4)
-_DIRECTION: Final = Number(1, CLOCKWISE, ANTICLOCKWISE)
+_AMOUNT: Final = Number(4, note=" (minor units), 0 not said")
+_DIRECTION: Final = Number(1, CLOCKWISE, ANTICLOCKWISE, note=" (1 clockwise, 2 anticlockwise)")
 _POCKET_SAYS: Final = "a pocket is 0 to 36, or 00, 000, 0000"
 
 
@@ -201,7 +201,7 @@ class NewShoe(Record, frozen=True):
     """Freshly shuffled cards are in the shoe; `decks` 0 if unknown."""
 
     KIND: ClassVar[int] = 0x24
-    FIELDS: ClassVar = {"decks": Number(1, 0, 12)}
+    FIELDS: ClassVar = {"decks": Number(1, 0, 12, note=", 0 not known")}
     decks: int = 0
 
 
@@ -419,14 +419,14 @@ class BetPlaced(_Bet, frozen=True):
     """The dealer entered a bet."""
 
     KIND: ClassVar[int] = 0x3E
-    FIELDS: ClassVar = {"seat": _SEAT, "amount": Number(4, least=1), "bet": _BET_NAME}
+    FIELDS: ClassVar = {"seat": _SEAT, "amount": Number(4, least=1, note=" (minor units)"), "bet": _BET_NAME}
 
 
 class BetWithdrawn(_Bet, frozen=True):
     """The dealer entered that a bet was taken back; `amount` 0 is all of it."""
 
     KIND: ClassVar[int] = 0x3F
-    FIELDS: ClassVar = {"seat": _SEAT, "amount": _AMOUNT, "bet": _BET_NAME}
+    FIELDS: ClassVar = {"seat": _SEAT, "amount": Number(4, note=" (minor units), 0 all of it"), "bet": _BET_NAME}
 
 
 class DiceCovered(Record, frozen=True):

@@ -14,7 +14,7 @@ TWO_OR_MORE: Final = 0xFD
 NOT_TOLD: Final = 0xFE
 UNREADABLE: Final = 0xFF
 
-_PACKS: Final = Number(1, 1, MAX_DECKS)
+_PACKS: Final = Number(1, 1, MAX_DECKS, "packs")
 _CARD: Final = OneOf(
     frozenset({*range(len(CARDS)), TWO_OR_MORE, NOT_TOLD, UNREADABLE}),
     ", FD two or more, FE not told, FF not readable",

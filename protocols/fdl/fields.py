@@ -49,11 +49,16 @@ class Field(Protocol):
 
 
 class Number(msgspec.Struct, frozen=True):
-    """An unsigned number of `size` bytes, `least` to `most`; writing checks only that it fits into them."""
+    """An unsigned number of `size` bytes, `least` to `most`; writing checks only that it fits into them.
+
+    In the document it may be `called` otherwise than its attribute, and have a `note` behind it.
+    """
 
     size: int = 1
     least: int = 0
     most: int | None = None
+    called: str = ""
+    note: str = ""
 
     def write(self, value: int) -> bytes:
         try:
@@ -69,10 +74,12 @@ class Number(msgspec.Struct, frozen=True):
         return value, end
 
     def page(self, name: str) -> str:
-        size = f" {self.size}" if self.size > 1 else ""
+        words = (self.called or name) + (f" {self.size}" if self.size > 1 else "")
         if self.most is not None:
-            return f"{name}{size}, {self.least} to {self.most}"
-        return f"{name}{size}, from {self.least}" if self.least else f"{name}{size}"
+            words += f", {self.least} to {self.most}"
+        elif self.least:
+            words += f", from {self.least}"
+        return words + self.note
 
 
 class Code:
@@ -129,8 +136,8 @@ class Text:
         value = data[at:].decode("latin-1")
         return (value, len(data)) if self._pattern.fullmatch(value) else None
 
-    def page(self, name: str) -> str:
-        return f"{name}, {self._length}"
+    def page(self, name: str) -> str:  # noqa: ARG002 - the words for an error say more than the attribute's name
+        return f"{self._says}, {self._length}"
 
 
 class Numbers(msgspec.Struct, frozen=True):

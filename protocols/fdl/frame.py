@@ -408,7 +408,7 @@ class Fault(Record, frozen=True):
     """A fault began. `severity` is 1 warning, 2 error; `where` the device's own number of the place, 0 for none."""
 
     KIND: ClassVar[int] = 0x01
-    FIELDS: ClassVar = {"code": Number(), "severity": Number(1, 1, 2), "where": Number()}
+    FIELDS: ClassVar = {"code": Number(), "severity": Number(1, 1, 2), "where": Number(note=" (0: none)")}
     code: int
     severity: int
     where: int = 0

@@ -5,14 +5,14 @@ The reader never says which card it saw. Data that could hold a card are malform
 
 from typing import ClassVar, Final
 
-from protocols.fdl.fields import SWITCH, Record, by_kind
+from protocols.fdl.fields import Code, Record, by_kind
 
 
 class Peeked(Record, frozen=True):
     """Whether the card in the reader makes blackjack of the dealer's open ace or ten-value."""
 
     KIND: ClassVar[int] = 0x70
-    FIELDS: ClassVar = {"blackjack": SWITCH}
+    FIELDS: ClassVar = {"blackjack": Code({0: False, 1: True}, "a peek is blackjack or none", ": 1 yes, 0 none")}
     blackjack: bool
 
 

@@ -27,7 +27,10 @@ class Agitated(Record, frozen=True):
     """`cycles` pulls of the lever (mode LEVER), or agitations by the motor (mode ELECTRONIC)."""
 
     KIND: ClassVar[int] = 0x12
-    FIELDS: ClassVar = {"mode": Number(1, LEVER, ELECTRONIC), "cycles": Number(least=1)}
+    FIELDS: ClassVar = {
+        "mode": Number(1, LEVER, ELECTRONIC, note=" (1 lever, 2 electronic)"),
+        "cycles": Number(least=1),
+    }
     mode: int
     cycles: int = 1
 

@@ -18,7 +18,7 @@ INFEED, CAROUSEL, OUTFEED, SHOE = 1, 2, 3, 4
 PLACES: Final = {INFEED: "infeed", CAROUSEL: "carousel", OUTFEED: "outfeed", SHOE: "shoe"}
 
 _DECK: Final = Number(1, 1, 2)
-_PACKS: Final = Number(1, 1, MAX_DECKS)
+_PACKS: Final = Number(1, 1, MAX_DECKS, "packs")
 _BATCH_FIELDS: Final[Mapping[str, Field]] = {"deck": _DECK, "decks": _PACKS, "cards": Number(2)}
 _CARD: Final = OneOf(frozenset({*range(len(CARDS)), UNKNOWN}), ", FF not known")
 

@@ -31,7 +31,7 @@ class Stopped(Record, frozen=True):
     """The time was stopped with `left` seconds of it to run: nothing is closed by it."""
 
     KIND: ClassVar[int] = 0x76
-    FIELDS: ClassVar = {"left": Number(2, most=MAX_SECONDS)}
+    FIELDS: ClassVar = {"left": Number(2, 0, MAX_SECONDS, "seconds left")}
     left: int
 
 

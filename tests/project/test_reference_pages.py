@@ -1,5 +1,6 @@
 """The generated reference pages are up to date and complete."""
 
+import fdl_pages
 import pytest
 from reference_pages import PAGES, SECTIONS, configuration, pages
 
@@ -9,6 +10,13 @@ from daemon.cli.main import main
 @pytest.mark.parametrize("name", ["configuration.md", "command-line.md", "topics.md"])
 def test_the_page_in_docs_is_what_the_code_says(name: str) -> None:
     assert (PAGES / name).read_text(encoding="utf-8") == pages()[name], f"{name} is old: run `make docs`"
+
+
+@pytest.mark.parametrize("name", fdl_pages.EVENTS)
+def test_the_events_of_an_fdl_page_have_the_fields_of_the_code(name: str) -> None:
+    assert (fdl_pages.PAGES / name).read_text(encoding="utf-8") == fdl_pages.page(name), (
+        f"{name} is old: run `make docs`"
+    )
 
 
 def test_every_setting_has_a_meaning() -> None:
