@@ -192,7 +192,7 @@ def test_a_strange_event_after_a_start_is_not_what_the_start_ended() -> None:
     ("kind", "data", "words"),
     [
         (0x7F, b"\x01\x02", "event 11 of kind 7F with data [01 02]: this kind of event is not known"),
-        (0x24, b"\x63", "event 11 of kind 24 with data [63]: the data are not: decks, 0 to 12"),
+        (0x24, b"\x63", "event 11 of kind 24 with data [63]: the data are not: decks, 0 to 12, 0 not known"),
         (
             0x13,
             b"\x00\x00\x00",
