@@ -129,7 +129,7 @@ def may_write(text: str, user: str, topic: str) -> bool:
 
 def topics(**place: str) -> list[str]:
     """Every topic of the tree at one place."""
-    names = {"pool": "red", "entry": "won", "order": "pay"}
+    names = {"pool": "red", "entry": "won", "order": "pay", "terminal": "t-1"}
     place = {"command": "power", "type": "ball.landed", "alert": "d-1-x", **names, **place}
     return [channel["address"].format(**place) for channel in asyncapi("0")["channels"].values()]
 
