@@ -27,11 +27,10 @@ from drivers.cammegh_ss2_spins import (
     RunningTest,
     SpinReader,
     WheelOptions,
-    long_ago,
 )
 from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
 from drivers.faults import Fault
-from drivers.wheels import outdated
+from drivers.spin_counter import outdated
 from protocols.cammegh_ss2 import (
     ASK_FIRMWARE,
     ASK_MANUFACTURER,
@@ -304,7 +303,7 @@ class CammeghSS2(SpinReader):
         if met is None:
             return
         first, at = met
-        self._long_away = self._spin is not None and long_ago(self._spin, at)
+        self._long_away = self._spin is not None and self._counter.long_ago(self._spin, at)
         yield Sighting(DeviceOnline(self._continuous(first, at), "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
             if message is first and self._spin is not None and first.spin != self._spin.spin:

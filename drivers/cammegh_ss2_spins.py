@@ -6,12 +6,11 @@ of the next spin. If the witnesses of a spin disagree, a number needs two more t
 state 5 are accepted at once: the first cannot wait, and the second claims nothing before its number has a witness.
 
 The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
-spin, and a number found afterwards is never its landing. drivers/wheels.py decides what a lower counter proves. If bets
-are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it is the
-same one, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel that was never
-seen before comes online when its counter is known, because an edge that is killed in between would not know what it
-missed.
-"""
+spin, and a number found afterwards is never its landing. drivers/spin_counter.py decides what a lower counter proves.
+If bets are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it
+is the same one, nor that one was missed. In both cases the wheel does not come online as continuous. A wheel that was
+never seen before comes online when its counter is known, because an edge that is killed in between would not know what
+it missed."""
 
 import asyncio
 import re
@@ -26,7 +25,7 @@ from msgspec.structs import replace
 from drivers.cammegh_ss2_faults import FAULTS, TESTED, self_test_fault
 from drivers.driver import Chunk, Sighting, decode_memory
 from drivers.faults import Faults, Standing
-from drivers.wheels import SHORTEST_SPIN, follows, gone_round
+from drivers.spin_counter import SHORTEST_SPIN, CountedSpin, SpinCounter, after_long_absence
 from protocols.cammegh_ss2 import CR_LF, LICENCE_EXPIRED, Flag, Message, Number, Packet, State, Status
 from protocols.contract.events import (
     BallLanded,
@@ -88,22 +87,15 @@ class WheelOptions(Struct, frozen=True, forbid_unknown_fields=True):
     shortest_spin: Annotated[float, Meta(gt=0, le=60)] = SHORTEST_SPIN
 
 
-class Spin(Struct, frozen=True):
-    """The last known spin. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
+class Spin(CountedSpin, frozen=True, kw_only=True):
+    """The last known spin. `state` None: none yet. `failed_s`: seconds of failed launches so far.
 
-    `void`: the wheel will repeat it under its number, and has not yet. `landed`: it has a pocket; the wheel counts on
-    and does not repeat the number. `failed_s`: seconds of failed launches so far.
+    `void`: the wheel will repeat it under its number, and has not yet.
     """
 
     spin: Annotated[int, Meta(ge=0, le=SPINS)]
     state: State | None
-    at: Annotated[datetime, Meta(tz=True)]
-    begun: bool = False
-    launched: bool = False
-    ended: bool = False
     void: bool = False
-    landed: bool = False
-    tick: float | None = None
     failed_s: float = 0.0
 
 
@@ -145,6 +137,7 @@ class SpinReader:
         """Continue from what a session stored."""
         remembered = decode_memory(memory, Memory) or Memory()
         self._options = options
+        self._counter = SpinCounter(SPINS, options.shortest_spin, LONGEST_SPIN)
         self._listens = options.port != 1
         self._spin = remembered.spin
         standing = remembered.faults
@@ -233,13 +226,11 @@ class SpinReader:
             yield from self._faults.begin("wheel.launch_failed")
         if spin is None:  # a wheel never seen before: a finished spin is no loss
             over = status.state is State.WINNING_NUMBER
-            spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
+            spin = Spin(spin=status.spin, state=None, at=chunk.at, ended=over, tick=chunk.tick)
         elif self._joining and self._long_away:  # too long to be the same spin, whatever the counter says
-            if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
-                spin = replace(spin, begun=False)
-            else:
+            spin, missed = after_long_absence(spin, status.spin, bets_open=status.state is State.PLACE_BETS)
+            if missed:
                 yield SpinMissed(1)
-                spin = replace(spin, ended=True)
         self._joining = False
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
@@ -274,23 +265,17 @@ class SpinReader:
         """The counter advanced or was reset. The spin before landed if its number has witnesses; otherwise it is
         missed.
         """
-        steps = status.spin - spin.spin
         # No number is shown before the first one since power came on.
-        if (
-            steps < 0 < status.spin
-            and status.number
-            and gone_round(steps + SPINS, spin.at, spin.tick, self._options.shortest_spin, LONGEST_SPIN, chunk)
-        ):
-            steps += SPINS
-        counts_on = steps > 0
-        # Else it was switched off and on: it counts from 1 again, and a spin that had not begun never will.
-        missed = steps - 1 if counts_on else max(status.spin - 1, 0)
+        may_wrap = status.spin > 0 and bool(status.number)
+        advance = self._counter.advance(spin, status.spin, chunk, may_wrap=may_wrap)
+        missed = advance.missed
+        # After a reset a spin that had not begun never will.
         events: list[Event] = []
-        if not spin.ended and (spin.begun or (counts_on and spin.spin)):
+        if not spin.ended and (spin.begun or (advance.counts_on and spin.spin)):
             landed = None
             # A next spin that has its own number already says nothing of this one's: nor does the line before it.
             own = status.state is State.WINNING_NUMBER
-            if steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER and not own:
+            if advance.steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER and not own:
                 if before is not None and before.spin == status.spin and self._witnesses:
                     self._witnesses.append(before)  # the line that this one confirms
                 landed = self._witnessed(status)
@@ -298,12 +283,12 @@ class SpinReader:
                 missed += 1
             else:
                 events += self._land(spin.spin, landed)
-        elif spin.ended and spin.void and counts_on:
+        elif spin.ended and spin.void and advance.counts_on:
             missed += 1  # repeated unseen: only a spin with a number advances the counter
         if missed:
             events.append(SpinMissed(missed))
         self._witnesses = []
-        return Spin(status.spin, None, chunk.at, tick=chunk.tick), events
+        return Spin(spin=status.spin, state=None, at=chunk.at, tick=chunk.tick), events
 
     def _step(self, spin: Spin, status: Status, chunk: Chunk) -> Iterator[Event]:  # noqa: C901 - a case for each state of the wheel
         """Within one spin."""
@@ -523,23 +508,9 @@ class SpinReader:
             self._restart_due = asyncio.get_running_loop().time()
 
     def _continuous(self, status: Status, chunk: Chunk) -> bool:
-        """Whether nothing unknown may be missing: the counter, or the running ball, proves it.
-
-        A lower counter does not: it was reset, or wrapped around after an unknown number of spins. Nor do bets that
-        were open long ago.
-        """
-        spin = self._spin
-        if spin is None or (self._long_away and not spin.launched):
-            return False
-        steps = status.spin - spin.spin
-        if steps == 0 and spin.landed and status.state in RUNNING:
-            steps = -1  # as far again
-        return follows(steps, SPINS, spin.at, spin.tick, self._options.shortest_spin, chunk)
-
-
-def long_ago(spin: Spin, chunk: Chunk) -> bool:
-    """Whether a spin that began and did not end is too old to be still running."""
-    return spin.begun and not spin.ended and chunk.after_at_most(spin.at, spin.tick) > LONGEST_SPIN
+        last = self._spin
+        again = last is not None and last.landed and last.spin == status.spin and status.state in RUNNING
+        return self._counter.continuous(last, status.spin, chunk, long_away=self._long_away, counted_again=again)
 
 
 def _longer(tick: float, since: float | None, seconds: float) -> bool:

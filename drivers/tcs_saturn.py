@@ -7,9 +7,9 @@ same content. A number must be stable for a moment, in a spin whose start and la
 afterwards is a void spin.
 
 The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
-spin, and a number found afterwards is never its landing. drivers/wheels.py decides what a lower counter proves. If bets
-are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it is the
-same one, nor that one was missed. In both cases the wheel does not come online as continuous.
+spin, and a number found afterwards is never its landing. drivers/spin_counter.py decides what a lower counter proves.
+If bets are open after a long absence under the same counter, they belong to a spin that begins: nothing proves that it
+is the same one, nor that one was missed. In both cases the wheel does not come online as continuous.
 
 Known from public code: frames, checksum, SR2, SR3, RC03, the place of the error flag and of the error. ASSUMED, and
 therefore options: the two digits of each question; that answers carry the checksum; the whole `map` of the answer to
@@ -43,7 +43,7 @@ from drivers.driver import (
     decode_memory,
 )
 from drivers.faults import Fault, Faults, Standing
-from drivers.wheels import SHORTEST_SPIN, follows, gone_round, outdated
+from drivers.spin_counter import SHORTEST_SPIN, CountedSpin, SpinCounter, after_long_absence, outdated
 from protocols import tcs_saturn as wire
 from protocols.contract.commands import Ask, Command, LaunchBall
 from protocols.contract.events import (
@@ -265,23 +265,15 @@ class SaturnOptions(Struct, frozen=True, forbid_unknown_fields=True):
                     raise ValueError(f"{name}: there is no error {code!r}; known: {', '.join(_REPORTED)}")
 
 
-class Spin(Struct, frozen=True):
-    """The last known spin. `begun`: its start was seen. `ended`: reported, void or missed. `state` None: none yet.
+class Spin(CountedSpin, frozen=True, kw_only=True):
+    """The last known spin. `state` None: none yet.
 
-    `number`: the one that two witnesses showed. `doubt`: why its number would not be reported. `landed`: it has a
-    number; the wheel counts on, and does not repeat the spin under its counter.
+    `number`: the one that two witnesses showed. `doubt`: why its number would not be reported.
     """
 
-    spin: Annotated[int, Meta(ge=0)]
     state: State | None
-    at: Annotated[datetime, Meta(tz=True)]
-    begun: bool = False
-    launched: bool = False
-    ended: bool = False
     number: str = ""
     doubt: str = ""
-    landed: bool = False
-    tick: float | None = None
 
 
 class Memory(Struct, frozen=True):
@@ -337,6 +329,7 @@ class TcsSaturn:
         """Take up the spin and the faults of the last session, if they are known."""
         remembered = decode_memory(memory, Memory) or Memory()
         self._options = options
+        self._counter = SpinCounter(10**options.map.spin.length, options.shortest_spin, LONGEST_SPIN)
         self._codec = StatusCodec(options.map)
         self._texts = _error_texts(options)
         self._questions = {
@@ -502,24 +495,16 @@ class TcsSaturn:
             self._misfits = 0
             if not self._online:
                 self._online = True
-                self._long_away = self._spin is not None and _long_ago(self._spin, chunk)
+                self._long_away = self._spin is not None and self._counter.long_ago(self._spin, chunk)
                 sightings.append(Sighting(DeviceOnline(self._continuous(status, chunk), MODEL), message.raw, chunk))
             sightings += self._status(status, chunk)
         return sightings, valid
 
     def _continuous(self, status: Status, chunk: Chunk) -> bool:
-        """The counter, or a ball that was running, proves missed spins. Bets that were open long ago prove nothing.
-
-        A lower counter proves nothing either: it was reset or wrapped after an unknown number of spins.
-        """
-        spin = self._spin
-        if spin is None or (self._long_away and not spin.launched):
-            return False
-        around = 10**self._options.map.spin.length
-        steps = status.spin - spin.spin
-        if steps == 0 and self._landed_before and _counts_again(spin, status, chunk):
-            steps = -1  # as far again
-        return follows(steps, around, spin.at, spin.tick, self._options.shortest_spin, chunk)
+        last = self._spin
+        same = last is not None and last.spin == status.spin
+        again = last is not None and same and self._landed_before and _counts_again(last, status, chunk)
+        return self._counter.continuous(last, status.spin, chunk, long_away=self._long_away, counted_again=again)
 
     def _counts(self, message: Message) -> bool:
         """An answer; not the echo of a question on a line of two wires, and no noise."""
@@ -574,13 +559,11 @@ class TcsSaturn:
         spin = self._spin
         if spin is None:  # first contact: a spin that is over was not missed
             over = status.state is State.WINNING_NUMBER
-            spin = Spin(status.spin, None, chunk.at, ended=over, tick=chunk.tick)
+            spin = Spin(spin=status.spin, state=None, at=chunk.at, ended=over, tick=chunk.tick)
         elif self._joining and self._long_away:  # too long to be the same spin
-            if not spin.launched and (status.state, status.spin) == (State.PLACE_BETS, spin.spin):
-                spin = replace(spin, begun=False)
-            else:
+            spin, missed = after_long_absence(spin, status.spin, bets_open=status.state is State.PLACE_BETS)
+            if missed:
                 yield Sighting(SpinMissed(1), status.raw, chunk)
-                spin = replace(spin, ended=True)
         self._joining = False
         if status.spin != spin.spin or (self._landed_before and _counts_again(spin, status, chunk)):
             self._landed_before = False
@@ -609,18 +592,13 @@ class TcsSaturn:
 
     def _counted(self, spin: Spin, status: Status, chunk: Chunk) -> tuple[Spin, list[Event]]:
         """The counter moved: the previous spin is over; its unreported number is lost."""
-        steps = status.spin - spin.spin
-        once_round = steps + 10**self._options.map.spin.length
-        shortest = self._options.shortest_spin
-        if steps < 0 and gone_round(once_round, spin.at, spin.tick, shortest, LONGEST_SPIN, chunk):
-            steps = once_round
+        advance = self._counter.advance(spin, status.spin, chunk)
+        missed = advance.missed
         events: list[Event] = []
-        counts_on = steps > 0
-        missed = steps - 1 if counts_on else max(status.spin - 1, 0)
-        if not counts_on:
+        if not advance.counts_on:
             events += self._faults.strike(RESET, f"it showed {spin.spin}, then {status.spin}")
-        if not spin.ended and (spin.begun or counts_on):
-            shown = steps == 1 and spin.state is State.WINNING_NUMBER
+        if not spin.ended and (spin.begun or advance.counts_on):
+            shown = advance.steps == 1 and spin.state is State.WINNING_NUMBER
             if wrong := self._wrong(spin) if shown else spin.doubt:
                 events.append(SpinVoided(wrong))
             else:
@@ -629,7 +607,7 @@ class TcsSaturn:
             events.append(SpinMissed(missed))
         self._number_since = None
         self._shown = set()
-        return Spin(status.spin, None, chunk.at, tick=chunk.tick), events
+        return Spin(spin=status.spin, state=None, at=chunk.at, tick=chunk.tick), events
 
     def _step(self, spin: Spin, status: Status, chunk: Chunk, since: float) -> Iterator[Event]:  # noqa: C901 - a case for each state of the wheel
         """Within one spin. `since`: the tick of the first of the two witnesses."""
@@ -812,11 +790,6 @@ class TcsSaturn:
 
 _BALL_RUNS = (State.BALL_IN_RIM, State.NO_MORE_BETS)
 _SPINS = (State.PLACE_BETS, *_BALL_RUNS)
-
-
-def _long_ago(spin: Spin, chunk: Chunk) -> bool:
-    """Whether a spin that was seen to begin, and not to end, was seen too long ago to be still under way."""
-    return spin.begun and not spin.ended and chunk.after_at_most(spin.at, spin.tick) > LONGEST_SPIN
 
 
 def _counts_again(spin: Spin, status: Status, chunk: Chunk) -> bool:

@@ -643,7 +643,18 @@ def remembered(
 ) -> bytes:
     """`tick`: when it was seen by the monotonic clock, which says 0 now."""
     at = START - timedelta(seconds=ago)
-    return msgspec.json.encode(Memory(Spin(spin, state, at, begun, launched, ended, void, landed, tick)))
+    known = Spin(
+        spin=spin,
+        state=state,
+        at=at,
+        begun=begun,
+        launched=launched,
+        ended=ended,
+        void=void,
+        landed=landed,
+        tick=tick,
+    )
+    return msgspec.json.encode(Memory(known))
 
 
 OPEN = {"launched": False}

@@ -710,7 +710,7 @@ async def test_whether_bets_were_open_for_long_is_said_once() -> None:
     desk = Desk()
     now = desk.link.stamp()
     desk.task.cancel()
-    spin = Spin(7, State.PLACE_BETS, now.at - timedelta(seconds=299.9), begun=True, tick=now.tick - 299.9)
+    spin = Spin(spin=7, state=State.PLACE_BETS, at=now.at - timedelta(seconds=299.9), begun=True, tick=now.tick - 299.9)
     again = Desk(memory=msgspec.json.encode(Memory(spin)))
     told = await again.show(*SPIN, status(State.WINNING_NUMBER, "7"))
     assert told == [replace(ONLINE, continuous=True), *TOLD[1:], BallLanded("7")]
