@@ -91,7 +91,7 @@ def _table(options: Mapping[str, str]) -> Blackjack:
 
 def round_played(house: House, shoe: list[str], rng: Random) -> tuple[Play, list[Compared], int]:
     """One round from a full shoe, which is shuffled as far as it is dealt: the cards, what they pay, how many came."""
-    play, dealt = Play(hands=(Hand(1),), first_deal=4, closed=True), 0
+    play, dealt = Play(hands=(Hand(1),), first_deal=4, round="computed"), 0
     size, random, begun = len(shoe), rng.random, True
     while begun or not house.over(play):
         begun = False

@@ -18,6 +18,13 @@ End: TypeAlias = Literal[
     "", "stand", "twenty_one", "blackjack", "bust", "surrender", "even_money", "five_cards", "special"
 ]
 Hands: TypeAlias = tuple["Hand", ...]
+Doubt: TypeAlias = Literal["seats", "bets", "next_card", "mispulled"]
+"""What is not certain of a round.
+
+`seats`: which seats play. `bets`: events are missing, so the bets are not known. `next_card`: a decision that brings a
+card was refused, so the next card may be that hand's. `mispulled`: a card came without a request; a hand of which
+nothing was told may have asked for it.
+"""
 
 DEALER: Final = "dealer"
 BANK: Final = -1
@@ -68,12 +75,11 @@ class Play(Struct, frozen=True):
 
     `first_deal` is how many cards lie before the first decision, `dealt` how many do so far, `turn` the hands that have
     decided; `asked`: that hand's card is on its way. `uncounted`: the seats whose chips on insurance do not add up,
-    since a person told the whole, or some may be lost. `closed`: no more bets. `unsure`: which seats play is not known.
-    `first`: the first round after a shuffle. `burns`: a card is burnt before the bank's second. `strays` came while the
-    round waited for a person, and `unread` more, UNSURE after a loss; `entered` were laid by a correction and not told
-    by the shoe: it may tell them yet. `lost`: events are missing, so the bets told are not known. `contradicted`: the
-    hands that were told what was not taken and their cards may not tell, two things of one card maybe, each until its
-    decision is told again. `refused`: a decision that brings a card was, so the next may be that hand's.
+    since a person told the whole, or some may be lost. `start`: the first round after a shuffle, or a later one, which
+    `burns` a card before the bank's second maybe. `strays` came while the round waited for a person, and `unread` more,
+    UNSURE after a loss; `entered` were laid by a correction and not told by the shoe: it may tell them yet.
+    `contradicted`: the hands that were told what was not taken and their cards may not tell, two things of one card
+    maybe, each until its decision is told again. `extra`: the bank took a card it had not to take, and it counts.
     `held`: cards drawn by mistake and not seen, as they came; the next hands that ask get them, else the bank. While
     the next is due it waits for the bets of other players who may follow (`followers`). `discarded`: cards
     that were drawn or seen by mistake and are of no hand.
@@ -87,23 +93,24 @@ class Play(Struct, frozen=True):
     asked: bool = False
     peeked: Literal["", "no", "yes"] = ""
     shown: bool = False
-    burns: bool = False
+    start: Literal["first", "later", "burns"] = "later"
     insured: tuple[int, ...] = ()
     uncounted: tuple[int, ...] = ()
     round: str = ""
-    closed: bool = False
-    unsure: bool = False
-    first: bool = False
     corrected: bool = False
     extra: bool = False
     strays: tuple[str, ...] = ()
     unread: int = 0
     entered: tuple[str, ...] = ()
-    lost: bool = False
     contradicted: tuple[str, ...] = ()
-    refused: bool = False
+    doubts: frozenset[Doubt] = frozenset()
     held: tuple[str, ...] = ()
     discarded: tuple[str, ...] = ()
+
+    @property
+    def closed(self) -> bool:
+        """No more bets are taken."""
+        return bool(self.round)
 
     @property
     def cards(self) -> list[str]:
@@ -125,6 +132,14 @@ class Play(Struct, frozen=True):
     def with_unread(self) -> "Play":
         """One more card came out unread."""
         return self if self.unread == UNSURE else replace(self, unread=self.unread + 1)
+
+    def with_doubts(self, *doubts: Doubt) -> "Play":
+        """The play with these doubts."""
+        return replace(self, doubts=self.doubts.union(doubts))
+
+    def without_doubts(self, *doubts: Doubt) -> "Play":
+        """The play after these doubts were settled."""
+        return replace(self, doubts=self.doubts.difference(doubts))
 
     def doubted(self, name: str) -> "Play":
         """What that hand decided is not certain until it is told again."""
@@ -310,8 +325,8 @@ class House(Struct, frozen=True):
             hand = play.hands[place]
             hand = self.judged(play, replace(hand, cards=(*hand.cards, card)))
             return self.advanced(replace(play.with_hand(place, hand), asked=False)), ""
-        if play.burns and len(play.bank) == 1:
-            return replace(play, burns=False), ""
+        if play.start == "burns" and len(play.bank) == 1:
+            return replace(play, start="later"), ""
         return self.advanced(replace(play, bank=(*play.bank, card))), ""
 
     def advanced(self, play: Play) -> Play:
@@ -509,10 +524,11 @@ class House(Struct, frozen=True):
     def decided(self, play: Play, place: int, action: str, *, followed: bool = False) -> Play:
         """The play after a decision that is allowed. `followed`: others may lay chips before the card lies there."""
         hand = play.hands[place]
-        if play.refused or play.contradicted:
-            # Who gives up before its turn has not said whose the next card is.
-            left = tuple(name for name in play.contradicted if name != hand.name)
-            play = replace(play, refused=play.refused and place != play.turn, contradicted=left)
+        if hand.name in play.contradicted:
+            play = replace(play, contradicted=tuple(name for name in play.contradicted if name != hand.name))
+        # Who gives up before its turn has not said whose the next card is.
+        if "next_card" in play.doubts and place == play.turn:
+            play = play.without_doubts("next_card")
         match action:
             case "hit":
                 play = replace(play, asked=True)
@@ -602,7 +618,7 @@ class House(Struct, frozen=True):
 
     def due(self, play: Play, *, burn: bool) -> tuple[str, Hand | None]:
         """What the rules wait for, and of which hand: burn, card, peek or decision; None is the bank."""
-        if burn or (play.burns and self.bank_next(play)):
+        if burn or (play.start == "burns" and self.bank_next(play)):
             return "burn", None
         if play.dealt < play.first_deal:
             place = self.receiver(play)

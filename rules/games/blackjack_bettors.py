@@ -21,7 +21,7 @@ def follow(decisions: Decisions, p: Position, play: Play, round_: Round, one: Wa
     kind, _, who = one.bet.partition(":")
     if round_.suspended or not who or kind not in ("insurance", "split", "double"):
         return None
-    if play.lost:
+    if "bets" in play.doubts:
         return p, BESIDE
     if decider(round_.wagers, one.seat, decisions.text.decides) == f"main:{who}":
         if kind == "insurance":

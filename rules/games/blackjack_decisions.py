@@ -24,6 +24,12 @@ Step: TypeAlias = tuple["Position", Effect]
 Notes: TypeAlias = tuple[Note, ...]
 NO_NOTES: Final[Notes] = ()
 UNLIMITED: Final = -1
+TableDoubt: TypeAlias = Literal["seats", "card_after_end", "loss_after_end"]
+"""What is not certain of a table between its rounds.
+
+`seats`: what was told of its open seats may be incomplete. `card_after_end`, `loss_after_end`: a card, or a loss of
+events, came between the end of the last round and its payment. With both a hand of that round may not be known.
+"""
 # Why a decision was not taken: the codes of these irregularities.
 _REFUSALS: Final = frozenset(
     (
@@ -66,10 +72,9 @@ class Position(Struct, frozen=True):
     """The table between and in its rounds.
 
     `play`: the cards of the open round, or those of the last one until the next begins; `open`: which of the two.
-    `seats` are open; `unsure`: what was told of them may be incomplete. `paid`: the last round's prizes are. `burn`
-    counts the cards still to be burnt, UNSURE where that is not known; `left` the rounds that may still be dealt before
-    a shuffle. `fresh`: shuffled, and no round since; `begun`: a round was opened. `beyond`: a card came
-    between the end of the last round and its payment, and `gap`: so did a loss; a hand of it may not be known.
+    `seats` are open. `paid`: the last round's prizes are. `burn` counts the cards still to be burnt, UNSURE where that
+    is not known; `left` the rounds that may still be dealt before a shuffle. `shoe`: shuffled and no round since, in
+    use, or no shuffle and no round was told yet.
     `drawn`: cards that left the shoe, UNSURE where that is not known; `alone`: one player, as far as is known, was at
     the table when it was filled. `returned`: the cards of the last round went back.
     `streaks` are open, `standing` those of this round as they stood at the bell, `earlier` of them from rounds before.
@@ -78,14 +83,11 @@ class Position(Struct, frozen=True):
     play: Play | None = None
     open: bool = False
     seats: tuple[int, ...] = ()
-    unsure: bool = False
     paid: bool = False
     burn: int = 0
     left: int = UNLIMITED
-    fresh: bool = False
-    begun: bool = False
-    beyond: bool = False
-    gap: bool = False
+    shoe: Literal["unknown", "fresh", "used"] = "unknown"
+    doubts: frozenset[TableDoubt] = frozenset()
     drawn: int = UNSURE
     alone: bool = True
     returned: bool = False
@@ -93,12 +95,20 @@ class Position(Struct, frozen=True):
     standing: tuple[Streak, ...] = ()
     earlier: int = 0
 
+    def with_doubts(self, *doubts: TableDoubt) -> "Position":
+        """The position with these doubts."""
+        return replace(self, doubts=self.doubts.union(doubts))
+
+    def without_doubts(self, *doubts: TableDoubt) -> "Position":
+        """The position after these doubts were settled."""
+        return replace(self, doubts=self.doubts.difference(doubts))
+
     @property
     def kept_streaks(self) -> tuple[Streak, ...]:
         """Those that stand where the round is void. After a loss the round's own may have been taken back."""
         if self.play is None or not self.play.hands:
             return self.streaks
-        return self.standing[: self.earlier] if self.play.lost else self.standing
+        return self.standing[: self.earlier] if "bets" in self.play.doubts else self.standing
 
 
 NEVER_PLAYED: Final = Position()
@@ -137,7 +147,7 @@ class Decisions:
         text = say("seat_hand_action", seat=seat, number=number, action=action)
         if round_.suspended and action not in ("insurance", "even_money"):
             return replace(p, play=house.untaken(play, seat, number, action)), PLAIN
-        if play.lost and not round_.closed:  # the bell may be among what is missing
+        if "bets" in play.doubts and not round_.closed:  # the bell may be among what is missing
             return p, PLAIN
         if not round_.closed or play.dealt < play.first_deal:
             play = _astray(house.untaken(play, seat, number, action), action)
@@ -154,7 +164,7 @@ class Decisions:
             if any(hand.number == number and said(hand, action) for hand in play.of(seat)):
                 return p, PLAIN
             play = _astray(house.untaken(play, seat, number, action), action)
-            if play.hands and not play.of(seat) and has_mispulled(round_):
+            if play.hands and not play.of(seat) and "mispulled" in play.doubts:
                 note = Note("out_of_turn", text, self.law["decision"])
                 return replace(p, play=play), Effect((note,), suspend=say("mispulled_or_unseated", seat=seat))
             return refuse(p, play, "out_of_turn", text, self.law["decision"])
@@ -191,7 +201,7 @@ class Decisions:
             return refuse(p, play, code, text, article)
         lays = action in ("double", "split")
         by = self.decides(round_, hand.seat) if lays else ""
-        stake = stake_of(round_.wagers, hand.seat, by) if told.amount and not play.lost else 0
+        stake = stake_of(round_.wagers, hand.seat, by) if told.amount and "bets" not in play.doubts else 0
         if told.amount and (not lays or (stake and told.amount != stake)):
             article = article if action != "split" else self.law["split_amount"]
             wrong = say(
@@ -249,7 +259,7 @@ class Decisions:
                 return refuse(p, play, "insured_twice", text, law)
         if not self.house.may_insure(play, seat):
             return refuse(p, play, "decision_not_allowed", text, law)
-        stake = 0 if play.lost else stake_of(round_.wagers, seat, by)
+        stake = 0 if "bets" in play.doubts else stake_of(round_.wagers, seat, by)
         most, enough = self._insurable(stake, whole)
         if stake and (whole > most or not (enough or chip)):
             known = say("wrong_insurance", seat=seat, amount=whole, stake=stake)
@@ -343,11 +353,6 @@ def _unasked(play: Play, round_: Round) -> tuple[Play, Round]:
     return replace(play, asked=False), round_
 
 
-def has_mispulled(round_: Round) -> bool:
-    """Whether a card of the round came without a request: it may belong to a hand of which nothing was told."""
-    return any(one.code == "card_mispulled" for one in round_.irregularities)
-
-
 def unseated_decision(play: Play, round_: Round) -> int | None:
     """A seat without a hand that decided: its bet may not have been told."""
     told = (one.reason.values["seat"] for one in round_.irregularities if one.code == "out_of_turn")
@@ -363,4 +368,4 @@ def last_refusal(round_: Round) -> str:
 
 def _astray(play: Play, action: str) -> Play:
     """A decision that brings a card is refused: the next card may be that hand's."""
-    return replace(play, refused=True) if play.closed and action in ("hit", "double", "split") else play
+    return play.with_doubts("next_card") if play.closed and action in ("hit", "double", "split") else play

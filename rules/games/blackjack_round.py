@@ -211,10 +211,10 @@ class BlackjackRounds(Game[Position]):
         return False
 
     def reopens(self, position: Position, event: Event) -> bool:
-        """A card that the bank took unseen before the payment, and that it had not to take."""
+        """A card before the payment: one that the bank need not take, or after a loss that of an unknown hand."""
         if not isinstance(event, CardDrawn) or event.card not in PIPS or position.burn:
             return False
-        if position.gap:  # it may be of a hand of that round whose bet was not told
+        if "loss_after_end" in position.doubts:  # it may be of a hand of that round whose bet was not told
             return True
         last = self._takes_needless(position)
         if last is None or last.extra or is_blackjack(last.bank):
@@ -224,13 +224,13 @@ class BlackjackRounds(Game[Position]):
     def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
         """Another round of the shoe, with its burn."""
         p, each = position, self.text.burn_each
-        following = not p.fresh
-        play = Play(first=p.fresh, burns=following and each == "one_and_before_second")
+        following = p.shoe != "fresh"
+        burns = following and each == "one_and_before_second"
+        play = Play(start="burns" if burns else "later" if following else "first")
         # What a round that never burnt its card left over is not due twice.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
-        p = replace(p, play=play, open=True, paid=False, fresh=False, begun=True, burn=burn, standing=(), earlier=0)
-        p = replace(p, beyond=False, gap=False)
-        return p, (), False, PLAIN
+        p = replace(p, play=play, open=True, paid=False, shoe="used", burn=burn, standing=(), earlier=0)
+        return p.without_doubts("card_after_end", "loss_after_end"), (), False, PLAIN
 
     def over(self, position: Position) -> bool:
         """No hand and no bank waits for anything."""
@@ -263,7 +263,7 @@ class BlackjackRounds(Game[Position]):
 
     def known(self, position: Position, frame: Frame[Position]) -> Round:
         """After a loss the bets told before may have been taken back, until a correction."""
-        lost = position.play is not None and position.play.lost
+        lost = position.play is not None and "bets" in position.play.doubts
         return without_bets(frame.round) if lost else frame.round
 
     def gives_back(self, position: Position, reason: Reason) -> Void:
@@ -272,24 +272,28 @@ class BlackjackRounds(Game[Position]):
 
     def suspended_by_loss(self, position: Position) -> Effect:
         """Seats that are not known must be named."""
-        return Effect(remedy=NAME_SEATS) if position.play is not None and position.play.unsure else PLAIN
+        unsure = position.play is not None and "seats" in position.play.doubts
+        return Effect(remedy=NAME_SEATS) if unsure else PLAIN
 
     def missed(self, position: Position) -> Position:
         """Bets may have been laid or taken back; before the first card it is not known which seats play, either."""
         p, play = position, position.play
         if not p.open or play is None:
-            p = self._maybe_burnt(p) if p.begun and not p.burn else replace(p, burn=UNSURE if p.burn else 0)
-            gap = play is not None and not p.paid
-            return replace(p, unsure=p.unsure or p.begun or bool(p.seats) or p.fresh, gap=gap)
+            p = self._maybe_burnt(p) if p.shoe == "used" and not p.burn else replace(p, burn=UNSURE if p.burn else 0)
+            if p.shoe != "unknown" or p.seats:
+                p = p.with_doubts("seats")
+            after_end = play is not None and not p.paid
+            return p.with_doubts("loss_after_end") if after_end else p.without_doubts("loss_after_end")
+        play = play.with_doubts("bets")
+        if not play.closed or not play.dealt:
+            play = play.with_doubts("seats")
         if play.closed:
-            play = replace(play, unsure=play.unsure or not play.dealt, lost=True, unread=UNSURE)
-        else:
-            play = replace(play, unsure=True, lost=True)
-        return replace(p, play=play, unsure=True, burn=UNSURE if p.burn else 0)
+            play = replace(play, unread=UNSURE)
+        return replace(p, play=play, burn=UNSURE if p.burn else 0).with_doubts("seats")
 
     def ended_in_doubt(self, position: Position) -> bool:
         """A card came that no hand of it asked for, and what is lost may be that hand's bet."""
-        return position.beyond and position.gap
+        return {"card_after_end", "loss_after_end"} <= position.doubts
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:
         """As after a loss; and a decision that was told too late must be told again."""
@@ -391,7 +395,7 @@ class BlackjackRounds(Game[Position]):
             case ShoeEmptied() if self.text.device != "continuous":
                 return replace(p, left=0), PLAIN
             case RoundPaid() if p.play is not None:
-                return replace(p, paid=True, beyond=False, gap=False), PLAIN
+                return replace(p, paid=True).without_doubts("card_after_end", "loss_after_end"), PLAIN
             case _:
                 return p, PLAIN
 
@@ -425,7 +429,7 @@ class BlackjackRounds(Game[Position]):
             return p, PLAIN
         p, play, round_, notes = self._close(p, play, round_)
         doubt, remedy = None, NAME_SEATS
-        if play.unsure:
+        if "seats" in play.doubts:
             doubt = say("seats_uncertain")
         elif not play.hands:
             doubt = say("no_seat")
@@ -441,11 +445,13 @@ class BlackjackRounds(Game[Position]):
         mains = tuple(sorted({one.seat for one in round_.wagers if is_main(one.bet)}))
         seats = mains or p.seats
         # What was told of the seats does not matter where bets are.
-        play = replace(play, closed=True, unsure=play.unsure or (p.unsure and not mains), round=round_.id)
+        play = replace(play, round=round_.id)
+        if "seats" in p.doubts and not mains:
+            play = play.with_doubts("seats")
         wagers = tuple(replace(one, hand=1) if is_main(one.bet) else one for one in round_.wagers)
         round_, notes = self.checked(replace(round_, wagers=wagers))
         p = replace(p, standing=p.streaks, earlier=len(p.streaks))
-        if seats and not play.unsure:
+        if seats and "seats" not in play.doubts:
             p, play, round_, more = self._seated(p, play, round_, seats)
             notes += more
         return replace(p, play=play, streaks=p.standing), play, round_, notes
@@ -471,7 +477,7 @@ class BlackjackRounds(Game[Position]):
     def _card(self, p: Position, play: Play, round_: Round, card: str, face: str | None) -> Step:
         if round_.suspended:
             return replace(p, play=play.with_stray(card)), PLAIN
-        if play.refused:
+        if "next_card" in play.doubts:
             reason = say("after_refused")
             return replace(p, play=play.with_stray(card)), Effect(suspend=reason)
         if p.burn:
@@ -480,7 +486,9 @@ class BlackjackRounds(Game[Position]):
             p, play, round_, notes = self._close(p, play, round_)
             reason, round_ = _before_bell(play), replace(round_, closed=True)
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason, round=round_)
-        if self.house.over(play) and p.gap:  # the round was resolved, and a hand may not have been told
+        if (
+            self.house.over(play) and "loss_after_end" in p.doubts
+        ):  # the round was resolved, and a hand may not have been told
             return replace(p, play=play.with_stray(card)), Effect(suspend=MISSING)
         if self.house.over(play):  # the round was resolved; an ace in its bank counts one now, maybe
             text = say("extra_card_counts")
@@ -488,7 +496,7 @@ class BlackjackRounds(Game[Position]):
             return self._decisions.go(p, play, round_, (Note("bank_extra_card", text, self.law_of["bank"]),))
         notes = NO_NOTES
         if face == "up" and self.text.face_up != "valid":
-            if self.text.face_up == "void" or not play.first or play.dealt:
+            if self.text.face_up == "void" or play.start != "first" or play.dealt:
                 return refuse(p, play, "card_face_up", say("card_face_up"), self.law_of["face_up"])
             notes = (Note("first_card_face_up", say("first_card_face_up"), self.law_of["face_up"]),)
         if card in play.entered:
@@ -511,11 +519,13 @@ class BlackjackRounds(Game[Position]):
         """A card without a request: seen it is discarded, unseen it waits for the next hand that asks, or the bank."""
         hand = play.hands[play.turn].name
         if face == "up":
+            play = play.with_doubts("mispulled")
             play = replace(play, discarded=(*play.discarded, card))
             return refuse(p, play, "card_mispulled", say("mispulled_seen", hand=hand), self.law_of["mispulled"])
         if face is None and self.text.mispulled == "ask":
             reason = say("mispulled_ask", hand=hand)
             return replace(p, play=play.with_stray(card)), Effect(suspend=reason, remedy=SEEN_OR_NOT)
+        play = play.with_doubts("mispulled")
         note = Note("card_mispulled", say("mispulled_unseen", hand=hand), self.law_of["mispulled"])
         if (seat := unseated_decision(play, round_)) is not None:
             play = replace(play, held=(*play.held, card))
@@ -539,14 +549,15 @@ class BlackjackRounds(Game[Position]):
         if p.burn:
             return replace(p, burn=max(p.burn - 1, UNSURE)), PLAIN
         last = self._takes_needless(p)
-        p = replace(self._maybe_burnt(p), beyond=p.play is not None and not p.paid)
+        p, unpaid = self._maybe_burnt(p), p.play is not None and not p.paid
+        p = p.with_doubts("card_after_end") if unpaid else p.without_doubts("card_after_end")
         if last is None:
             return p, noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
         return p, noting("bank_extra_card", say("extra_card_void", round=last.round), self.law_of["bank"])
 
     def _maybe_burnt(self, p: Position) -> Position:
         """What leaves the shoe between two rounds may be the card that is burnt in the next."""
-        each = self.text.burn_each != "none" and not p.fresh
+        each = self.text.burn_each != "none" and p.shoe != "fresh"
         return replace(p, burn=UNSURE) if each else p
 
     def _unreadable(self, p: Position, play: Play, round_: Round) -> Step:
@@ -581,13 +592,13 @@ class BlackjackRounds(Game[Position]):
         wrong = (
             (Note("wrong_number_of_decks", text, self.law_of["decks"]),) if decks not in (0, self.text.decks) else ()
         )
-        p = replace(p, burn=self.text.burn, left=self.text.rounds, fresh=True)
+        p = replace(p, burn=self.text.burn, left=self.text.rounds, shoe="fresh")
         if play is None or round_ is None:
             return p, Effect(beside=wrong)
         if round_.closed and (play.dealt or round_.suspended):
             return p, Effect(beside=wrong, void=round_.suspended or say("never_completed"))
         left = 0 if round_.closed and self.text.rounds > 0 else self.text.rounds
-        return replace(p, play=replace(play, first=True, burns=False), left=left, fresh=False), Effect(beside=wrong)
+        return replace(p, play=replace(play, start="first"), left=left, shoe="used"), Effect(beside=wrong)
 
     def _cut_card(self, p: Position, round_: Round | None) -> Step:
         """The round that is being dealt is the last before a shuffle; between two, the next one is."""
@@ -622,7 +633,7 @@ class BlackjackRounds(Game[Position]):
         assert position.play is not None
         p, before_ = position, position.play
         hands, held = _without_held(hands)
-        unseated = before_.unsure or not before_.hands
+        unseated = "seats" in before_.doubts or not before_.hands
         found = self._relaid(p, replace(before_, held=held), frame.round, hands)
         if found is None or (held and self.text.mispulled == "doubt"):
             remedy = NAME_SEATS if unseated else CORRECT
@@ -636,17 +647,18 @@ class BlackjackRounds(Game[Position]):
         lie, lay = Counter(play.cards), Counter(before_.cards)
         told = lay - Counter(before_.entered) + Counter(before_.strays)
         play = replace(play, entered=tuple((lie - told).elements()), strays=(), unread=0, corrected=True)
-        play = replace(play, unsure=False, lost=False, refused=False)
+        play = play.without_doubts("seats", "bets", "next_card")
         seats = tuple(hand.seat for hand in play.hands)
-        if before_.lost and play.dealt == play.first_deal:
+        if "bets" in before_.doubts and play.dealt == play.first_deal:
             play = replace(play, uncounted=seats)
         if unseated:
             mains = any(is_main(one.bet) for one in frame.round.wagers)
-            p = replace(p, unsure=False, seats=p.seats if mains else seats)
+            p = replace(p, seats=p.seats if mains else seats).without_doubts("seats")
         strays = bool(Counter(before_.strays) - (lie - lay))
         if self._burn_uncertain(p, play, unseated=unseated, strays=strays, waited=bool(frame.round.suspended)):
             # The next correction says that it is done.
-            play = replace(play, strays=before_.strays, burns=play.burns and not play.dealt)
+            start = "later" if play.start == "burns" and play.dealt else play.start
+            play = replace(play, strays=before_.strays, start=start)
             p = replace(p, play=play, burn=0 if play.dealt else UNSURE)
             return p, Effect(notes, suspend=BURNT, remedy=BURN, round=round_)
         p = replace(p, burn=0 if play.dealt else max(p.burn, 0), streaks=p.standing)
@@ -661,10 +673,10 @@ class BlackjackRounds(Game[Position]):
         before, hands, notes = play, hands_of(laid), NO_NOTES
         if hands is None:
             return None
-        if play.lost:
+        if "bets" in play.doubts:
             p = replace(p, standing=p.standing[: p.earlier])
             round_ = without_bets(round_)
-        if play.unsure or not play.hands:
+        if "seats" in play.doubts or not play.hands:
             seats = tuple(sorted(seat for seat, number in hands if number == 1))
             if not seats or seats[-1] > self.house.seats:
                 return None
@@ -698,7 +710,7 @@ class BlackjackRounds(Game[Position]):
         """
         if not play.dealt:
             return (unseated and p.burn == UNSURE) or (strays and p.burn > 0)
-        return waited and play.burns and self.house.bank_next(play) and self.house.needs(play)
+        return waited and play.start == "burns" and self.house.bank_next(play) and self.house.needs(play)
 
     # ---- the result
 
@@ -764,7 +776,7 @@ def bad_bet(code: str, one: WagerPlaced | WagerWithdrawn, article: str) -> Note:
 
 def _before_bell(play: Play) -> Reason:
     """Why a card that came while the bets were open is doubted: after a loss the bell may be among what is missing."""
-    return MISSING if play.lost else say("before_bell")
+    return MISSING if "bets" in play.doubts else say("before_bell")
 
 
 def _without_held(hands: Mapping[str, tuple[str, ...]]) -> tuple[Mapping[str, tuple[str, ...]], tuple[str, ...]]:

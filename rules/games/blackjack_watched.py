@@ -212,7 +212,7 @@ class WatchedBlackjack(BlackjackRounds):
                 position = replace(position, drawn=0, alone=True)
             case BetsClosed() if frame is not None and not frame.round.closed:
                 position, effect = super().step(position, fact, frame)
-                if position.play is not None and position.play.first:
+                if position.play is not None and position.play.start == "first":
                     position = replace(position, alone=_players(position.play, effect.round or frame.round) <= 1)
                 return position, effect
             case CutCardDrawn():
@@ -226,7 +226,7 @@ class WatchedBlackjack(BlackjackRounds):
         within = self.stakes.warn_card_within
         if not within or p.drawn == UNSURE or effect.notes:
             return effect
-        alone = p.alone and not (p.fresh and len(p.seats) > 1)
+        alone = p.alone and not (p.shoe == "fresh" and len(p.seats) > 1)
         places = (FROM_END, DECK * self.text.decks // 2) if alone else (FROM_END,)
         if any(abs(left - place) <= within for place in places):
             return effect
