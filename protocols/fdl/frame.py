@@ -151,11 +151,8 @@ class UnknownType(msgspec.Struct, frozen=True):
 
 
 _HELLO = struct.Struct(">BII")
-_ACK = struct.Struct(">II")
-_NAK = struct.Struct(">BII")
 _IDENTITY = struct.Struct(">BBIIII")
 _EVENT = struct.Struct(">IIB")
-_HEARTBEAT = struct.Struct(">IIB")
 _COMMAND = struct.Struct(">IB")
 _ANSWER = struct.Struct(">IBB")
 MAX_DATA = MAX_PAYLOAD - _EVENT.size
@@ -189,39 +186,38 @@ class Hello(msgspec.Struct, frozen=True):
         return cls(epoch, last, version)
 
 
-class Ack(msgspec.Struct, frozen=True):
+class _Numbers(msgspec.Struct, frozen=True):
+    """A message of numbers alone, in the order of its attributes. What a later version has behind them is ignored."""
+
+    SHAPE: ClassVar[struct.Struct]
+
+    def to_bytes(self) -> bytes:
+        return self.SHAPE.pack(*msgspec.structs.astuple(self))
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> Self | Malformed:
+        if len(payload) < cls.SHAPE.size:
+            return Malformed(f"{cls.__name__.upper()} of {len(payload)} bytes")
+        return cls(*cls.SHAPE.unpack_from(payload))
+
+
+class Ack(_Numbers, frozen=True):
     """Host: every event up to and with `counter` of `epoch` is on disk."""
 
     TYPE: ClassVar[int] = 0x02
+    SHAPE: ClassVar = struct.Struct(">II")
     epoch: int
     counter: int
 
-    def to_bytes(self) -> bytes:
-        return _ACK.pack(self.epoch, self.counter)
 
-    @classmethod
-    def from_bytes(cls, payload: bytes) -> Self | Malformed:
-        if len(payload) < _ACK.size:
-            return Malformed(f"ACK of {len(payload)} bytes")
-        return cls(*_ACK.unpack_from(payload))
-
-
-class Nak(msgspec.Struct, frozen=True):
+class Nak(_Numbers, frozen=True):
     """Host: send again from `expected` on. `reason` is UNREADABLE, GAP or MALFORMED."""
 
     TYPE: ClassVar[int] = 0x03
+    SHAPE: ClassVar = struct.Struct(">BII")
     reason: int
     epoch: int
     expected: int
-
-    def to_bytes(self) -> bytes:
-        return _NAK.pack(self.reason, self.epoch, self.expected)
-
-    @classmethod
-    def from_bytes(cls, payload: bytes) -> Self | Malformed:
-        if len(payload) < _NAK.size:
-            return Malformed(f"NAK of {len(payload)} bytes")
-        return cls(*_NAK.unpack_from(payload))
 
 
 class Identity(msgspec.Struct, frozen=True):
@@ -290,10 +286,11 @@ class EventReport(msgspec.Struct, frozen=True):
         return cls(counter, age, kind, payload[_EVENT.size :])
 
 
-class Heartbeat(msgspec.Struct, frozen=True):
+class Heartbeat(_Numbers, frozen=True):
     """Device, each second: alive for `uptime` ms; its next event will have the counter `next`."""
 
     TYPE: ClassVar[int] = 0x83
+    SHAPE: ClassVar = struct.Struct(">IIB")
     uptime: int
     next: int
     flags: int = 0
@@ -307,15 +304,6 @@ class Heartbeat(msgspec.Struct, frozen=True):
     def faulty(self) -> bool:
         """A fault stands in it that it has reported."""
         return bool(self.flags & FAULTY)
-
-    def to_bytes(self) -> bytes:
-        return _HEARTBEAT.pack(self.uptime, self.next, self.flags)
-
-    @classmethod
-    def from_bytes(cls, payload: bytes) -> Self | Malformed:
-        if len(payload) < _HEARTBEAT.size:
-            return Malformed(f"HEARTBEAT of {len(payload)} bytes")
-        return cls(*_HEARTBEAT.unpack_from(payload))
 
 
 class Command(msgspec.Struct, frozen=True):
