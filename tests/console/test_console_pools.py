@@ -15,6 +15,7 @@ from console_floor import Console, opened
 from console_pools import CONFIG, PoolHouse, entries, outcome, pair, person, pool_house
 
 from daemon.config.model import parse
+from daemon.console.alerts.pools import _late
 from daemon.console.auth.users import BadUser, By
 from daemon.console.live import Viewer
 from daemon.console.pages import jackpots as pages
@@ -742,6 +743,36 @@ async def test_prizes_that_the_dealer_pays_wait_for_no_supervisor(console: Conso
     console.now += timedelta(minutes=16)
     assert "jackpot.key_waits" in codes(console)
     assert "jackpot.win_waits" not in codes(console)
+
+
+@pytest.mark.parametrize(
+    ("at_table", "state", "code"),
+    [
+        (False, "pending", "jackpot.win_waits"),
+        (False, "confirmed", "jackpot.win_waits"),
+        (True, "pending", "jackpot.key_waits"),
+        (True, "confirmed", "jackpot.win_waits"),  # two people took it over
+    ],
+)
+async def test_a_late_win_is_told_after_15_minutes_by_the_oldest(
+    console: Console, house: PoolHouse, at_table: bool, state: str, code: str
+) -> None:
+    won(house, 1)
+    view = said_of(house)
+    assert view.books is not None
+    began = console.now
+    wins = tuple(
+        msgspec.structs.replace(
+            view.books.wins[0], id=f"bac-12:1/{n}", at=began + timedelta(seconds=n), at_table=at_table, state=state
+        )
+        for n in (0, 1)
+    )
+    view.books = msgspec.structs.replace(view.books, wins=wins)
+    for seconds, expected in ((899, []), (900, [0]), (901, [0])):
+        late = [alert for _, _, alert in _late(view, began + timedelta(seconds=seconds))]
+        assert [(one.code, one.text.endswith("bac-12:1/0"), one.since) for one in late] == [
+            (code, True, began) for _ in expected
+        ]
 
 
 def test_a_sign_that_the_process_already_reports_is_one_alert(console: Console, house: PoolHouse) -> None:

@@ -5,12 +5,13 @@ table of the pool.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.site.pools import Pools, PoolView
 from protocols.contract.documents import Alert
+from protocols.contract.jackpots import PoolWin
 
 __all__ = ["PoolAlerts"]
 
@@ -123,29 +124,35 @@ def _late(view: PoolView, now: datetime) -> Iterator[tuple[str, str, Alert]]:
     late = [one for one in view.open_wins if now - one.at >= WIN_WAITS]
     of_people = [one for one in late if not one.at_table or one.state == "confirmed"]
     of_dealers = [one for one in late if one.at_table and one.state == "pending"]
-    if of_people:
-        yield (
-            of_people[0].table,
-            "win",
-            Alert(
-                code="jackpot.win_waits",
-                text=f"a win of {view.name} has waited for more than 15 minutes: {of_people[0].id}",
-                remedy="one supervisor confirms it on the page of the pool, another one pays it",
-                severity="warning",
-                device=view.name,
-                since=of_people[0].at,
-            ),
+    yield from _oldest(
+        view,
+        of_people,
+        "win",
+        code="jackpot.win_waits",
+        text=f"a win of {view.name} has waited for more than 15 minutes",
+        remedy="one supervisor confirms it on the page of the pool, another one pays it",
+    )
+    yield from _oldest(
+        view,
+        of_dealers,
+        "key",
+        code="jackpot.key_waits",
+        text=f"no payment key booked a small prize of {view.name} for more than 15 minutes",
+        remedy="ask the dealer whether it was paid; two supervisors confirm and pay it on the page of the pool",
+    )
+
+
+def _oldest(
+    view: PoolView, late: Sequence[PoolWin], name: str, *, code: str, text: str, remedy: str
+) -> Iterator[tuple[str, str, Alert]]:
+    """A warning that names the oldest of the wins that wait too long, at the table that won it."""
+    for win in late[:1]:
+        alert = Alert(
+            code=code,
+            text=f"{text}: {win.id}",
+            remedy=remedy,
+            severity="warning",
+            device=view.name,
+            since=win.at,
         )
-    if of_dealers:
-        yield (
-            of_dealers[0].table,
-            "key",
-            Alert(
-                code="jackpot.key_waits",
-                text=f"no payment key booked a small prize of {view.name} for more than 15 minutes: {of_dealers[0].id}",
-                remedy="ask the dealer whether it was paid; two supervisors confirm and pay it on the page of the pool",
-                severity="warning",
-                device=view.name,
-                since=of_dealers[0].at,
-            ),
-        )
+        yield win.table, name, alert
