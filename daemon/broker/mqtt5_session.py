@@ -33,7 +33,7 @@ MAX_UNSENT_BYTES = 65_536
 FAILURE = 0x80
 """MQTT 5, 2.4: reason codes from here on are failures."""
 UNSUPPORTED_VERSION = 0x84
-ACCESS_DENIED = frozenset({0x84, 0x85, 0x86, 0x87, 0x8A, 0x8C})
+ACCESS_DENIED = frozenset({UNSUPPORTED_VERSION, 0x85, 0x86, 0x87, 0x8A, 0x8C})
 """Reason codes of CONNACK that only another configuration changes: version, client id, user name, password."""
 OTHER_VERSION = 'it does not speak MQTT 5; set version = "3.1.1" in [mqtt], or use mosquitto'
 PERHAPS_OTHER_VERSION = 'if it speaks MQTT 3.1.1 alone, set version = "3.1.1" in [mqtt]'

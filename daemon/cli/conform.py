@@ -65,7 +65,7 @@ class _Program:
 
 
 class _Nobody:
-    """Nobody stands at the device."""
+    """Performs no act: standard input is no terminal."""
 
     async def do(self, act: Act) -> bool:  # noqa: ARG002 - none of them
         return False

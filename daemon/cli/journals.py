@@ -345,7 +345,7 @@ def witness(config_path: Path, public: tuple[Path, ...], folder: Path, max_mb: i
                 log.error("witness.contradiction", process=process, text=wrong, remedy=TELL)
         except HeadRefused as error:
             refused += 1
-            if time.monotonic() - told_at >= REFUSED_TOLD_EVERY_S:  # whoever tries all day fills no log
+            if time.monotonic() - told_at >= REFUSED_TOLD_EVERY_S:  # limits the log
                 log.warning("witness.refused", process=process, text=str(error), refused=refused, remedy=PROVE)
                 told_at, refused = time.monotonic(), 0
 

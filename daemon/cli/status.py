@@ -1,6 +1,6 @@
 """The state of a table's computer as `feltd status` shows it. Pure; status_facts measures.
 
-What was measured becomes a `Status`: processes, devices, pools, and all that is open with its remedy. `text_of` writes
+A `Status` holds processes, devices, pools, and all that is open with its remedy. `text_of` writes
 it for a terminal of 80 columns, in English as all commands; its JSON is described in docs/reference/status.md.
 """
 

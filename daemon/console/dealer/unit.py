@@ -514,7 +514,7 @@ class _Desk:
         if self._line is None and local_peer.is_trusted(uid, self._edge_user):
             return True
         now = self._loop.time()
-        if now - self._refused_at >= REFUSALS_TOLD_EVERY_S:  # whoever tries all day fills no log
+        if now - self._refused_at >= REFUSALS_TOLD_EVERY_S:  # limits the log
             self._refused_at = now
             user = local_peer.name_of(uid)
             if self._line is not None:
