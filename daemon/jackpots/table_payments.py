@@ -42,8 +42,9 @@ def forget_payments(draft: "Draft", table: str) -> None:
 
 def settle_payments(draft: "Draft", table: str) -> None:
     """Book what the keys of a table paid; take back what a later verdict shows to be of another round."""
-    paid = _by_round(draft.book, table)
-    remembered = {one.id for one in draft.book.tables.get(table, TableBook()).payments}
+    keys = _round_of_each(draft.book, table)
+    paid = _by_round(draft.book, keys)
+    round_of = {payment.id: round_ for payment, round_ in keys}
     facts = draft.facts
     for win in [one for one in draft.book.wins if one.at_table and one.table == table]:
         known, payment = draft.book.rounds.get(win.round), paid.get(win.round)
@@ -58,7 +59,7 @@ def settle_payments(draft: "Draft", table: str) -> None:
             people = tuple(one for one in (win.confirmed_by, payment.by) if one)
             postings = {PENDING: -amount, PAID: amount}
             draft.post("paid", postings, win=over, amount=win.amount, people=people, text=AT_TABLE, values=values)
-        elif payment is None and win.paid_event in remembered and win.state == "paid":
+        elif win.state == "paid" and round_of.get(win.paid_event, win.round) != win.round:
             _unpay(draft, win, "the payment key was of another round")
     draft.facts = facts
 
@@ -78,13 +79,21 @@ def _unpay(draft: "Draft", win: PoolWin, text: str) -> None:
     draft.post("adjusted", {PAID: -amount, PENDING: amount}, win=win, amount=win.amount, text=text)
 
 
-def _by_round(book: Book, table: str) -> Mapping[str, Payment]:
-    """By round the first key that paid it."""
-    rounds = {name: one for name, one in book.rounds.items() if one.table == table and one.until}
-    paid: dict[str, Payment] = {}
+def _round_of_each(book: Book, table: str) -> list[tuple[Payment, str]]:
+    """Each key of a table with the round that it pays, "" for none."""
+    ended = {name: one.until for name, one in book.rounds.items() if one.table == table and one.until}
+    found = []
     for payment in book.tables.get(table, TableBook()).payments:
-        before = [name for name, one in rounds.items() if one.until < payment.seq]
-        named = payment.round or max(before, key=lambda name: rounds[name].until, default="")
-        if named in before and (named not in paid or paid[named].seq < rounds[named].corrected):
-            paid[named] = payment
+        before = [name for name, until in ended.items() if until < payment.seq]
+        named = payment.round or max(before, key=ended.__getitem__, default="")
+        found.append((payment, named if named in before else ""))
+    return found
+
+
+def _by_round(book: Book, keys: list[tuple[Payment, str]]) -> Mapping[str, Payment]:
+    """By round the first key that paid it after its last correction, or else the first one."""
+    paid: dict[str, Payment] = {}
+    for payment, round_ in keys:
+        if round_ and (round_ not in paid or paid[round_].seq < book.rounds[round_].corrected):
+            paid[round_] = payment
     return paid

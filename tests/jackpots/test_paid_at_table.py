@@ -185,6 +185,11 @@ HISTORIES: dict[str, tuple[list[Input], list[Input], dict[str, list[str]]]] = {
         [key(7), key(9)],
         {"t-1:4": ["paid"]},
     ),
+    "corrected to a win after its key; the next key is of the next round": (
+        [ended(4), ended(8, PAIR, round_="t-1:4", corrects=True), ended(14)],
+        [key(7), key(15)],
+        {"t-1:4": ["pending"]},
+    ),
     "corrected to another win before the key": (
         [ended(4, TRIO), ended(6, PAIR, round_="t-1:4", corrects=True)],
         [key(7)],

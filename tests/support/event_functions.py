@@ -174,13 +174,17 @@ async def of_the_rules(folder: Path) -> tuple[Passed, list[Message]]:
     broker = Broker()
     task = asyncio.create_task(consumer._serve(cast("Session", broker)))
     await asyncio.sleep(1)
-    for before in (event("device.online", {"continuous": True}), event("spin.started", {}, 2)):
+    for before in (
+        event("device.online", {"continuous": True}),
+        event("spin.started", {}, 2),
+        event("ball.launched", {}, 3),
+    ):
         await broker.arriving.put(before)
         await asyncio.sleep(0.1)
-    await broker.arriving.put(event("bets.closed", {}, 3))
+    await broker.arriving.put(event("bets.closed", {}, 4))
     await asyncio.sleep(0.1)
     passed, before_it = Passed(), len(broker.published)
-    broker.arriving.put_nowait(event("ball.landed", {"pocket": "7"}, 4))
+    broker.arriving.put_nowait(event("ball.landed", {"pocket": "7"}, 5))
     with passed.counted():
         await turns()
     task.cancel()
