@@ -177,7 +177,7 @@ async def of_the_rules(folder: Path) -> tuple[Passed, list[Message]]:
     for before in (
         event("device.online", {"continuous": True}),
         event("spin.started", {}, 2),
-        event("ball.launched", {}, 3),
+        event("ball.launched", {"direction": "clockwise", "rotor": "anticlockwise"}, 3),
     ):
         await broker.arriving.put(before)
         await asyncio.sleep(0.1)
@@ -187,6 +187,7 @@ async def of_the_rules(folder: Path) -> tuple[Passed, list[Message]]:
     broker.arriving.put_nowait(event("ball.landed", {"pocket": "7"}, 5))
     with passed.counted():
         await turns()
+    await asyncio.sleep(1)  # the retained result and state follow
     task.cancel()
     await asyncio.wait([task])
     consumer.journal.close()
