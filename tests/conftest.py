@@ -47,7 +47,7 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Eight thousand tests and what they import are no garbage: tests that look for some look at their own only."""
+    """The tests and what they import are no garbage: tests that look for some look at their own only."""
     gc.collect()
     gc.freeze()
 

@@ -17,9 +17,10 @@ import msgspec
 from daemon import logs
 from daemon.broker.session import BrokerLost, Session
 from daemon.journal.rows import Row
+from daemon.journal.sent import HELD, KEY
 from daemon.journal.store import Journal
 
-__all__ = ["Outbox", "sent_up_to"]
+__all__ = ["Outbox"]
 
 PAGE = 200
 MOST_KEPT = 1000
@@ -27,14 +28,6 @@ MOST_KEPT = 1000
 SAVED_EVERY = 64
 """Acknowledged rows until the cursor is written again. Written with each event it was a page more in each commit: 7.1
 writes to the log and not 4.5 (counted with strace at 100 events a second)."""
-KEY, HELD = "outbox", "outbox held"
-
-
-def sent_up_to(journal: Journal) -> int:
-    """The number of the last row that nobody has to send any more: rows after it may still have to be sent."""
-    held = msgspec.json.decode(journal.memory(HELD) or b"{}", type=dict[str, int])
-    first = (row.n - 1 for place, seq in held.items() for row in journal.range(place, seq, seq))
-    return min((int(journal.memory(KEY) or b"0"), *first))
 
 
 class Outbox:

@@ -14,7 +14,7 @@ import structlog
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from protocols.contract.documents import DeviceMeta
 from protocols.contract.results import BadRound, decode_state
-from protocols.contract.topics import device_topic, table_topic
+from protocols.contract.topics import device_topic, room_topic, table_topic
 
 __all__ = [
     "CONFLICT",
@@ -27,7 +27,6 @@ __all__ = [
     "alerts_of_edge",
     "alerts_of_rules",
     "clock_topic",
-    "room_topic",
     "stale_of_edge",
     "stale_of_rules",
 ]
@@ -51,11 +50,6 @@ def alert_topic(site: str, table: str, device: str, code: str) -> str:
 def clock_topic(site: str, table: str, name: str) -> str:
     """The topic of the alert that the clock of an edge went back."""
     return table_topic(site, table, f"alert/{name}-clock-back")
-
-
-def room_topic(site: str, table: str, name: str) -> str:
-    """The topic of the alert that the journal of an edge or of rules runs out of room."""
-    return table_topic(site, table, f"alert/{name}-journal-room")
 
 
 def alerts_of_edge(site: str, table: str, edge: str) -> list[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from daemon.broker.stale_topics import alerts_of_edge, alerts_of_rules, room_topic
+from daemon.broker.stale_topics import alerts_of_edge, alerts_of_rules
 from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
 from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of, line_of
 from daemon.edge import home_assistant
@@ -22,7 +22,7 @@ from daemon.read_model import SHOWN
 from drivers.bet_terminals import TerminalOptions
 from protocols.contract.commands import Announce, ShowAmount, name_of
 from protocols.contract.jackpots import jackpot_topic
-from protocols.contract.topics import device_topic, edge_topic, table_topic
+from protocols.contract.topics import device_topic, edge_topic, room_topic, table_topic
 
 __all__ = ["BadSite", "access_list"]
 

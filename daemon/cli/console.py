@@ -45,7 +45,7 @@ def console(context: click.Context, config_path: Path) -> None:
     """
     context.obj = config_path
     if context.invoked_subcommand is None:
-        from daemon.config.check import dealer_mistakes, webhook_mistakes
+        from daemon.cli.configuration_check import dealer_mistakes, webhook_mistakes
         from daemon.config.model import signing_as
         from daemon.console.alerts.webhooks import BadWebhook
         from daemon.console.app import CannotListen, serve

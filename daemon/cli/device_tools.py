@@ -11,7 +11,7 @@ import msgspec
 
 from daemon.broker.connection import stay_connected
 from daemon.broker.session import UNREADABLE, BrokerLost, BrokerRefused, Session
-from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
+from daemon.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.config.model import Config, Device
 from daemon.edge.links.link import open_link
 from drivers import DRIVERS

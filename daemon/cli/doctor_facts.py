@@ -22,10 +22,10 @@ from daemon.broker.connection import connect
 from daemon.broker.retained import read_standing
 from daemon.broker.session import BrokerLost, UnreadableFile
 from daemon.broker.stale_topics import METAS
+from daemon.cli.configuration_check import credulous
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
 from daemon.cli.forget import QUIET
 from daemon.cli.granted import old_list
-from daemon.config.check import credulous
 from daemon.config.model import (
     Config,
     Console,

@@ -33,7 +33,7 @@ NO_JACKPOT = "no [[jackpot]] is configured; docs/explanation/jackpots.md shows o
 def jackpots(config_path: Path) -> None:
     """Keep the pools of the progressive jackpots and their books."""
     from daemon.broker.mac_keys import BadMacKey
-    from daemon.config.check import jackpot_mistakes, mac_key_mistakes, ruleset_mistakes, unproven_mistakes
+    from daemon.cli.configuration_check import jackpot_mistakes, mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.config.model import signing_as
     from daemon.jackpots.books import BadBooks
     from daemon.jackpots.process import Jackpots, NotOwner
@@ -55,7 +55,7 @@ def jackpots(config_path: Path) -> None:
         raise BadInputError(str(error)) from error
 
     def process() -> Coroutine[Any, Any, None]:
-        return kept(one.run(), journal, config, config.jackpots.name, one.retained, logs.get(jackpots=one.name))
+        return kept(one.run(), journal, config, config.jackpots.name, one.retained.put, logs.get(jackpots=one.name))
 
     run_process(process, NotOwner)
     journal.close()

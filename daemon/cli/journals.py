@@ -143,7 +143,7 @@ def _lines(file: BinaryIO, progress: Progress) -> Iterator[bytes]:
 
 def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
     """The journals of a site that are there, or were, with their keys. What is missing is named; none is refused."""
-    from daemon.config.check import has_console
+    from daemon.cli.configuration_check import has_console
     from daemon.config.model import signing_as
     from daemon.journal.reader import left_of
 
@@ -268,8 +268,8 @@ def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path,
 
     from daemon.console import paper
     from daemon.console.reports import Made, Printer
-    from daemon.console.words.local import Local, zone_of
-    from daemon.console.words.words import LANGS, say
+    from daemon.words.local import Local, zone_of
+    from daemon.words.words import LANGS, say
 
     if not paper.installed():
         raise BadInputError("--pdf: the library reportlab is not installed: pip install feltd[report]")

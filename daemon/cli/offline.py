@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon.cli.captures import CAPTURE_HEAD, Frame
+from daemon.captures import CAPTURE_HEAD, Frame
 from daemon.progress import Progress, silent
 from daemon.virtual_clock import JumpingLoop
 from drivers import DRIVERS

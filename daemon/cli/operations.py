@@ -38,10 +38,10 @@ def doctor(config_path: Path, as_json: bool) -> None:
     first one would use.
     """
     from daemon import logs
+    from daemon.cli.configuration_check import has_console
     from daemon.cli.doctor import Line, State, exit_code, json_of, lines, text_of
     from daemon.cli.doctor_facts import measured
     from daemon.cli.first_configuration import First, configuration
-    from daemon.config.check import has_console
     from daemon.config.model import parse
 
     logs.set_up("error")
@@ -72,9 +72,9 @@ def status(config_path: Path, everything: bool, as_json: bool) -> None:
     1: something is; 2: the configuration cannot be read.
     """
     from daemon import logs
+    from daemon.cli.configuration_check import has_console
     from daemon.cli.status import status_of, text_of
     from daemon.cli.status_facts import measured
-    from daemon.config.check import has_console
 
     logs.set_up("error")
     config = load_config(config_path)
@@ -96,8 +96,8 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
 
     Everything may be in use. A second run copies only what changed. Keys and passwords are not copied.
     """
+    from daemon.cli.configuration_check import has_console
     from daemon.cli.progress import ProgressLine
-    from daemon.config.check import has_console
     from daemon.journal.backup import BadBackup, back_up_file, back_up_journal
     from daemon.journal.findings import Report, report_text
     from daemon.journal.verified import note_verified
@@ -305,7 +305,7 @@ def _check(text: str, path: Path) -> None:
     """Refuse what `feltd check` would refuse, before anything is written. Raises BadInputError."""
     import tempfile
 
-    from daemon.config.check import device_mistakes, ruleset_mistakes
+    from daemon.cli.configuration_check import device_mistakes, ruleset_mistakes
 
     with tempfile.TemporaryDirectory() as folder:
         draft = Path(folder) / path.name

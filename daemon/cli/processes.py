@@ -28,8 +28,8 @@ RELOADABLE = ("edge", "rules")
 @CONFIG
 def edge(config_path: Path) -> None:
     """Serve the devices of this computer."""
+    from daemon.cli.configuration_check import device_mistakes, mac_key_mistakes
     from daemon.cli.granted import old_list
-    from daemon.config.check import device_mistakes, mac_key_mistakes
     from daemon.config.model import signing_as
     from daemon.edge.edge import Edge
     from daemon.journal.retention import kept
@@ -56,7 +56,7 @@ def edge(config_path: Path) -> None:
         while True:
             one.supervise(devices)
             signing = signing_as(one.config, config.edge)
-            serving = kept(one.serve(), journal, signing, one.name, one.retained, one.log)
+            serving = kept(one.serve(), journal, signing, one.name, one.retained.put, one.log)
             one = one.followed_by(await run_until(serving, change()))
 
     async def process() -> None:
@@ -102,8 +102,8 @@ def mac_keys(config_path: Path) -> None:
 @CONFIG
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
+    from daemon.cli.configuration_check import mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.cli.granted import old_list
-    from daemon.config.check import mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.config.model import signing_as
     from daemon.consumer.consumer import Consumer
     from daemon.journal.retention import kept
@@ -124,7 +124,7 @@ def rules(config_path: Path) -> None:
         now = config
         while True:
             one = Consumer(now, journal)
-            served = kept(one.run(), journal, signing_as(now, now.rules), one.name, one.retained, log)
+            served = kept(one.run(), journal, signing_as(now, now.rules), one.name, one.retained.put, log)
             now = await run_until(served, reload.next(now, one.busy))
 
     run_process(process, reload=reload.ask)
@@ -189,8 +189,8 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
     away from it for a moment.
     """
     from daemon.broker.suspensions import LIST_REMEDY
+    from daemon.cli.configuration_check import facts, probe_devices, summary
     from daemon.cli.granted import old_list
-    from daemon.config.check import facts, probe_devices, summary
     from daemon.config.devices_and_games import missing
     from daemon.reload import start_mistakes
 
@@ -224,7 +224,7 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
 
 def _good(config_path: Path) -> Any:
     """The configuration without a mistake. Raises BadInputError with all of them."""
-    from daemon.config import check as checks
+    from daemon.cli import configuration_check as checks
 
     config = load_config(config_path)
     mistakes = checks.device_mistakes(config, config_path) + checks.ruleset_mistakes(config, config_path)

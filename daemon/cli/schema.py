@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from daemon.console.words import words
+from daemon.words import words
 from protocols.contract.commands import COMMANDS, Command, Reply, Request, name_of
 from protocols.contract.documents import (
     Alert,

@@ -144,8 +144,8 @@ def _device_named(config: "Config", config_path: Path, name: str) -> "Device":
 @click.argument("device", metavar="TABLE/DEVICE")
 def record(config_path: Path, device: str) -> None:
     """Speak with a device and write a capture, until Ctrl-C. Stop the edge first: it holds the port."""
+    from daemon.cli.configuration_check import device_mistakes
     from daemon.cli.device_tools import record as recording
-    from daemon.config.check import device_mistakes
 
     config = load_config(config_path)
     refuse(device_mistakes(config, config_path))

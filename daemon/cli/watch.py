@@ -23,9 +23,9 @@ from daemon.broker.connection import stay_connected
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.cli.common import file_trouble
 from daemon.config.model import Config
-from daemon.console.words import words
 from daemon.journal.export import Written, export
 from daemon.plain_text import plain
+from daemon.words import words
 from protocols.contract.reasons import Reason
 from protocols.contract.results import ENDS, BadRound, Irregularity, decode_end
 from protocols.contract.topics import BadEnvelope, Wire, decode_wire, table_topic

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from msgspec.structs import replace
@@ -24,7 +23,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import logs
 from daemon.broker.connection import Connect
-from daemon.broker.retained import Retained
 from daemon.config.model import Config, Console, Table, broker_of
 from daemon.console import assets, front_server
 from daemon.console.alerts import metrics
@@ -60,10 +58,10 @@ from daemon.console.site.past import Past
 from daemon.console.site.pools import Pools
 from daemon.console.site.rounds import Rounds
 from daemon.console.site.store import BadStore, Store
-from daemon.console.words import words
 from daemon.journal import retention as keeping
 from daemon.journal.store import BadJournal, Journal
 from daemon.read_model import SiteState
+from daemon.words import words
 
 __all__ = ["CannotListen", "ConsoleProcess", "make_app", "open_console", "serve"]
 
@@ -220,7 +218,11 @@ class ConsoleProcess:
         """
         journal, how, actions = self.actions.journal, self.config.journal, self.actions
         log = logs.get(console=self.config.site.name)
-        told = _Room(lambda: self.incidents.journal(keeping.room(journal, how).share, self.now()))
+
+        def update_incident(_topic: str, _value: bytes) -> None:
+            """Update the incident of a nearly full journal, in place of an alert on the broker."""
+            self.incidents.journal(keeping.room(journal, how).share, self.now())
+
         once = replace(self.config, table=(Table(name=CONSOLE),))  # an alert is reported for each table
         said = False
         while True:
@@ -236,22 +238,11 @@ class ConsoleProcess:
                 log.info("console.writable")
             said = False
             try:
-                await keeping.kept(asyncio.sleep(math.inf), journal, once, CONSOLE, told, log)
+                await keeping.kept(asyncio.sleep(math.inf), journal, once, CONSOLE, update_incident, log)
             except* BadJournal as errors:
                 if keeping.room(journal, how).share < keeping.URGENT:
                     raise
                 actions.full = str(logs.first(errors))
-
-
-class _Room(Retained):
-    """Receives the alert of a nearly full journal in place of the broker."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__()
-        self._tell = tell
-
-    def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:  # noqa: ARG002 - it is looked at anew
-        self._tell()
 
 
 def _expected(config: Config) -> list[str]:

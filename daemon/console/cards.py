@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jinja2
 
-from daemon.console.words.words import Lang, say, told
+from daemon.words.words import Lang, say, told
 from drivers import DRIVERS
 from drivers.faults import Fault
 from protocols.contract.commands import name_of

@@ -25,11 +25,11 @@ from daemon.console.auth.access import Access, Refused, Right, User, address_of,
 from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
-from daemon.console.words import words
-from daemon.console.words.citations import cite
-from daemon.console.words.local import Local, zone_of
-from daemon.console.words.money import money
 from daemon.read_model import SiteState, utc
+from daemon.words import words
+from daemon.words.citations import cite
+from daemon.words.local import Local, zone_of
+from daemon.words.money import money
 from protocols.contract.payouts import payout_order
 
 __all__ = ["HERE", "ConsoleContext", "Redirect"]

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.console.words import words
+from daemon.words import words
 
 __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 

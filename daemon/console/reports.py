@@ -18,9 +18,9 @@ from daemon.console import paper
 from daemon.console.paper import Block, Facts, Heading, Lines, Paper, Rows, Text
 from daemon.console.site.actions import Action
 from daemon.console.site.rounds import SHOWS, Ended, Note, Show, Stretch
-from daemon.console.words import words
-from daemon.console.words.local import Local
 from daemon.journal.recall import Recalled
+from daemon.words import words
+from daemon.words.local import Local
 from protocols.contract.payouts import payout_order
 from protocols.contract.results import Result
 

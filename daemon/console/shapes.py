@@ -10,8 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.console.games import GAMES
-from daemon.console.words import words
 from daemon.read_model import TableView
+from daemon.words import words
 from protocols.contract.results import Result, RoundFacts, facts_of
 
 __all__ = [

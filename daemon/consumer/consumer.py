@@ -40,12 +40,12 @@ from daemon.broker.stale_topics import (
 )
 from daemon.broker.suspensions import Suspensions
 from daemon.config.model import Config, Table, broker_of
-from daemon.console.words import words
 from daemon.consumer.numbering import Numbering
 from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
+from daemon.words import words
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn
 from protocols.contract.results import (

@@ -17,8 +17,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from daemon.broker.session import UNREADABLE, Message, Session
-from daemon.console.words import words
 from daemon.journal.store import Journal
+from daemon.words import words
 from protocols.contract.events import WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason, say
 from protocols.contract.results import Corrected, Irregularity, Noted, Resolved, Suspended, Verdict, Voided

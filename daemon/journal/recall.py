@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon.console.words import words
 from daemon.journal.reader import Files
 from daemon.journal.rows import instant, json_or_null, no_time
 from daemon.progress import Progress, silent
+from daemon.words import words
 from protocols.contract.results import Result
 from protocols.contract.topics import EARLIEST
 

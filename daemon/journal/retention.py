@@ -18,17 +18,15 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from daemon.broker.outbox import sent_up_to
-from daemon.broker.retained import Retained
-from daemon.broker.stale_topics import room_topic
 from daemon.config.model import Config, Keeping
 from daemon.journal.findings import Report
 from daemon.journal.hash_chain import Noted
+from daemon.journal.sent import sent_up_to
 from daemon.journal.store import BadJournal, Journal, not_started
 from daemon.journal.verify import verify, verify_recent
 from daemon.pulse import PULSE_S, pulse
 from protocols.contract.documents import Alert
-from protocols.contract.topics import edge_topic
+from protocols.contract.topics import edge_topic, room_topic
 
 __all__ = ["Room", "accept", "disk_free", "kept", "room", "take_up"]
 
@@ -116,17 +114,18 @@ async def kept(
     journal: Journal,
     config: Config,
     writer: str,
-    retained: Retained,
+    put_retained: Callable[[str, bytes], None],
     log: structlog.typing.FilteringBoundLogger,
 ) -> None:
-    """Run `process` while its journal is signed, rotated and limited. `writer` is its name in alerts. Raises
-    BadJournal, in a group.
+    """Run `process` while its journal is signed, rotated and limited. `writer` is its name in alerts.
+
+    `put_retained` publishes a retained value, empty to clear it. Raises BadJournal, in a group.
     """
 
     def tell(alert: Alert | None) -> None:
         value = b"" if alert is None else msgspec.json.encode(alert)
         for table in config.table:
-            retained.put(room_topic(config.site.name, table.name, writer), value)
+            put_retained(room_topic(config.site.name, table.name, writer), value)
 
     published = 0
 
@@ -134,7 +133,7 @@ async def kept(
         """The last checkpoint, when it is new."""
         nonlocal published
         if journal.checkpoint.number != published and (head := journal.signed_checkpoint()) is not None:
-            retained.put(edge_topic(config.site.name, writer, "head"), msgspec.json.encode(head))
+            put_retained(edge_topic(config.site.name, writer, "head"), msgspec.json.encode(head))
             published = head.checkpoint
 
     if config.journal.key and journal.head and not journal.checkpoint.number:

@@ -16,8 +16,8 @@ from rich.text import Text
 
 from daemon.cli.watch import in_words, round_number
 from daemon.console.auth.second_factor import code_at
-from daemon.console.words import words
 from daemon.read_model import SiteState, TableView
+from daemon.words import words
 from protocols.contract.documents import Alert
 from protocols.contract.jackpots import PoolLevel
 from protocols.contract.results import Result

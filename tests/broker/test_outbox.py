@@ -13,12 +13,13 @@ import pytest
 from helpers import START, at_length, virtual_time
 from hypothesis import given, settings, strategies as st
 
-from daemon.broker.outbox import KEY, MOST_KEPT, PAGE, SAVED_EVERY, Outbox
+from daemon.broker.outbox import MOST_KEPT, PAGE, SAVED_EVERY, Outbox
 from daemon.broker.retained import PAUSE, Retained
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
 from daemon.edge.edge import Edge
 from daemon.journal.rows import Entry, Row
+from daemon.journal.sent import KEY
 from daemon.journal.store import Journal
 
 

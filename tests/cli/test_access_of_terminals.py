@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.cli.access_list import BadSite, access_list
-from daemon.config.check import device_mistakes
+from daemon.cli.configuration_check import device_mistakes
 from daemon.config.model import load
 
 URL = "mqtt://127.0.0.1:1883/?hear=felt/1/s/table/fan-1/wager/*&say=felt/1/s/table/fan-1/wager/*/result"

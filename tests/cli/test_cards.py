@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from markupsafe import escape
 
 from daemon.cli.main import main
-from daemon.console.words.words import LANGS, Lang, catalog
+from daemon.words.words import LANGS, Lang, catalog
 from drivers import DRIVERS
 
 SITE = Path("systemd/feltd.toml")

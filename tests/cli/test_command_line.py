@@ -23,7 +23,7 @@ from hypothesis import given, settings, strategies as st
 from small_site import SMALL_SITE
 
 from daemon.broker.mac_keys import make_mac_keys
-from daemon.cli.captures import CAPTURE_HEAD, Frame, capture_line
+from daemon.captures import CAPTURE_HEAD, Frame, capture_line
 from daemon.cli.main import main
 from daemon.cli.offline import BadInput, capture_frames, events_from, replay, resolve
 from daemon.edge.edge import Edge

@@ -20,8 +20,8 @@ import structlog
 from click.testing import CliRunner, Result
 from helpers import IDLE_S, PATIENCE, said_by
 
+from daemon.captures import CAPTURE_HEAD
 from daemon.cli import listings
-from daemon.cli.captures import CAPTURE_HEAD
 from daemon.cli.common import run_until_interrupted
 from daemon.cli.main import main
 from daemon.edge.edge import Edge

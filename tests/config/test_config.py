@@ -12,8 +12,7 @@ from click.testing import CliRunner
 from helpers import at_length
 from hypothesis import given, settings, strategies as st
 
-from daemon.cli.main import main
-from daemon.config.check import (
+from daemon.cli.configuration_check import (
     dealer_mistakes,
     device_mistakes,
     file_mistakes,
@@ -21,6 +20,7 @@ from daemon.config.check import (
     summary,
     webhook_mistakes,
 )
+from daemon.cli.main import main
 from daemon.config.model import LONGEST, BadConfig, Mqtt, broker_of, line_of, load, parse
 
 GOOD = """\

@@ -21,7 +21,7 @@ from daemon.console.auth import access as access_module
 from daemon.console.auth.access import Throttle, Wait, inside, of_the_same_origin
 from daemon.console.auth.users import ROLES, By, Hashed, Role, Users
 from daemon.console.site.actions import read_actions
-from daemon.console.words import words
+from daemon.words import words
 from protocols.contract.documents import Alert
 
 
@@ -503,7 +503,7 @@ async def test_login_survives_a_session_that_ends_meanwhile(inn: Inn) -> None:
 
 @pytest.mark.parametrize("page", ["access_tokens", "access_users"])
 def test_a_form_that_is_sent_twice_is_sent_once(page: str) -> None:
-    text = (Path(words.__file__).parents[1] / "templates" / f"{page}.html").read_text(encoding="utf-8")
+    text = (Path(words.__file__).parents[1] / "console/templates" / f"{page}.html").read_text(encoding="utf-8")
     forms = re.findall(r'<form [^>]*method="post"[^>]*>', text)
     assert forms
     assert [one for one in forms if "data-once" not in one] == []

@@ -20,13 +20,13 @@ from daemon.console.alerts.records import Filter
 from daemon.console.auth.users import Role
 from daemon.console.live import Viewer
 from daemon.console.pages.alerts import Watch, fragment, routes
-from daemon.console.words import words
+from daemon.words import words
 from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.events import ShoeStarted
 from protocols.contract.topics import device_topic, edge_topic
 
-WORDS = Path(words.__file__).parents[1] / "words"
-TEMPLATES = Path(words.__file__).parents[1] / "templates"
+WORDS = Path(words.__file__).parent
+TEMPLATES = Path(words.__file__).parents[1] / "console/templates"
 
 
 @pytest.fixture
@@ -576,7 +576,7 @@ def test_every_word_that_is_said_is_there() -> None:
     catalog = words.catalog("en")
     said = "".join((TEMPLATES / name).read_text("utf-8") for name in ("_alerts.html", "alerts_page.html"))
     keys = set(re.findall(r"[\"'](alerts\.[a-z_.]+[a-z])[\"']", said))
-    source = Path(words.__file__).parents[1]
+    source = Path(words.__file__).parents[1] / "console"
     code = (source / "alerts/incidents.py").read_text("utf-8") + (source / "pages/alerts.py").read_text("utf-8")
     keys |= set(re.findall(r'NotOpen\(\s*"(alerts\.\w+)"', code))
     assert len(keys) > 40

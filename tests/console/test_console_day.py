@@ -16,8 +16,8 @@ from daemon.console.live import Viewer
 from daemon.console.pages.timeline import MOST_MARKS, strip_of
 from daemon.console.site import day
 from daemon.console.site.day import MOST_ACTIONS
-from daemon.console.words.local import Local, zone_of
-from daemon.console.words.words import LANGS
+from daemon.words.local import Local, zone_of
+from daemon.words.words import LANGS
 from protocols.contract.documents import EdgeInfo
 from protocols.contract.events import DeviceOffline, DeviceOnline
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic

@@ -23,8 +23,8 @@ from daemon.console.pages import dealer
 from daemon.console.pages.dealer import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import BadStore, Store
-from daemon.console.words import words
 from daemon.journal.store import Journal
+from daemon.words import words
 from drivers.fdl_console import ConsoleOptions, FdlConsole
 from protocols.contract.events import SeatActed
 from protocols.fdl import frame as fdl

@@ -15,7 +15,7 @@ from console_floor import Console, opened
 from daemon.console.auth.users import ROLES, Role
 from daemon.console.live import Viewer
 from daemon.console.site.actions import read_actions
-from daemon.console.words.words import LANGS
+from daemon.words.words import LANGS
 from protocols.contract.results import RoundState
 from protocols.contract.topics import Wire, encode_wire, table_topic
 from protocols.fdl import frame as fdl

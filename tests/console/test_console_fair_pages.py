@@ -22,8 +22,8 @@ from daemon.console.fairness.charts import SPANS, WHEEL, Span, shown
 from daemon.console.fairness.fairness import Fairness
 from daemon.console.pages import fairness as fair_pages
 from daemon.console.site.store import Store
-from daemon.console.words import words
-from daemon.console.words.local import Local
+from daemon.words import words
+from daemon.words.local import Local
 from protocols.contract.topics import Wire
 
 HERE = Path(console.__file__).parent

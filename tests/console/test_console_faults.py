@@ -11,11 +11,11 @@ from console_floor import Console, opened
 from daemon.config.model import Keeping, parse
 from daemon.console.fairness.charts import Alarm
 from daemon.console.live import Viewer
-from daemon.console.words import words
 from daemon.edge.edge import Edge
 from daemon.journal import retention as keeping
 from daemon.journal.store import Journal
 from daemon.read_model import Change
+from daemon.words import words
 from drivers import DRIVERS
 from drivers.faults import Fault, Faults
 from protocols.contract.commands import COMMANDS

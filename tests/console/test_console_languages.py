@@ -17,7 +17,7 @@ from helpers import at_length
 from starlette.routing import Mount, Route
 
 from daemon.console.auth.users import Role
-from daemon.console.words import words
+from daemon.words import words
 from drivers import DRIVERS
 from protocols.contract.events import CardDrawn
 from protocols.contract.reasons import Reason

@@ -15,7 +15,7 @@ from helpers import at_length
 from daemon.console import articles
 from daemon.console.articles import Cited, cited, text_of
 from daemon.console.games import GAMES
-from daemon.console.words.words import LANGS
+from daemon.words.words import LANGS
 from protocols.contract.topics import Wire, encode_wire, table_topic
 from rules import RULESETS
 

@@ -15,7 +15,7 @@ from helpers import virtual_time
 
 from daemon.console.live import Fragment, Live, Viewer
 from daemon.console.shapes import chip
-from daemon.console.words import words
+from daemon.words import words
 from protocols.contract.events import ShoeStarted
 from protocols.contract.results import Result
 from protocols.contract.topics import edge_topic, table_topic

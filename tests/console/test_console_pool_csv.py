@@ -16,9 +16,9 @@ from msgspec.structs import replace
 
 from daemon.console.auth.users import Role
 from daemon.console.pages import books_csv, jackpots as pages
-from daemon.console.words import words
 from daemon.jackpots.books_table import changed_text
 from daemon.jackpots.orders import obey
+from daemon.words import words
 from protocols.contract.jackpots import Adjust, Approve, Propose, ValueChange, WhyZero
 from protocols.contract.results import Award
 

@@ -20,10 +20,10 @@ from daemon.console.auth.users import BadUser, By
 from daemon.console.live import Viewer
 from daemon.console.pages import jackpots as pages
 from daemon.console.site import pools as pools_module
-from daemon.console.words import words
-from daemon.console.words.money import BadAmount, exact, minor_units, money
 from daemon.jackpots import alerts, ledger, orders, process, signs, table_payments
 from daemon.jackpots.report import pool_json, read_pools
+from daemon.words import words
+from daemon.words.money import BadAmount, exact, minor_units, money
 from protocols.contract.events import DisplayShown
 from protocols.contract.jackpots import ENTRIES, BookEntry, PoolWin, jackpot_topic
 from protocols.contract.results import Award

@@ -11,8 +11,8 @@ from axe_core_python.selenium import Axe
 from floor import Browser, opened
 from jackpot_floor import JackpotFloor
 
-from daemon.console.words.money import money
 from daemon.jackpots.book import TableBook
+from daemon.words.money import money
 from protocols.contract.jackpots import BookEntry
 from protocols.contract.results import Award
 from simulators.lab.broker import find_mosquitto

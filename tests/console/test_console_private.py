@@ -32,12 +32,12 @@ from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.users import ROLES, By
 from daemon.console.pages import bundle
 from daemon.console.site.store import Store
-from daemon.console.words.words import LANGS
 from daemon.edge.tracing import SETTLED
 from daemon.journal.recall import recall, recall_text
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from daemon.virtual_clock import JumpingLoop
+from daemon.words.words import LANGS
 from protocols.contract.documents import TraceLine
 from protocols.contract.events import EVENT_TYPES, Card, Event
 from protocols.contract.topics import Wire, decode_wire

@@ -19,7 +19,7 @@ from daemon.console import paper
 from daemon.console.pages import exports
 from daemon.console.paper import Busy, Facts, Heading, Lines, NotMade, Paper, Rows, Text
 from daemon.console.reports import COLUMNS, Period, Printer, Round as RoundReport
-from daemon.console.words.local import Local
+from daemon.words.local import Local
 from protocols.contract.payouts import payout_order
 from protocols.contract.results import RoundState
 from protocols.contract.topics import Wire, encode_wire, table_topic

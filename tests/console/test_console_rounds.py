@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from daemon.console import shapes
 from daemon.console.live import Viewer
 from daemon.console.pages import fairness as fair_pages
-from daemon.console.words.words import LANGS
+from daemon.words.words import LANGS
 from protocols.contract.reasons import Reason
 from protocols.contract.results import Result, RoundFacts
 from protocols.contract.topics import Wire, encode_wire, table_topic

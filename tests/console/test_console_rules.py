@@ -15,8 +15,8 @@ from hypothesis import given
 
 import rules
 from daemon.console.live import Viewer
-from daemon.console.words import words
 from daemon.consumer import wagers
+from daemon.words import words
 from drivers import bet_terminals, tcs_saturn
 from drivers.fdl_shuffler import REASONS
 from protocols.contract.events import DiceThrown, RoundVoided, SpinVoided

@@ -26,10 +26,10 @@ from daemon.console.auth.users import ROLES, By, Hashed, _scrypt
 from daemon.console.pages import bundle, support, web
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import Store
-from daemon.console.words import words
 from daemon.journal.recall import Evidence, recall, recall_text
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
+from daemon.words import words
 from protocols import bee_tek_shoe
 from protocols.contract.commands import Reply
 from protocols.contract.documents import Alert, TraceLine

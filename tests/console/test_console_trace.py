@@ -212,7 +212,7 @@ async def test_a_silent_trace_still_shows_that_the_console_lives() -> None:
 def test_the_words_of_the_page_are_there_in_all_languages() -> None:
     import tomllib
 
-    folder = Path(trace.__file__).parents[1] / "words"
+    folder = Path(trace.__file__).parents[2] / "words"
     catalogs = [
         tomllib.loads((folder / f"trace.{lang}.toml").read_text(encoding="utf-8")) for lang in ("en", "pt", "zh-Hant")
     ]

@@ -10,16 +10,16 @@ from typing import get_args
 import pytest
 
 from daemon.console.auth.users import ROLES
-from daemon.console.words import words
-from daemon.console.words.citations import cite
-from daemon.console.words.local import Local, zone_of
-from daemon.console.words.numbers import number, plural_forms
 from daemon.read_model import Lamp
+from daemon.words import words
+from daemon.words.citations import cite
+from daemon.words.local import Local, zone_of
+from daemon.words.numbers import number, plural_forms
 from protocols.contract.commands import COMMANDS, Status
 from protocols.contract.reasons import Reason
 from rules import RULESETS
 
-HERE = Path(words.__file__).parents[1]
+HERE = Path(words.__file__).parents[1] / "console"
 OTHERS: list[words.Lang] = [lang for lang in words.LANGS if lang != "en"]
 # What a template or a program asks for whole, and what it completes with a value.
 ASKED = re.compile(r"""\bt\(\s*["']([a-z_][a-z_0-9.]*)["']\s*[,)]""")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from daemon.console.words import words
 from daemon.edge.links import mqtt as links_mqtt
+from daemon.words import words
 from drivers.bet_terminals import MOST_ANSWERS, MOST_IDS, TerminalOptions
 from protocols.contract.wagers import LONGEST_REQUEST, Unreadable, WagerAnswer, decode_answer, decode_request, encode
 

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from helpers import START, MemoryLink, Notebook, at_length, virtual_time
 
-from daemon.config.check import device_mistakes
+from daemon.cli.configuration_check import device_mistakes
 from daemon.config.model import load
 from drivers.alpha_sign import AlphaSign, SignOptions
 from drivers.driver import CommandFailed, CommandRefused, LinkLost, Obeys

@@ -16,7 +16,7 @@ from helpers import START, MemoryLink, Notebook, at_length, virtual_time
 from hypothesis import given, strategies as st
 from message_mirror import Mirror, byte_by_byte, lossy, whole
 
-from daemon.console.words import words
+from daemon.words import words
 from drivers.bet_terminals import MOST_ANSWERS, MOST_IDS, QUIET_S, BetTerminals, Memory, TerminalOptions
 from drivers.driver import LinkLost
 from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, WagerPlaced, WagerWithdrawn

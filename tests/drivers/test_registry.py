@@ -28,11 +28,11 @@ UNWANTED += tuple(ELSEWHERE.values())
 
 
 def test_edge_loads_no_driver_before_it_has_a_device_of_it() -> None:
-    text = "import sys, daemon.cli.main, daemon.cli.processes, daemon.config.check, daemon.edge.edge; "
+    text = "import sys, daemon.cli.main, daemon.cli.processes, daemon.cli.configuration_check, daemon.edge.edge; "
     text += "from drivers import DRIVERS; DRIVERS['fdl_timer']; "
     text += "print(*(one for one in sys.modules if one.startswith(('drivers.', 'daemon.cli.'))), "
     text += f"*(one for one in {UNWANTED} if one in sys.modules))"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     loaded = {"drivers.driver", "drivers.faults", "drivers.fdl_session", "drivers.fdl_timer"}
-    loaded |= {"daemon.cli.main", "daemon.cli.common", "daemon.cli.processes"}
+    loaded |= {"daemon.cli.main", "daemon.cli.common", "daemon.cli.processes", "daemon.cli.configuration_check"}
     assert set(done.stdout.split()) == loaded

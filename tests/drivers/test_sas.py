@@ -16,7 +16,7 @@ import pytest
 from helpers import PATIENCE, at_length
 from hypothesis import given, settings, strategies as st
 
-from daemon.config.check import device_mistakes
+from daemon.cli.configuration_check import device_mistakes
 from daemon.config.model import load
 from daemon.edge.links import sas as links_sas
 from daemon.edge.links.link import BadUrl, HostLink, check_url

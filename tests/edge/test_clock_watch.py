@@ -11,11 +11,11 @@ from helpers import virtual_time
 
 from daemon.broker.session import BrokerLost
 from daemon.config.model import parse
-from daemon.console.words import words
 from daemon.edge.clock_watch import LASTS_S, ClockWatch
 from daemon.edge.edge import Edge
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
+from daemon.words import words
 from protocols.contract.topics import table_topic
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)

@@ -20,12 +20,12 @@ from structlog.testing import capture_logs
 from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys, make_mac_key
 from daemon.cli.main import main
 from daemon.config.model import parse
-from daemon.console.words import words
 from daemon.consumer import consumer as consumer_module
 from daemon.consumer.consumer import ALERT_FOR, MOST_EDGES, Consumer
 from daemon.consumer.streams import KEPT_DIGESTS
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
+from daemon.words import words
 from protocols.contract.documents import ReplayAnswer, mac_of_answer
 from protocols.contract.events import BallLanded, BallSettling, BetsClosed, Event, SpinStarted, WagerPlaced
 from protocols.contract.topics import (

@@ -12,8 +12,8 @@ from console_floor import Console
 from console_inn import cheap
 from console_pools import CONFIG, PoolHouse, pair, pool_house
 
+from daemon.cli.configuration_check import _of_people
 from daemon.cli.main import main
-from daemon.config.check import _of_people
 from daemon.config.model import load
 from daemon.console.auth import access as access_module
 from daemon.console.auth.users import BadUser, By, Role, may

@@ -175,7 +175,7 @@ def test_files_that_others_may_read_are_tightened_at_the_start_and_that_is_said_
     assert {mode & 0o037 for mode in modes(tmp_path).values()} == {0}
     config = parse('[site]\nname = "s"\n[edge]\nname = "e"\n')
     with structlog.testing.capture_logs() as logs:
-        asyncio.run(kept(asyncio.sleep(0), one, config, "e", Retained(), get()))
+        asyncio.run(kept(asyncio.sleep(0), one, config, "e", Retained().put, get()))
     [said] = [line for line in logs if line["event"] == "journal.tightened"]
     names = ("journal.000001.db", "journal.db", "journal.db-lock", "journal.db-readers", "journal.db-signed")
     assert {Path(file).name for file in said["files"]} >= set(names)

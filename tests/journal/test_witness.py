@@ -170,7 +170,7 @@ async def test_each_new_checkpoint_is_retained_on_its_topic(tmp_path: Path, key:
         journal.append([Entry("t-1", "d-1", "ball.landed", NOW, b"{}")] * 10)
         await retained.head
 
-    await retention.kept(process(), journal, config, "e", retained, get())
+    await retention.kept(process(), journal, config, "e", retained.put, get())
     head = msgspec.json.decode(await retained.head, type=JournalHead)
     assert (head.checkpoint, head.row) == (1, 10)
     journal.close()

@@ -24,9 +24,8 @@ import pytest
 from click.testing import CliRunner
 from helpers import IDLE_S, NIGHTLY, PATIENCE, broker_may_be_late, said_by
 
-from daemon.cli import doctor_facts, forget
+from daemon.cli import configuration_check as check, doctor_facts, forget
 from daemon.cli.main import main
-from daemon.config import check
 from simulators.lab.broker import Broker, find_mosquitto, free_port
 
 ROOT = Path(__file__).parents[2]

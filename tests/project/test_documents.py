@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.check import device_mistakes, ruleset_mistakes
+from daemon.cli.configuration_check import device_mistakes, ruleset_mistakes
 from daemon.config.model import parse
 
 ROOT = Path(__file__).parents[2]

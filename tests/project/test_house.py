@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from daemon.config.check import device_mistakes, ruleset_mistakes
+from daemon.cli.configuration_check import device_mistakes, ruleset_mistakes
 from daemon.config.model import Console, Edge, Keeping, Mqtt, OpenId, Rules, Site, Webhook, load
 from drivers import DRIVERS
 from rules import RULESETS

@@ -11,7 +11,7 @@ import pytest
 from helpers import NIGHTLY, script
 from msgspec.structs import replace
 
-from daemon.console.words import words
+from daemon.words import words
 from protocols.contract.events import (
     BallLanded,
     BallLaunched,

@@ -20,7 +20,8 @@ def test_unknown_ruleset_is_not_there() -> None:
 
 
 def test_rules_load_no_game_before_they_have_a_table_of_it() -> None:
-    text = "import sys, daemon.cli.main, daemon.config.check, daemon.consumer.consumer; from rules import RULESETS; "
+    text = "import sys, daemon.cli.main, daemon.cli.configuration_check, daemon.consumer.consumer; "
+    text += "from rules import RULESETS; "
     text += "RULESETS['macau.fantan']; print(*(one for one in sys.modules if one.startswith(('rules.macau.', "
     text += "'rules.angola.', 'rules.games.'))), *(one for one in ('importlib.metadata', 'aiomqtt', 'babel') "
     text += "if one in sys.modules))"

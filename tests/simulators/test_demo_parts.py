@@ -22,7 +22,7 @@ from hypothesis import assume, given, settings, strategies as st
 from structlog.testing import capture_logs
 
 from daemon.broker.session import BrokerLost, Message, Session
-from daemon.config.check import device_mistakes, ruleset_mistakes
+from daemon.cli.configuration_check import device_mistakes, ruleset_mistakes
 from daemon.config.model import Mqtt, load
 from daemon.edge.edge import Edge
 from daemon.edge.links import mqtt as links_mqtt, usb as links_usb

@@ -19,7 +19,7 @@ from floor import Browser, browser
 from full_pit import PEOPLE, SIZES, FullPit, full_pit, sized
 from PIL import Image
 
-from daemon.console.words.words import LANGS
+from daemon.words.words import LANGS
 
 HERE = Path(__file__).parents[2] / "build/pictures"
 THEMES = ("light", "dark")

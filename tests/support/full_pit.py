@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 
 from daemon.console.app import make_app
 from daemon.console.auth.users import By, Role, hash_password
-from daemon.console.words import words
+from daemon.words import words
 from drivers import DRIVERS
 from protocols.contract.documents import TraceLine
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic

@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from daemon.console.words import words
+from daemon.words import words
 from protocols.contract.documents import Alert
 
 __all__ = [

@@ -24,8 +24,8 @@ from daemon.console.auth.access import Right, User, inside, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
-from daemon.console.words import words
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
+from daemon.words import words
 from drivers import DRIVERS
 from protocols.contract.commands import name_of
 

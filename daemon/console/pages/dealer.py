@@ -49,10 +49,10 @@ from daemon.console.dealer.keys import (
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
 from daemon.console.games import GAMES as GAME_OF
 from daemon.console.site.store import BadStore
-from daemon.console.words import words
-from daemon.console.words.local import Local
-from daemon.console.words.money import money
 from daemon.read_model import TableView, utc
+from daemon.words import words
+from daemon.words.local import Local
+from daemon.words.money import money
 from drivers import DRIVERS
 from protocols.contract import events
 from protocols.contract.reasons import Reason

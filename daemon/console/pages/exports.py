@@ -36,9 +36,9 @@ from daemon.console.reports import (
 )
 from daemon.console.site.actions import Action
 from daemon.console.site.rounds import Asked, Records, Rounds, Show, Stretch
-from daemon.console.words import words
-from daemon.console.words.local import Local
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
+from daemon.words import words
+from daemon.words.local import Local
 from protocols.contract.results import LONGEST_ROUND
 
 __all__ = ["routes"]

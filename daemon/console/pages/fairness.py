@@ -19,7 +19,7 @@ from daemon.console.fairness.fairness import SECTOR, Fairness
 from daemon.console.fairness.pictures import Bars, Circle
 from daemon.console.fairness.scoreboards import RED, red_of
 from daemon.console.site.store import BadStore
-from daemon.console.words.local import Local
+from daemon.words.local import Local
 
 __all__ = ["View", "routes", "view"]
 

@@ -29,8 +29,8 @@ from daemon.console.auth.users import may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
 from daemon.console.site.pools import OPEN, BookLine, Pools, PoolView
-from daemon.console.words import words
-from daemon.console.words.money import BadAmount, exact, minor_units
+from daemon.words import words
+from daemon.words.money import BadAmount, exact, minor_units
 from protocols.contract.commands import Reply, Request as Asking, signed_bytes
 from protocols.contract.jackpots import (
     Account,

@@ -14,8 +14,8 @@ from daemon.console.alerts.records import Incident, Shown
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
 from daemon.console.pages.alerts import said
-from daemon.console.words import words
 from daemon.read_model import DeviceView, Lamp
+from daemon.words import words
 from protocols.contract.results import Result
 
 __all__ = ["fragments", "routes", "wall_page"]

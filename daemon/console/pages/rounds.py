@@ -19,8 +19,8 @@ from daemon.console.auth.access import Right, may
 from daemon.console.context import ConsoleContext
 from daemon.console.site.actions import Action, read_actions
 from daemon.console.site.rounds import SHOWS, Asked, Ended, Position, Records, Rounds, Show
-from daemon.console.words import words
 from daemon.read_model import Seen
+from daemon.words import words
 from protocols.contract.results import LONGEST_ROUND, Result, facts_of
 
 __all__ = ["LONGEST", "Period", "acts_of", "period_of", "routes", "table_of", "time_asked"]

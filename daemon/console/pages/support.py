@@ -28,7 +28,7 @@ from daemon.console.auth.access import User, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.bundle import STEPS, Cancelled, Given, known_logs, make
-from daemon.console.words import words
+from daemon.words import words
 
 __all__ = ["Bundles", "fragments", "routes"]
 

@@ -25,8 +25,8 @@ from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit
 from daemon.console.live import Fragment
 from daemon.console.pages.dealer import ID, BadPress, Dealers, happenings_of, refused
 from daemon.console.site.store import BadStore
-from daemon.console.words import words
 from daemon.read_model import TableView
+from daemon.words import words
 from protocols.contract.results import Result, RoundFacts, facts_of
 from protocols.fdl.console import SUPERVISORS_DECISION, VOID_REASONS
 

@@ -18,8 +18,8 @@ from daemon.console.pages.alerts import said
 from daemon.console.site import story
 from daemon.console.site.day import Days
 from daemon.console.site.rounds import Records, Stretch
-from daemon.console.words import words
-from daemon.console.words.local import Local
+from daemon.words import words
+from daemon.words.local import Local
 
 __all__ = ["HOURS", "fragments"]
 

@@ -21,7 +21,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response, S
 from starlette.routing import Route
 
 from daemon.broker.session import UNREADABLE
-from daemon.cli.captures import CAPTURE_HEAD, Frame as Captured, capture_line
+from daemon.captures import CAPTURE_HEAD, Frame as Captured, capture_line
 from daemon.console.auth.access import may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer

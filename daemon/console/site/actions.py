@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from daemon.broker.outbox import KEY as SENT
 from daemon.config.model import Keeping
 from daemon.console.site.store import BadStore, Store
 from daemon.journal import retention as keeping
 from daemon.journal.reader import closed_files, open_to_read
 from daemon.journal.rows import EPOCH, Entry, micros_of
+from daemon.journal.sent import KEY as SENT
 from daemon.journal.store import BadJournal, Journal
 
 __all__ = ["CONSOLE", "Action", "Actions", "leave", "read_actions", "take_up"]

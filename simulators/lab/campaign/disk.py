@@ -12,8 +12,8 @@ from typing import NoReturn
 
 import msgspec
 
-from daemon.broker.outbox import HELD, KEY
 from daemon.journal.rows import Entry, Row
+from daemon.journal.sent import HELD, KEY
 from daemon.journal.store import BadJournal, ClosedFile, Journal
 from simulators.lab.campaign.loop import Killed, Process
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from daemon.console.words.numbers import Lang
+from daemon.words.numbers import Lang
 
 __all__ = ["cite"]
 

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from babel.dates import LOCALTZ, format_date, format_skeleton
 
-from daemon.console.words import words
-from daemon.console.words.numbers import Lang, Numeral, locale, number
+from daemon.words import words
+from daemon.words.numbers import Lang, Numeral, locale, number
 
 __all__ = ["Local", "zone_of"]
 

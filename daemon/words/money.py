@@ -3,7 +3,7 @@
 import re
 from decimal import Decimal
 
-from daemon.console.words.numbers import Lang, number
+from daemon.words.numbers import Lang, number
 
 __all__ = ["BadAmount", "exact", "minor_units", "money"]
 

@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from importlib import resources
 from typing import Any, TypeAlias
 
-from daemon.console.words.citations import cite
-from daemon.console.words.numbers import LANGS, Lang, Numeral, plural
+from daemon.words.citations import cite
+from daemon.words.numbers import LANGS, Lang, Numeral, plural
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
 
@@ -36,7 +36,7 @@ def plurals(lang: Lang) -> Mapping[str, Mapping[str, str]]:
 
 def _read(lang: Lang) -> dict[str, str | dict[str, str]]:
     found: dict[str, str | dict[str, str]] = {}
-    for file in sorted(resources.files("daemon.console").joinpath("words").iterdir(), key=lambda file: file.name):
+    for file in sorted(resources.files("daemon.words").iterdir(), key=lambda file: file.name):
         if file.name == f"{lang}.toml" or file.name.endswith(f".{lang}.toml"):
             found |= tomllib.loads(file.read_text(encoding="utf-8"))
     return found
