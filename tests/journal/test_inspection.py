@@ -1006,7 +1006,7 @@ async def test_closed_files_of_another_journal_end_no_process(
         await asyncio.sleep(0.1)
 
     with structlog.testing.capture_logs() as logs:
-        await keeping.kept(process(), journal, parse(CONFIG + "[journal]\nfile_mb = 1\n"), "e", Retained(), get())
+        await keeping.kept(process(), journal, parse(CONFIG + "[journal]\nfile_mb = 1\n"), "e", Retained().put, get())
     assert [one["event"] for one in logs] == ["journal.unsigned", "journal.foreign", "journal.rotated"]
     assert logs[1]["file"] == str(tmp_path / "j.000001.db")
     journal.close()
@@ -1280,7 +1280,7 @@ async def test_a_note_that_cannot_be_written_ends_nothing_and_is_said(
     note_of(journal.path).mkdir()
     config = parse(f"{CONFIG}[journal]\nkey = '{tmp_path}/key.pem'\n")
     with structlog.testing.capture_logs() as logs:
-        await keeping.kept(asyncio.sleep(0.05), journal, config, "e", Retained(), get())
+        await keeping.kept(asyncio.sleep(0.05), journal, config, "e", Retained().put, get())
         note_of(journal.path).rmdir()
         assert journal.checkpoint.number == 1  # the next one is made when this one is noted
     assert [one["event"] for one in logs] == ["journal.note", "journal.signed"]
@@ -1308,7 +1308,7 @@ async def test_a_closed_file_that_cannot_be_read_is_said_once(rotated: Path, mon
                     await asyncio.sleep(0.02)
 
     with structlog.testing.capture_logs() as logs:
-        await keeping.kept(process(), journal, parse(CONFIG), "e", Retained(), structlog.get_logger())
+        await keeping.kept(process(), journal, parse(CONFIG), "e", Retained().put, structlog.get_logger())
     said = [line for line in logs if line["event"] == "journal.unread"]
     assert [line["log_level"] for line in said] == ["error", "error"]
     for number, line in enumerate(said, 1):
@@ -1331,7 +1331,7 @@ async def test_the_log_knows_the_last_checkpoint(tmp_path: Path, monkeypatch: py
             journal.signed_by(key, 10)
         with structlog.testing.capture_logs() as logs:
             config_of = config if life else parse(CONFIG)
-            await keeping.kept(asyncio.sleep(0.02), journal, config_of, "e", Retained(), get())
+            await keeping.kept(asyncio.sleep(0.02), journal, config_of, "e", Retained().put, get())
         expected = (["journal.unsigned"], ["journal.never_signed", "journal.signed"], ["journal.signed"])[life]
         assert [one["event"] for one in logs] == expected
         last = journal.checkpoint
@@ -1550,7 +1550,7 @@ async def test_a_process_notes_how_long_it_lives(tmp_path: Path, monkeypatch: py
         assert one.journal.memory("lived") == b"16"
         one.ran += 8
 
-    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained.put, get())
     assert one.journal.memory("lived") == b"24"
     one.journal.append([a_row(one.now)])
     one.ran += 100
@@ -1630,7 +1630,7 @@ async def test_files_that_are_moved_to_an_archive_end_the_alert(
         assert [row.seq for row in one.journal.range("t-1", 1, 99)] == list(range(31, 41))
         assert one.journal.latest("t-9", ("resolved",)) is None
 
-    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained.put, get())
     assert said == ["error", "", "", ""]
     one.journal.close()
 
@@ -1650,7 +1650,7 @@ async def test_at_100_percent_there_is_a_moment_to_make_room(tmp_path: Path, mon
         closed_files(one.journal.path)[0].rename(tmp_path / "aside")
         await asyncio.sleep(0.4)
 
-    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+    await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained.put, get())
     assert one.alert() is None
     one.journal.close()
 
@@ -1676,7 +1676,7 @@ async def test_room_is_announced_before_it_ends_and_then_play_stops(
 
     config = parse(CONFIG)
     with pytest.raises(BaseExceptionGroup) as caught:
-        await keeping.kept(process(), one.journal, config, "e", one.retained, get())
+        await keeping.kept(process(), one.journal, config, "e", one.retained.put, get())
     assert caught.group_contains(BadJournal, match="play stops here; give more room")
     assert said == ["", "warning", "error", "", "error"]
     alert = one.alert()
@@ -1715,7 +1715,7 @@ async def test_idle_journal_looks_at_the_disk_seldom_and_notices_that_others_fil
             await asyncio.sleep(keeping.LOOK_EVERY_S + 2 * PULSE_S)
             assert (one.alert() or {})["severity"] == "error"
 
-        await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained, get())
+        await keeping.kept(process(), one.journal, parse(CONFIG), "e", one.retained.put, get())
         one.journal.close()
 
 
@@ -1732,7 +1732,7 @@ async def test_quiet_hours_are_signed_and_grown_files_closed(tmp_path: Path, mon
         journal.append(entries(3))
         await asyncio.sleep(1.2)
 
-    await keeping.kept(process(), journal, config, "e", Retained(), get())
+    await keeping.kept(process(), journal, config, "e", Retained().put, get())
     report = verify(tmp_path / "j.db", [keys(tmp_path).public])
     assert (report.good, report.files, report.rows, report.checkpoints) == (True, 2, 1103, 2)
     assert report.signed_rows == 1103
@@ -1746,7 +1746,7 @@ async def test_what_a_killed_process_left_unsigned_the_next_one_signs_at_once(tm
     Journal(path).append(entries(5))  # no close
     journal = Journal(path)
     journal.signed_by(keys(tmp_path), 10_000)
-    await keeping.kept(asyncio.sleep(0.01), journal, parse(CONFIG), "e", Retained(), get())
+    await keeping.kept(asyncio.sleep(0.01), journal, parse(CONFIG), "e", Retained().put, get())
     assert not journal.unsigned
     journal.close()
 
