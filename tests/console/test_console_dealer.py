@@ -19,7 +19,6 @@ from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.access import may
 from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
 from daemon.console.dealer.unit import State
-from daemon.console.pages import dealer
 from daemon.console.pages.dealer import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import BadStore, Store
@@ -277,10 +276,8 @@ def test_every_game_has_its_keys_and_its_players_decisions() -> None:
 
 
 def test_every_word_of_the_page_is_there_in_all_languages() -> None:
-    folder = Path(dealer.__file__).parents[1]
-    catalogs = [
-        tomllib.loads((folder / f"words/dealer.{lang}.toml").read_text(encoding="utf-8")) for lang in words.LANGS
-    ]
+    folder = Path(words.__file__).parent
+    catalogs = [tomllib.loads((folder / f"dealer.{lang}.toml").read_text(encoding="utf-8")) for lang in words.LANGS]
     assert catalogs[0].keys() == catalogs[1].keys() == catalogs[2].keys()
     fields = {f"field_{field}" for key in KEYS.values() for field in key.fields}
     wanted = {*KEYS, *fields, *(f"state_{state}" for state in get_args(State))}
@@ -290,7 +287,7 @@ def test_every_word_of_the_page_is_there_in_all_languages() -> None:
         f"bad_{field.removesuffix('_or_none')}" for key in KEYS.values() for field in key.fields if field != "action"
     }
     assert wanted <= {key.removeprefix("dealer.") for key in catalogs[0]}
-    template = (folder / "templates/dealer_page.html").read_text(encoding="utf-8")
+    template = (folder.parent / "console/templates/dealer_page.html").read_text(encoding="utf-8")
     assert set(re.findall(r"""t\(["'](dealer\.[a-z_]+)["'][,)]""", template)) <= set(catalogs[0])
 
 
