@@ -445,7 +445,7 @@ def bench_console(
 
 
 def console_markdown(report: ConsoleReport) -> str:
-    """The report as `docs/explanation/performance.md` shows it."""
+    """The report in Markdown, as docs/explanation/performance.md has its tables."""
     lines = [
         f"| events/s at {report.tables} tables | core | a bare reader's | tile p50 / p99 | event p50 / p99 | memory |",
         "|---|---|---|---|---|---|",

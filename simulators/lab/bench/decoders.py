@@ -589,7 +589,7 @@ def bench_decoders(
 
 
 def decoders_markdown(report: DecoderReport) -> str:
-    """The report as `docs/explanation/performance.md` shows it."""
+    """The report in Markdown, as docs/explanation/performance.md has its tables."""
     lines = [
         "| wire | valid MB/s | garbage MB/s | worst MB/s | the worst is | bytes held | 1 MB/s, valid and garbage |",
         "|---|---|---|---|---|---|---|",

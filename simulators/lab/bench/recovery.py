@@ -252,7 +252,7 @@ async def bench_recovery(
 
 
 def recovery_markdown(report: RecoveryReport) -> str:
-    """The report as `docs/explanation/performance.md` shows it."""
+    """The report in Markdown, as docs/explanation/performance.md has its tables."""
     lines = ["| | each turn, s | median | goal |", "|---|---|---|---|"]
     for what, turns, goal in (
         (f"an edge with {report.events:,} events, process to first new event", report.edge, EDGE_GOAL),

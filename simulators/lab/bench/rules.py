@@ -523,7 +523,7 @@ def bench_rules(
 
 
 def rules_markdown(report: RulesReport) -> str:
-    """The report as `docs/explanation/performance.md` shows it."""
+    """The report in Markdown, as docs/explanation/performance.md has its tables."""
     lines = [
         f"| ruleset | chips | events a round | events/s | rounds/s | times decoding | {GOAL:,} events/s |",
         "|---|---|---|---|---|---|---|",

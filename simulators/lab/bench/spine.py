@@ -623,7 +623,7 @@ def _rows(report: Report) -> list[str]:
 
 
 def markdown(report: Report) -> str:
-    """The report as `docs/explanation/performance.md` shows it."""
+    """The report in Markdown, as docs/explanation/performance.md has its tables."""
     lines = _rows(report)
     lines += ["", "| one core of | events/s | start to the first message | memory |", "|---|---|---|---|"]
     bursts = {one.side: one for one in report.figures if one.rate == 0 and one.what == "event"}

@@ -101,7 +101,7 @@ def bench_tables(
 
 
 def tables_markdown(report: TableReport) -> str:
-    """The report as `docs/explanation/performance.md` shows it."""
+    """The report in Markdown, as docs/explanation/performance.md has its tables."""
     lines = [
         f"| table | devices | {report.rounds} rounds take | times real time, each turn | median | {GOAL:.0f} times |",
         "|---|---|---|---|---|---|",
