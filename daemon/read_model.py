@@ -1,7 +1,7 @@
 """A site's state, built from what the broker publishes: edges, devices, tables, rounds, results, alerts.
 
 One place turns messages into state: the console, the metrics, the demo, the simulated dealers and the campaign read it.
-What an absent edge said of its devices before is not known to be so now, and without the broker nothing is.
+State from an offline edge is stale; while the broker is disconnected, all state is.
 """
 
 import asyncio

@@ -65,7 +65,7 @@ ROUND = 24  # polls: about as many are read one by one
 BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
-PATIENCE = 5  # polls: where they are seldom, one damaged answer is no silence
+LEAST_SILENT_POLLS = 5  # polls: where they are seldom, one damaged answer is no silence
 CLEAN = 3  # this many equal harmless answers in a row are no noise
 CHIRPING = 0.5  # seconds in which a machine that hears no host sends at least two loop break indications
 WARY = 50  # polls after damage until the line counts as good again
@@ -375,7 +375,7 @@ class SasMachine(MachineReader):
                 self._harmless.clear()
             case _:
                 self._harmless.clear()
-        silence = max(self._options.silence, PATIENCE * self._options.interval)
+        silence = max(self._options.silence, LEAST_SILENT_POLLS * self._options.interval)
         if now - self._alive >= silence:
             what = "no answer that can be read" if self._damaged else "no answer"
             chirps = "; it chirps, so it does not hear us: check the wire to it" if self._chirps >= TRIES else ""

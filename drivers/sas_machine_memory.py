@@ -15,9 +15,10 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     `group`: of the progressive, if amounts are shown. `interval`: seconds between polls. `answer`: seconds until the
     first byte of an answer, adapter included; `gap`: the pause that ends a message. `silence`: seconds without a good
-    answer until the link is lost, at least PATIENCE intervals. `meters`: seconds between readings; `records`: seconds
-    within which bills, tickets, validations and enabled features are all read again. `broadcast`: seconds within which
-    each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs backwards.
+    answer until the link is lost, at least five intervals. `meters`: seconds between readings;
+    `records`: seconds within which bills, tickets, validations and enabled features are all read again. `broadcast`:
+    seconds within which each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs
+    backwards.
 
     `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
     none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool

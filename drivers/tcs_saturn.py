@@ -478,7 +478,7 @@ class TcsSaturn:
         for message in messages:
             if not self._counts(message):
                 continue
-            # One question, one witness: what comes twice, or too late, was said once.
+            # Each poll accepts one answer; repeated or late answers are dropped.
             asked, self._asked = self._asked, ""
             if not asked or asked == wire.LAUNCH:
                 continue

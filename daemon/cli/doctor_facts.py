@@ -24,7 +24,7 @@ from daemon.broker.session import BrokerLost, UnreadableFile
 from daemon.broker.stale_topics import METAS
 from daemon.cli.configuration_check import credulous
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
-from daemon.cli.forget import QUIET
+from daemon.cli.forget import QUIET_S
 from daemon.cli.granted import old_list
 from daemon.config.model import (
     Config,
@@ -165,7 +165,7 @@ async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Brok
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(one, "") as session:
                 if part == "edge":
-                    metas = await read_standing(session, table_topic(config.site.name, "+", METAS), quiet_s=QUIET)
+                    metas = await read_standing(session, table_topic(config.site.name, "+", METAS), quiet_s=QUIET_S)
                 found.append(Broker(part, place))
         except BrokerLost as error:
             found.append(Broker(part, place, str(error), unreadable=isinstance(error, UnreadableFile)))

@@ -12,9 +12,9 @@ from protocols.contract.topics import edge_topic, table_topic
 
 __all__ = ["StillThere", "forget"]
 
-QUIET = 1.0
+QUIET_S = 1.0
 """Seconds without a further message after which all that stands there was heard."""
-PATIENCE = 30.0
+READ_TIMEOUT_S = 30.0
 
 
 class StillThere(Exception):
@@ -34,8 +34,8 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
     cleared: list[str] = []
     for part, leaf in ((config.edge, METAS), (config.rules, STATES)):
         broker = broker_of(config, config.maintenance if config.maintenance.username else part)
-        async with asyncio.timeout(PATIENCE), connect(broker, "") as session:
-            there = await read_standing(session, f"{own}+", table_topic(site, "+", leaf), quiet_s=QUIET)
+        async with asyncio.timeout(READ_TIMEOUT_S), connect(broker, "") as session:
+            there = await read_standing(session, f"{own}+", table_topic(site, "+", leaf), quiet_s=QUIET_S)
             if there.get(f"{own}availability") == b"online" and not although_online:
                 raise StillThere(
                     f"{name} is online: stop it, and see that nothing starts it again. "

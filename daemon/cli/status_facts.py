@@ -214,7 +214,7 @@ def _by_journal(config: Config) -> dict[tuple[str, str], DeviceState] | None:
     except (OSError, sqlite3.Error):
         return None
     try:
-        rows = journal.execute("SELECT key, value FROM memory WHERE key GLOB 'board/*/*'").fetchall()
+        rows = journal.execute("SELECT key, value FROM memory WHERE key GLOB 'status/*/*'").fetchall()
     except sqlite3.Error:
         return None
     finally:

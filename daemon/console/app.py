@@ -65,9 +65,9 @@ from daemon.words import words
 
 __all__ = ["CannotListen", "ConsoleProcess", "make_app", "open_console", "serve"]
 
-GRACE = 3
+SHUTDOWN_GRACE_S = 3
 # Seconds until a journal without room is checked again.
-AGAIN = 30.0
+RETRY_S = 30.0
 # Content Security Policy: no foreign or inline content, and no framing.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -143,7 +143,11 @@ class ConsoleProcess:
         self.pools = Pools(self.site, now)
         self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
         self.incidents = Incidents(
-            store, edges=_expected(config), rules=config.rules.name, jackpots=config.jackpots.name, teller=self.webhooks
+            store,
+            edges=_expected(config),
+            rules=config.rules.name,
+            jackpots=config.jackpots.name,
+            notifier=self.webhooks,
         )
         self.context = ConsoleContext(
             config,
@@ -231,7 +235,7 @@ class ConsoleProcess:
                     log.error("console.full", reason=actions.full)
                 said = True
                 self.incidents.journal(1.0, self.now())
-                await asyncio.sleep(AGAIN)
+                await asyncio.sleep(RETRY_S)
                 actions.full = take_up(journal, how)
                 continue
             if said:
@@ -434,7 +438,7 @@ async def serve(
             http=front_server.HeaderTimeoutProtocol,
             ws="none",
             proxy_headers=False,  # ours is more careful: `Forwarded`
-            timeout_graceful_shutdown=GRACE,
+            timeout_graceful_shutdown=SHUTDOWN_GRACE_S,
             ssl_certfile=console.certificate or None,
             ssl_keyfile=console.key or None,
         )
@@ -453,6 +457,6 @@ async def serve(
             finally:
                 server.should_exit = True
                 opened.live.close()
-                await asyncio.wait([serving], timeout=GRACE + 1)
+                await asyncio.wait([serving], timeout=SHUTDOWN_GRACE_S + 1)
                 following.cancel()
                 keeper.cancel()

@@ -598,8 +598,8 @@ class Consumer:
         return f"{source}/event/{row.type}", encode_wire(wire)
 
     async def _serve(self, session: Session) -> None:
-        if not self._in_sync:  # what ended the last session got lost on its way
-            raise RuntimeError("a batch was used and not written: nothing may be written that rests on it")
+        if not self._in_sync:
+            raise RuntimeError("memory is ahead of the journal after a failed commit: restart")
         async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
             try:
                 await self._served(session)
@@ -842,7 +842,7 @@ class Consumer:
         return max(ours, default=1)
 
     async def _ask(self, session: Session, name: str, edge: str, first: int, last: int | None) -> None:
-        """Once: what is asked for twice comes twice, and each answer asks for the next."""
+        """Deduplicate replay requests: a duplicate request doubles the answers."""
         _, to, until = self._awaited.get((edge, name), (0, 0, 0.0))
         if first <= to and _now() < until:
             return
@@ -856,7 +856,7 @@ class Consumer:
                 await self._ask(session, name, edge, *gap)
 
     async def _chase(self, session: Session) -> None:
-        """A request or its answer may be lost too."""
+        """Repeat requests for replay: a request or its answer may be lost."""
         while True:
             await asyncio.sleep(ASK_AGAIN)
             self._end_alarms(ASK_AGAIN)
@@ -865,7 +865,7 @@ class Consumer:
             self._commit([])
 
     async def _ask_for_tails(self, session: Session) -> None:
-        """What an edge said long enough ago to have, and what still has not come: nothing later shows that gap."""
+        """Request the newest events that an edge announced and that are missing: no later event shows that gap."""
         for edge, (newest, waited_for, at) in list(self._told.items()):
             if _now() - at < ASK_AGAIN:
                 continue

@@ -76,7 +76,7 @@ CLOCK_REMEDY = "check the computer's time service (timedatectl); results of this
 ONLINE, OFFLINE = b"online", b"offline"
 
 
-# What is said of a device that nobody has met: it waits for no past, and is no sign that the device has none.
+# Events about the link only: they do not wait for backlogs and do not show that a backlog is complete.
 _OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
 _OF_STATUS = frozenset({DeviceOnline, *_OF_THE_LINK})
 
@@ -112,7 +112,7 @@ class DeviceSession:
         self.table = table.name
         self.device = device
         self._key = f"{table.name}/{device.name}"
-        stored = edge.journal.memory(f"board/{self._key}")
+        stored = edge.journal.memory(f"status/{self._key}")
         self.status = msgspec.json.decode(stored, type=DeviceStatus) if stored else DeviceStatus()
         self.state_topic = device_topic(edge.site, table.name, device.name, "state")
         self._link: HostLink | None = None
@@ -158,7 +158,7 @@ class DeviceSession:
             return [], {}
         if not was.driver:
             self.status = msgspec.structs.replace(was, driver=driver)
-            return [], {f"board/{self._key}": msgspec.json.encode(self.status)}
+            return [], {f"status/{self._key}": msgspec.json.encode(self.status)}
         codes = [fault.code for fault in was.faults]
         self.status = DeviceStatus(was.online, reason=was.reason, alerted=was.alerted, driver=driver, since=was.since)
         place = {"table": self.table, "device": self.device.name}
@@ -166,7 +166,7 @@ class DeviceSession:
         ends = [DeviceRecovered(code) for code in codes]
         now = self._edge.now()
         entries = [Entry(self.table, self.device.name, type_of(end), now, encode_data(end)) for end in ends]
-        return entries, {f"board/{self._key}": msgspec.json.encode(self.status), f"driver/{self._key}": b""}
+        return entries, {f"status/{self._key}": msgspec.json.encode(self.status), f"driver/{self._key}": b""}
 
     @property
     def may_have_kept_events(self) -> bool:
@@ -215,7 +215,7 @@ class DeviceSession:
 
     def _traced(self, seconds: int) -> dict[str, Any]:
         """Begin or end a trace. Raises CommandRefused."""
-        if seconds and self._tells_cards and not self._edge.desk.is_ruled(self.table):
+        if seconds and self._tells_cards and not self._edge.commands.is_ruled(self.table):
             raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
         self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
         if self._link is not None:
@@ -237,7 +237,7 @@ class DeviceSession:
     def _no_round(self) -> bool:
         """Whether the rules have processed all events of the table and no round is open."""
         journal, newest = self.newest()
-        return self._edge.desk.no_round_after(self.table, journal) == newest
+        return self._edge.commands.no_round_after(self.table, journal) == newest
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         """Durable when it returns. A command happens now, so it is not ordered with backlogs."""
@@ -272,7 +272,7 @@ class DeviceSession:
             if type(one.event) in _OF_STATUS:
                 status = _after(status, _shortened(one))
         if status is not self.status:
-            kept[f"board/{self._key}"] = msgspec.json.encode(status)
+            kept[f"status/{self._key}"] = msgspec.json.encode(status)
             self.status = status
             self._changed = True
         return entries, kept
@@ -418,19 +418,19 @@ class Edge:
         self.sessions = self._sessions(before)
         self.boots: int = before.boots if before else int(journal.memory("boots") or b"0") + 1
         self._take_up()
-        kept = [post for post in self.sessions if post.may_have_kept_events]
+        kept = [session for session in self.sessions if session.may_have_kept_events]
         self.ordering = {
-            table.name: EventOrdering(post.device.name for post in kept if post.table == table.name)
+            table.name: EventOrdering(session.device.name for session in kept if session.table == table.name)
             for table in config.table
         }
         self.pools = self._watched_pools()
         if before:
             self.ordering |= {name: one for name, one in before.ordering.items() if name in self.ordering}
             self.pools.go_on(before.pools)
-        self.desk = self._command_service()
+        self.commands = self._command_service()
         self._discovery = self._home_assistant()
-        for post in self.sessions:
-            self.show(post)
+        for session in self.sessions:
+            self.show(session)
         self.connected = False
         self._group: asyncio.TaskGroup | None = None
         self._waiting: list[tuple[Told, Callable[[list[Row]], None], asyncio.Future[None]]] = []
@@ -442,10 +442,10 @@ class Edge:
         found = []
         for table in self.config.table:
             for device in table.device:
-                same = [post for post in known if (post.table, post.device) == (table.name, device)]
+                same = [session for session in known if (session.table, session.device) == (table.name, device)]
                 found += same or [DeviceSession(self, table, device)]
-        for post in found:
-            post.move_to(self)
+        for session in found:
+            session.move_to(self)
         return found
 
     def _own_outbox(self) -> Outbox:
@@ -455,7 +455,7 @@ class Edge:
 
     def _command_service(self) -> CommandService:
         return CommandService(
-            {(post.table, post.device.name): post for post in self.sessions},
+            {(session.table, session.device.name): session for session in self.sessions},
             frozenset(table.name for table in self.config.table if table.ruleset),
             self.journal.memories(KEY),
             partial(self.append, []),
@@ -482,14 +482,14 @@ class Edge:
         """In one transaction: record the start, and end what the configuration no longer contains."""
         kept = {"boots": b"%d" % self.boots}
         told: list[tuple[DeviceSession, Entry]] = []
-        for post in [one for one in self.sessions if one.task is None]:
-            entries, left = post.taken_up()
-            told += [(post, entry) for entry in entries]
+        for session in [one for one in self.sessions if one.task is None]:
+            entries, left = session.taken_up()
+            told += [(session, entry) for entry in entries]
             kept |= left
         rows = self.journal.append([entry for _, entry in told], kept)
-        for (post, _), row in zip(told, rows, strict=True):
-            post.events += 1
-            post.last = row
+        for (session, _), row in zip(told, rows, strict=True):
+            session.events += 1
+            session.last = row
 
     async def run(self) -> None:
         """Serve all devices until cancelled."""
@@ -499,24 +499,24 @@ class Edge:
 
     def supervise(self, group: asyncio.TaskGroup) -> None:
         """Connect the devices that are not served yet; their tasks belong to `group`."""
-        for post in self.sessions:
-            if post.task is None:
-                log = logs.get(edge=self.name, table=post.table, device=post.device.name)
-                post.task = group.create_task(supervise(post.device, post, self._opener, self.now, log))
+        for session in self.sessions:
+            if session.task is None:
+                log = logs.get(edge=self.name, table=session.table, device=session.device.name)
+                session.task = group.create_task(supervise(session.device, session, self._opener, self.now, log))
 
     def _gone(self, new: Config) -> list[DeviceSession]:
         """The devices that `new` no longer has, or has otherwise."""
         kept = [(table.name, device) for table in new.table for device in table.device]
-        return [post for post in self.sessions if (post.table, post.device) not in kept]
+        return [session for session in self.sessions if (session.table, session.device) not in kept]
 
     def busy(self, new: Config) -> list[str]:
         """The tables where `new` would take a device out of an open round, or end a command."""
-        tables = {post.table for post in self._gone(new)}
-        return [*filter(self.desk.may_be_in_round, tables), *self.desk.tables_at_work]
+        tables = {session.table for session in self._gone(new)}
+        return [*filter(self.commands.may_be_in_round, tables), *self.commands.tables_at_work]
 
     async def release(self, new: Config) -> None:
         """Close the devices that `new` no longer has, or has otherwise."""
-        gone = [post.task for post in self._gone(new) if post.task is not None]
+        gone = [session.task for session in self._gone(new) if session.task is not None]
         for task in gone:
             task.cancel()
         if gone:
@@ -536,7 +536,7 @@ class Edge:
             journal=str(self.journal.path),
             seq=self.journal.head,
         )
-        self.desk.recover()
+        self.commands.recover()
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
@@ -603,24 +603,24 @@ class Edge:
         self.outbox.offer(rows)
         return rows
 
-    def show(self, post: DeviceSession) -> None:
+    def show(self, session: DeviceSession) -> None:
         """Update a device's retained topics."""
-        place = partial(device_topic, self.site, post.table, post.device.name)
-        self.retained.put(place("meta"), post.meta)
-        self.retained.put(post.state_topic, post.state)
-        self.retained.put(place("availability"), ONLINE if post.status.online else OFFLINE)
-        alerts = dict.fromkeys((*post.status.alerted, "device.offline"), b"")
-        for fault in post.status.faults:
-            alert = Alert(device=post.device.name, **msgspec.structs.asdict(fault))
+        place = partial(device_topic, self.site, session.table, session.device.name)
+        self.retained.put(place("meta"), session.meta)
+        self.retained.put(session.state_topic, session.state)
+        self.retained.put(place("availability"), ONLINE if session.status.online else OFFLINE)
+        alerts = dict.fromkeys((*session.status.alerted, "device.offline"), b"")
+        for fault in session.status.faults:
+            alert = Alert(device=session.device.name, **msgspec.structs.asdict(fault))
             alerts[fault.code] = msgspec.json.encode(alert)
-        if not post.status.online:
-            text = f"{post.device.name} does not answer: {post.status.reason or 'never seen'}"
+        if not session.status.online:
+            text = f"{session.device.name} does not answer: {session.status.reason or 'never seen'}"
             remedy = "check power and cable; it comes back by itself"
-            offline = Alert(device=post.device.name, code="device.offline", text=text, remedy=remedy)
+            offline = Alert(device=session.device.name, code="device.offline", text=text, remedy=remedy)
             alerts["device.offline"] = msgspec.json.encode(offline)
         self._discovery.touch()
         for code, value in alerts.items():
-            self.retained.put(alert_topic(self.site, post.table, post.device.name, code), value)
+            self.retained.put(alert_topic(self.site, session.table, session.device.name, code), value)
 
     def _found(self) -> dict[str, bytes]:
         """The discovery messages for Home Assistant, by topic."""
@@ -631,7 +631,7 @@ class Edge:
         rules = self.config.rules.name
         return {
             **dict(home_assistant.table_config(self.site, self.name, version(), game, rules) for game in games),
-            **dict(told(post.found) for post in self.sessions),
+            **dict(told(session.found) for session in self.sessions),
         }
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
@@ -663,12 +663,12 @@ class Edge:
                 await self._served(session)
             finally:
                 self.connected = False
-                self.desk.disconnected()
+                self.commands.disconnected()
 
     async def _served(self, session: Session) -> None:
         tables = [table.name for table in self.config.table]
         session.tolerates = self._suspensions.refused
-        self.desk.connected(session)
+        self.commands.connected(session)
         topics = [edge_topic(self.site, "+", "availability"), *self.pools.topics()]
         for table in tables:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
@@ -677,8 +677,8 @@ class Edge:
         await session.subscribe(*topics, *session.own_topics)
         self.retained.put(edge_topic(self.site, self.name, "info"), self.info)
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
-        for post in self.sessions:
-            self.show(post)
+        for one in self.sessions:
+            self.show(one)
         self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
         await self.replay.until_heard()  # readers that see us online send requests at once
         await self.retained.publish_all(session)
@@ -693,7 +693,7 @@ class Edge:
             group.create_task(self._commands(session))
             group.create_task(self._health())
             group.create_task(beat(session, self.site, self.name))
-            group.create_task(publish(session, [post.trace for post in self.sessions], self.traced))
+            group.create_task(publish(session, [one.trace for one in self.sessions], self.traced))
             every = table_topic(self.site, "+", METAS)
             group.create_task(self._stale_topics.look(session, every, own=bool(self.sessions)))
 
@@ -701,9 +701,9 @@ class Edge:
         """Where this edge retains what others must not write."""
         topics = [edge_topic(self.site, self.name, "+")]
         topics += [table_topic(self.site, table.name, "alert/+") for table in self.config.table]
-        for post in self.sessions:
+        for session in self.sessions:
             topics += [
-                device_topic(self.site, post.table, post.device.name, leaf) for leaf in ("availability", "state")
+                device_topic(self.site, session.table, session.device.name, leaf) for leaf in ("availability", "state")
             ]
         return topics
 
@@ -716,7 +716,7 @@ class Edge:
                         if not message.payload:  # `feltd forget` may have cleared topics that are ours now
                             self.retained.again("")
                         if name == self.config.rules.name:
-                            self.desk.rules_are(message.payload == ONLINE)
+                            self.commands.rules_are(message.payload == ONLINE)
                     case ["edge", name, "alive"]:
                         self.pools.beat(name)
                     case ["jackpot", pool, "owner"]:
@@ -725,20 +725,20 @@ class Edge:
                         if new := [topic for topic in self.pools.topics() if topic not in heard]:
                             await session.subscribe(*new)
                     case ["table", table, "round", "state"]:
-                        self.desk.round_is(table, message.payload)
+                        self.commands.round_is(table, message.payload)
                     case ["table", table, "device", device, "meta"]:
                         await self._met(session, table, device, message)
                     case ["table", _, "device", _, "cmd", _] if self._group is not None:
-                        await self.desk.take(message, self._group)
+                        await self.commands.take(message, self._group)
                     case _:  # a broker may deliver what another client subscribed to
                         pass
 
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
         """A retained topic of a device: cleared if the device was ours and was removed."""
-        if any((post.table, post.device.name) == (table, device) for post in self.sessions):
+        if any((one.table, one.device.name) == (table, device) for one in self.sessions):
             self._stale_topics.heard_own()
             return
-        stored = self.journal.memory(f"board/{table}/{device}")
+        stored = self.journal.memory(f"status/{table}/{device}")
         alerted = msgspec.json.decode(stored, type=DeviceStatus).alerted if stored else ()
         tables = {one.name for one in self.config.table}
         left = stale_of_edge(self.site, self.name, message, FAULTS, alerted=alerted, tables=tables)
@@ -751,7 +751,7 @@ class Edge:
 
     def info(self) -> EdgeInfo:
         """What this edge is, and which tables the broker suspends."""
-        drivers = tuple(sorted({post.device.driver for post in self.sessions}))
+        drivers = tuple(sorted({session.device.driver for session in self.sessions}))
         return EdgeInfo(
             version(),
             self.config.digest,
@@ -776,7 +776,7 @@ class Edge:
             cpu_s=round(usage.ru_utime + usage.ru_stime, 3),
             rss=_resident(),
             boots=self.boots,
-            devices={f"{post.table}/{post.device.name}": post.status.online for post in self.sessions},
+            devices={f"{session.table}/{session.device.name}": session.status.online for session in self.sessions},
             newest={table.name: self.journal.last(table.name) for table in self.config.table},
         )
 

@@ -21,7 +21,7 @@ from drivers import DRIVERS
 from drivers.driver import Chunk, DeviceRefused, Driver, Emit, LinkLost, Sighting
 from protocols.contract.events import DeviceFaulted, DeviceOffline, DeviceOnline, DeviceRecovered, Event
 
-__all__ = ["Opener", "Post", "supervise"]
+__all__ = ["Opener", "SupervisedDevice", "supervise"]
 
 SOON, SOON_MOST = 0.25, 5.0
 SLOWLY = 30.0
@@ -35,8 +35,8 @@ BUG = "driver.bug"
 Opener = Callable[[str], AbstractAsyncContextManager[HostLink]]
 
 
-class Post(Protocol):
-    """The place of a device's events and memory."""
+class SupervisedDevice(Protocol):
+    """What the supervisor needs of a device's session: its events, memory, link and driver."""
 
     @property
     def online(self) -> bool:
@@ -72,7 +72,7 @@ def _printable(text: str) -> str:
 
 async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands in one place
     device: Device,
-    post: Post,
+    supervised: SupervisedDevice,
     opener: Opener,
     now: Callable[[], datetime],
     log: structlog.typing.FilteringBoundLogger,
@@ -90,27 +90,27 @@ async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands
 
     async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
         nonlocal logged_lost
-        await post.emit(sightings, memory)
+        await supervised.emit(sightings, memory)
         for one in sightings:
             if isinstance(one.event, DeviceOnline):
                 log.info("device.back" if logged_lost else "device.online", model=one.event.model, url=device.url)
                 logged_lost = False
-                cleared = [code for code in (REFUSED, BUG) if post.has_fault(code)]
-                await post.emit([sighting(DeviceRecovered(code), sightings[-1].behind) for code in cleared])
+                cleared = [code for code in (REFUSED, BUG) if supervised.has_fault(code)]
+                await supervised.emit([sighting(DeviceRecovered(code), sightings[-1].behind) for code in cleared])
 
     async def session() -> NoReturn:
         nonlocal soon, after_bug
         began = loop.time()
         try:
             async with opener(device.url) as link:
-                post.linked(link)
-                driver = driver_type(options, post.memory())
-                post.driven(driver)
+                supervised.linked(link)
+                driver = driver_type(options, supervised.memory())
+                supervised.driven(driver)
                 await driver.run(link, emit)
             raise RuntimeError("it ended by itself")
         finally:
-            post.driven(None)
-            post.linked(None)
+            supervised.driven(None)
+            supervised.linked(None)
             if loop.time() - began > GOOD_SESSION:
                 soon, after_bug = SOON, AFTER_BUG
 
@@ -136,10 +136,10 @@ async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands
             fault = DeviceFaulted(BUG, text, "error", "send the log to the maintainers; it is tried again by itself")
         if task is not None and task.cancelling():
             raise asyncio.CancelledError  # it came while a lost link was closed, and `wait_for` may swallow one
-        events: list[Event] = [DeviceOffline(reason)] if post.online else []
-        if fault is not None and not post.has_fault(fault.code):
+        events: list[Event] = [DeviceOffline(reason)] if supervised.online else []
+        if fault is not None and not supervised.has_fault(fault.code):
             events.append(fault)
-        await post.emit([sighting(event) for event in events])
+        await supervised.emit([sighting(event) for event in events])
         if not logged_lost:
             log.warning("device.lost", reason=reason, url=device.url)
             logged_lost = True

@@ -74,7 +74,7 @@ class RunningPit(Struct):
             if not self.pools.connected or self.pools.outbox.depth or self.pools.retained.waiting:
                 return True
             asking = asking or self.pools.signs.asking or self.people.asking
-        waits = (asking and not self.edge.desk.at_work) or any(map(self._behind, self.pit.tables))
+        waits = (asking and not self.edge.commands.at_work) or any(map(self._behind, self.pit.tables))
         if not waits:
             self.waiting_since = None
             return False
@@ -92,7 +92,9 @@ class RunningPit(Struct):
         if view is None or view.events < newest:
             return True
         if not self.edge.retained.waiting and any(
-            post.online != view.online.get(post.device.name) for post in self.edge.sessions if post.table == name
+            session.online != view.online.get(session.device.name)
+            for session in self.edge.sessions
+            if session.table == name
         ):
             return True
         if not self.pit.tables[name].ruleset:
@@ -150,8 +152,8 @@ async def running_in_virtual_time(
         site.on_opened.append(pit.opened)
         site.on_result.append(pit.heard)
         site.on_event.append(pit.saw)
-        posts = {f"{post.table}/{post.device.name}": post for post in edge.sessions}
-        under_way = UnderWay(pit, lambda name: posts[name].traffic, loop.time)
+        sessions = {f"{session.table}/{session.device.name}": session for session in edge.sessions}
+        under_way = UnderWay(pit, lambda name: sessions[name].traffic, loop.time)
         running_pit = RunningPit(pit, config, edge, consumer, site, pace, broker)
         busy[0] = lambda: running_pit.busy or under_way()
         parts = [pit.live(), pit.serve(config.mqtt), edge.run(), consumer.run(), site.run("demo-picture")]

@@ -251,7 +251,7 @@ def test_a_broker_that_is_away_is_said_plainly(tmp_path: Path) -> None:
     journal = Journal(Path(config.edge.journal))
     board = DeviceStatus(True, since=EARLIER)
     entry = Entry("rou-1", "wheel-1", "device.online", NOW, b"{}")
-    journal.append([entry], {"board/rou-1/wheel-1": msgspec.json.encode(board)})
+    journal.append([entry], {"status/rou-1/wheel-1": msgspec.json.encode(board)})
     journal.close()
     result = run(path)
     assert result.exit_code == 1

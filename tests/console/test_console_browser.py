@@ -218,7 +218,7 @@ def test_a_table_that_is_taken_away_leaves_the_pit(floor: Floor, page: Browser) 
     """As an edge does it whose configuration no longer has the table."""
 
     def say(leaf: str, payload: bytes) -> None:
-        floor.wait(floor.picture.publish(device_topic(SITE, "rou-9", "wheel-1", leaf), payload))
+        floor.wait(floor.site_view.publish(device_topic(SITE, "rou-9", "wheel-1", leaf), payload))
 
     def shown() -> bool:
         page.go("/")
@@ -249,7 +249,7 @@ def test_a_process_that_hangs_is_seen_before_its_last_will(floor: Floor, page: B
     page.go("/")
     page.until("[data-live='tile/rou-1'].good")
     # The console listens: the next beat is one that it has heard.
-    heard = floor.picture.edges[{"edge": EDGE, "rules": "rules", "broker": EDGE}[which]]
+    heard = floor.site_view.edges[{"edge": EDGE, "rules": "rules", "broker": EDGE}[which]]
     before = heard.beat
     floor.until(lambda: heard.beat != before)
     process = floor.broker.pid if which == "broker" else getattr(floor, which).process.pid

@@ -30,7 +30,7 @@ SHOW = "document.querySelectorAll('body > header details').forEach((one) => { on
 
 def examples_of(floor: Floor) -> Examples:
     """Of each table its first device and its last round; one of the table with a dealer's page unless at length."""
-    last = {table: view.results[-1] for table, view in floor.picture.tables.items() if view.results}
+    last = {table: view.results[-1] for table, view in floor.site_view.tables.items() if view.results}
     tables = at_length([DEALER], sorted(last, key=list(floor.pit.tables).index))
     return {
         "table": tables,
@@ -77,7 +77,7 @@ def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
     asked = [route for route in routes() if not route.startswith(POOLS)]
     floor = Floor(tmp_path, kinds=KINDS, speed=10, dealer=DEALER, styleguide=True)
     with opened(floor), browser(floor) as page:
-        floor.until(lambda: all(view.results for view in floor.picture.tables.values()))
+        floor.until(lambda: all(view.results for view in floor.site_view.tables.values()))
         floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
         page.come_in("sam")
         page.go("/")

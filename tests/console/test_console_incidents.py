@@ -14,7 +14,7 @@ from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from msgspec.structs import replace
 
-from daemon.console.alerts.incidents import AGAIN, KEPT, LONGEST_SILENCE, Incidents
+from daemon.console.alerts.incidents import KEPT_FOR, LONGEST_SILENCE, SAME_INCIDENT_WITHIN, Incidents
 from daemon.console.alerts.records import AlertKey, Filter, Incident, NotOpen
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
@@ -106,12 +106,12 @@ def test_incident_that_returns_soon_is_the_same_one_reopened(store: Store) -> No
     incidents.acknowledge(1, "maria", "on my way", later(5))
     incidents.on_alert(KEY, None, later(10))
     assert incidents.open(later(11)) == []
-    incidents.on_alert(KEY, JAM, later(10) + AGAIN)
+    incidents.on_alert(KEY, JAM, later(10) + SAME_INCIDENT_WITHIN)
     one = only(incidents, later(700))
     assert (one.n, one.times, one.state, one.began, one.ended) == (1, 2, "open", T0, None)
     assert (one.by, one.note) == ("maria", "on my way")
     incidents.on_alert(KEY, None, later(800))
-    incidents.on_alert(KEY, JAM, later(801) + AGAIN)
+    incidents.on_alert(KEY, JAM, later(801) + SAME_INCIDENT_WITHIN)
     one = only(incidents, later(1500))
     assert (one.n, one.times) == (2, 1)
 
@@ -331,7 +331,7 @@ def test_steps_are_bounded_kept_and_forgotten_with_their_incident(store: Store) 
     assert [step.time for step in (again.steps[0], again.steps[-1])] == [later(1), later(99)]
     assert (again.by, again.stage) == ("rui", "handed")
     incidents.end(KEY, later(100))
-    incidents.look(Floor(), later(100) + KEPT + timedelta(hours=2))
+    incidents.look(Floor(), later(100) + KEPT_FOR + timedelta(hours=2))
     assert store.db.execute("SELECT count(*) FROM incident_steps").fetchone() == (0,)
 
 
@@ -759,7 +759,7 @@ def test_messages_are_refused(store: Store) -> None:
     incidents.look(floor, later(1), refused=3)
     assert only(incidents, later(1)).code == "messages.refused"
     incidents.look(floor, later(2), refused=3)
-    incidents.look(floor, later(1) + AGAIN, refused=3)
+    incidents.look(floor, later(1) + SAME_INCIDENT_WITHIN, refused=3)
     assert incidents.open(later(700)) == []
 
 
@@ -792,10 +792,10 @@ def test_history_is_kept_400_days_and_bounded(store: Store, monkeypatch: pytest.
         incidents.on_alert(key, JAM, later(number))
         if number:
             incidents.on_alert(key, None, later(number))
-    incidents.look(floor, later(3) + KEPT)
+    incidents.look(floor, later(3) + KEPT_FOR)
     assert [one.n for one in incidents.history(Filter(), 9)] == [6, 5, 4, 1]  # what is open stays
     monkeypatch.setattr("daemon.console.alerts.incidents.MOST_KEPT", 2)
-    Incidents(store).look(floor, later(3) + KEPT)
+    Incidents(store).look(floor, later(3) + KEPT_FOR)
     assert [one.n for one in incidents.history(Filter(), 9)] == [6, 5, 1]
 
 
@@ -915,7 +915,7 @@ class Life(RuleBasedStateMachine):
             if (one.heard, severity) == ("warning", "error") and one.state == "acknowledged":
                 one.state = "open"
             return one
-        if one is not None and one.ended is not None and self.now - one.ended <= AGAIN:
+        if one is not None and one.ended is not None and self.now - one.ended <= SAME_INCIDENT_WITHIN:
             one.ended, one.state, one.times = None, "open", one.times + 1
         else:
             if one is not None:

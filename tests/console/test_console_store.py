@@ -332,7 +332,7 @@ class Disk:
         self.used = 50
         monkeypatch.setattr(keeping, "room", lambda _journal, _keeping: Room(self.used, 100, True))
         monkeypatch.setattr(keeping, "EVERY", 0.01)
-        monkeypatch.setattr(app_module, "AGAIN", 0.01)
+        monkeypatch.setattr(app_module, "RETRY_S", 0.01)
 
 
 @pytest.fixture

@@ -140,7 +140,7 @@ async def test_an_answer_that_comes_after_the_page_stands_there_when_it_is_looke
         asked.append((topic, json.loads(payload)["id"]))
 
     monkeypatch.setattr(inn.house.site, "publish", publish)
-    monkeypatch.setattr(web, "PATIENCE", 0.05)
+    monkeypatch.setattr(web, "REPLY_TIMEOUT_S", 0.05)
     shaker = TRACE.replace("shoe-1", "shaker-1").removesuffix("/trace")
     async with inn.browser("tec") as browser:
         sent = await browser.post(shaker + "/command/self-test", data={}, headers=ORIGIN)
@@ -160,7 +160,7 @@ async def test_a_trace_that_nobody_answers_is_said_so(inn: Inn, monkeypatch: pyt
     async def publish(topic: str, payload: bytes) -> None: ...
 
     monkeypatch.setattr(inn.house.site, "publish", publish)
-    monkeypatch.setattr(web, "PATIENCE", 0.05)
+    monkeypatch.setattr(web, "REPLY_TIMEOUT_S", 0.05)
     async with inn.browser("ins") as browser:
         sent = await browser.post(TRACE, data={"minutes": "5"}, headers=ORIGIN)
         page = await browser.get(sent.headers["location"])

@@ -51,10 +51,10 @@ def serious(page: Browser) -> list[str]:
 
 def suspend(floor: Floor) -> str:
     """A card that cannot be read suspends a coup; its round."""
-    floor.until(lambda: floor.picture.tables[TABLE].phase == "betting")
+    floor.until(lambda: floor.site_view.tables[TABLE].phase == "betting")
     floor.do(lambda: floor.pit.sockets[TABLE]["shoe-1"].inject("unreadable"))
-    floor.until(lambda: floor.picture.tables[TABLE].phase == "suspended")
-    return floor.picture.tables[TABLE].round
+    floor.until(lambda: floor.site_view.tables[TABLE].phase == "suspended")
+    return floor.site_view.tables[TABLE].round
 
 
 def test_a_supervisor_voids_a_suspended_round_from_the_page_of_the_table(floor: Floor, page: Browser) -> None:
@@ -70,7 +70,7 @@ def test_a_supervisor_voids_a_suspended_round_from_the_page_of_the_table(floor: 
     question.accept()
     page.until("#decide .done", "done.")
     assert round_ in page.text("#decide .done")
-    floor.until(lambda: any(one.round == round_ and one.void for one in floor.picture.tables[TABLE].results))
+    floor.until(lambda: any(one.round == round_ and one.void for one in floor.site_view.tables[TABLE].results))
     page.until(f"[data-live='history/{TABLE}'] td", round_)
 
 
@@ -85,8 +85,8 @@ def test_a_supervisor_corrects_the_cards_of_a_suspended_round(floor: Floor, page
     page.write(f"{form} [name=why]", "counted on the table")
     page.follow(f"{form} button", sure=True)
     page.until("#decide .done", "done.")
-    floor.until(lambda: any(one.round == round_ and not one.void for one in floor.picture.tables[TABLE].results))
-    result = next(one for one in floor.picture.tables[TABLE].results if one.round == round_)
+    floor.until(lambda: any(one.round == round_ and not one.void for one in floor.site_view.tables[TABLE].results))
+    result = next(one for one in floor.site_view.tables[TABLE].results if one.round == round_)
     assert result.outcome["hands"] == {"player": ["9D", "KC"], "banker": ["2S", "4H"]}
 
 

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from daemon.config.model import Webhook
-from daemon.console.alerts.incidents import AGAIN, Incidents
+from daemon.console.alerts.incidents import SAME_INCIDENT_WITHIN, Incidents
 from daemon.console.alerts.webhooks import BadWebhook, Webhooks
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
@@ -139,7 +139,7 @@ def make(store: Store, url: str, secret_file: str = "", **more: Any) -> tuple[We
         lambda: T0,
         **{"first": 0.01, "longest": 0.05, "timeout": PATIENCE, **more},
     )
-    return hooks, Incidents(store, teller=hooks)
+    return hooks, Incidents(store, notifier=hooks)
 
 
 # ---- what is told
@@ -267,12 +267,12 @@ async def test_flapping_is_told_to_end_when_it_stays_away(store: Store, receiver
             incidents.on_alert(KEY, JAM, now)
             incidents.on_alert(KEY, None, now + timedelta(seconds=5))
             now += timedelta(seconds=10)
-        incidents.look(SITE, now + AGAIN / 2)
+        incidents.look(SITE, now + SAME_INCIDENT_WITHIN / 2)
         told = ["incident.opened", "incident.resolved"] * 3 + ["incident.opened"]
         assert await receiver.heard(7) == told
         await until(lambda: webhooks.counts()[0].waiting == 0)
-        incidents = Incidents(store, teller=webhooks)
-        incidents.look(SITE, now + AGAIN)
+        incidents = Incidents(store, notifier=webhooks)
+        incidents.look(SITE, now + SAME_INCIDENT_WITHIN)
         assert await receiver.heard(8) == [*told, "incident.resolved"]
         assert receiver.data(7)["times"] == 50
 
@@ -393,7 +393,7 @@ async def test_one_that_hangs_holds_up_no_other(store: Store, receiver: Receiver
     await slow.open()
     urls = [Webhook(url=slow.url), Webhook(url=receiver.url)]
     webhooks = Webhooks(store, urls, "lisboa", lambda: T0, first=0.01, longest=0.05, timeout=PATIENCE)
-    incidents = Incidents(store, teller=webhooks)
+    incidents = Incidents(store, notifier=webhooks)
     async with sending(webhooks):
         incidents.on_alert(KEY, JAM, T0)
         incidents.on_alert(KEY, None, T0)

@@ -534,7 +534,7 @@ async def test_the_first_byte_of_a_message_has_mark_parity_and_the_rest_space(mo
 async def test_a_port_that_sends_nothing_is_a_lost_link_and_can_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """To drain it would never end."""
     monkeypatch.setattr(links_sas, "_unsent", lambda _: 1)
-    monkeypatch.setattr(links_sas, "PATIENCE", 0.05)
+    monkeypatch.setattr(links_sas, "PART_TIMEOUT_S", 0.05)
     with pty() as (_, path):
         async with asyncio.timeout(PATIENCE), open_link(f"sas://{path}") as link:
             assert isinstance(link, SasLink)

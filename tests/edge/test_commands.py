@@ -148,7 +148,7 @@ class Counter:
         self.place.kept = dict(kept or {})
         self.wire = Wire()
         station: CommandTarget = self.place
-        self.desk = CommandService(
+        self.commands = CommandService(
             {("t-1", "d-1"): station},
             frozenset({"t-1"} if ruled else ()),
             dict(kept or {}),
@@ -163,13 +163,13 @@ class Counter:
 
     def connect(self, wire: Wire) -> None:
         self.wire = wire
-        self.desk.connected(cast("Session", wire))
+        self.commands.connected(cast("Session", wire))
 
     async def hear(self, *messages: Message) -> list[Reply]:
         """Take them, wait for all ends, and tell what was answered."""
         async with asyncio.TaskGroup() as group:
             for message in messages:
-                await self.desk.take(message, group)
+                await self.commands.take(message, group)
         return self.wire.replies
 
 
@@ -423,8 +423,8 @@ async def test_an_id_belongs_to_one_command(other: Message) -> None:
 async def test_refused_command_may_be_sent_again() -> None:
     counter = Counter()
     assert (await counter.hear(ask("self-test")))[-1].status == "refused"
-    counter.desk.rules_are(online=True)
-    counter.desk.round_is("t-1", b'{"phase":"idle"}')
+    counter.commands.rules_are(online=True)
+    counter.commands.round_is("t-1", b'{"phase":"idle"}')
     assert (await counter.hear(ask("self-test")))[-1].status == "done"
 
 
@@ -456,10 +456,10 @@ async def test_no_parameter_while_a_round_is_open(
     command: Message, online: bool, state: bytes | None, words: str | None
 ) -> None:
     counter = Counter()
-    counter.desk.rules_are(online=online)
-    counter.desk.round_is("t-1", b'{"phase":"idle"}' if state is not None else b"{}")
+    counter.commands.rules_are(online=online)
+    counter.commands.round_is("t-1", b'{"phase":"idle"}' if state is not None else b"{}")
     if state is not None:
-        counter.desk.round_is("t-1", state)
+        counter.commands.round_is("t-1", state)
     [reply] = await counter.hear(command)
     assert reply.status == ("refused" if words else "done")
     assert (words or "") in reply.text
@@ -469,19 +469,19 @@ async def test_no_parameter_while_a_round_is_open(
 @virtual_time
 async def test_after_a_new_connection_nobody_knows_whether_a_round_is_open() -> None:
     counter = Counter()
-    counter.desk.rules_are(online=True)
-    counter.desk.round_is("t-1", b'{"phase":"idle"}')
+    counter.commands.rules_are(online=True)
+    counter.commands.round_is("t-1", b'{"phase":"idle"}')
     counter.connect(Wire())
-    counter.desk.rules_are(online=True)
+    counter.commands.rules_are(online=True)
     assert (await counter.hear(ask("self-test")))[-1].status == "refused"
 
 
 @virtual_time
 async def test_another_tables_round_and_a_table_without_rules_do_not_matter() -> None:
     counter = Counter()
-    counter.desk.rules_are(online=True)
-    counter.desk.round_is("t-1", b'{"phase":"idle"}')
-    counter.desk.round_is("t-2", b'{"phase":"betting"}')
+    counter.commands.rules_are(online=True)
+    counter.commands.round_is("t-1", b'{"phase":"idle"}')
+    counter.commands.round_is("t-2", b'{"phase":"betting"}')
     assert (await counter.hear(ask("self-test")))[-1].status == "done"
     assert (await Counter(ruled=False).hear(ask("self-test")))[-1].status == "done"
 
@@ -489,8 +489,8 @@ async def test_another_tables_round_and_a_table_without_rules_do_not_matter() ->
 @virtual_time
 async def test_command_allowed_in_a_round_is_executed_in_a_round() -> None:
     counter = Counter()
-    counter.desk.rules_are(online=True)
-    counter.desk.round_is("t-1", b'{"phase":"covered"}')
+    counter.commands.rules_are(online=True)
+    counter.commands.round_is("t-1", b'{"phase":"covered"}')
     assert (await counter.hear(ask("agitate")))[-1].status == "done"
 
 
@@ -499,13 +499,13 @@ async def test_an_old_word_of_the_rules_does_not_say_that_no_round_is_open() -> 
     """They were away while a round began, or the broker was: what stands there is of before."""
     counter = Counter()
     counter.place.last = ("j", 12)
-    counter.desk.rules_are(online=True)
+    counter.commands.rules_are(online=True)
     for old in (b'{"phase":"idle"}', b'{"phase":"idle","heard":{"j":11,"other":90}}'):
-        counter.desk.round_is("t-1", old)
+        counter.commands.round_is("t-1", old)
         [*_, reply] = await counter.hear(ask("self-test", id=old.decode()))
         assert (reply.status, "has not heard of everything" in reply.text) == ("refused", True), reply
         assert not counter.place.done
-    counter.desk.round_is("t-1", b'{"phase":"idle","heard":{"j":12}}')
+    counter.commands.round_is("t-1", b'{"phase":"idle","heard":{"j":12}}')
     [*_, reply] = await counter.hear(ask("self-test", id="two"))
     assert reply.status == "done"
 
@@ -515,10 +515,10 @@ async def test_an_old_word_of_the_rules_does_not_say_that_no_round_is_open() -> 
 async def test_rules_that_are_a_moment_behind_are_waited_for(then: str, status: str) -> None:
     counter = Counter()
     counter.place.last = ("j", 12)
-    counter.desk.rules_are(online=True)
-    counter.desk.round_is("t-1", b'{"phase":"idle","heard":{"j":10}}')
+    counter.commands.rules_are(online=True)
+    counter.commands.round_is("t-1", b'{"phase":"idle","heard":{"j":10}}')
     later = b'{"phase":"%s","heard":{"j":12}}' % then.encode()
-    asyncio.get_running_loop().call_later(0.4, counter.desk.round_is, "t-1", later)
+    asyncio.get_running_loop().call_later(0.4, counter.commands.round_is, "t-1", later)
     [reply] = await counter.hear(ask("self-test"))
     assert reply.status == status
     assert len(counter.place.done) == (status == "done")
@@ -528,10 +528,10 @@ async def test_rules_that_are_a_moment_behind_are_waited_for(then: str, status: 
 async def test_command_that_expired_while_waiting_for_the_rules_is_not_executed() -> None:
     counter = Counter()
     counter.place.last = ("j", 12)
-    counter.desk.rules_are(online=True)
-    counter.desk.round_is("t-1", b'{"phase":"idle","heard":{"j":10}}')
+    counter.commands.rules_are(online=True)
+    counter.commands.round_is("t-1", b'{"phase":"idle","heard":{"j":10}}')
     later = b'{"phase":"idle","heard":{"j":12}}'
-    asyncio.get_running_loop().call_later(0.4, counter.desk.round_is, "t-1", later)
+    asyncio.get_running_loop().call_later(0.4, counter.commands.round_is, "t-1", later)
     [reply] = await counter.hear(ask("self-test", life=0.3))
     assert (reply.status, "it expired at" in reply.text) == ("refused", True)
     assert not counter.place.done
@@ -542,13 +542,13 @@ async def test_command_that_expired_while_waiting_for_the_rules_is_not_executed(
 async def test_command_that_expired_during_a_disk_stall_is_not_executed(name: str) -> None:
     """What is written before it is done may take seconds, and a ball is not launched then."""
     counter = Counter(ruled=False)
-    keep = counter.desk._keep
+    keep = counter.commands._keep
 
     def slowly(kept: Mapping[str, bytes]) -> None:
         keep(kept)
-        counter.desk._now = lambda: NOW + timedelta(seconds=4)
+        counter.commands._now = lambda: NOW + timedelta(seconds=4)
 
-    counter.desk._keep = slowly
+    counter.commands._keep = slowly
     [reply] = await counter.hear(ask(name, life=2))
     assert (reply.status, "it expired at" in reply.text) == ("refused", True)
     assert not counter.place.done
@@ -601,7 +601,7 @@ async def test_a_driver_that_never_ends_is_given_up() -> None:
     counter.place.does = forever
     [reply] = await counter.hear(ask())
     assert (reply.status, reply.text) == ("failed", "no end in 600 s")
-    assert counter.desk.at_work == 0
+    assert counter.commands.at_work == 0
 
 
 @pytest.mark.parametrize("said", [{"x": object()}, {"x": "\udcff"}])
@@ -631,15 +631,15 @@ async def test_a_broker_lost_meanwhile_breaks_nothing_off() -> None:
     counter.place.does = slowly
     lost = counter.wire
     async with asyncio.TaskGroup() as group:
-        await counter.desk.take(ask(), group)
+        await counter.commands.take(ask(), group)
         await asyncio.sleep(1)
         lost.lost = True
-        counter.desk.disconnected()
+        counter.commands.disconnected()
         await asyncio.sleep(9)
         assert [told.status for told in counter.place.told] == ["done"]
         assert not lost.said
         counter.connect(Wire())
-        await counter.desk.take(ask(), group)
+        await counter.commands.take(ask(), group)
     assert [reply.status for reply in counter.wire.replies] == ["done"]
     assert len(counter.place.done) == 1
 
@@ -654,9 +654,9 @@ async def test_command_is_answered_over_the_new_connection_after_a_lost_broker()
 
     counter.place.does = slowly
     async with asyncio.TaskGroup() as group:
-        await counter.desk.take(ask(reply_to="me", correlation=b"c"), group)
+        await counter.commands.take(ask(reply_to="me", correlation=b"c"), group)
         await asyncio.sleep(1)
-        counter.desk.disconnected()
+        counter.commands.disconnected()
         await asyncio.sleep(1)
         counter.connect(Wire())
     assert [(topic, correlation) for topic, _, correlation in counter.wire.said] == [
@@ -672,8 +672,8 @@ async def test_a_broker_that_takes_no_answer_keeps_no_command_open(trouble: str)
     setattr(counter.wire, trouble, True)
     await counter.hear(ask())
     assert [told.status for told in counter.place.told] == ["done"]
-    assert counter.desk.at_work == 0
-    assert not counter.desk._askers
+    assert counter.commands.at_work == 0
+    assert not counter.commands._askers
 
 
 # ---- over a restart
@@ -684,7 +684,7 @@ async def test_the_next_process_knows_the_answers_of_the_last() -> None:
     first = Counter()
     await first.hear(ask(), ask("light", '{"lamps":["a"]}', id="two"))
     second = Counter(kept=first.place.kept)
-    second.desk.recover()
+    second.commands.recover()
     assert await second.hear(ask()) == first.wire.replies[:1]
     assert second.book == []
     assert (await second.hear(ask(id="three")))[-1].status == "done"
@@ -703,7 +703,7 @@ async def test_command_interrupted_by_a_crash_is_failed_and_not_repeated() -> No
 
     async def process() -> None:
         async with asyncio.TaskGroup() as group:
-            await first.desk.take(ask(), group)
+            await first.commands.take(ask(), group)
             await asyncio.sleep(3600)
 
     running = asyncio.create_task(process())
@@ -713,7 +713,7 @@ async def test_command_interrupted_by_a_crash_is_failed_and_not_repeated() -> No
     assert first.book == ["kept", "acts"]
 
     second = Counter(kept=first.place.kept)
-    second.desk.recover()
+    second.commands.recover()
     assert [(told.id, told.status) for told in second.place.told] == [("one", "failed")]
     assert "whether the device acted" in second.place.told[0].text
     [reply] = await second.hear(ask())
@@ -721,7 +721,7 @@ async def test_command_interrupted_by_a_crash_is_failed_and_not_repeated() -> No
     assert not second.place.done
 
     third = Counter(kept=second.place.kept)
-    third.desk.recover()
+    third.commands.recover()
     assert third.book == []  # told once
 
 
@@ -730,7 +730,7 @@ async def test_a_command_of_a_device_that_is_gone_or_of_another_version_is_no_tr
     case = CommandRecord(4, "t-9", "d-9", "x", NOW, Agitate(1))
     kept = {f"{KEY}t-9/4": msgspec.json.encode(case), f"{KEY}t-9/5": b'{"command":{"command":"fly"}}'}
     counter = Counter(kept=kept)
-    counter.desk.recover()
+    counter.commands.recover()
     assert counter.book == ["kept"]
     read = msgspec.json.decode(counter.place.kept[f"{KEY}t-9/4"], type=CommandRecord)
     assert read.reply is not None
@@ -874,12 +874,12 @@ async def test_a_bug_of_a_driver_is_a_failure_of_the_command_only(tmp_path: Path
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(config_at(tmp_path), journal, now=lambda: NOW)
     wire = Wire()
-    edge.desk.connected(cast("Session", wire))
+    edge.commands.connected(cast("Session", wire))
     post = edge.sessions[0]
     post.driven(cast("Any", Obedient()))
     await post.emit([online()])
     async with asyncio.TaskGroup() as group:
-        await edge.desk.take(ask(args='{"cycles":9}'), group)
+        await edge.commands.take(ask(args='{"cycles":9}'), group)
     [reply] = wire.replies
     assert (reply.status, reply.text) == ("failed", "the driver failed: ValueError: nine \\udcff")
     last = journal.range("t-1", 1, 99)[-1]

@@ -90,7 +90,7 @@ async def test_caller_that_is_cancelled_leaves_events_and_status_whole(journal: 
     assert [row.type for row in journal.after(0, 9)] == ["device.online", "device.faulted", "card.drawn"]
     assert post.online
     assert post.has_fault("x.y")
-    assert b"x.y" in (journal.memory("board/t0/d") or b"")
+    assert b"x.y" in (journal.memory("status/t0/d") or b"")
 
 
 async def test_bug_in_one_part_is_raised_there_and_the_others_are_written(

@@ -142,9 +142,9 @@ async def test_a_device_that_stays_the_same_keeps_its_link(tmp_path: Path, monke
 
         other = parse(HEAD + ONE.replace("7001", "7003") + TWO)
         assert edge.busy(other) == ["t-1"], "whether a round is open is unknown without the rules"
-        edge.desk.rules_are(online=True)
+        edge.commands.rules_are(online=True)
         for phase, busy in (("spinning", ["t-1"]), ("idle", [])):
-            edge.desk._rounds["t-1"] = RoundState("t-1:1", phase)
+            edge.commands._rounds["t-1"] = RoundState("t-1:1", phase)
             assert edge.busy(other) == busy
         await edge.release(other)
         edge = edge.followed_by(other)
@@ -164,15 +164,15 @@ async def test_a_table_that_the_rules_no_longer_keep_is_not_waited_for(tmp_path:
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(parse(HEAD + ONE.replace("actor", "tcs_saturn")), journal, connect=no_broker)
     assert edge.busy(parse(HEAD)) == ["t-1"]
-    edge.desk.rules_are(online=True)
+    edge.commands.rules_are(online=True)
     assert edge.busy(parse(HEAD)) == ["t-1"]
     await asyncio.sleep(HEARD_WITHIN + 1)
     assert edge.busy(parse(HEAD)) == []
-    edge.desk.round_is("t-1", msgspec.json.encode(RoundState("t-1:1", "spinning")))
+    edge.commands.round_is("t-1", msgspec.json.encode(RoundState("t-1:1", "spinning")))
     assert edge.busy(parse(HEAD)) == ["t-1"]
-    edge.desk.round_is("t-1", b"")
+    edge.commands.round_is("t-1", b"")
     assert edge.busy(parse(HEAD)) == []
-    edge.desk.rules_are(online=False)
+    edge.commands.rules_are(online=False)
     assert edge.busy(parse(HEAD)) == ["t-1"]
     journal.close()
 

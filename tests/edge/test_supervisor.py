@@ -26,7 +26,7 @@ from daemon.edge.supervisor import (
     SLOWLY,
     SOON,
     SOON_MOST,
-    Post,
+    SupervisedDevice,
     supervise,
 )
 from daemon.journal.store import BadJournal, Journal
@@ -152,7 +152,7 @@ class Place:
         self.drivers.append(driver)
 
     @property
-    def post(self) -> Post:
+    def post(self) -> SupervisedDevice:
         return self
 
     @property
@@ -815,9 +815,9 @@ async def test_the_same_driver_keeps_its_faults_and_its_memory(tmp_path: Path, a
     told = await life(path, Cable(), 10)
     if not known:
         journal = Journal(path)
-        board = msgspec.json.decode(journal.memory("board/t/d-1") or b"")
+        board = msgspec.json.decode(journal.memory("status/t/d-1") or b"")
         del board["driver"]
-        journal.append((), {"board/t/d-1": msgspec.json.encode(board)})
+        journal.append((), {"status/t/d-1": msgspec.json.encode(board)})
         journal.close()
     dark = Cable()
     dark.raises = [LinkLost("not there")] * 100

@@ -340,10 +340,10 @@ async def test_without_a_ruleset_what_tells_cards_is_not_traced(tmp_path: Path) 
     from tests.edge.test_commands import Wire
 
     wire: Any = Wire()
-    edge.desk.connected(wire)
+    edge.commands.connected(wire)
     async with asyncio.TaskGroup() as group:
         life = (datetime.now(UTC) - datetime(2026, 11, 20, 20, tzinfo=UTC)).total_seconds() + 10
-        await edge.desk.take(ask("trace", life=life), group)
+        await edge.commands.take(ask("trace", life=life), group)
     assert [(reply.status, reply.text[:15]) for reply in wire.replies] == [("refused", "it tells cards,")]
     kept.close()
 

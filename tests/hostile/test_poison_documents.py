@@ -208,7 +208,7 @@ async def hear(consumer: Consumer, messages: list[Message]) -> list[tuple[str, b
 async def obey(edge: Edge, messages: list[Message]) -> list[tuple[str, bytes]]:
     """The same of the edge."""
     session = Said(messages)
-    edge.desk.connected(session)  # type: ignore[arg-type]
+    edge.commands.connected(session)  # type: ignore[arg-type]
     try:
         async with asyncio.TaskGroup() as group:
             edge._group = group

@@ -296,7 +296,7 @@ class Floor:
 def test_the_commands_of_the_pages_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the order in which they need each other."""
     broker_may_be_late(monkeypatch)
-    for module, limit in ((doctor_facts, "CONNECT_TIMEOUT_S"), (check, "PROBE_TIMEOUT"), (forget, "PATIENCE")):
+    for module, limit in ((doctor_facts, "CONNECT_TIMEOUT_S"), (check, "PROBE_TIMEOUT"), (forget, "READ_TIMEOUT_S")):
         monkeypatch.setattr(module, limit, PATIENCE)  # a busy computer answers late
     broker = Broker(tmp_path)
     with asyncio.Runner() as runner:

@@ -152,7 +152,7 @@ class Floor(InAThread):
         self.broker = Broker(directory)
         self.config = directory / "feltd.toml"
         self.edge, self.rules, self.console = (Child(name, self.config) for name in ("edge", "rules", "console"))
-        self.picture: SiteState
+        self.site_view: SiteState
         self._broken: dict[tuple[str, str], Any] = {}
 
     def open(self) -> None:
@@ -165,7 +165,7 @@ class Floor(InAThread):
 
         async def body() -> None:
             async with asyncio.timeout(PATIENCE):
-                await self.picture.until(condition)
+                await self.site_view.until(condition)
 
         self.wait(body())
 
@@ -247,21 +247,21 @@ class Floor(InAThread):
             make_mac_keys(self.directory, EDGE, SITE)
             self.config.write_text(text, encoding="utf-8")
             mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
-            self.picture = SiteState(mqtt, SITE, from_start=True)
-            self.picture.on_result.append(self.pit.heard)
-            self.picture.on_event.append(self.pit.saw)
+            self.site_view = SiteState(mqtt, SITE, from_start=True)
+            self.site_view.on_result.append(self.pit.heard)
+            self.site_view.on_event.append(self.pit.saw)
             async with asyncio.TaskGroup() as group:
                 tasks = [
                     group.create_task(body)
                     for body in (
                         self.pit.live(),
                         self.pit.serve(mqtt),
-                        self.picture.run(),
+                        self.site_view.run(),
                         self.broker.keep(),
                         self.edge.keep(),
                         self.rules.keep(),
                         self.console.keep(),
-                        self.pit.deal(self.pace, 10**9, self.picture),
+                        self.pit.deal(self.pace, 10**9, self.site_view),
                     )
                 ]
                 try:
@@ -277,13 +277,13 @@ class Floor(InAThread):
     async def _until_ready(self) -> None:
         async with asyncio.timeout(OPENS_WITHIN_S):
             names = {f"{table}/{device}" for table, one in self.pit.tables.items() for device in one.devices}
-            await self.picture.until(lambda: names <= self._online())
+            await self.site_view.until(lambda: names <= self._online())
             while not (port := self._console_port()):  # noqa: ASYNC110 - a process says it in its log
                 await asyncio.sleep(0.05)
         self.port = port
 
     def _online(self) -> set[str]:
-        views = self.picture.tables.items()
+        views = self.site_view.tables.items()
         return {f"{table}/{device}" for table, view in views for device, there in view.online.items() if there}
 
     def _console_port(self) -> int:

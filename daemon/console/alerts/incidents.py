@@ -1,14 +1,12 @@
-"""Incidents: one for each alert, however often it is said, from the first word to the end and for 400 days after.
+"""Groups repeated alerts into incidents and tracks each from the first report until 400 days after its end.
 
-An alert on the broker begins an incident; what is said again goes on with it, what comes back soon after its end is the
-same one, counted. Somebody who acknowledged a warning has not seen the error that it becomes, nor another trouble under
-the same name: it is open again; and nobody acknowledges what the page did not show yet. The console adds what only it
-can see: the broker lost, an edge offline, a backlog that grows. Nothing ends because nobody speaks of it: what the
-broker no longer holds after a reconnection is over when the process that owns it is there and has said all it has to
-say.
+An alert on the broker opens an incident; repeated reports continue it, and an alert that returns soon after its end
+reopens it and is counted. An acknowledgement covers only what the page showed: a warning that becomes an error, or
+another trouble under the same code, is open again. The console adds what only it can see: the broker lost, an edge
+offline, a growing backlog. Silence ends nothing: after a reconnection an alert that the broker no longer holds has
+ended once the process that owns it is online and has repeated its alerts.
 
-Memory is ahead, the store follows in the same call: where it cannot be written, what is seen is still shown, and
-written as soon as it can be.
+Updates memory first, then the database; if the write fails, pages still show the update and the write is retried.
 """
 
 import hashlib
@@ -44,48 +42,48 @@ from daemon.journal.retention import ANNOUNCED, URGENT
 from daemon.journal.rows import micros_of
 from protocols.contract.documents import Alert
 
-__all__ = ["AGAIN", "KEPT", "LONGEST_OWN_SILENCE", "LONGEST_SILENCE", "Incidents", "Teller"]
+__all__ = ["KEPT_FOR", "LONGEST_OWN_SILENCE", "LONGEST_SILENCE", "SAME_INCIDENT_WITHIN", "Incidents", "Notifier"]
 
 
-AGAIN = timedelta(minutes=10)
-"""What comes back within this time after its end is the same incident."""
+SAME_INCIDENT_WITHIN = timedelta(minutes=10)
+"""An alert that comes back within this time after its end continues the same incident."""
 FLAPPING = 3
-"""An incident that began more often has ended only when it stays away for AGAIN: its end is told no sooner."""
+"""The end of an incident that began more often is reported only after SAME_INCIDENT_WITHIN."""
 LONGEST_SILENCE = timedelta(hours=12)
 LONGEST_OWN_SILENCE = timedelta(hours=1)
 """Of a fault, by the technician who has taken it."""
-KEPT = timedelta(days=400)
+KEPT_FOR = timedelta(days=400)
 MOST_KEPT = 100_000
 MOST_OPEN = 5_000
 MOST_SILENCES = 200
 LONGEST_TEXT = 2_000
 PRUNED_EVERY = timedelta(hours=1)
 
-# An alert that the broker no longer holds is over this long after its owner was seen online: an edge that comes back
-# says first what was first, and the alerts that it met later follow its "online".
-GRACE = timedelta(seconds=5)
-# Health is said every 30 s. Older than that, it is what a broker remembered of an edge that is not there.
-FRESH = timedelta(seconds=45)
-# After a connection, who has not been spoken of by now is not there.
-SETTLED = timedelta(seconds=10)
+# An alert that the broker no longer holds has ended this long after its owner came online: an edge publishes "online"
+# first and repeats its open alerts after it.
+ALERTS_REPEATED_WITHIN = timedelta(seconds=5)
+# Health is published every 30 s. Older health is a retained message of an edge that is offline.
+HEALTH_FRESH_FOR = timedelta(seconds=45)
+# An edge without any message this long after the connection is offline.
+PEERS_HEARD_WITHIN = timedelta(seconds=10)
 BROKER_LOST = timedelta(seconds=3)
-BACKLOG, BACKLOG_OVER = 60.0, 20.0
-# What the console calls itself, where it speaks of edges.
+BACKLOG_S, BACKLOG_OVER_S = 60.0, 20.0
+# The name of the console in the alerts about processes.
 OURSELVES = "console"
-CLOCK, CLOCK_OVER = 5.0, 3.0
+CLOCK_OFF_S, CLOCK_OVER_S = 5.0, 3.0
 OFFLINE = ("edge.offline", "rules.offline", "jackpots.offline")
-DISK_WARNING, DISK_ERROR = 2_000_000_000, 500_000_000
+DISK_WARNING_BYTES, DISK_ERROR_BYTES = 2_000_000_000, 500_000_000
 
 
-class Teller(Protocol):
-    """Who tells others of incidents; daemon/console/alerts/webhooks.py has one. Only `write` touches the store."""
+class Notifier(Protocol):
+    """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` touches the store."""
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
-        """It is so now; what was told before, and so what is new, the teller knows."""
+        """The incident as it is now. The notifier remembers what it sent before."""
         ...
 
     def told(self) -> Iterable[int]:
-        """The numbers of all incidents whose end is still to be told."""
+        """The numbers of all incidents whose end is not sent yet."""
         ...
 
     def waiting(self) -> bool:
@@ -93,11 +91,11 @@ class Teller(Protocol):
         ...
 
     def write(self, db: Connection) -> None:
-        """Write down what follows, in the transaction of the incidents."""
+        """Store what is to be sent, in the transaction of the incidents."""
         ...
 
     def written(self) -> None:
-        """It is durable."""
+        """The transaction is durable."""
         ...
 
 
@@ -138,8 +136,8 @@ class _Device(Protocol):
     def meta(self) -> _Meta: ...
 
 
-class Looked(Protocol):
-    """What is looked at in daemon/read_model.py."""
+class SiteView(Protocol):
+    """The part of daemon/read_model.py that incidents read."""
 
     @property
     def connected(self) -> bool: ...
@@ -153,17 +151,17 @@ class Looked(Protocol):
     def devices(self) -> Mapping[AlertKey, _Device]: ...
 
 
-class _Met:
-    """What was heard of an edge in this connection."""
+class _PeerStatus:
+    """What this connection to the broker received about an edge."""
 
     def __init__(self, health: _Health | None) -> None:
         self.online: datetime | None = None
-        """Since when it is seen online."""
+        """When it came online."""
         self.last = health
         self.beats = 0
-        """How often its health changed: the first may be what the broker remembered."""
+        """How often its health changed: the first may be a retained message."""
         self.off = 0.0
-        """Seconds by which its clock was off at the last beat."""
+        """Seconds by which its clock was off in the last health message."""
 
 
 class Incidents:
@@ -176,14 +174,14 @@ class Incidents:
         edges: Iterable[str] = (),
         rules: str = "rules",
         jackpots: str = "jackpots",
-        teller: Teller | None = None,
+        notifier: Notifier | None = None,
     ) -> None:
         """Take up what was open. `edges` must be there, with the names of the rules and the jackpots where they are.
 
         Raises BadStore.
         """
         self._store = store
-        self._teller = teller
+        self._notifier = notifier
         self._expected = frozenset(edges)
         self._rules = rules
         self._jackpots = jackpots
@@ -210,7 +208,7 @@ class Incidents:
         """Of open incidents, since when their alerts on the broker said it is so, as far as this process heard."""
         self._said: set[AlertKey] = set()
         """The alerts that stand on the broker, as far as it said so in this connection."""
-        self._met: dict[str, _Met] = {}
+        self._met: dict[str, _PeerStatus] = {}
         self._settled = False
         """Whether the broker has had the time to say what stands there."""
         self._closable: frozenset[int] = frozenset()
@@ -278,7 +276,7 @@ class Incidents:
             return
         self._full = False
         before = self._ended.pop(key, None)
-        if before is not None and before.ended is not None and now - before.ended <= AGAIN:
+        if before is not None and before.ended is not None and now - before.ended <= SAME_INCIDENT_WITHIN:
             new = replace(before, state="open", changed=now, ended=None, times=before.times + 1, **said)
         else:
             began = min(alert.since or now, now)
@@ -592,13 +590,13 @@ class Incidents:
 
     # ---- alerts of the console itself
 
-    def look(self, site: Looked, now: datetime, *, disk_free: int | None = None, refused: int = 0) -> None:
+    def look(self, site: SiteView, now: datetime, *, disk_free: int | None = None, refused: int = 0) -> None:
         """To be called every second, and when the broker comes or goes.
 
         `disk_free`: bytes where the console's store is. `refused`: how many messages nobody could read, so far.
         """
         self._look_at_broker(site, now)
-        self._settled = self._connected is not None and now - self._connected >= SETTLED
+        self._settled = self._connected is not None and now - self._connected >= PEERS_HEARD_WITHIN
         if self._connected is not None:
             for name, edge in site.edges.items():
                 self._meet(name, edge, now)
@@ -623,10 +621,10 @@ class Incidents:
             self._prune(now)
             self._pruned = now
 
-    def _look_at_broker(self, site: Looked, now: datetime) -> None:
+    def _look_at_broker(self, site: SiteView, now: datetime) -> None:
         if site.connected and self._connected is None:
             self._connected = now
-            self._met = {name: _Met(edge.health) for name, edge in site.edges.items()}
+            self._met = {name: _PeerStatus(edge.health) for name, edge in site.edges.items()}
         elif not site.connected and self._connected is not None:
             self._connected = None
             self._unheard = frozenset()
@@ -648,7 +646,7 @@ class Incidents:
         self._own(("", "broker-silent"), alert, site.stalled, not site.stalled, now)
 
     def _meet(self, name: str, edge: _Edge, now: datetime) -> None:
-        met = self._met.setdefault(name, _Met(None))
+        met = self._met.setdefault(name, _PeerStatus(None))
         if edge.online is not True:
             met.online = None
         elif met.online is None:
@@ -673,7 +671,7 @@ class Incidents:
         """What the console itself says of edges; what it says of a device of a table is another matter."""
         return (one for one in self._open.values() if one.heard == "console" and not one.table)
 
-    def _look_at_edges(self, site: Looked, now: datetime, connected: datetime) -> None:
+    def _look_at_edges(self, site: SiteView, now: datetime, connected: datetime) -> None:
         heard = {name for name, edge in site.edges.items() if edge.online is not None}
         self._dismissed -= heard
         troubled = {one.device for one in self._of_edges()} - {"", OURSELVES}
@@ -698,7 +696,7 @@ class Incidents:
                 device=name,
             )
             self._own(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent, now)
-            away = online is False or (online is None and now - connected >= SETTLED)
+            away = online is False or (online is None and now - connected >= PEERS_HEARD_WITHIN)
             self._own(("", f"{name}-offline"), alert, away, online is True, now)
 
     def _offline(self, name: str) -> tuple[str, str]:
@@ -711,7 +709,7 @@ class Incidents:
 
     def _backlog(self, name: str, before: _Health | None, health: _Health, now: datetime) -> None:
         outbox = health.outbox
-        grows = outbox.age_s > BACKLOG and (before is None or outbox.depth >= before.outbox.depth)
+        grows = outbox.age_s > BACKLOG_S and (before is None or outbox.depth >= before.outbox.depth)
         alert = Alert(
             code="edge.backlog",
             text=f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
@@ -719,9 +717,9 @@ class Incidents:
             severity="warning",
             device=name,
         )
-        self._own(("", f"{name}-backlog"), alert, grows, outbox.age_s <= BACKLOG_OVER, now)
+        self._own(("", f"{name}-backlog"), alert, grows, outbox.age_s <= BACKLOG_OVER_S, now)
 
-    def _clock(self, name: str, met: _Met, off: float, now: datetime) -> None:
+    def _clock(self, name: str, met: _PeerStatus, off: float, now: datetime) -> None:
         """Twice in a row: one message may come late."""
         before, met.off = met.off, off
         alert = Alert(
@@ -731,11 +729,11 @@ class Incidents:
             severity="warning",
             device=name,
         )
-        wrong = min(abs(before), abs(off)) > CLOCK and (before > 0) == (off > 0)
-        self._own(("", f"{name}-clock"), alert, wrong, abs(off) <= CLOCK_OVER, now)
+        wrong = min(abs(before), abs(off)) > CLOCK_OFF_S and (before > 0) == (off > 0)
+        self._own(("", f"{name}-clock"), alert, wrong, abs(off) <= CLOCK_OVER_S, now)
 
     def _disk(self, name: str, free: int, now: datetime) -> None:
-        severity = "error" if free < DISK_ERROR else "warning"
+        severity = "error" if free < DISK_ERROR_BYTES else "warning"
         alert = Alert(
             code="disk.full",
             text=f"the disk of {name} has {free / 1e9:.1f} GB left",
@@ -743,7 +741,7 @@ class Incidents:
             severity=severity,
             device=name,
         )
-        self._own(("", f"{name}-disk"), alert, free < DISK_WARNING, free > DISK_WARNING * 1.1, now)
+        self._own(("", f"{name}-disk"), alert, free < DISK_WARNING_BYTES, free > DISK_WARNING_BYTES * 1.1, now)
 
     def journal(self, share: float, now: datetime) -> None:
         """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
@@ -771,7 +769,7 @@ class Incidents:
             "`edge/+/info`",
             severity="warning",
         )
-        recent = self._refused_at is not None and now - self._refused_at < AGAIN
+        recent = self._refused_at is not None and now - self._refused_at < SAME_INCIDENT_WITHIN
         self._own(("", "messages-refused"), alert, recent, not recent, now)
 
     def _own(self, key: AlertKey, alert: Alert, begins: bool, ends: bool, now: datetime) -> None:
@@ -781,14 +779,14 @@ class Incidents:
         elif ends:
             self.end(key, now)
 
-    def _end_absent(self, site: Looked, now: datetime) -> None:
+    def _end_absent(self, site: SiteView, now: datetime) -> None:
         absent = [one for key, one in self._open.items() if one.heard == "broker" and key not in self._said]
         for one in absent:
             owners = self._owners(one, site)
             if owners and all(self._has_spoken(name, now) for name in owners):
                 self.end(one.key, now)
 
-    def _owners(self, one: Incident, site: Looked) -> set[str]:
+    def _owners(self, one: Incident, site: SiteView) -> set[str]:
         """Who put the alert on the broker and will clear it: the rules, or the edges of the table."""
         if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
             return {self._rules}
@@ -802,11 +800,11 @@ class Incidents:
     def _has_spoken(self, name: str, now: datetime) -> bool:
         """Whether all that this process has to say stands on the broker."""
         met = self._met.get(name)
-        if met is None or met.online is None or now - met.online < GRACE:
+        if met is None or met.online is None or now - met.online < ALERTS_REPEATED_WITHIN:
             return False
         if name in (self._rules, self._jackpots) or met.beats > 1:
             return True
-        return met.last is not None and abs(now - met.last.time) <= FRESH
+        return met.last is not None and abs(now - met.last.time) <= HEALTH_FRESH_FOR
 
     # ---- durable
 
@@ -819,17 +817,17 @@ class Incidents:
         self._try_to_write()
 
     def _follow(self, one: Incident, now: datetime) -> None:
-        if self._teller is not None:
+        if self._notifier is not None:
             hidden = self.silence_of(one, now) is not None
-            settled = one.times <= FLAPPING or one.ended is None or now - one.ended >= AGAIN
-            self._teller.follow(one, hidden=hidden, settled=settled, now=now)
+            settled = one.times <= FLAPPING or one.ended is None or now - one.ended >= SAME_INCIDENT_WITHIN
+            self._notifier.follow(one, hidden=hidden, settled=settled, now=now)
 
     def _follow_all(self, now: datetime) -> None:
         """A silence begins and ends by itself, and so does the time in which a flapping incident may come back."""
-        if self._teller is not None:
+        if self._notifier is not None:
             for one in self._open.values():
                 self._follow(one, now)
-            for n in set(self._teller.told()) - {one.n for one in self._open.values()}:
+            for n in set(self._notifier.told()) - {one.n for one in self._open.values()}:
                 if (over := self.get(n)) is not None:
                     self._follow(over, now)
 
@@ -844,8 +842,8 @@ class Incidents:
             self._failed = False
 
     def _write(self) -> None:
-        teller = self._teller
-        if not self._dirty and (teller is None or not teller.waiting()):
+        notifier = self._notifier
+        if not self._dirty and (notifier is None or not notifier.waiting()):
             return
         with self._store.write() as db:
             db.executemany(UPSERT, [incident_values(one) for one in self._dirty.values()])
@@ -853,18 +851,20 @@ class Incidents:
             db.executemany("INSERT OR REPLACE INTO incident_round VALUES (?,?)", rounds)
             steps = [(one.n, encode_steps(one.steps)) for one in self._dirty.values() if one.steps]
             db.executemany("INSERT OR REPLACE INTO incident_steps VALUES (?,?)", steps)
-            if teller is not None:
-                teller.write(db)
+            if notifier is not None:
+                notifier.write(db)
         self._dirty.clear()
-        if teller is not None:
-            teller.written()
+        if notifier is not None:
+            notifier.written()
 
     def _prune(self, now: datetime) -> None:
         """Forget what is too old or too much: of what is over, the oldest; never what is open."""
         self._ended = {
-            key: one for key, one in self._ended.items() if one.ended is not None and now - one.ended <= AGAIN
+            key: one
+            for key, one in self._ended.items()
+            if one.ended is not None and now - one.ended <= SAME_INCIDENT_WITHIN
         }
-        old = micros_of(now - KEPT)
+        old = micros_of(now - KEPT_FOR)
         try:
             with self._store.write() as db:
                 db.execute("DELETE FROM incident WHERE state = 'resolved' AND ended < ?", (old,))

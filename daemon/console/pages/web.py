@@ -33,7 +33,7 @@ from protocols.contract.topics import device_topic
 
 __all__ = ["Answers", "fragments", "routes"]
 
-PATIENCE = 20.0
+REPLY_TIMEOUT_S = 20.0
 DAY = timedelta(hours=24)
 NEWS = timedelta(minutes=15)
 """So long a restart is shown; static/live.js hides it then."""
@@ -311,14 +311,14 @@ class Answers:
     async def ask(self, context: ConsoleContext, table: str, device: str, name: str, args: bytes) -> Reply | Unanswered:
         """Tell a device to do something, and what came of it: done, refused, failed, or no answer yet."""
         id_ = uuid.uuid4().hex[:16]
-        life = timedelta(seconds=PATIENCE)
+        life = timedelta(seconds=REPLY_TIMEOUT_S)
         asking = Asking(id_, context.now() + life, msgspec.Raw(args))
         waiting: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self._waiting[id_] = waiting
         reply: Reply | Unanswered
         try:
             topic = device_topic(context.site.site, table, device, f"cmd/{name}")
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(REPLY_TIMEOUT_S):
                 await context.site.publish(topic, msgspec.json.encode(asking))
                 reply = await waiting
         except TimeoutError:

@@ -41,7 +41,7 @@ IFLAG, CFLAG = 0, 2
 PSEUDO_TERMINALS = "/dev/pts/"
 NETWORK = frozenset({"tcp", "rfc2217", "socket"})
 MARKED = 0xFF  # with PARMRK: FF FF is a byte FF, FF 00 X is X with a wrong parity
-PATIENCE = 1.0  # seconds for a part of a message to leave the port
+PART_TIMEOUT_S = 1.0  # for a part of a message to leave the port
 HANG_TIMEOUT = 5.0  # of a message or a setting: a call on a port may never return from the kernel
 
 
@@ -227,14 +227,14 @@ class SasLink:
 
     def _leave(self) -> None:
         """Return when the kernel has sent everything. tcdrain could hang for ever with the port."""
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + PART_TIMEOUT_S
         while _unsent(self._port):
             if time.monotonic() > until:
                 raise LinkLost("the port sends nothing")
             time.sleep(0.0002)
 
     def _write(self, data: bytes) -> None:
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + PART_TIMEOUT_S
         while data:
             try:
                 data = data[os.write(self._port, data) :]
