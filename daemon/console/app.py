@@ -150,13 +150,7 @@ class ConsoleProcess:
             notifier=self.webhooks,
         )
         self.context = ConsoleContext(
-            config,
-            store,
-            now,
-            actions=self.actions,
-            access=self.access,
-            site=self.site,
-            incidents=self.incidents,
+            config, store, now, actions=self.actions, access=self.access, site=self.site, incidents=self.incidents
         )
         self.live = self.context.live
         self.site.on_change.append(self.live.changed)

@@ -197,24 +197,24 @@ async def test_a_device_that_comes_back_with_a_past_does_not_let_the_others_pass
     """Each says first that it is there, now, and then, or in one breath, what it kept: only the past is compared."""
     journal = Journal(tmp_path / "edge.db")
     there = msgspec.json.encode(DeviceStatus(online=True))
-    journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
+    journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("status", "driver") for name in ("shoe", "shoe-2")})
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
     pasts: list[list[tuple[float, Event]]] = [
         [(100, BetsOpened()), (50, BetsClosed())],
         [(110, DiceCovered()), (80, DiceAgitated("lever", 3)), (40, DiceUncovered())],
     ]
 
-    async def tell(post: DeviceSession, past: list[tuple[float, Event]]) -> None:
+    async def tell(session: DeviceSession, past: list[tuple[float, Event]]) -> None:
         chunk = Chunk(b"", START, asyncio.get_running_loop().time())
         told = [Sighting(DeviceOnline(True), b"", chunk, behind=len(past))]
         told += [Sighting(event, b"", chunk, age, len(past) - n) for n, (age, event) in enumerate(past, 1)]
         for batch in [told[:2], *([one] for one in told[2:])] if at_once else [[one] for one in told]:
-            await post.emit(batch, b"")
+            await session.emit(batch, b"")
             await asyncio.sleep(0.01)
 
     async with asyncio.TaskGroup() as group:
-        for post, past in zip(edge.sessions, pasts, strict=True):
-            group.create_task(tell(post, past))
+        for session, past in zip(edge.sessions, pasts, strict=True):
+            group.create_task(tell(session, past))
     types = [row.type for row in journal.after(0, 100) if row.type != "device.online"]
     assert types == ["dice.covered", "bets.opened", "dice.agitated", "bets.closed", "dice.uncovered"]
     journal.close()
@@ -225,16 +225,16 @@ async def test_who_is_not_there_at_the_first_try_is_waited_for(tmp_path: Path) -
     """After a reboot an adapter appears half a second after the edge. What we say of a device meanwhile is no past."""
     journal = Journal(tmp_path / "edge.db")
     there = msgspec.json.encode(DeviceStatus(online=True))
-    journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("board", "driver") for name in ("shoe", "shoe-2")})
+    journal.append((), {f"{kind}/rou-1/{name}": there for kind in ("status", "driver") for name in ("shoe", "shoe-2")})
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
     console, shaker = edge.sessions
 
-    async def tell(post: DeviceSession, after: float, age: float, event: Event) -> None:
-        await post.emit(saw(DeviceOffline("not there"), faulted("device.refused")))
+    async def tell(session: DeviceSession, after: float, age: float, event: Event) -> None:
+        await session.emit(saw(DeviceOffline("not there"), faulted("device.refused")))
         await asyncio.sleep(after)
         chunk = Chunk(b"", START, asyncio.get_running_loop().time())
-        await post.emit([Sighting(DeviceOnline(True), b"", chunk, behind=1)])
-        await post.emit([Sighting(event, b"", chunk, age + after)])
+        await session.emit([Sighting(DeviceOnline(True), b"", chunk, behind=1)])
+        await session.emit([Sighting(event, b"", chunk, age + after)])
 
     began = asyncio.get_running_loop().time()
     async with asyncio.TaskGroup() as group:
@@ -254,8 +254,8 @@ async def test_what_comes_later_than_it_should_says_so_for_good(tmp_path: Path) 
     edge = Edge(parse(CONFIG), journal, now=lambda: START)
     console, shaker = edge.sessions
 
-    async def tell(post: DeviceSession, event: Event, age: float = 0.0) -> None:
-        await post.emit([Sighting(event, b"", Chunk(b"", START, asyncio.get_running_loop().time()), age)])
+    async def tell(session: DeviceSession, event: Event, age: float = 0.0) -> None:
+        await session.emit([Sighting(event, b"", Chunk(b"", START, asyncio.get_running_loop().time()), age)])
         await asyncio.sleep(1.0)
 
     await tell(console, BetsOpened(), 0.002)
@@ -664,7 +664,7 @@ async def test_rules_that_used_what_they_never_wrote_do_not_go_on(
         patch.setattr(consumer.journal, "append", full)
         with pytest.raises(BadJournal):
             consumer.take(events)
-    with pytest.raises(RuntimeError, match="was used and not written"):
+    with pytest.raises(RuntimeError, match="memory is ahead of the journal"):
         await consumer._serve(broker.session)
     consumer.journal.close()
 
@@ -760,8 +760,8 @@ async def test_whatever_a_driver_fails_with_its_device_comes_back(
         link.received_bytes = link.sent_bytes = 0  # type: ignore[attr-defined]
         yield cast("StreamLink", link)
 
-    post = edge.sessions[0]
-    task = asyncio.create_task(supervise(post.device, post, opener, lambda: START, structlog.get_logger()))
+    session = edge.sessions[0]
+    task = asyncio.create_task(supervise(session.device, session, opener, lambda: START, structlog.get_logger()))
     with capture_logs() as said:
         await asyncio.sleep(60)
     assert not task.done()
@@ -771,7 +771,7 @@ async def test_whatever_a_driver_fails_with_its_device_comes_back(
     assert [line["event"] for line in said] == ["device.online", "driver.bug", "device.lost", "device.back"]
     types = [row.type for row in edge.journal.after(0, 100)]
     assert types == ["device.online", "device.offline", "device.faulted", "device.online", "device.recovered"]
-    assert not post.has_fault(BUG)
+    assert not session.has_fault(BUG)
     edge.journal.close()
 
 
