@@ -12,9 +12,10 @@ import msgspec
 import structlog
 
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
+from daemon.journal.retention import room_topic
 from protocols.contract.documents import DeviceMeta
 from protocols.contract.results import BadRound, decode_state
-from protocols.contract.topics import device_topic, room_topic, table_topic
+from protocols.contract.topics import device_topic, table_topic
 
 __all__ = [
     "CONFLICT",

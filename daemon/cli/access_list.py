@@ -18,11 +18,12 @@ from daemon.edge import home_assistant
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.jackpots.alerts import alert_codes
 from daemon.jackpots.sites import display_topic, sites_of, topic_at
+from daemon.journal.retention import room_topic
 from daemon.read_model import SHOWN
 from drivers.bet_terminals import TerminalOptions
 from protocols.contract.commands import Announce, ShowAmount, name_of
 from protocols.contract.jackpots import jackpot_topic
-from protocols.contract.topics import device_topic, edge_topic, room_topic, table_topic
+from protocols.contract.topics import device_topic, edge_topic, table_topic
 
 __all__ = ["BadSite", "access_list"]
 

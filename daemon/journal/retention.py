@@ -26,9 +26,9 @@ from daemon.journal.store import BadJournal, Journal, not_started
 from daemon.journal.verify import verify, verify_recent
 from daemon.pulse import PULSE_S, pulse
 from protocols.contract.documents import Alert
-from protocols.contract.topics import edge_topic, room_topic
+from protocols.contract.topics import edge_topic, table_topic
 
-__all__ = ["Room", "accept", "disk_free", "kept", "room", "take_up"]
+__all__ = ["Room", "accept", "disk_free", "kept", "room", "room_topic", "take_up"]
 
 EVERY = PULSE_S
 LOOK_EVERY_S = 10.0
@@ -37,6 +37,11 @@ TOLD_EVERY = 3600.0
 """Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
 _MB = 1_000_000
+
+
+def room_topic(site: str, table: str, name: str) -> str:
+    """The topic of the alert that the journal of an edge or of rules runs out of room."""
+    return table_topic(site, table, f"alert/{name}-journal-room")
 
 
 class Room(Struct, frozen=True):

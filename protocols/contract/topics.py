@@ -231,8 +231,3 @@ def _iso(time: datetime) -> str:
 def joined(*texts: str) -> bytes:
     """The texts with their lengths. Different lists of texts give different bytes."""
     return "".join([f"{len(text)}:{text}" for text in texts]).encode()
-
-
-def room_topic(site: str, table: str, name: str) -> str:
-    """The topic of the alert that the journal of an edge or of rules runs out of room."""
-    return table_topic(site, table, f"alert/{name}-journal-room")

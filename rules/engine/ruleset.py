@@ -125,18 +125,17 @@ class Ruleset(Protocol[S]):
 
 
 def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
-    """Apply an event, with what is the same in every game: late events, and bets that name their round.
+    """The next state and what follows: what whoever feeds a ruleset calls, for what is the same in every game.
 
-    An event is late if later events of its table overtook it.
-    - After the bell it is not used: it suspends the round, as a loss does.
-    - Before the bell and between two rounds it is used and suspends, so that no result follows from it alone.
-    - A late event that changes nothing is ignored, such as bets opened when the wheel has opened them already.
-    - A late payment closes the previous round and leaves a later suspension in place.
-    - A spin that ended unseen is void whenever that is reported.
-    - A declaration that a round is void is always noted, also when it came too late to be used.
+    Where others of its table overtook an event, the order in which the open round was told is not that in which it
+    happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
+    two rounds, is used, and leaves the same doubt; but no result comes of it by itself. An event that moves nothing is
+    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before,
+    and no doubt that is younger than it. A spin that ended unseen is void whenever that is told, and each of them has
+    its end. That somebody declared a round void and was not heard in time is always said.
 
-    A bet that names another round than the one on the table is refused: it came too late, or was repeated. So is a bet
-    that would begin the next round and names the last one.
+    A bet whose terminal named another round than the one on the table is not taken: it came too late, or was repeated.
+    Nor is one that would begin the next round, where it names the last one.
     """
     named = seen.event if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round else None
     if named is not None and named.round != ruleset.view(state).round:
