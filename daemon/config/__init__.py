@@ -1,1 +1,5 @@
-"""The configuration of a site: its model, where each value stands in the file, and its check."""
+"""The configuration of a site: its model, where each value stands in the file, and devices compared with games.
+
+Called by: every process and the command line.
+May import: `model`: nothing of daemon but plain data; `devices_and_games`: drivers, rules, protocols.
+"""

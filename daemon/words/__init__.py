@@ -1,1 +1,5 @@
-"""What people read, in three languages."""
+"""What people read, in three languages: catalogues, money, numbers, dates and citations.
+
+Called by: console, journal, consumer, jackpots and the command line.
+May import: protocols.
+"""

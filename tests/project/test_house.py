@@ -1,5 +1,6 @@
 """The house holds together: registries, example, README and packages agree."""
 
+import ast
 import importlib.metadata
 import json
 import re
@@ -95,3 +96,11 @@ def test_requirements_are_pinned_with_hashes_and_name_no_registry() -> None:
     del lock["packages"][""]
     assert all("resolved" not in one for one in lock["packages"].values())
     assert all("integrity" in one or one.get("inBundle") for one in lock["packages"].values())
+
+
+@pytest.mark.parametrize("file", sorted(ROOT.glob("daemon/*/**/__init__.py")), ids=lambda file: file.parent.name)
+def test_a_package_of_the_daemon_says_what_it_is_for_who_calls_it_and_what_it_may_import(file: Path) -> None:
+    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
+    assert re.match(r"[^\n]+\.\n\n", text)
+    assert re.search(r"^Called by: .+", text, re.MULTILINE)
+    assert re.search(r"^May import: .+", text, re.MULTILINE)

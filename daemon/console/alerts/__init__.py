@@ -1,1 +1,5 @@
-"""Incidents, their pages, webhooks and metrics."""
+"""Incidents, how people handle them, webhooks and metrics.
+
+Called by: daemon/console/app.py and pages.
+May import: assets, auth, live, shapes, site and what stands below them.
+"""

@@ -1,1 +1,5 @@
-"""The pages of the console and what keeps them live."""
+"""The pages of the console and the fragments that keep them live.
+
+Called by: daemon/console/app.py.
+May import: every package of the console but app and front_server.
+"""
