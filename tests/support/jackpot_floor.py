@@ -127,13 +127,13 @@ class JackpotFloor(Floor):
         try:
             given = {"site": SITE, "port": self.broker.port, "version": self.broker.version, "folder": self.directory}
             self.config.write_text(CONFIG.format(**given), encoding="utf-8")
-            self.picture = SiteState(parse(self.config.read_text(encoding="utf-8")).mqtt, SITE)
+            self.site_view = SiteState(parse(self.config.read_text(encoding="utf-8")).mqtt, SITE)
             async with asyncio.TaskGroup() as group:
-                bodies = (self.picture.run(), self.broker.keep(), self.jackpots.keep(), self.console.keep())
+                bodies = (self.site_view.run(), self.broker.keep(), self.jackpots.keep(), self.console.keep())
                 tasks = [group.create_task(body) for body in bodies]
                 try:
                     async with asyncio.timeout(OPENS_WITHIN_S):
-                        await self.picture.until(lambda: self.picture.is_online("jackpots"))
+                        await self.site_view.until(lambda: self.site_view.is_online("jackpots"))
                         while not (port := self._console_port()):  # noqa: ASYNC110 - a process says it in its log
                             await asyncio.sleep(0.05)
                     self.port = port
@@ -152,7 +152,7 @@ class JackpotFloor(Floor):
         seq = self._seq[key] = self._seq.get(key, 0) + 1
         raw = msgspec.Raw(data)
         wire = Wire("1.0", f"edge-9:{table}:{seq}{behind}", source, kind, _now(), seq, "", journal, False, raw)
-        self.wait(self.picture.publish(f"{source}/event/{kind}", encode_wire(wire)))
+        self.wait(self.site_view.publish(f"{source}/event/{kind}", encode_wire(wire)))
 
     def opened(self, table: str, name: str) -> None:
         """A round opens at a table."""
