@@ -214,9 +214,9 @@ class BlackjackRounds(Game[Position]):
         """A card before the payment: one that the bank need not take, or after a loss that of an unknown hand."""
         if not isinstance(event, CardDrawn) or event.card not in PIPS or position.burn:
             return False
-        if "loss_after_end" in position.doubts:  # it may be of a hand of that round whose bet was not told
-            return True
         last = self._takes_needless(position)
+        if last is None and "loss_after_end" in position.doubts:  # a hand of that round may not have been told
+            return True
         if last is None or last.extra or is_blackjack(last.bank):
             return False
         return self.text.unseen_extra_counts and event.face == "down"
@@ -549,11 +549,11 @@ class BlackjackRounds(Game[Position]):
         if p.burn:
             return replace(p, burn=max(p.burn - 1, UNSURE)), PLAIN
         last = self._takes_needless(p)
-        p, unpaid = self._maybe_burnt(p), p.play is not None and not p.paid
+        unpaid, p = p.play is not None and not p.paid, self._maybe_burnt(p)
+        if last is not None:
+            return p, noting("bank_extra_card", say("extra_card_void", round=last.round), self.law_of["bank"])
         p = p.with_doubts("card_after_end") if unpaid else p.without_doubts("card_after_end")
-        if last is None:
-            return p, noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
-        return p, noting("bank_extra_card", say("extra_card_void", round=last.round), self.law_of["bank"])
+        return p, noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
 
     def _maybe_burnt(self, p: Position) -> Position:
         """What leaves the shoe between two rounds may be the card that is burnt in the next."""

@@ -1144,19 +1144,6 @@ def test_a_supervisor_comes_to_a_jam() -> None:
     assert breaches(JamCleared("infeed")) == []  # its beginning was not seen
 
 
-@pytest.mark.parametrize("loss_first", [True, False])
-@pytest.mark.parametrize("loss", [True, False])
-def test_a_card_after_a_loss_may_be_of_a_hand_whose_bet_was_not_told(*, loss: bool, loss_first: bool) -> None:
-    """Seat 2's bet is lost: its cards make a round that ends with a bank of two cards, and two more cards follow."""
-    rest = [*draw("KC 8D"), act(1, "stand"), act(2, "stand"), RoundPaid()]
-    missed: list[Event] = [EventsMissed(1)] if loss else []
-    after = [*missed, *rest] if loss_first else [*rest[:1], *missed, *rest[1:]]
-    events = [BetsOpened(), bet(1), BetsClosed(), *draw("TC 9C AC 9D"), *after]
-    verdicts = play(game(mispulled="unseen"), events)
-    assert any(isinstance(one, Suspended) for one in verdicts) is loss
-    assert any(isinstance(one, Resolved) for one in verdicts)
-
-
 @pytest.mark.article("8(3)", "8(7)")
 def test_a_shuffler_has_no_warn_card_and_no_last_round() -> None:
     assert breaches(LOADED, CutCardDrawn(), ROUND, ShoeEmptied(), ROUND) == [("white_card", "8(3)")]
