@@ -44,7 +44,7 @@ from protocols.contract.jackpots import (
     WhyZero,
     Withdraw,
 )
-from protocols.contract.people import same_person
+from protocols.contract.people import may_be_one_person, same_person
 
 __all__ = ["obey", "transfer"]
 
@@ -77,6 +77,7 @@ def obey(book: Book, order: Order, name: str, at: datetime) -> Step:
             found = _proposal(book, which)
             if same_person(found.person, person):
                 raise Refused(f"{found.person} proposed it: another person must approve it")
+            _refuse_other_kind(found.person, person)
             _refuse_while_open(book, found.change)
             draft.update(proposals=tuple(one for one in book.proposals if one != found))
             draft.facts = {"people": (found.person, person), "change": found.change}
@@ -142,6 +143,7 @@ def _pay(draft: Draft, order: Pay) -> None:
         raise Refused(f"win {win.id} is {win.state}{remedy}")
     if same_person(win.confirmed_by, order.person):
         raise Refused(f"{win.confirmed_by} confirmed it: another person must pay it")
+    _refuse_other_kind(win.confirmed_by, order.person)
     if open_ := book.tables.get(win.table, TableBook()).open:
         raise Refused(f"round {open_} is open at {win.table}: pay when it has ended")
     values = of_win(win, win := replace(win, state="paid", paid_by=order.person))
@@ -150,6 +152,14 @@ def _pay(draft: Draft, order: Pay) -> None:
     people = (win.confirmed_by, order.person)
     facts: dict[str, Any] = {"table": win.table, "round": win.round, "values": values}
     draft.post("paid", {PENDING: -amount, PAID: amount}, win=win, amount=win.amount, people=people, **facts)
+
+
+def _refuse_other_kind(first: str, second: str) -> None:
+    """Raises Refused where one name is of an account here and the other of the provider: one person may have both."""
+    if may_be_one_person(first, second):
+        raise Refused(
+            f"{first} has another kind of account, and one person may have both: let a person with that kind do it"
+        )
 
 
 def _refuse_while_open(book: Book, change: object) -> None:

@@ -2,7 +2,7 @@
 
 import unicodedata
 
-__all__ = ["OPENID", "person_key", "same_person"]
+__all__ = ["OPENID", "may_be_one_person", "of_provider", "person_key", "same_person"]
 
 OPENID = "openid"
 """Names of the users of an OpenID provider are `openid:<shown>:<subject>`, and the person may choose `shown`."""
@@ -21,3 +21,16 @@ def person_key(name: str) -> str:
 def same_person(one: str, other: str) -> bool:
     """Whether both names are those of one person."""
     return person_key(one) == person_key(other)
+
+
+def of_provider(name: str) -> bool:
+    """Whether it is the name of a user of the OpenID provider."""
+    return person_key(name).startswith(f"{OPENID}:")
+
+
+def may_be_one_person(one: str, other: str) -> bool:
+    """Whether both names may be of one person: also an account of the console and one of the provider.
+
+    The console does not know who has both.
+    """
+    return of_provider(one) != of_provider(other) or same_person(one, other)

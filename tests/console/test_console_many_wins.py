@@ -127,16 +127,6 @@ async def test_wins_whose_seats_or_amount_a_person_must_name_cannot_be_ticked(
     assert "checkbox" not in page
 
 
-async def test_a_payment_of_wins_that_this_console_never_read_is_not_sent(console: Console, house: PoolHouse) -> None:
-    win(house, 3, 2)
-    async with person(console, "rui") as rui:
-        form = ticked((await rui.get("/jackpots/red/wins")).text)
-        house.orders.clear()
-        fields = {"id": form["id"], "win-1": "bac-12:77/1"}
-        assert (await rui.post("/jackpots/red/order/pay-many", data=fields)).status_code == 409
-    assert house.orders == []
-
-
 async def test_books_that_do_not_answer_are_named(
     console: Console, house: PoolHouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -228,8 +228,27 @@ async def test_one_person_with_a_local_account_and_one_of_the_provider_is_one(po
         assert (await order(browser, "confirm", win=name, code=site.code("sam"))).status_code == 303
     secret = site.users.begin("openid:sam:4711", "", "", "supervisor")
     async with site.console.browser(secret=secret) as browser:
-        assert "one person may have both" in (await order(browser, "pay", win=name)).text
+        said = await browser.get((await order(browser, "pay", win=name)).headers["location"])
+        assert "one person may have both" in said.text
     assert state(pools) == "confirmed"
+
+
+@pytest.mark.parametrize(("author", "other"), [("ada", "openid:ada:4711"), ("openid:ada:4711", "ada")])
+def test_who_makes_an_account_confirms_it_under_no_other_name(site: Site, author: str, other: str) -> None:
+    """One administrator with an account here and one of the provider would make, enrol and confirm both people."""
+    site.users.add(By(author, "administrator"), "eva", "supervisor", (), cheap(PASSWORD))
+    site.enrol("eva")
+    with pytest.raises(BadUser, match="a third person"):
+        site.users.confirm(By(other, "administrator"), "eva")
+    assert not site.users.is_confirmed("eva")
+
+
+def test_an_account_that_a_user_of_the_provider_made_is_confirmed_on_the_command_line(site: Site) -> None:
+    """Anybody at the console may be its author under another name."""
+    site.users.add(By("openid:ada:4711", "administrator"), "eva", "supervisor", (), cheap(PASSWORD))
+    site.enrol("eva")
+    site.users.confirm(SYSTEM, "eva")
+    assert site.users.is_confirmed("eva")
 
 
 def test_the_second_factor_is_set_up_by_the_person_with_a_code(site: Site) -> None:

@@ -138,6 +138,19 @@ def test_the_same_name_written_otherwise_is_the_same_person(books: Books, key: K
     assert (reply.status, reply.text) == ("refused", "sam proposed it: another person must approve it")
 
 
+@pytest.mark.parametrize(("first", "second"), [("sam", "openid:sam:4711"), ("openid:sam:4711", "sue")])
+def test_an_account_here_and_one_of_the_provider_are_perhaps_one_person(
+    books: Books, key: Key, first: str, second: str
+) -> None:
+    """The books refuse it: the console may not have read what was proposed or confirmed."""
+    propose = signed(key, books.request(Propose(first, Adjust("visible", 500, "audit"))), "propose")
+    assert books.send(propose, "propose").status == "done"
+    [proposal] = books.keeper.books["red"].proposals
+    reply = books.send(signed(key, books.request(Approve(second, proposal.id)), "approve"), "approve")
+    assert reply.status == "refused"
+    assert "one person may have both" in reply.text
+
+
 def test_a_person_of_a_provider_who_changes_the_shown_name_stays_the_same() -> None:
     assert same_person("openid:sam:4711", "openid:samuel:4711")
     assert same_person("openid:sam:4711", "openid::4711")

@@ -22,7 +22,7 @@ from msgspec import Struct
 from daemon.console.auth.second_factor import step_of
 from daemon.console.site.actions import leave
 from daemon.console.site.store import Store
-from protocols.contract.people import OPENID, same_person
+from protocols.contract.people import may_be_one_person
 
 __all__ = [
     "NAMES",
@@ -357,7 +357,8 @@ class Users:
         """`by` has seen that the account and its second factor are the person's. Raises BadUser.
 
         Neither the person, nor who touched the account (besides those known here, `others`), nor an account that is
-        not confirmed itself. The command line confirms where nobody else can: the first of a site.
+        not confirmed itself. Users of the provider confirm none: they may have this account, or an account that touched
+        it. The command line confirms where nobody else can, as the first of a site.
         """
         person = self.find(name)
         touched = {*self.touched_by(name), *others}
@@ -369,15 +370,15 @@ class Users:
             if one.name != person.name
             and may(one.role, "vouch")
             and self.is_confirmed(one.name)
-            and not any(same_person(one.name, author) for author in touched)
+            and not any(may_be_one_person(one.name, author) for author in touched)
         ]
         if by.role == SYSTEM:
             if may_confirm:
                 text = f"{', '.join(may_confirm)} can confirm it at the console, on the page of the users"
                 raise BadUser("access.confirm_console", text)
-        elif same_person(by.name, name) or any(same_person(by.name, author) for author in touched):
+        elif any(may_be_one_person(by.name, one) for one in {name, *touched}):
             raise BadUser("access.confirm_third", "a third person confirms it: not who has it, made it or changed it")
-        elif not by.name.startswith(f"{OPENID}:") and by.name not in may_confirm:
+        elif by.name not in may_confirm:
             raise BadUser("access.confirm_yourself", "your own account is not confirmed yet")
         delete = ("DELETE FROM touched WHERE name = ?", (name,))
         insert = ("INSERT OR REPLACE INTO confirmed VALUES (?, ?, ?)", (name, by.name, self._seconds()))

@@ -687,7 +687,7 @@ class _Pages:
             if name in STATE_OF:
                 return await self._wins_page(request, view, STATE_OF[name], text)
             return self._page(request, view, text, {**given, "form": name})
-        if not isinstance(order, Withdraw) and (answer := self._unproven(request, user, given, view, order)):
+        if not isinstance(order, Withdraw) and (answer := self._unproven(request, user, given, view)):
             return answer
         id_ = order_id(drawn, user, view.name, order)
         detail = {"id": id_, **msgspec.to_builtins(order), **_before(view, order)}
@@ -696,15 +696,9 @@ class _Pages:
         place = f"/wins?state={STATE_OF[name]}&" if name in STATE_OF else "?"
         return RedirectResponse(f"/jackpots/{view.name}{place}order={id_}", 303)
 
-    def _unproven(
-        self, request: Request, user: User, given: Mapping[str, str], view: PoolView, order: Order
-    ) -> Response | None:
+    def _unproven(self, request: Request, user: User, given: Mapping[str, str], view: PoolView) -> Response | None:
         """The page that says what is missing before this person decides; None: nothing is."""
         lang = self.context.lang(request)
-        users = self.context.access.users
-        for first in _first_people(view, order):
-            if (user.kind == "local") != (users.hashed(first) is not None):
-                return self._page(request, view, words.say(lang, "jackpots.other_accounts", name=first))
         try:
             why = self.context.prove(request, user, given)
         except Wait as wait:
@@ -719,23 +713,6 @@ class _Pages:
             status = 403 if said else 200
             return self.context.page(request, "access_code.html", status, said=said, kept=kept, to=to, back=back)
         return self._page(request, view, words.say(lang, why)) if why else None
-
-
-def _first_people(view: PoolView, order: Order) -> set[str]:
-    """Who confirmed or proposed what this order would complete. Raises 409 for wins that this console did not read."""
-    match order:
-        case Pay(win=name):
-            wins: tuple[str, ...] = (name,)
-        case PayMany(wins=wins):
-            pass
-        case Approve(proposal=name) if view.level is not None:
-            return {one.person for one in view.level.proposals if one.id == name}
-        case _:
-            return set()
-    known = [view.win(one) for one in wins]
-    if isinstance(order, PayMany) and None in known:
-        raise HTTPException(409)
-    return {one.confirmed_by for one in known if one is not None}
 
 
 def _before(view: PoolView, order: Order) -> dict[str, Any]:
