@@ -33,8 +33,11 @@ UNREAD = 60.0
 MOST_CONNECTIONS = 600
 # Connections of one address without a request so far; a browser opens six.
 MOST_UNASKED = 32
-# Connections of one address from which nobody signed in, and of all such addresses together.
+# Connections of one address from which somebody signed in; many people may be behind one router.
+MOST_OF_KNOWN = 300
+# Connections of one address from which nobody signed in, of the addresses of one network by IPv6, and of all such.
 MOST_OF_ADDRESS = 64
+MOST_OF_NETWORK = 225
 MOST_UNKNOWN = 450
 # Addresses from which somebody signed in that are remembered.
 MOST_KNOWN = 1000
@@ -133,11 +136,19 @@ def _address(text: str) -> _Address | None:
     return None if found.scope_id else found.ipv4_mapped or found
 
 
+def _network(host: str) -> str:
+    """The network of an IPv6 address, in which one computer has any address that it likes; otherwise the address."""
+    address = _address(host) if ":" in host else None
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.ip_network((address.packed, 128)).supernet(new_prefix=64))
+    return host
+
+
 class ConnectionLimiter(socket.socket):
     """A listening socket that closes excess connections before the TLS handshake.
 
-    One address cannot take all places, with or without requests, unless it is a proxy's or somebody signed in from it:
-    the last places are kept for those.
+    Each address has a share, with or without requests; only a proxy may take all places. The last places are kept for
+    addresses from which somebody signed in.
     """
 
     def __init__(self, family: int, proxies: Iterable[str] = ()) -> None:
@@ -181,9 +192,11 @@ class ConnectionLimiter(socket.socket):
         if sum(peer[0] == host for peer in self._unasked) >= MOST_UNASKED:
             return False
         if host in self._known:
-            return True
+            return sum(peer[0] == host for peer in self._lines) < MOST_OF_KNOWN
         unknown = [peer[0] for peer in self._lines if peer[0] not in self._known]
-        return len(unknown) < MOST_UNKNOWN and unknown.count(host) < MOST_OF_ADDRESS
+        network = _network(host)
+        of_network = sum(_network(one) == network for one in unknown)
+        return len(unknown) < MOST_UNKNOWN and of_network < MOST_OF_NETWORK and unknown.count(host) < MOST_OF_ADDRESS
 
 
 class HeaderTimeoutProtocol(H11Protocol):

@@ -21,7 +21,7 @@ from daemon.config.model import Console, parse
 from daemon.console import context as context_module, front_server
 from daemon.console.app import serve
 from daemon.console.auth.access import Access, User
-from daemon.console.front_server import Forwarded, HeaderTimeoutProtocol, Hosts, names_of
+from daemon.console.front_server import ConnectionLimiter, Forwarded, HeaderTimeoutProtocol, Hosts, names_of
 from daemon.console.site.actions import read_actions
 from daemon.journal.store import Journal
 from simulators.lab.broker import free_port
@@ -325,6 +325,38 @@ async def test_requests_without_a_sign_in_take_no_more_than_a_share(
         assert not await is_served(port, "127.0.0.2")
         for writer in lines:
             writer.close()
+
+
+def room(taken: list[str], known: tuple[str, ...], host: str) -> bool:
+    """Whether `host` gets a connection beside those of the hosts `taken`, on each of which something was asked."""
+    limiter = ConnectionLimiter(socket.AF_INET)
+    limiter._lines = {(one, n): limiter for n, one in enumerate(taken)}
+    for one in known:
+        limiter.signed_in(one)
+    try:
+        return limiter._room(host)
+    finally:
+        limiter.close()
+
+
+def test_an_address_of_which_somebody_signed_in_has_a_share_too() -> None:
+    """A viewer's telephone, or somebody behind the same router, must not take all places either."""
+    most = front_server.MOST_OF_KNOWN
+    known = ("10.0.0.1", "10.0.0.2")
+    assert most < front_server.MOST_CONNECTIONS
+    assert room(["10.0.0.1"] * (most - 1), known, "10.0.0.1")
+    assert not room(["10.0.0.1"] * most, known, "10.0.0.1")
+    assert room(["10.0.0.1"] * most, known, "10.0.0.2")
+
+
+def test_the_addresses_of_one_network_by_ipv6_share() -> None:
+    """Everybody there has 2^64 of them."""
+    taken = [f"2001:db8::{n:x}" for n in range(front_server.MOST_OF_NETWORK)]
+    assert room(taken[1:], (), "2001:db8::ffff")
+    assert not room(taken, (), "2001:db8::ffff")
+    assert room(taken, (), "2001:db8:0:1::1")
+    assert room(taken, (), "10.0.0.1")
+    assert room(taken, ("2001:db8::ffff",), "2001:db8::ffff")
 
 
 @pytest.mark.system
