@@ -38,7 +38,7 @@ lint: .venv/.runtime .venv/.lab .venv/.dev
 
 # The generated pages of docs/reference, from the code.
 docs: .venv/.lab games
-	$(BIN)/feltd devices --pages docs/reference/devices
+	$(BIN)/python -m simulators.lab.tools.device_pages
 	$(BIN)/feltd schema > docs/reference/asyncapi.json
 	$(BIN)/python -m tests.support.reference_pages
 	PYTHONPATH=. $(BIN)/python -m tests.support.fdl_pages

@@ -18,8 +18,8 @@ from daemon.plain_text import plain
 from protocols.on_demand import OnDemand
 
 PLUGINS = "feltd.commands"
-LABORATORY = ("bench", "campaign", "demo", "simulate")
-COLOURED = (*LABORATORY, "watch")
+LABORATORY = ("bench", "campaign", "compute-figures", "demo", "schema", "simulate")
+COLOURED = ("bench", "campaign", "demo", "simulate", "watch")
 """Their standard output holds escape sequences of their own."""
 # By name, the file and the function: a file is loaded for a command of it, or when all commands are listed.
 _COMMANDS = {
@@ -40,7 +40,6 @@ _COMMANDS = {
     "detect": "reference:detect",
     "conform": "conform:conform",
     "rulesets": "reference:rulesets",
-    "schema": "reference:schema",
     "figures": "reference:figures",
     "resolve": "offline_commands:resolve",
     "replay": "offline_commands:replay",

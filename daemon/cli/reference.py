@@ -1,10 +1,9 @@
-"""The commands that list what feltd knows: devices, games, figures, the topic tree."""
+"""The commands that list what feltd knows: devices, games, figures."""
 
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from daemon.cli.common import (
     AS_JSON,
@@ -12,7 +11,6 @@ from daemon.cli.common import (
     echo_json,
     examples,
     load_config,
-    option_pairs,
     ruleset_named,
     write_files,
 )
@@ -21,19 +19,16 @@ from daemon.cli.common import (
 @click.command(epilog=examples("feltd devices bee_tek_shoe", "feltd devices shoe.unreadable"))
 @click.argument("device", metavar="[DRIVER|CODE]", required=False)
 @AS_JSON
-@click.option(
-    "--pages", type=click.Path(path_type=Path, file_okay=False), help="write its page, or that of each, there"
-)
-def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
+def devices(device: str | None, as_json: bool) -> None:
     """List the supported devices with their evidence, or show the page of one: options, commands, faults, remedies.
 
     The code of a fault, as an alert or a log names it, shows what it means and what to try.
     """
-    from daemon.cli.device_pages import device_page, fault_text, index_page
+    from daemon.cli.device_pages import device_page, fault_text
     from daemon.cli.listings import device_list, device_table
     from drivers import DRIVERS
 
-    if device is not None and "." in device and not as_json and pages is None:
+    if device is not None and "." in device and not as_json:
         said = fault_text(device)
         if not said:
             raise BadInputError(f"no device tells {device!r}; of what edge, rules and journals tell the alert says it")
@@ -43,10 +38,7 @@ def devices(device: str | None, as_json: bool, pages: Path | None) -> None:
         from daemon.config.model import likely
 
         raise BadInputError(f"no driver {device!r}; {likely(device, DRIVERS)}")
-    if pages is not None:
-        written = {f"{name}.md": device_page(name) for name in ([device] if device else DRIVERS)}
-        write_files(pages, written if device else {**written, "README.md": index_page()})
-    elif as_json:
+    if as_json:
         every = device_list()
         shown = next(one for one in every if one["driver"] == device) if device else every
         echo_json(shown)
@@ -111,54 +103,20 @@ def rulesets(ruleset: str | None, as_json: bool) -> None:
         click.echo(ruleset_page(kind))
 
 
-@click.command(epilog=examples("feltd schema"))
-def schema() -> None:
-    """Print the topic tree as an AsyncAPI 3 document with JSON Schemas."""
-    import importlib.metadata
-
-    from daemon.cli.schema import asyncapi
-
-    document = asyncapi(importlib.metadata.version("feltd"))
-    click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted")))
-
-
 @click.command(epilog=examples("feltd figures macau.roulette"))
 @click.argument("ruleset", required=False)
 @AS_JSON
-@click.option(
-    "--write", type=click.Path(path_type=Path, file_okay=False), help="write one TOML file of each game into a folder"
-)
-@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="of the ruleset; may be repeated")
-def figures(ruleset: str | None, as_json: bool, write: Path | None, options: tuple[str, ...]) -> None:
-    """Probability and house edge of every bet, through the ruleset itself, beside published figures.
+def figures(ruleset: str | None, as_json: bool) -> None:
+    """Probability and house edge of every bet, beside published figures.
 
-    Exact, but for the main bets of blackjack (five times ten million rounds: 47 minutes of one core) and stud poker
-    (ten million: four).
-    Baccarat takes about a minute: every coup by ranks, for each jackpot, with eight decks and with six.
-    With --option the figures are those of these options alone: `feltd figures macau.baccarat --option decks=7`.
+    They were computed through the rulesets. The laboratory computes them for other options: feltd compute-figures.
     """
-    from daemon.cli.progress import ProgressLine
-    from rules.engine.ruleset import BadOption
-    from rules.figures.figure import Variant
-    from rules.figures.figures import GAMES, figures as computed, figures_table, figures_toml
+    from rules.figures import figures as of_game, figures_table, games
 
-    if ruleset is not None and ruleset not in GAMES:
-        raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(GAMES)}")
-    if options and (ruleset is None or write is not None):
-        raise BadInputError(
-            "--option: name the ruleset it is of, and leave --write out: it writes the published options"
-        )
-    variants = [Variant(option_pairs(options), None)] if options else None
-    if write is not None:
-        write_files(write, {})  # or an hour is computed for nothing
-    try:
-        with ProgressLine() as progress:
-            rows = {name: computed(name, variants, progress.of(name)) for name in ([ruleset] if ruleset else GAMES)}
-    except BadOption as error:
-        raise BadInputError(str(error)) from error
-    if write is not None:
-        write_files(write, {f"{name}.toml": figures_toml(name, one) for name, one in rows.items()})
-    elif as_json:
+    if ruleset is not None and ruleset not in games():
+        raise BadInputError(f"no figures of {ruleset!r}; there are of: {', '.join(games())}")
+    rows = {name: of_game(name) for name in ([ruleset] if ruleset else games())}
+    if as_json:
         echo_json(rows)
     else:
         click.echo("\n\n".join(figures_table(name, one) for name, one in rows.items()))

@@ -544,18 +544,12 @@ def test_listings_are_tables_for_people() -> None:
         assert all(bet.id in page for bet in kind(kind.Options()).bets())
 
 
-def test_a_device_is_json_or_a_page_of_its_own(tmp_path: Path) -> None:
+def test_a_device_is_one_of_the_list_for_programs() -> None:
     every = json.loads(run("devices", "--json").stdout)
     assert json.loads(run("devices", "fdl_shaker", "--json").stdout) in every
-    assert run("devices", "fdl_shaker", "--pages", tmp_path / "one").exit_code == 0
-    assert [one.name for one in (tmp_path / "one").iterdir()] == ["fdl_shaker.md"]
-    assert run("devices", "--pages", tmp_path / "all").exit_code == 0
-    assert len(list((tmp_path / "all").iterdir())) == len(DRIVERS) + 1
-    assert "no driver 'x'" in refused(run("devices", "x", "--pages", tmp_path / "x"))
-    assert not (tmp_path / "x").exists()
 
 
-@pytest.mark.parametrize("words", [["devices", "--pages"], ["figures", "macau.fantan", "--write"]])
+@pytest.mark.parametrize("words", [["cards"], ["compute-figures", "macau.fantan", "--write"]])
 def test_a_folder_that_cannot_be_written_is_named(words: list[str]) -> None:
     assert refused(run(*words, "/proc/x")) == (
         "/proc/x: No such file or directory; check the path, and that its folder exists"

@@ -258,4 +258,4 @@ def test_the_commands_of_long_work_show_a_line(config: Path, tmp_path: Path, mon
     assert names("replay", "--driver", "cammegh_ss2", Path(__file__).parents[1] / "captures/ss2-simulated.wire") == {
         "ss2-simulated.wire"
     }
-    assert names("figures", "macau.fish-prawn-crab") == {"macau.fish-prawn-crab"}
+    assert names("compute-figures", "macau.fish-prawn-crab") == {"macau.fish-prawn-crab"}

@@ -20,7 +20,6 @@ from daemon.broker.session import BrokerLost, Session
 from daemon.cli.access_list import BadSite, access_list
 from daemon.cli.forget import forget
 from daemon.cli.main import main
-from daemon.cli.schema import asyncapi
 from daemon.config.model import Maintenance, Mqtt, load, parse
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import Edge
@@ -28,6 +27,7 @@ from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.events import BallLanded, encode_data, type_of
 from protocols.contract.topics import Envelope, edge_topic, encode_envelope
+from simulators.lab.tools.schema import asyncapi
 from tests.consumer.test_consumer import SPIN, rows
 from tests.system.test_systemd import JUDGE, Broker, Visitor, password, program, run
 

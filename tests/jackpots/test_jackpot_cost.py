@@ -30,7 +30,13 @@ from protocols.contract.results import Award
 from rules.angola.blackjack import Blackjack, BlackjackOptions
 from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.ruleset import Ruleset
-from rules.figures.jackpots import (
+from rules.games.baccarat import due
+from rules.games.blackjack_jackpot import combinations, hit
+from rules.games.cards import DECK
+from rules.games.poker import category, strength
+from rules.macau.baccarat import Baccarat, BaccaratOptions, combination_a, combination_bc
+from rules.macau.stud_poker import StudPoker, StudPokerOptions
+from simulators.lab.figures.jackpots import (
     ANGOLA_DECKS,
     BET,
     BLACKJACK_PRIZES,
@@ -42,12 +48,6 @@ from rules.figures.jackpots import (
     page,
     takes_another,
 )
-from rules.games.baccarat import due
-from rules.games.blackjack_jackpot import combinations, hit
-from rules.games.cards import DECK
-from rules.games.poker import category, strength
-from rules.macau.baccarat import Baccarat, BaccaratOptions, combination_a, combination_bc
-from rules.macau.stud_poker import StudPoker, StudPokerOptions
 
 PLAYS: Final = at_length(20_000, 1_000_000)
 PAGE: Final = Path(__file__).parents[2] / "docs/reference/jackpots.md"
@@ -172,7 +172,7 @@ def frequencies() -> dict[str, tuple[Hit, ...]]:
 @pytest.mark.skipif(not NIGHTLY, reason="counts every hand of the shoes: a minute")
 def test_the_page_has_the_exact_figures() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), (
-        "old: python -m rules.figures.jackpots > docs/reference/jackpots.md"
+        "old: python -m simulators.lab.figures.jackpots > docs/reference/jackpots.md"
     )
     assert {name: cost_of(name).hits for name in HOUSES} == frequencies()
 

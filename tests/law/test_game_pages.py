@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 from game_pages import (
-    FIGURES,
     LAWS,
     PAGES,
     PROOFS,
     all_proofs,
     checklist,
     family,
-    figures,
     pages,
     printed_bets,
     proofs_of,
@@ -21,6 +19,7 @@ from game_pages import (
 
 from rules import RULESETS
 from rules.engine.ruleset import options_of
+from rules.figures import figures, games
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,7 +69,7 @@ def test_every_bet_and_every_option_is_tried_by_a_test_of_its_game(name: str) ->
 
 
 def test_every_checklist_and_every_list_of_figures_is_of_a_game() -> None:
-    found = {path.stem for folder in (LAWS, FIGURES) if folder.exists() for path in folder.glob("*.toml")}
+    found = {path.stem for path in LAWS.glob("*.toml")} | set(games())
     assert found - set(RULESETS) == set()
 
 

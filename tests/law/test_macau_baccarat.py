@@ -53,12 +53,12 @@ from rules.engine.ruleset import (
     options_from,
     options_of,
 )
-from rules.figures.enumerate_baccarat import endings, pair_weights
-from rules.figures.figure import weighed
 from rules.games import cards as helpers_of_cards
 from rules.games.baccarat_coups import BaccaratState, Position
 from rules.games.cards import DECK, PIPS
 from rules.macau.baccarat import FAMILIES, JACKPOTS, Baccarat, BaccaratOptions, combination_a
+from simulators.lab.figures.enumerate_baccarat import endings, pair_weights
+from simulators.lab.figures.figure import weighed
 
 LAW = "macau.baccarat"
 CITED = "Despacho 55/2004 art. "

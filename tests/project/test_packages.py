@@ -16,7 +16,7 @@ from helpers import PATIENCE
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("daemon", "drivers", "protocols", "rules")
-LABORATORY = ("bench", "campaign", "demo", "simulate")
+LABORATORY = ("bench", "campaign", "compute-figures", "demo", "schema", "simulate")
 
 
 def _project(path: str) -> dict[str, dict[str, object]]:

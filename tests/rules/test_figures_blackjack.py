@@ -11,12 +11,12 @@ from helpers import at_length, results, script
 
 from protocols.contract.events import BetsClosed, BetsOpened, CardDrawn, Event, SeatActed, WagerPlaced
 from rules.angola.blackjack import Blackjack, BlackjackOptions
-from rules.figures import blackjack
-from rules.figures.cards import PARTS
 from rules.games.blackjack import Hand
 from rules.games.cards import DECK, PIPS
+from simulators.lab.figures import blackjack
+from simulators.lab.figures.cards import PARTS
 
-KEPT = Path(__file__).parents[2] / "docs/reference/games/figures/angola.blackjack.toml"
+KEPT = Path(__file__).parents[2] / "rules/figures/angola.blackjack.toml"
 
 
 def rows() -> dict[tuple[str, str], dict[str, str]]:

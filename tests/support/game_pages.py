@@ -23,13 +23,13 @@ from msgspec.inspect import BoolType, IntType, LiteralType, Metadata, StructType
 from daemon.console.articles import Proofs as Proven, Text, text_of
 from rules import RULESETS
 from rules.engine.ruleset import Bet, options_of
+from rules.figures import figures
 
 ROOT: Final = Path(__file__).parents[2]
 TESTS: Final = ROOT / "tests"
 LAWS: Final = ROOT / "rules/law"
 PROOFS: Final = LAWS / "proofs.json"
 PAGES: Final = ROOT / "docs/reference/games"
-FIGURES: Final = PAGES / "figures"
 
 # Marks under which a test may not run or may fail: it proves nothing then.
 UNPROVEN: Final = frozenset({"skip", "skipif", "xfail"})
@@ -38,34 +38,9 @@ UNPROVEN: Final = frozenset({"skip", "skipif", "xfail"})
 # ---- the checklist of a text
 
 
-class Figure(Struct, frozen=True, forbid_unknown_fields=True):
-    """One computed figure of `docs/reference/games/figures/<ruleset>.toml`, and the published one; per cent as text."""
-
-    bet: str
-    options: str = ""
-    probability: str = ""
-    edge_percent: str = ""
-    published: str = ""
-    source: str = ""
-    difference: str = ""
-    method: str = ""
-
-
-class Figures(Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file."""
-
-    figure: tuple[Figure, ...]
-
-
 def checklist(name: str) -> Text | None:
     """What the ruleset's text demands; None where nobody has written it down."""
     return text_of(name)
-
-
-def figures(name: str) -> tuple[Figure, ...]:
-    """The computed figures of a game, where there are any."""
-    path = FIGURES / f"{name}.toml"
-    return msgspec.toml.decode(path.read_bytes(), type=Figures).figure if path.exists() else ()
 
 
 # ---- what the test files say

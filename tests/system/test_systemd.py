@@ -28,7 +28,6 @@ from paho.mqtt.enums import CallbackAPIVersion
 from structlog.testing import capture_logs
 
 from daemon.cli.access_list import access_list
-from daemon.cli.schema import asyncapi
 from daemon.config.model import KEYS_BESIDE, load
 from daemon.journal.signing import make_key
 from daemon.read_model import SHOWN
@@ -39,6 +38,7 @@ from simulators.devices.compare import Account
 from simulators.lab import virtual_time
 from simulators.lab.broker import free_port
 from simulators.lab.pit import SITE, Pit
+from simulators.lab.tools.schema import asyncapi
 from simulators.tables.blackjack import BlackjackTable
 
 ROOT = Path(__file__).parents[2]

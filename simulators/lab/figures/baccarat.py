@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from rules.figures.enumerate_baccarat import endings, jackpot_probabilities, pair_weights, shoe
-from rules.figures.figure import Game, Published, Variant, Weight, Weights, beside, ruleset_of, weighed
 from rules.games.baccarat_coups import Coups
 from rules.macau.baccarat import Baccarat
+from simulators.lab.figures.enumerate_baccarat import endings, jackpot_probabilities, pair_weights, shoe
+from simulators.lab.figures.figure import Game, Published, Variant, Weight, Weights, beside, ruleset_of, weighed
 
 WIZARD: Final = "Wizard of Odds"
 BACCARAT: Final = f"{WIZARD}, Baccarat"

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from rules.angola.blackjack import Blackjack
 from rules.engine.money import odds
-from rules.figures.cards import ROUNDS, SEED, Mean, Tally, shared
-from rules.figures.figure import Game, Published, Variant, Weight, Weights, ruleset_of
 from rules.games.blackjack import Compared, Hand, House, Play, count, is_special
 from rules.games.cards import DECK, PIPS
+from simulators.lab.figures.cards import ROUNDS, SEED, Mean, Tally, shared
+from simulators.lab.figures.figure import Game, Published, Variant, Weight, Weights, ruleset_of
 
 __all__ = ["GAMES", "action", "exact", "gain", "part", "play_rounds", "round_played"]
 

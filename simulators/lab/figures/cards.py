@@ -38,7 +38,6 @@ from protocols.contract.topics import Envelope
 from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
 from rules.engine.facts import Table
 from rules.engine.ruleset import Resolved, Result, Ruleset, Verdict, options_from
-from rules.figures.figure import Weight
 from rules.games.blackjack import count, is_blackjack
 from rules.games.blackjack_decisions import Position
 from rules.games.cards import DECK, PIPS
@@ -46,6 +45,7 @@ from rules.games.poker import CATEGORY, HEIGHT, strength
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import FAMILIES
 from rules.macau.stud_poker import StudPoker, StudPokerOptions
+from simulators.lab.figures.figure import Weight
 
 __all__ = [
     "PARTS",

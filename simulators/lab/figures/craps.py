@@ -13,8 +13,8 @@ from typing import Final, TypeAlias
 from protocols.contract.events import BetsOpened, DiceThrown, RoundPaid
 from protocols.contract.results import Result
 from rules.engine.money import odds
-from rules.figures.figure import Game, Published, Variant, Weight, Weights, beside, played, ruleset_of
 from rules.games.craps import POINTS
+from simulators.lab.figures.figure import Game, Published, Variant, Weight, Weights, beside, played, ruleset_of
 
 NAME: Final = "angola.craps"
 THROWS: Final = tuple(product(range(1, 7), repeat=2))

@@ -19,7 +19,7 @@ from protocols.contract.events import (
     WagerPlaced,
 )
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures.figure import (
+from simulators.lab.figures.figure import (
     Game,
     Published,
     UnresolvedError,

@@ -24,10 +24,10 @@ from protocols.contract.topics import Envelope
 from rules.engine.facts import Table
 from rules.engine.money import odds
 from rules.engine.ruleset import Resolved, Result
-from rules.figures.figure import Weight
 from rules.games.baccarat_coups import Coups, Position
 from rules.games.cards import POINTS, RANKS
 from rules.macau.baccarat import Baccarat, BaccaratOptions
+from simulators.lab.figures.figure import Weight
 
 # Cards of a shoe by points, 0 to 9.
 Counts: TypeAlias = tuple[int, ...]

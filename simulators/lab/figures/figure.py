@@ -1,4 +1,4 @@
-"""A figure of a bet, and how a game is weighed: every end of a round is played through its ruleset and counted."""
+"""How a game is weighed: every end of a round is played through its ruleset and counted."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,19 +14,6 @@ from rules import RULESETS
 from rules.engine.duties import without_duties
 from rules.engine.money import odds
 from rules.engine.ruleset import Resolved, Result, Ruleset, options_from
-
-
-class Figure(Struct, frozen=True):
-    """One bet under one set of options ("" is the defaults), all as text; `difference` is "" where both are equal."""
-
-    bet: str
-    options: str
-    probability: str
-    edge_percent: str
-    published: str = ""
-    source: str = ""
-    difference: str = ""
-    method: str = "exact"
 
 
 class Weight(Struct, frozen=True):

@@ -1,11 +1,12 @@
-"""`feltd figures`: the probabilities and house edges of every bet, computed through the rulesets themselves.
+"""`feltd compute-figures`: the probabilities and house edges of every bet, computed through the rulesets themselves.
 
 Every end of a round that there can be is played as events, counted with the number of ways it comes about, and the
 bets are weighed by what the result says they pay: nothing of a game's odds stands here. Beside them stand figures that
-others have published, and why ours differ where they do. `docs/reference/games/figures/` is what `--write` makes of it.
+others have published, and why ours differ where they do. `rules/figures/` is what `--write` makes of it, and what a
+table's computer has.
 
 Two games have more ends than can be played. Of stud poker and of blackjack's main bet what can be exact is exact, the
-rest is simulated with a fixed seed (rules/figures/cards.py), and its row says so with the standard error.
+rest is simulated with a fixed seed (cards.py), and its row says so with the standard error.
 
 Dice, wheels and heaps of buttons are taken as perfect: every throw, pocket and remainder is equally likely. A coup of
 baccarat, and a round of blackjack, is the first of a full shoe; cards burnt unseen change no probability.
@@ -37,8 +38,12 @@ from protocols.contract.events import (
 )
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
-from rules.figures import baccarat, blackjack, craps, dice, roulette, stud_poker
-from rules.figures.cards import (
+from rules.figures import Figure, how_computed
+from rules.games.cards import DECK, RANKS, SUITS
+from rules.macau.blackjack import Blackjack
+from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
+from simulators.lab.figures import baccarat, blackjack, craps, dice, roulette, stud_poker
+from simulators.lab.figures.cards import (
     ROUNDS,
     CardWantedError,
     Mean,
@@ -49,8 +54,7 @@ from rules.figures.cards import (
     play_soft_17,
     simulated,
 )
-from rules.figures.figure import (
-    Figure,
+from simulators.lab.figures.figure import (
     Game,
     Published,
     Variant,
@@ -62,11 +66,8 @@ from rules.figures.figure import (
     said,
     weighed,
 )
-from rules.games.cards import DECK, RANKS, SUITS
-from rules.macau.blackjack import Blackjack
-from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
 
-__all__ = ["GAMES", "Figure", "figures", "figures_table", "figures_toml"]
+__all__ = ["GAMES", "figures", "figures_toml"]
 
 
 # ---- the games
@@ -461,15 +462,10 @@ def agrees(figure: Figure) -> bool:
     return True
 
 
-def _how(rows: Sequence[Figure]) -> str:
-    simulated = any(row.method.startswith("simulated") for row in rows)
-    return "what can be counted, and very many rounds simulated" if simulated else "every end of a round"
-
-
 def figures_toml(name: str, rows: Sequence[Figure]) -> str:
-    """The file of `docs/reference/games/figures/`."""
+    """The file of `rules/figures`."""
     lines = [
-        f"# Made by `feltd figures {name} --write docs/reference/games/figures`: {_how(rows)}, through the ruleset.",
+        f"# Made by `feltd compute-figures {name} --write rules/figures`: {how_computed(rows)}, through the ruleset.",
         "# probability: that the bet wins. Under options other than the defaults stands only what they change.",
     ]
     for row in rows:
@@ -477,18 +473,3 @@ def figures_toml(name: str, rows: Sequence[Figure]) -> str:
         for key, value in msgspec.structs.asdict(row).items():
             lines.append(f"{key} = {msgspec.json.encode(value).decode()}")
     return "\n".join(lines) + "\n"
-
-
-def figures_table(name: str, rows: Sequence[Figure]) -> str:
-    """For a person."""
-    lines = [f"{name}: {_how(rows)}, through the ruleset"]
-    width = max(len(row.bet) for row in rows)
-    for options, group in groupby(rows, key=lambda row: row.options):
-        lines += ["", options or "default options"]
-        for row in group:
-            edge = f"house edge {row.edge_percent:>8} %" if row.edge_percent else ""
-            beside = f"   published: {row.published} ({row.source})" if row.published else ""
-            why = f"; {row.difference}" if row.difference else ""
-            how = f"   {row.method}" if row.method != "exact" else ""
-            lines.append(f"  {row.bet:{width}}  {row.probability:>12}  {edge}{beside}{why}{how}".rstrip())
-    return "\n".join(lines)

@@ -30,13 +30,13 @@ from rules.angola.stud_poker import (
     StudPoker as AngolaStudPoker,
     StudPokerOptions as AngolaStudPokerOptions,
 )
-from rules.figures.enumerate_baccarat import jackpot_probabilities
 from rules.games.blackjack_jackpot import Combination, combinations, hit
 from rules.games.cards import DECK, POINTS, colour, suit
 from rules.games.poker import hands_by_category
 from rules.games.stud_poker_game import Prize as StudPrize
 from rules.macau.baccarat import JACKPOTS, PARADISE_SHARE, BaccaratOptions
 from rules.macau.stud_poker import JACKPOT as MACAU_STUD
+from simulators.lab.figures.enumerate_baccarat import jackpot_probabilities
 
 BET: Final = 1_000
 SEED: Final = 10_000 * BET
@@ -324,11 +324,12 @@ def page() -> str:
 
 _HEAD: Final = f"""# What jackpots cost
 
-Made by `python -m rules.figures.jackpots`: every hand of a full shoe, through the functions that decide awards.
+Made by `python -m simulators.lab.figures.jackpots`: every hand of a full shoe, through the functions that decide
+awards.
 
 The law leaves rates, seed and fixed amounts to the house. Each jackpot is shown with an example: a bet of {BET} minor
 units, 3/5 of it to the pool and 1/10 to the reserve, and a seed of {SEED}. One bet in a round is a play. The amounts
-are means of the steady state in minor units; the derivation stands in `rules/figures/jackpots.py`, and
+are means of the steady state in minor units; the derivation stands in `simulators/lab/figures/jackpots.py`, and
 `tests/jackpots/test_jackpot_cost.py` plays rounds of each through the rules and the books, a million in `make nightly`.
 
 With several bets in a coup of baccarat they share the same prizes: a coup then adds more to the pool and its fixed

@@ -11,7 +11,7 @@ from typing import Final
 
 from protocols.contract.events import BallLanded, BallLaunched, BetsClosed, BetsOpened, Event, WagerPlaced
 from rules.angola.roulette import AngolanRoulette
-from rules.figures.figure import Game, Published, Variant, Weight, Weights, beside, played, ruleset_of
+from simulators.lab.figures.figure import Game, Published, Variant, Weight, Weights, beside, played, ruleset_of
 
 # Each chip of 3, 5, 6, 7 or 9, and half of a prize, is a whole amount.
 STAKE: Final = 1260

@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import Final
 
 from rules.angola.stud_poker import StudPoker as AngolaStudPoker, StudPokerOptions as AngolaStudPokerOptions
-from rules.figures.cards import ROUNDS, Tally, measured, play_stud
-from rules.figures.figure import Game, Published, Variant, Weight, Weights, beside
 from rules.games.poker import CATEGORIES, classes, hands_by_category
 from rules.games.stud_poker_game import OPENING, VALUE_BITS
 from rules.macau.stud_poker import JACKPOT
+from simulators.lab.figures.cards import ROUNDS, Tally, measured, play_stud
+from simulators.lab.figures.figure import Game, Published, Variant, Weight, Weights, beside
 
 WIZARD: Final = "Wizard of Odds, Caribbean Stud Poker"
 WIKIPEDIA: Final = "Wikipedia, Poker probability"

@@ -3,11 +3,14 @@
 `docs/reference/asyncapi.json` is its output; a test fails when they differ.
 """
 
+import importlib.metadata
 import string
 from typing import Any
 
+import click
 import msgspec
 
+from daemon.cli.common import examples
 from daemon.words import words
 from protocols.contract.commands import COMMANDS, Command, Reply, Request, name_of
 from protocols.contract.documents import (
@@ -37,7 +40,7 @@ from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 from protocols.contract.wagers import PlaceWager, WagerAnswer, WithdrawWager
 
-__all__ = ["asyncapi"]
+__all__ = ["asyncapi", "schema"]
 
 DOCUMENTS: dict[str, type[Any]] = {
     "result": Result,
@@ -77,6 +80,13 @@ PARAMETERS = {
     "entry": "what the entry did",
     "order": "what a person orders",
 }
+
+
+@click.command(epilog=examples("feltd schema"))
+def schema() -> None:
+    """Print the topic tree as an AsyncAPI 3 document with JSON Schemas."""
+    document = asyncapi(importlib.metadata.version("feltd"))
+    click.echo(msgspec.json.format(msgspec.json.encode(document, order="sorted")))
 
 
 def asyncapi(version: str) -> dict[str, Any]:

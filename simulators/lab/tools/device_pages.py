@@ -1,10 +1,20 @@
-"""The section of a device's page that the laboratory adds: what its simulator can do wrong, and what becomes of it."""
+"""Writes docs/reference/devices: the page of each driver, and what its simulator can do wrong.
 
-from daemon.cli.device_pages import markdown_table
+`make docs` runs it; tests/simulators/test_pages.py fails when a page differs.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from daemon.cli.common import write_files
+from daemon.cli.device_pages import device_page, device_title, markdown_table
+from drivers import DRIVERS
 from simulators import SIMULATORS
 from simulators.devices.device import Ailment, ailments
 
-__all__ = ["simulator_section"]
+__all__ = ["pages"]
+
+PAGES: Final = Path(__file__).parents[3] / "docs/reference/devices"
 
 SIMULATE = (
     "`feltd simulate %s --listen …`, then `fault NAME`; `repair` where a person is needed. Each row is a test, "
@@ -23,8 +33,8 @@ def _told(ailment: Ailment) -> str:
     return ", ".join(f"`{name}`" for name in ailment.told) or nothing
 
 
-def simulator_section(name: str) -> list[str]:
-    """Paragraphs on the simulated device of a driver; the entry-point group `feltd.device_page` names this function."""
+def _simulator_section(name: str) -> list[str]:
+    """Paragraphs on the simulated device of a driver."""
     return [
         "## What its simulator can do wrong",
         SIMULATE % name,
@@ -42,3 +52,18 @@ def simulator_section(name: str) -> list[str]:
             ],
         ),
     ]
+
+
+def pages() -> dict[str, str]:
+    """All pages by the names of their files."""
+    rows = [
+        (f"[{device_title(driver)}]({name}.md)", f"`{name}`", ", ".join(driver.evidence))
+        for name, driver in DRIVERS.items()
+    ]
+    made = {f"{name}.md": "\n\n".join((device_page(name).rstrip("\n"), *_simulator_section(name))) for name in DRIVERS}
+    made["README.md"] = f"# Devices\n\n{markdown_table(('device', 'driver', 'evidence'), rows)}"
+    return {name: f"{text}\n" for name, text in made.items()}
+
+
+if __name__ == "__main__":
+    write_files(PAGES, pages())

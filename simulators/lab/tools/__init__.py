@@ -1,0 +1,1 @@
+"""Generators of documents from the code: what is written with `make docs` and no table's computer runs."""
