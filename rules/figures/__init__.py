@@ -4,6 +4,7 @@
 rulesets and writes the files of this folder; no table's computer needs an hour for that.
 """
 
+from collections.abc import Sequence
 from importlib.resources import files
 from itertools import groupby
 
@@ -41,7 +42,7 @@ def figures(ruleset: str) -> tuple[Figure, ...]:
     return msgspec.toml.decode(path.read_bytes(), type=_File).figure if path.is_file() else ()
 
 
-def figures_table(name: str, rows: tuple[Figure, ...] | list[Figure]) -> str:
+def figures_table(name: str, rows: Sequence[Figure]) -> str:
     """For a person."""
     lines = [f"{name}: {how_computed(rows)}, through the ruleset"]
     width = max(len(row.bet) for row in rows)
@@ -56,7 +57,7 @@ def figures_table(name: str, rows: tuple[Figure, ...] | list[Figure]) -> str:
     return "\n".join(lines)
 
 
-def how_computed(rows: tuple[Figure, ...] | list[Figure]) -> str:
+def how_computed(rows: Sequence[Figure]) -> str:
     """How the figures of a game were found."""
     simulated = any(row.method.startswith("simulated") for row in rows)
     return "what can be counted, and very many rounds simulated" if simulated else "every end of a round"
