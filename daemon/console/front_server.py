@@ -192,7 +192,7 @@ class ConnectionLimiter(socket.socket):
         if sum(peer[0] == host for peer in self._unasked) >= MOST_UNASKED:
             return False
         if host in self._known:
-            return sum(peer[0] == host for peer in self._lines) < MOST_OF_KNOWN
+            return [peer[0] for peer in self._lines].count(host) < MOST_OF_KNOWN
         unknown = [peer[0] for peer in self._lines if peer[0] not in self._known]
         network = _network(host)
         of_network = sum(_network(one) == network for one in unknown)
