@@ -143,7 +143,7 @@ async def test_silences_and_actions_of_people_are_told_also_after_a_restart(cons
         form = {"table": TABLE, "device": "", "code": "", "minutes": "30", "why": "new felt"}
         assert (await browser.post("/alerts/silence", data=form)).status_code == 303
     console.house.actions.note("tess", "technician", "command", f"{TABLE}/shoe-1", {"command": "self-test"})
-    console.house.actions.note("dora", "dealer", "dealer", TABLE, {"key": "bell", "what": ""})
+    console.house.actions.note("dora", "dealer", "dealer", TABLE, {"key": "bell", "values": {}})
     told = [text for kind, text in marks(drawn(console)) if kind in ("silenced", "act")]
     silence = "20:00:00–… · Silenced: the whole table · supervisor@lisboa: new felt"
     assert told == [silence, "20:00:00 · tess · Self-test"]

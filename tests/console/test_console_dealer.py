@@ -319,7 +319,7 @@ async def test_the_dice_of_craps_are_tapped_and_their_null_throws_are_those_of_t
         form = {"id": identity(1), "face_1": "6", "face_2": "1", "throw_reason": "0"}
         assert (await browser.post("/dealer/craps-1/key/throw", data=form, headers=JSON)).status_code == 200
     [pressed] = inn.dealers.units["craps-1"].last(9)
-    assert (pressed.key, pressed.detail) == ("throw", "61 0")
+    assert (pressed.key, pressed.values) == ("throw", {"faces": "61", "throw_reason": "0"})
 
 
 async def test_a_supervisor_has_more_keys_and_a_table_without_a_game_has_all(inn: Inn) -> None:
@@ -383,7 +383,7 @@ async def test_a_press_with_the_id_of_another_is_refused(inn: Inn) -> None:
         assert answer.json()["wrong"] == words.say("en", "dealer.bad_id")
         other = await browser.post("/dealer/bj-1/key/bell", data={"id": identity(1)}, headers=ORIGIN)
         assert other.headers["location"] == "/dealer/bj-1?wrong=dealer.bad_id"
-    assert [one.detail for one in inn.dealers.units["bj-1"].last(5)] == ["3 stand"]
+    assert [one.values for one in inn.dealers.units["bj-1"].last(5)] == [{"seat": "3", "action": "stand"}]
 
 
 async def test_no_entry_is_shown_while_the_other_is_made(inn: Inn) -> None:
@@ -432,6 +432,7 @@ async def test_a_key_of_another_day_shows_its_day(inn: Inn) -> None:
         ("bac-1", "bet_back", {"seat": "3", "bet": "tie"}, "Seat 3 · tie"),
         ("bj-1", "action", {"seat": "3", "hand": "2", "action": "hit", "amount": "0"}, "Seat 3 · 2 · hit"),
         ("none-1", "bet", {"seat": "3", "bet": "straight:17", "amount": "100"}, "Seat 3 · straight up 17 · 100"),
+        ("bj-1", "action", {"seat": "3", "action": "stand"}, "Seat 3 · stand"),
         ("none-1", "buttons", {"count": "4", "fragments": "0"}, ""),
         ("none-1", "void", {"reason": "0"}, "no reason given"),
         ("none-1", "ball_launched", {"ball": "1", "rotor": "2"}, "clockwise · anticlockwise"),

@@ -415,8 +415,8 @@ async def test_a_store_that_fails_costs_the_edge_a_repetition(tmp_path: Path, mo
 
 @virtual_time
 async def test_an_id_that_is_known_for_another_press_is_no_press(tmp_path: Path) -> None:
-    def press(happening: fdl.Happening, key: str = "action", detail: str = "") -> dealer_unit.Pressed:
-        return place.unit.press(Press("a", key, (happening,), detail), BY, place.loop.time())
+    def press(happening: fdl.Happening, key: str = "action", **values: str) -> dealer_unit.Pressed:
+        return place.unit.press(Press("a", key, (happening,), values), BY, place.loop.time())
 
     async with running(tmp_path) as place:
         fold = SeatAction(3, 8)
@@ -428,15 +428,15 @@ async def test_an_id_that_is_known_for_another_press_is_no_press(tmp_path: Path)
                     press(other)
             with pytest.raises(Other):
                 press(fold, "seat_opened")
-            assert press(fold, detail="in other words").state == "edge"
+            assert press(fold, why="in other words").state == "edge"
             place.kill_console()
             place.start_console()
-        for n in range(RING + 1):  # until nobody knows what it said, but for its detail
+        for n in range(RING + 1):  # until nobody knows what it said, but for its values
             place.press(f"p{n}", BetsClosed())
         await place.until(lambda: place.unit.waiting == 0)
         assert press(fold).state == "edge"
         with pytest.raises(Other):
-            press(fold, detail="3 fold")
+            press(fold, seat="3")
         assert len(place.told()) == RING + 2
 
 
@@ -444,7 +444,7 @@ async def test_an_id_that_is_known_for_another_press_is_no_press(tmp_path: Path)
 async def test_an_entry_that_waits_for_its_second_is_known_by_what_was_entered(tmp_path: Path) -> None:
     async with running(tmp_path) as place:
         for digits in ("125", "125", "126"):
-            press = Press("a", "dice", (DiceEntered(tuple(map(int, digits))),), digits)
+            press = Press("a", "dice", (DiceEntered(tuple(map(int, digits))),), {"faces": digits})
             with pytest.raises(Other) if digits == "126" else contextlib.nullcontext():
                 assert place.unit.press(press, BY, place.loop.time()).state == "again"
 

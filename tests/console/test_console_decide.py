@@ -96,7 +96,7 @@ async def test_a_void_is_pressed_with_the_supervisors_key_and_its_reason(console
     done = read_actions(console.journal.path, 1)[0]
     assert (done.user, done.role, done.action, done.target) == ("supervisor@lisboa", "supervisor", "dealer", TABLE)
     assert (done.detail["key"], done.detail["round"]) == ("void", ROUND)
-    assert done.detail["what"] == f"{ROUND}: a card fell"
+    assert done.detail["values"] == {"reason": "5", "round": ROUND, "why": "a card fell"}
     assert "stored here" in drawn(console)
 
 
@@ -222,3 +222,24 @@ def test_where_nothing_waits_the_decisions_are_folded(console: Console) -> None:
     assert 'id="decide-fold"' not in drawn(console)
     state(console, "betting", f"{TABLE}:2026-11-20:1:8")
     assert 'id="decide-fold"' in drawn(console)
+
+
+@pytest.mark.parametrize("key", ["void", "correct"])
+async def test_a_decision_leaves_the_dealers_page_as_it_was(console: Console, key: str) -> None:
+    """The list of presses on the dealer's page names the decision with its reason, in each language."""
+    await press(console, key)
+    async with console.browser("dealer") as browser:
+        for lang in LANGS:
+            page = await browser.get(f"/dealer/{TABLE}", headers={"accept-language": lang})
+            assert page.status_code == 200
+            assert "a card fell" in page.text
+
+
+async def test_a_press_that_another_build_stored_is_listed_without_its_values(console: Console) -> None:
+    await press(console, "void")
+    with console.store.write() as db:
+        db.execute("UPDATE dealer_press SET detail = ?", (f"{ROUND}: a card fell",))
+    async with console.browser("dealer") as browser:
+        page = await browser.get(f"/dealer/{TABLE}")
+    assert page.status_code == 200
+    assert "a card fell" not in page.text

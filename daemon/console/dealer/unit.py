@@ -26,6 +26,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
+import msgspec
 from msgspec import Struct
 
 from daemon import local_peer, logs
@@ -94,15 +95,14 @@ class By(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """One key. `id` is the page's and tells it from every other; `detail` is what the log of actions says of it.
-
-    `round`: which one it voids or corrects, for that log.
+    """One key. `id` is the page's and tells it from every other; `values`: what was filled in, by field, for the list of
+    presses and the log of actions, never a card; `round`: which one it voids or corrects, for that log.
     """
 
     id: str
     key: str
     happenings: tuple[fdl.Happening, ...]
-    detail: str = ""
+    values: Mapping[str, str] = {}
     round: str = ""
 
 
@@ -111,7 +111,7 @@ class Pressed(Struct, frozen=True):
 
     id: str
     key: str
-    detail: str
+    values: Mapping[str, str]
     at: datetime
     state: State
 
@@ -207,13 +207,13 @@ class Unit:
                     fault = now + STANDS
                 db.execute(
                     "INSERT INTO dealer_press (place, id, at, key, detail, outcome, last) VALUES (?,?,?,?,?,?,?)",
-                    (self.table, press.id, micros_of(at), press.key, press.detail, outcome, self._next - 1),
+                    (self.table, press.id, micros_of(at), press.key, _stored(press.values), outcome, self._next - 1),
                 )
                 db.execute(
                     "DELETE FROM dealer_press WHERE place = ? AND n <= (SELECT max(n) FROM dealer_press) - ?",
                     (self.table, REMEMBERED),
                 )
-                detail = {"key": press.key, "what": press.detail, "id": press.id, "outcome": outcome}
+                detail = {"key": press.key, "values": press.values, "id": press.id, "outcome": outcome}
                 detail |= {"round": press.round} if press.round else {}
                 leave(db, at, by.name, by.role, "dealer", self.table, detail)
         except BaseException:
@@ -225,12 +225,12 @@ class Unit:
         if before - 1 == self._acked:
             self._send_at = now
         self.on_change()
-        return Pressed(press.id, press.key, press.detail, at, "here" if outcome == "pressed" else outcome)
+        return Pressed(press.id, press.key, press.values, at, "here" if outcome == "pressed" else outcome)
 
     def _repeats(self, press: Press) -> bool:
         """Whether what stands under the id of `press` is this very press.
 
-        The detail names no card, so what was told counts, as long as it stands; an entry that did not count told none.
+        The values name no card, so the events count, as long as they are kept; an entry that did not count has none.
         """
         query = "SELECT key, detail, outcome, last FROM dealer_press WHERE place = ? AND id = ?"
         key, detail, outcome, last = self._store.db.execute(query, (self.table, press.id)).fetchone()
@@ -238,7 +238,7 @@ class Unit:
         query = "SELECT kind, data FROM dealer_event WHERE place = ? AND counter > ? AND counter <= ? ORDER BY counter"
         told = self._store.db.execute(query, (self.table, last - len(said), last)).fetchall()
         counted = outcome in ("pressed", "lost") and len(told) == len(said)
-        return bool(key == press.key and (told == said if counted else detail == press.detail))
+        return bool(key == press.key and (told == said if counted else _values_of(detail) == press.values))
 
     def _entered(self, press: Press, now: float) -> tuple[_Half | None, Outcome]:
         """The entry that then waits for its second, and what becomes of this press."""
@@ -265,7 +265,7 @@ class Unit:
         columns = "id, key, detail, at, outcome, last"
         query = f"SELECT {columns} FROM dealer_press WHERE place = ? AND {which}"  # noqa: S608 - constants
         return [
-            Pressed(id_, key, detail, EPOCH + timedelta(microseconds=at), self._state(outcome, last))
+            Pressed(id_, key, _values_of(detail), EPOCH + timedelta(microseconds=at), self._state(outcome, last))
             for id_, key, detail, at, outcome, last in self._store.db.execute(query, (self.table, value))
         ]
 
@@ -593,6 +593,18 @@ async def serve(units: Sequence[Unit], places: Mapping[str, str], edge_user: str
             stack.callback(path.unlink, missing_ok=True)
             stack.callback(server.close)
         yield
+
+
+def _stored(values: Mapping[str, str]) -> str:
+    return msgspec.json.encode(values).decode()
+
+
+def _values_of(stored: str) -> dict[str, str]:
+    """The values of a stored press; none of what another build stored in another form."""
+    try:
+        return msgspec.json.decode(stored, type=dict[str, str])
+    except msgspec.DecodeError:
+        return {}
 
 
 def _listening(path: Path) -> socket.socket:

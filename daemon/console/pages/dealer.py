@@ -311,14 +311,14 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
             return won(_number(form, "level", 0, 32, 0), _number(form, "seat", 0, 99, 0), amount)
 
 
-def _detail(key: str, form: Mapping[str, str]) -> str:
-    """The values, for the list of presses and the log of actions; never a card."""
+def _values(key: str, form: Mapping[str, str]) -> dict[str, str]:
+    """What was filled in, by field, for the list of presses and the log of actions; never a card."""
     if key in ("correct", "card_exposed", "card_damaged"):
-        return ""
-    names = {"pocket_or_none": "pocket", "seat_or_none": "seat"}
+        return {}
     typed = {"count": form.get("whole", "")} | dict(form) | {"faces": _typed_faces(form)}
-    given = [typed.get(names.get(name, name), "").strip()[:40] for name in KEYS[key].fields]
-    return " ".join(filter(None, given))
+    names = [{"pocket_or_none": "pocket", "seat_or_none": "seat"}.get(name, name) for name in KEYS[key].fields]
+    given = {name: typed.get(name, "").strip()[:40] for name in names}
+    return {name: value for name, value in given.items() if value}
 
 
 def dome_is_told(table: Table) -> bool:
@@ -522,7 +522,7 @@ class Dealers:
             "at": utc(pressed.at),
             "time": local.clock(pressed.at) if today else f"{local.short_day(pressed.at)} {local.clock(pressed.at)}",
             "key": words.say(lang, f"dealer.{pressed.key}"),
-            "detail": "" if pressed.state in ("again", "differs") else _detail_words(pressed, lang),
+            "detail": "" if pressed.state in ("again", "differs") else _values_in_words(pressed, lang),
             "state": pressed.state,
             "text": words.say(lang, f"dealer.state_{pressed.state}"),
         }
@@ -573,7 +573,7 @@ class Dealers:
         try:
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
             meant = self._meant(unit.table, form) if name in DECIDES else ""
-            press = Press(_id(form), name, happenings, _detail(name, form), meant)
+            press = Press(_id(form), name, happenings, _values(name, form), meant)
             pressed = unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
         except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
             bad, status = refused(error)
@@ -633,25 +633,37 @@ def _refusal(one: WagerAnswer, lang: words.Lang) -> str:
     return " · ".join(filter(None, (one.terminal, text, one.law)))
 
 
-def _detail_words(pressed: Pressed, lang: words.Lang) -> str:
-    """The values of a key in words, as far as they are more than numbers."""
-    match pressed.key, pressed.detail.split():
-        case "bet" | "bet_back", [seat, bet, *amounts]:
-            values = [words.say(lang, "round.seat", n=seat), _whole_bet(lang, bet)]
-        case "action", [seat, hand, action, *amounts]:
-            values = [shapes.hand_words(f"seat_{seat}" if hand == "1" else f"seat_{seat}_{hand}", lang)]
-            values.append(words.value(lang, "action", action))
-        case "void", [reason, *named]:
-            values, amounts = [_why(lang, VOID_REASONS.get(int(reason), ""), "dealer.void_0"), *named], []
-        case "throw", [faces, reason] if len(faces) > 1 and reason != "0":
-            values, amounts = [faces, _why(lang, THROW_REASONS.get(int(reason), ""), "dealer.throw_0")], []
-        case "dice" | "throw" | "buttons", _:
-            return re.sub(r"( 0)+$", "", pressed.detail)  # no fragments, no die that lies on another
-        case "ball_launched", [ball, rotor]:
-            values, amounts = [words.say(lang, f"dealer.turn_{turn}") for turn in (ball, rotor)], []
+def _values_in_words(pressed: Pressed, lang: words.Lang) -> str:
+    """What was filled in, as far as it says something."""
+    shown = (_value_in_words(pressed.values, name, lang) for name in pressed.values)
+    return " · ".join(filter(None, shown))
+
+
+def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang) -> str:  # noqa: C901 - a case for each field
+    """One value; "" where the field was left as it stood. A value that no field of this build has is shown as it is."""
+    value = values[name]
+    number = int(value) if value.isascii() and value.isdecimal() else None
+    match name:
+        case "seat":
+            return words.say(lang, "round.seat", n=value)
+        case "hand":
+            return "" if value == "1" else value
+        case "action":
+            return words.value(lang, "action", value)
+        case "bet":
+            return _whole_bet(lang, value)
+        case "amount" if number is not None:
+            return money(lang, number, 0) if number else ""
+        case "reason":
+            return _why(lang, VOID_REASONS.get(number or 0, ""), "dealer.void_0")
+        case "throw_reason":
+            return _why(lang, THROW_REASONS.get(number or 0, ""), "dealer.throw_0") if number else ""
+        case "stacked" | "leaning" | "fragments":
+            return f"{words.say(lang, f'dealer.field_{name}')} {value}" if number else ""
+        case "ball" | "rotor" if number in (CLOCKWISE, ANTICLOCKWISE):
+            return words.say(lang, f"dealer.turn_{number}")
         case _:
-            return pressed.detail
-    return " · ".join([*values, *(money(lang, int(one), 0) for one in amounts if one.strip("0"))])
+            return value
 
 
 def _place_words(lang: words.Lang, place: str) -> str:

@@ -182,7 +182,9 @@ class Decisions:
             raise BadPress("decide.no_why")
         if not ID.fullmatch(id_):
             raise BadPress("dealer.bad_id")
-        return Press(id_, key, happenings_of(key, given, supervisor=True), f"{round_}: {why}", round_)
+        happenings = happenings_of(key, given, supervisor=True)
+        reason = {"reason": given.get("reason", "")} if key == "void" else {}
+        return Press(id_, key, happenings, {**reason, "round": round_, "why": why}, round_)
 
     def _outcomes(self, view: TableView, unit: Unit, lang: words.Lang) -> list[Outcome]:
         """The last decisions, the newest first."""
