@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import logs
@@ -265,6 +265,8 @@ def make_app(console: ConsoleProcess) -> Starlette:
 
     async def refused(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED and request.method == "GET":
+            return RedirectResponse(_page_above(request), 303)
         detail = error.detail
         if detail in words.catalog("en"):
             detail = words.say(context.lang(request), detail)
@@ -308,6 +310,16 @@ def make_app(console: ConsoleProcess) -> Starlette:
             BadJournal: unwritten,
         },
     )
+
+
+def _page_above(request: Request) -> str:
+    """The page to which the form of this address belongs: the nearest address above it that can be read."""
+    path = request.url.path
+    while path.strip("/"):
+        path = path.rpartition("/")[0] or "/"
+        if any(route.matches({**request.scope, "path": path})[0] is Match.FULL for route in request.app.routes):
+            return path
+    return "/"
 
 
 class CannotListen(Exception):

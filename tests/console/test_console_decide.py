@@ -243,3 +243,28 @@ async def test_a_press_that_another_build_stored_is_listed_without_its_values(co
         page = await browser.get(f"/dealer/{TABLE}")
     assert page.status_code == 200
     assert "a card fell" not in page.text
+
+
+async def test_the_second_of_two_supervisors_reads_who_decided_first(console: Console) -> None:
+    """Also when the round has ended by then."""
+    given = form(drawn(console), "void") | {"reason": "5", "why": "a card fell"}
+    async with console.browser("supervisor") as one, console.browser("supervisor") as other:
+        await one.post(f"/table/{TABLE}/decide/void", data=given)
+        for _ in range(2):
+            answer = await other.post(f"/table/{TABLE}/decide/void", data=given | {"why": "the bell was late"})
+            assert answer.status_code == 400
+            assert "supervisor@lisboa has decided this round already: a card fell" in answer.text
+            assert "data-refused" in answer.text
+            state(console, "idle")
+            verdict(console, "voided", ended(void={"reason": {"code": "declared"}, "bets": "returned"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [(f"/table/{TABLE}/decide/void", f"/table/{TABLE}"), (f"/dealer/{TABLE}/key/bell", f"/dealer/{TABLE}")],
+)
+async def test_the_address_of_a_form_leads_back_to_its_page(console: Console, path: str, to: str) -> None:
+    async with console.browser("supervisor") as browser:
+        answer = await browser.get(path)
+        assert (answer.status_code, answer.headers["location"]) == (303, to)
+        assert (await browser.get(to)).status_code == 200

@@ -90,6 +90,51 @@ def test_a_supervisor_corrects_the_cards_of_a_suspended_round(floor: Floor, page
     assert result.outcome["hands"] == {"player": ["9D", "KC"], "banker": ["2S", "4H"]}
 
 
+def test_a_refused_decision_stays_until_somebody_acts_on_it(floor: Floor, page: Browser) -> None:
+    """Two supervisors decide about one round: who is second reads who was first, and keeps the text."""
+    page.come_in("sam")
+    page.go(f"/table/{TABLE}")
+    round_ = suspend(floor)
+    form = "#decide details[open] form[action$='/void']"
+    page.until("#decide details[open] summary", round_)
+    page.write(f"{form} [name=why]", "I was second")
+    first = """const form = document.querySelector(arguments[0]), data = new URLSearchParams(new FormData(form));
+        data.set("why", "I was first");
+        return fetch(form.action, {method: "POST", body: data, redirect: "manual"}).then(() => true);"""
+    assert page.driver.execute_script(first, form)
+    floor.until(lambda: any(one.round == round_ and one.void for one in floor.site_view.tables[TABLE].results))
+    page.follow(f"{form} button", sure=True)
+    page.until("#decide [data-refused]", "sam has decided this round already: I was first")
+    page.when(lambda: page.driver.execute_script("return !document.getElementById('waits').hidden"))
+    assert "done." in page.driver.execute_script(
+        "return [...document.querySelectorAll('#decide .done')].map((one) => one.innerText).join()"
+    )
+    assert page.there("#decide [data-refused]")
+    assert all("400 (Bad Request)" in one for one in page.complaints())
+    page.go(f"/table/{TABLE}/decide/void")  # the address of a form leads back to its page
+    assert page.driver.current_url.endswith(f"/table/{TABLE}")
+    page.until("#decide .done", round_)
+
+
+def test_a_text_survives_a_session_that_ends_while_it_is_written(floor: Floor, page: Browser) -> None:
+    page.come_in("sam")
+    page.go(f"/table/{TABLE}")
+    round_ = suspend(floor)
+    why = "#decide details[open] form[action$='/void'] [name=why]"
+    page.until("#decide details[open] summary", round_)
+    page.write(why, "a card fell on the floor")
+    page.driver.delete_all_cookies()
+    page.follow("#decide details[open] form[action$='/void'] button", sure=True)
+    page.until("form[action='/login']")
+    page.come_in("sam")
+    page.go(f"/table/{TABLE}")
+    page.until("#kept", "Your text from before is in the form again.")
+    assert page.find(why).get_attribute("value") == "a card fell on the floor"
+    page.follow("#decide details[open] form[action$='/void'] button", sure=True)
+    page.until("#decide .done", round_)
+    assert page.driver.execute_script("return document.getElementById('kept').hidden")
+
+
 def test_a_technician_reads_that_a_supervisor_decides(floor: Floor, page: Browser) -> None:
     page.come_in("tess")
     page.go(f"/table/{TABLE}")

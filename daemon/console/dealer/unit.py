@@ -95,8 +95,9 @@ class By(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """One key. `id` is the page's and tells it from every other; `values`: what was filled in, by field, for the list of
-    presses and the log of actions, never a card; `round`: which one it voids or corrects, for that log.
+    """One key. `id` is the page's and tells it from every other; `round`: which one it voids or corrects.
+
+    `values`: what was filled in, by field, for the list of presses and the log of actions; never a card.
     """
 
     id: str

@@ -639,7 +639,7 @@ def _values_in_words(pressed: Pressed, lang: words.Lang) -> str:
     return " · ".join(filter(None, shown))
 
 
-def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang) -> str:  # noqa: C901 - a case for each field
+def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang) -> str:
     """One value; "" where the field was left as it stood. A value that no field of this build has is shown as it is."""
     value = values[name]
     number = int(value) if value.isascii() and value.isdecimal() else None

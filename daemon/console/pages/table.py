@@ -150,27 +150,39 @@ class Decisions:
             raise HTTPException(404)
         given = await context.form(request)
         lang, round_ = context.lang(request), given.get("round", "")
+        made = self._made.setdefault(table, deque(maxlen=SHOWN))
         try:
-            press = self._press(unit, key, given)
+            press = self._press(unit, key, given, user.name)
             view = context.site.tables[table]
             before = sum(one.round == round_ for one in view.results)
             noted = view.noted[-1][0] if view.noted else None
             unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
         except (BadPress, Full, Other, BadStore, sqlite3.Error) as error:
             bad, status = refused(error)
-            typed = {**given, "key": key, "wrong": words.say(lang, bad)}
+            typed = {
+                **given,
+                "key": key,
+                "wrong": self._refusal(table, key, round_, error, lang) or words.say(lang, bad),
+            }
             page = Markup(self._drawn(table, lang, user.role, typed))  # noqa: S704 - rendered by us
             ruleset = context.site.ruleset(table)
             return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page, hours="")
-        made = self._made.setdefault(table, deque(maxlen=SHOWN))
         if all(one.id != press.id for one in made):
             made.append(Decided(press.id, key, round_, user.name, _why(given), before, noted))
         context.actions.collect()
         context.site.notify(f"decide/{table}")
         return RedirectResponse(f"/table/{table}#decide", 303)
 
-    def _press(self, unit: Unit, key: Decision, given: Mapping[str, str]) -> Press:
-        """What the form says. Raises BadPress."""
+    def _refusal(self, table: str, key: Decision, round_: str, error: Exception, lang: words.Lang) -> str:
+        """Who made the same decision first; "" where the refusal has another reason."""
+        is_late = isinstance(error, Other) or (isinstance(error, BadPress) and error.key == "decide.already_void")
+        same = [one for one in self._made.get(table, ()) if one.round == round_ and one.key == key]
+        if not is_late or not same:
+            return ""
+        return words.say(lang, "decide.already_decided", by=same[0].by, why=same[0].why)
+
+    def _press(self, unit: Unit, key: Decision, given: Mapping[str, str], by: str) -> Press:
+        """What the form says. Raises BadPress; Other where somebody else made the same decision first."""
         view = self._context.site.tables[unit.table]
         round_, why, id_ = given.get("round", ""), _why(given), given.get("id", "")
         choice = next((one for one in _choices(view, unit, "en") if one.round == round_), None)
@@ -182,6 +194,8 @@ class Decisions:
             raise BadPress("decide.no_why")
         if not ID.fullmatch(id_):
             raise BadPress("dealer.bad_id")
+        if any(one.id == id_ and (one.by, one.why) != (by, why) for one in self._made.get(unit.table, ())):
+            raise Other
         happenings = happenings_of(key, given, supervisor=True)
         reason = {"reason": given.get("reason", "")} if key == "void" else {}
         return Press(id_, key, happenings, {**reason, "round": round_, "why": why}, round_)

@@ -66,8 +66,10 @@
     if (banner) banner.hidden = waiting.size === 0;
   };
 
-  // Somebody who is writing or about to press is not disturbed; who has written nothing yet is.
+  // Somebody who is writing or about to press is not disturbed; who has written nothing yet is. The answer to a form that
+  // was refused stays, with what was typed, until it is sent again or left.
   const busy = (old) => {
+    if (old.querySelector("[data-refused]")) return true;
     if (!old.querySelector("form")) return false;
     if (performance.now() - left < PRESS) return true;
     const here = document.activeElement;
@@ -170,7 +172,43 @@
       for (const [id, html] of Object.entries(said.put)) put(id, html);
       ages();
     };
-    source.addEventListener("over", () => { source.close(); location.reload(); });
+    source.addEventListener("over", () => { source.close(); keep(true); location.reload(); });
+  };
+
+  // A session may end while somebody writes. The text waits in this tab until the same user is back at the form: while a
+  // form is sent, on the pages of the login, and where the console ended the page. Passwords and codes do not.
+  const TYPED = "typed", texts = "textarea, input:not([type]), input[type=text], input[type=number]";
+  const keep = (over, form = null) => {
+    const fields = [];
+    for (const one of document.querySelectorAll("form[method=post]")) {
+      const action = one.getAttribute("action");
+      if ((form && one !== form) || action.startsWith("/login")) continue;
+      for (const field of one.querySelectorAll(texts))
+        if (field.value !== field.defaultValue && field.name !== "code")
+          fields.push({ action, id: field.id, name: field.name, value: field.value });
+    }
+    try {
+      if (fields.length) sessionStorage.setItem(TYPED, JSON.stringify({ user: root.dataset.user, over, fields }));
+    } catch { /* no room, or storage is forbidden here */ }
+  };
+  const restore = () => {
+    let kept = null;
+    try { kept = JSON.parse(sessionStorage.getItem(TYPED)); } catch { return; }
+    if (!kept) return;
+    if (!root.dataset.user) { // a page of the login
+      sessionStorage.setItem(TYPED, JSON.stringify({ ...kept, over: true }));
+      return;
+    }
+    sessionStorage.removeItem(TYPED);
+    if (!kept.over || kept.user !== root.dataset.user) return;
+    for (const { action, id, name, value } of kept.fields) {
+      const field = document.querySelector(id ? `#${CSS.escape(id)}` : `form[action="${CSS.escape(action)}"] [name="${CSS.escape(name)}"]`);
+      if (!field) continue;
+      field.value = value;
+      for (let fold = field.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+      const banner = document.getElementById("kept");
+      if (banner) banner.hidden = false;
+    }
   };
 
   // What needs to be meant is asked for twice.
@@ -183,6 +221,7 @@
       if (form.dataset.sent) { event.preventDefault(); return; }
       form.dataset.sent = "1";
     }
+    keep(false, form);
   });
   document.addEventListener("focusout", (event) => {
     if (event.target.matches("input, textarea")) { left = performance.now(); setTimeout(ages, PRESS); }
@@ -202,6 +241,7 @@
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
   const begin = () => {
+    restore();
     document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     clocks(document);
     count();
