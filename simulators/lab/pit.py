@@ -78,26 +78,27 @@ KINDS: dict[str, type[Table]] = {
     "cus": CussecTable,
     "fpc": FishPrawnCrabTable,
     "bac": BaccaratTable,
-    "text": TextShoeTable,
     "scan": ScannerTable,
     "csm": ContinuousTable,
+    "studio": FixedDomeTable,
+    "sfpc": KeyedDomeTable,
     "stud": StudPokerTable,
     "astud": AngolaStudPokerTable,
     "bj": BlackjackTable,
     "fan": FantanTable,
+    "craps": CrapsTable,
     "abj": AngolaBlackjackTable,
     "acsm": AngolaShufflerTable,
-    "studio": FixedDomeTable,
-    "sfpc": KeyedDomeTable,
     "slot": MachinePlace,
     "acus": AngolaCussecTable,
     "bank": FrenchBankTable,
     "amr": AmericanRouletteTable,
     "frr": FrenchRouletteTable,
-    "craps": CrapsTable,
     "abac": AngolaTable,
     "abam": AngolaMacauTable,
+    "text": TextShoeTable,
 }
+"""All kinds of tables, of the demo and of the campaign, which draws from them in this order."""
 SIGNED: dict[str, type[Table]] = {"jstud": SignedStudPokerTable, "jastud": SignedAngolaStudPokerTable}
 """The same games as in KINDS, with the sign of a jackpot that they share with a neighbour."""
 PITS: dict[str, tuple[str, ...]] = {
@@ -139,9 +140,7 @@ class Pit:
             for copy in range(1, copies + 1)
             for kind in kinds
         }
-        for name, table in self.tables.items():
-            if isinstance(table, StudPokerTable) and luck and any(name in pool.tables for pool in self.pools):
-                table.shuffler.luck, table.shuffler.burns = luck, int(isinstance(table, AngolaStudPokerTable))
+        self._bring_luck(luck)
         self.ports: dict[str, Port] = {}
         self.sockets: dict[str, dict[str, Socket]] = {}
         self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.tables}
@@ -153,6 +152,12 @@ class Pit:
         self._session: Session | None = None
         self._serving: Callable[[], None] = lambda: None
         self._asked: dict[str, asyncio.Future[str]] = {}
+
+    def _bring_luck(self, luck: float) -> None:
+        linked = {name for pool in self.pools for name in pool.tables}
+        for name, table in self.tables.items():
+            if luck and name in linked and isinstance(table, StudPokerTable):
+                table.shuffler.luck, table.shuffler.burns = luck, int(isinstance(table, AngolaStudPokerTable))
 
     def open(self, pace: Pace, broker_port: int, version: str) -> None:
         """Plug all devices in."""

@@ -44,7 +44,7 @@ from protocols.contract.jackpots import (
 )
 from protocols.contract.topics import ROOT
 
-__all__ = ["LinkedPool", "Sent", "Supervisors", "linked_pools"]
+__all__ = ["LINKED", "LinkedPool", "Sent", "Supervisors", "linked_pools"]
 
 PEOPLE = ("ana", "rui")
 LIFE = timedelta(minutes=9)
@@ -110,6 +110,8 @@ royal_flush = { fixed = 0 }
 """,
     ),
 }
+LINKED: tuple[tuple[str, str], ...] = tuple(_POOLS)
+"""The kinds of two tables with one jackpot."""
 
 
 def linked_pools(tables: Iterable[str]) -> list[LinkedPool]:

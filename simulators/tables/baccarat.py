@@ -58,7 +58,7 @@ class BaccaratTable(ShoeTable):
         counts = await self._dealt(floor, hands) and await settle(floor, self.console, rng, mine)
         difference = _points(hands["player"]) - _points(hands["banker"])
         winner = "tie" if not difference else "player" if difference > 0 else "banker"
-        self.truth.append(Truth({"hands": hands, "winner": winner} if counts else {}, not counts))
+        self.truth.append(Truth({"hands": hands, "winner": winner} if counts else {"hands": hands}, not counts))
         await floor.ready()
         if counts:
             floor.press(self.console, "paid")

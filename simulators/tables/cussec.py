@@ -85,8 +85,11 @@ class ShakenTable(Ruled):
         faces, stacked, leaning = seen
         void = bool(stacked or leaning) or len(faces) != 3
         counts = await settle(floor, self.console, rng, mine)
+        if void:
+            self.truth.append(Truth({}, void=True))
+        else:
+            self.truth.append(Truth(self._facts(faces), void=not counts))
         void = void or not counts
-        self.truth.append(Truth({} if void else self._facts(faces), void))
         await floor.ready()
         if not void:
             await self._show(floor, faces)

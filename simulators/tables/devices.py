@@ -1,66 +1,65 @@
-"""Tables without a ruleset: devices and hands, and what really happened, event by event."""
+"""A place without a ruleset: a slot machine, and the jackpots that really fell, event by event."""
 
 import random
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import msgspec
+
 from simulators.devices.alpha_sign import Sign
+from simulators.devices.compare import Account
 from simulators.devices.device import Device
 from simulators.devices.sas_machine import Machine
 from simulators.tables.table import Floor, Truth
 
-__all__ = ["MachinePlace"]
+__all__ = ["IN_DOUBT", "MachinePlace"]
 
 FIRST_AMOUNT = 1_000_000
+IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
+"""What a slot machine's driver says where a jackpot may be missing."""
 
 
-class _Hands:
-    """What these tables have in common: a seed, devices, a truth of events."""
-
-    ruleset: ClassVar[str] = ""
-    options: ClassVar[dict[str, Any]] = {}
-    watched: ClassVar[tuple[str, ...]] = ()
-
-    def __init__(self, seed: int) -> None:
-        self._rng = random.Random(f"{type(self).__name__} {seed}")
-        self.truth: list[Truth] = []
-        self.devices: dict[str, Device] = {}
-        self._seed = seed
-
-    def _chance(self, what: str) -> random.Random:
-        return random.Random(f"{type(self).__name__} {what} {self._seed}")
-
-    def _happened(self, type_: str, **data: Any) -> None:
-        self.truth.append(Truth({"type": type_, **data}))
-
-    def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """What an event says of a round, in the words of the truth; None where it says nothing."""
-        return {"type": type_, **data} if type_ in self.watched else None
-
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
-
-class MachinePlace(_Hands):
+class MachinePlace:
     """A slot machine and the sign of its jackpot.
 
     Where `pooled`, a pool of `feltd jackpots` takes the bets from the machine's meter and sends the amount to both.
     Otherwise the place sends it itself: the bets above the first amount.
     """
 
-    watched: ClassVar[tuple[str, ...]] = ("jackpot.won",)
+    ruleset: ClassVar[str] = ""
+    options: ClassVar[dict[str, Any]] = {}
     pooled: ClassVar[bool] = False
 
     def __init__(self, seed: int) -> None:
         """The jackpot falls now and then."""
-        super().__init__(seed)
-        self.machine = Machine(self._chance("machine"))
-        self.sign = Sign(self._chance("sign"))
-        self.devices = {"slot-1": self.machine, "sign-1": self.sign}
+        self._rng = random.Random(f"Slot {seed}")
+        self.truth: list[Truth] = []
+        self.machine = Machine(random.Random(f"Slot machine {seed}"))
+        self.sign = Sign(random.Random(f"Slot sign {seed}"))
+        self.devices: dict[str, Device] = {"slot-1": self.machine, "sign-1": self.sign}
         self._began = self.machine.meters["coin_in"]
 
+    def hurry(self, times: float) -> None:
+        """Nothing here waits for a machine."""
+
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """A prize that a person pays is no jackpot of this place."""
-        return super().outcome(type_, data) if data.get("level") else None
+        """A jackpot that fell, in the words of the truth. A prize that a person pays is no jackpot of this place."""
+        return {"type": type_, **data} if type_ == "jackpot.won" and data.get("level") else None
+
+    def account(self, told: Sequence[tuple[str, bytes]]) -> Account:
+        """Each jackpot once. An unreported one is lost, unless a doubt was reported."""
+        wins = [one.split()[2] for one in self.machine.truth if one.startswith("hit ")]
+        events = [(type_, msgspec.json.decode(data)) for type_, data in told]
+        won = Counter(str(data["amount"]) for type_, data in events if type_ == "jackpot.won" and data.get("level"))
+        doubts = sum(type_ == "device.faulted" and data["code"] in IN_DOUBT for type_, data in events)
+        missing = (Counter(wins) - won).total()
+        return Account(
+            right=(won & Counter(wins)).total(),
+            voided=min(missing, doubts),
+            lost=max(missing - doubts, 0),
+            wrong=(won - Counter(wins)).total(),
+        )
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Play; the jackpot grows, falls, is announced and begins again."""
@@ -69,18 +68,18 @@ class MachinePlace(_Hands):
             for _ in range(self._rng.randint(2, 6)):
                 self.machine.play(floor.pace.now(), bet=1 + self._rng.randint(1, 500) % 5)
                 floor.stir("slot-1")
-                await self._pause(floor, 2.0, 5.0)
+                await floor.pace.sleep(self._rng.uniform(2.0, 5.0))
             await self._show(floor)
             await floor.pace.sleep(6.0)
             await floor.ready()
             if self.machine.playable and (not self.pooled or 1 in self.machine.levels):
                 self.machine.hit_progressive(floor.pace.now(), 1)
-                self._happened("jackpot.won", level=1)
+                self.truth.append(Truth({"type": "jackpot.won", "level": 1}))
             floor.stir("slot-1")
             self._began = self.machine.meters["coin_in"]
             if not self.pooled:
                 await floor.tell("sign-1", "announce", {"text": "JACKPOT", "seconds": 10})
-            await self._pause(floor, 12.0, 15.0)
+            await floor.pace.sleep(self._rng.uniform(12.0, 15.0))
             await self._show(floor)
 
     async def _show(self, floor: Floor) -> None:

@@ -29,6 +29,7 @@ class _Wheel(Device, Protocol):
 
     truth: list[SpinTruth]
     restarted_at: int
+    hurry: float
 
     @property
     def no_more_bets(self) -> bool:
@@ -60,6 +61,10 @@ class RouletteTable(Ruled):
     def truth(self) -> list[Truth]:
         """The wheel knows."""
         return [Truth({"pocket": one.pocket} if one.pocket else {}, void=bool(one.reason)) for one in self.wheel.truth]
+
+    def hurry(self, times: float) -> None:
+        """Its spins are short."""
+        self.wheel.hurry = times
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Open the table; ring at no more bets; pay, and open the bets again; close after the last round."""

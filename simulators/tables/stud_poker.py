@@ -226,6 +226,11 @@ class StudPokerTable(Ruled):
         """How often the dealer forgets the payment key."""
         self._supervisor = random.Random(f"stud poker supervisor {seed}")
 
+    def hurry(self, times: float) -> None:
+        """The shuffler packs `times` faster, and gives out cards twice as fast again: the hands that take them do."""
+        self.shuffler.pack_takes /= times
+        self.shuffler.card_takes /= 2 * times
+
     def chances(self) -> Mapping[Mishap, int]:
         """What goes wrong here, and in how many of a thousand rounds."""
         return MISHAPS

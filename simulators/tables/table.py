@@ -130,6 +130,10 @@ class Table(Protocol):
         """What an event says of a round where no ruleset does; None where it says nothing."""
         ...
 
+    def hurry(self, times: float) -> None:
+        """Before the first round: let the machines run `times` faster than real ones, for a dealer in a hurry."""
+        ...
+
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Play `rounds` rounds."""
         ...
@@ -141,6 +145,9 @@ class Ruled:
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - as every table
         """Nothing."""
         return None
+
+    def hurry(self, times: float) -> None:
+        """Nothing here waits for a machine."""
 
 
 class AnyShoe(Device, Protocol):

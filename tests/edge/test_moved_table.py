@@ -19,7 +19,7 @@ from simulators.clock import Pace
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import VirtualLoop
 from simulators.lab.campaign.pit import VirtualPit
-from simulators.lab.pit import KINDS, SITE
+from simulators.lab.pit import SITE
 
 ROUNDS = 3
 
@@ -35,7 +35,7 @@ async def _move(folder: Path, kind: str, *, rules_move: bool) -> None:
     virtual = asyncio.get_running_loop()
     assert isinstance(virtual, VirtualLoop)
     broker = Broker(virtual, random.Random("broker"), lambda _fault: None)
-    pit = VirtualPit(virtual, 7, (kind,), KINDS, connect=broker.connect)
+    pit = VirtualPit(virtual, 7, (kind,), connect=broker.connect)
     config = pit.parsed()
     [table] = pit.tables
     journals = {name: Journal(folder / f"{name}.db") for name in ("edge-1", "edge-2", "rules", "rules-2")}

@@ -46,15 +46,15 @@ from simulators.lab.campaign.broker import Broker, matches
 from simulators.lab.campaign.campaign import INTERRUPTED, Life, campaign, forgot, live
 from simulators.lab.campaign.disk import Disk, Fate
 from simulators.lab.campaign.loop import Killed, Process, StandingStillError, VirtualLoop
-from simulators.lab.campaign.pit import IN_DOUBT, KINDS
 from simulators.lab.campaign.real import real
-from simulators.lab.pit import EDGE, SITE, Pit
+from simulators.lab.pit import EDGE, KINDS, SITE, Pit
+from simulators.tables.devices import IN_DOUBT
 from tests.drivers.test_cammegh_ss2 import every, line, listen
 
 ROUNDS = 4
 CALM = 31
 """A seed of a life's nature without faults."""
-THREE = {kind: KINDS[kind] for kind in ("rou", "cus", "bac")}
+THREE = ("rou", "cus", "bac")
 """What the pit was when some of the lives below were found."""
 
 
@@ -179,7 +179,7 @@ def test_a_slice_of_the_campaign() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_table_has_its_lives(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign_module, "KINDS", {kind: KINDS[kind]})
+    monkeypatch.setattr(campaign_module, "PLAYED", (kind,))
     for seed in at_length((7,), (7, 21, 35, 49)):
         life, failure = live(seed, 6)
         assert failure is None
@@ -518,7 +518,7 @@ def test_a_wheel_that_is_told_to_have_missed_what_it_did_not_is_found(monkeypatc
         spin, events = counted(self, *args)
         return spin, [*events, SpinMissed(1)] if spin.spin == 3 else events
 
-    monkeypatch.setattr(campaign_module, "KINDS", {"rou": KINDS["rou"]})
+    monkeypatch.setattr(campaign_module, "PLAYED", ("rou",))
     monkeypatch.setattr(CammeghSS2, "_counted", doubting)
     assert "spins were told to have ended" in found(5)
 
@@ -529,7 +529,7 @@ def test_a_jackpot_that_is_told_twice_is_found(monkeypatch: pytest.MonkeyPatch) 
     def again(self: SasMachine, level: int, amount: int) -> Any:
         return [*paid(self, level, amount), JackpotWon("machine", level, amount=amount)]
 
-    monkeypatch.setattr(campaign_module, "KINDS", {"slot": KINDS["slot"]})
+    monkeypatch.setattr(campaign_module, "PLAYED", ("slot",))
     monkeypatch.setattr(SasMachine, "_paid", again)
     assert re.search("slot-1: 0 lost, [1-9] wrong", found(3))
     assert {fault.code for fault in SasMachine.faults} >= set(IN_DOUBT)
@@ -684,14 +684,14 @@ def test_unanswered_replay_requests_back_off() -> None:
 
 def test_the_dealers_own_line_lights_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     """It was the last to connect, and nobody who waited for it was woken: life 501000017, dealers who stand still."""
-    monkeypatch.setattr(campaign_module, "KINDS", THREE)
+    monkeypatch.setattr(campaign_module, "PLAYED", THREE)
     _, failure = live(501000017, 1)
     assert failure is None
 
 
 def test_no_dealer_leaves_a_round_that_waits_for_him(monkeypatch: pytest.MonkeyPatch) -> None:
     """The console lost its memory in the last spin: suspended, and nobody there to void it: life 701000042."""
-    monkeypatch.setattr(campaign_module, "KINDS", THREE)
+    monkeypatch.setattr(campaign_module, "PLAYED", THREE)
     _, failure = live(701000042, 24)
     assert failure is None
 

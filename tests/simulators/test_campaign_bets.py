@@ -14,7 +14,6 @@ from rules.engine.money import settle
 from simulators.devices.compare import Outcome, compare, fits
 from simulators.lab.campaign import campaign as campaign_module
 from simulators.lab.campaign.campaign import live
-from simulators.lab.campaign.pit import KINDS
 from simulators.tables.table import Truth
 
 OUTCOME = {"number": 2}
@@ -23,7 +22,7 @@ BET = ((1, 0, "fan:2", 100, 385),)
 
 @pytest.fixture(autouse=True)
 def _fantan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(campaign_module, "KINDS", {"fan": KINDS["fan"]})
+    monkeypatch.setattr(campaign_module, "PLAYED", ("fan",))
 
 
 def found(most: int = 3) -> str:

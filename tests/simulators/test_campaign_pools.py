@@ -23,8 +23,8 @@ from simulators.lab.campaign import campaign as campaign_module
 from simulators.lab.campaign.campaign import Life, live
 from simulators.lab.campaign.disk import Disk
 from simulators.lab.campaign.loop import Process
-from simulators.lab.campaign.pit import LINKED
 from simulators.lab.pool_oracle import PoolAccount, _in_turn
+from simulators.lab.pools import LINKED
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +55,7 @@ def test_linked_jackpots_lose_and_make_no_coin(seed: int) -> None:
 @pytest.mark.parametrize("kinds", LINKED)
 def test_wins_of_two_tables_are_confirmed_and_paid(kinds: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing fails: then every bet is settled, and nearly every win is paid before the end."""
-    monkeypatch.setattr(campaign_module, "LINKED", {kinds: LINKED[kinds]})
+    monkeypatch.setattr(campaign_module, "LINKED", (kinds,))
     monkeypatch.setattr(campaign_module, "ROUNDS", 12)
     calm_down(monkeypatch)
     account = played(2).pools

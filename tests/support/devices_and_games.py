@@ -116,7 +116,9 @@ class _FantanByHand(FantanTable):
 
 
 class _FrenchBankByHand(FrenchBankTable):
-    recogniser: ClassVar[bool] = False
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.hurry(1.0)
 
 
 def _with_shoe(kind: type[Any], make: Any, **options: Any) -> type[Table]:

@@ -23,7 +23,7 @@ from protocols.contract.topics import EARLIEST
 from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.loop import Process, VirtualLoop
 from simulators.lab.campaign.pit import VirtualPit
-from simulators.lab.pit import KINDS, SITE
+from simulators.lab.pit import SITE
 
 POOLS = """
 [[jackpot]]
@@ -102,7 +102,7 @@ async def running(
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)
     broker = Broker(loop, random.Random(f"{seed} broker"), lambda _fault: None)
-    pit = VirtualPit(loop, seed, kinds, KINDS, connect=broker.connect)
+    pit = VirtualPit(loop, seed, kinds, connect=broker.connect)
     options = rf"\1\n[table.device.options]\n{machine}\n"
     config = parse(
         re.sub(r'(driver = "sas_machine"\nurl = ".*"\n)', options, pit.config(1883, "5") + "\n") + pools + UNSIGNED

@@ -54,10 +54,11 @@ from simulators.lab.campaign.broker import Broker
 from simulators.lab.campaign.disk import Disk, Fate, Ledger, WrongError
 from simulators.lab.campaign.judges import done_by_people, judge_journals
 from simulators.lab.campaign.loop import Process, StandingStillError, VirtualLoop
-from simulators.lab.campaign.pit import KINDS, LINKED, Slot, VirtualPit
-from simulators.lab.pit import EDGE, SITE
+from simulators.lab.campaign.pit import HURRY, VirtualPit
+from simulators.lab.pit import EDGE, KINDS, SITE
 from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
-from simulators.lab.pools import Supervisors
+from simulators.lab.pools import LINKED, Supervisors
+from simulators.tables.devices import MachinePlace
 from simulators.tables.roulette import RouletteTable
 from simulators.tables.stud_poker import StudPokerTable
 
@@ -86,8 +87,12 @@ _WAY = (
 )
 RULES = ("rules", "standby")
 JACKPOTS = "jackpots"
+PLAYED = tuple(kind for kind in KINDS if kind != "text")
+"""The kinds of tables in a life. The text wire of a Bee-Tek shoe has the driver and the dealer of "bac"."""
 POOLS = 0.25
 """How many of the lives have two tables with one jackpot."""
+LUCK = 0.3
+"""How often a round of theirs has a hand that wins it."""
 TAKEN_BACK = ("number_changed", "number_unsteady")
 """Reasons of a void spin that may have been reported with a number before."""
 
@@ -177,7 +182,7 @@ class Life:
         self._rounds = rounds
         self._nature = _Nature(self._chance("nature"))
         rng = self._chance("jackpots")
-        linked = [kinds for kinds in LINKED if kinds[0] in KINDS]
+        linked = [kinds for kinds in LINKED if kinds[0] in PLAYED]
         self._linked = rng.choice(linked) if linked and rng.random() < POOLS else ()
         self._nature.killed[JACKPOTS] = rng.random() < 0.7
         self._slow = bool(self._linked) and rng.random() < 0.4
@@ -388,13 +393,14 @@ class Life:
         nature, broker = self._nature, self.broker
         rng = self._chance("tables")
         if self._linked:
-            self.pit = VirtualPit(self.loop, self.seed, self._linked, LINKED[self._linked], connect=broker.connect)
-            for table in self.pit.tables.values():
-                if isinstance(table, StudPokerTable) and self._slow:
-                    table.shuffler.luck, table.forgets_to_pay = 1.0, 0.8
+            luck = 1.0 if self._slow else LUCK
+            self.pit = VirtualPit(self.loop, self.seed, self._linked, connect=broker.connect, hurry=HURRY, luck=luck)
         else:
-            kinds = tuple(rng.sample(list(KINDS), min(rng.randint(2, 3), len(KINDS))))
-            self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect)
+            kinds = tuple(rng.sample(PLAYED, min(rng.randint(2, 3), len(PLAYED))))
+            self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect, hurry=HURRY)
+        for table in self.pit.tables.values():
+            if isinstance(table, StudPokerTable) and self._linked:
+                table.second_looks, table.forgets_to_pay = True, 0.8 if self._slow else 0.0
         self._config: Config = self.pit.parsed()
         broker.on_taken = self._taken
         self.site = SiteState(self._config.mqtt, SITE, from_start=True, connect=broker.connect)
@@ -648,7 +654,7 @@ class Life:
 
     def _jackpots(self) -> Iterator[tuple[str, Account]]:
         for name, table in self.pit.tables.items():
-            if isinstance(table, Slot):
+            if isinstance(table, MachinePlace):
                 rows = self.ledgers[EDGE].rows
                 yield name, table.account([(type_, data) for place, _, type_, data in rows if place == name])
 

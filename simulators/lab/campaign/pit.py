@@ -3,14 +3,11 @@
 import asyncio
 import contextlib
 import random
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar
-
-import msgspec
 
 from daemon.broker.connection import Connect
 from daemon.broker.session import BrokerLost, Message, Session
@@ -18,272 +15,22 @@ from daemon.config.model import Config, Mqtt, parse
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.edge.links.link import HostLink, StreamLink
 from daemon.read_model import SiteState
-from protocols.cammegh_ss2 import State
 from protocols.contract.topics import table_topic
 from protocols.link import LinkLost
-from protocols.tcs_saturn import State as SaturnState
 from simulators.clock import Pace
-from simulators.devices.cammegh_ss2 import ARCADE, STARTED_AFTER_NUMBER, Wheel
-from simulators.devices.compare import Account
 from simulators.devices.device import Device
-from simulators.devices.fdl_shuffler import Shuffler
 from simulators.devices.line import Line
-from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.campaign.loop import Process, VirtualLoop
-from simulators.lab.pit import SITE, Pit
+from simulators.lab.pit import KINDS, SIGNED, SITE, Pit
 from simulators.ports.mqtt import line_of, message_of
 from simulators.ports.port import Port, Socket
-from simulators.tables.angola_blackjack import AngolaBlackjackTable, AngolaShufflerTable
-from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, BaccaratTable, ContinuousTable, ScannerTable
-from simulators.tables.blackjack import BlackjackTable
-from simulators.tables.craps import CrapsTable
-from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
-from simulators.tables.devices import MachinePlace
-from simulators.tables.fantan import FantanTable
-from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
-from simulators.tables.french_bank import FrenchBankTable
-from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable, RouletteTable, SaturnTable
-from simulators.tables.stud_poker import (
-    AngolaStudPokerTable,
-    SignedAngolaStudPokerTable,
-    SignedStudPokerTable,
-    StudPokerTable,
-)
-from simulators.tables.studio import FixedDomeTable, KeyedDomeTable
-from simulators.tables.table import Floor, Table, Truth
+from simulators.tables.table import Table
 
-__all__ = ["KINDS", "LINKED", "Cable", "Hands", "Plug", "Radio", "Slot", "VirtualPit"]
+__all__ = ["HURRY", "Cable", "Hands", "Plug", "Radio", "VirtualPit"]
 
 LATENCY = 0.001
-QUICK = 0.2
-"""A wheel's phases and a dealer's pauses, against those of a real table."""
-LUCK = 0.3
-"""How often a round has a hand that wins the jackpot."""
-
-IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
-"""What a slot machine's driver says where a jackpot may be missing."""
-
-
-def _quick(until: float, now: float) -> float:
-    """The end of a wheel's phase, sooner; it still lasts for two lines and more."""
-    return now + max((until - now) * QUICK, 1.2)
-
-
-class _QuickWheel(Wheel):
-    """A wheel whose spins are short."""
-
-    def _enter(self, state: State, now: float) -> None:
-        super()._enter(state, now)
-        if state is not State.WINNING_NUMBER:
-            self._until = _quick(self._until, now)
-
-
-class _QuickSaturn(Saturn):
-    """The same; its number is shown long enough to be reported."""
-
-    def _phase(self, state: SaturnState, now: float, then: Callable[[float], None]) -> None:
-        super()._phase(state, now, then)
-        if state is not SaturnState.WINNING_NUMBER:
-            self._until = _quick(self._until, now)
-
-
-class _Roulette(RouletteTable):
-    """With a quick wheel."""
-
-    def _make_wheel(self, seed: int) -> Wheel:
-        mode = ARCADE if seed % 2 else ARCADE - STARTED_AFTER_NUMBER
-        return _QuickWheel(random.Random(f"wheel {seed}"), mode=mode, closed=True)
-
-
-class _American(AmericanRouletteTable):
-    """The same, its rotor reversing in each game."""
-
-    def _make_wheel(self, seed: int) -> Wheel:
-        return _QuickWheel(random.Random(f"wheel {seed}"), mode=ARCADE, closed=True)
-
-
-class _Saturn(SaturnTable):
-    """The same."""
-
-    def _make_wheel(self, seed: int) -> Saturn:
-        return _QuickSaturn(random.Random(f"saturn {seed}"), closed=True)
-
-
-class _Knows(ShakenTable):
-    """Which knows how the dice lay, where the dealer gave the round up."""
-
-    async def _round(self, floor: Floor) -> None:
-        await super()._round(floor)
-        faces, stacked, leaning = self.shaker.lie()
-        if self.truth[-1].void and not stacked and not self._entered(leaning) and len(faces) == 3:
-            self.truth[-1] = Truth(self._facts(faces), void=True)
-
-
-class _Cussec(_Knows, CussecTable):
-    pass
-
-
-class _FishPrawnCrab(_Knows, FishPrawnCrabTable):
-    pass
-
-
-class _AngolaCussec(_Knows, AngolaCussecTable):
-    pass
-
-
-class _FrenchBank(FrenchBankTable):
-    """Without the recogniser, which speaks over a broker and not over a cable."""
-
-    recogniser: ClassVar[bool] = False
-
-
-class _Remembers(BaccaratTable):
-    """Which knows how the cards lay, where the dealer gave the coup up."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        self._lie: dict[str, list[str]] = {}
-
-    async def _deal(self, floor: Floor, hands: dict[str, list[str]], side: str) -> bool:
-        self._lie = hands
-        return await super()._deal(floor, hands, side)
-
-    async def _coup(self, floor: Floor) -> None:
-        await super()._coup(floor)
-        if self.truth[-1].void:
-            self.truth[-1] = Truth({"hands": self._lie}, void=True)
-
-
-class _Scanner(_Remembers, ScannerTable):
-    pass
-
-
-class _Continuous(_Remembers, ContinuousTable):
-    pass
-
-
-class _Angola(_Remembers, AngolaTable):
-    pass
-
-
-class _AngolaMacau(_Remembers, AngolaMacauTable):
-    pass
-
-
-def _hurry(shuffler: Shuffler, *, luck: float = 0.0, burns: int = 0) -> None:
-    """As quick as the hands that take its packets."""
-    shuffler.pack_takes *= QUICK
-    shuffler.card_takes *= QUICK / 2
-    shuffler.luck, shuffler.burns = luck, burns
-
-
-class _StudPoker(StudPokerTable):
-    """With a quick shuffler."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        _hurry(self.shuffler)
-
-
-class _AngolaStudPoker(AngolaStudPokerTable):
-    """With a quick shuffler."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        _hurry(self.shuffler)
-
-
-class _LuckyStudPoker(StudPokerTable):
-    """Where jackpots fall often."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        _hurry(self.shuffler, luck=LUCK)
-        self.second_looks = True
-
-
-class _SignedStudPoker(SignedStudPokerTable):
-    """The same beside it, with the sign."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        _hurry(self.shuffler, luck=LUCK)
-        self.second_looks = True
-
-
-class _LuckyAngolaStudPoker(AngolaStudPokerTable):
-    """The same in Angola."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        _hurry(self.shuffler, luck=LUCK, burns=1)
-        self.second_looks = True
-
-
-class _SignedAngolaStudPoker(SignedAngolaStudPokerTable):
-    """The same beside it, with the sign."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed)
-        _hurry(self.shuffler, luck=LUCK, burns=1)
-        self.second_looks = True
-
-
-class _Craps(CrapsTable):
-    """Whose stickman enters every throw: a recogniser needs a broker of its own."""
-
-    reads: ClassVar[bool] = False
-
-
-class Slot(MachinePlace):
-    """A slot machine, of which no rules speak: its jackpots are what its driver tells."""
-
-    def account(self, told: Sequence[tuple[str, bytes]]) -> Account:
-        """Each jackpot once. An unreported one is lost, unless a doubt was reported."""
-        wins = [one.split()[2] for one in self.machine.truth if one.startswith("hit ")]
-        events = [(type_, msgspec.json.decode(data)) for type_, data in told]
-        won = Counter(str(data["amount"]) for type_, data in events if type_ == "jackpot.won" and data.get("level"))
-        doubts = sum(type_ == "device.faulted" and data["code"] in IN_DOUBT for type_, data in events)
-        missing = (Counter(wins) - won).total()
-        return Account(
-            right=(won & Counter(wins)).total(),
-            voided=min(missing, doubts),
-            lost=max(missing - doubts, 0),
-            wrong=(won - Counter(wins)).total(),
-        )
-
-
-KINDS: dict[str, type[Table]] = {
-    "rou": _Roulette,
-    "sat": _Saturn,
-    "cus": _Cussec,
-    "fpc": _FishPrawnCrab,
-    "bac": _Remembers,
-    "scan": _Scanner,
-    "csm": _Continuous,
-    "studio": FixedDomeTable,
-    "sfpc": KeyedDomeTable,
-    "stud": _StudPoker,
-    "astud": _AngolaStudPoker,
-    "bj": BlackjackTable,
-    "fan": FantanTable,
-    "craps": _Craps,
-    "abj": AngolaBlackjackTable,
-    "acsm": AngolaShufflerTable,
-    "slot": Slot,
-    "acus": _AngolaCussec,
-    "bank": _FrenchBank,
-    "amr": _American,
-    "frr": FrenchRouletteTable,
-    "abac": _Angola,
-    "abam": _AngolaMacau,
-}
-"""All tables whose game is resolved, and a slot machine."""
-LINKED: dict[tuple[str, str], dict[str, type[Table]]] = {
-    ("stud", "jstud"): {"stud": _LuckyStudPoker, "jstud": _SignedStudPoker},
-    ("astud", "jastud"): {"astud": _LuckyAngolaStudPoker, "jastud": _SignedAngolaStudPoker},
-}
-"""Two tables with one jackpot."""
+HURRY = 5.0
+"""How many times faster than at a real table machines run and dealers act."""
 
 
 class Hands(Pace):
@@ -293,7 +40,7 @@ class Hands(Pace):
 
     async def sleep(self, seconds: float) -> None:
         """A short pause is a hand's work, a long one is waiting for players."""
-        await asyncio.sleep(seconds if seconds <= self.LEAST else max(seconds * QUICK, self.LEAST))
+        await asyncio.sleep(seconds if seconds <= self.LEAST else max(seconds / HURRY, self.LEAST))
 
 
 class _End(asyncio.Transport):
@@ -546,19 +293,26 @@ class VirtualPit(Pit):
         loop: VirtualLoop,
         seed: int,
         kinds: tuple[str, ...],
-        tables: Mapping[str, type[Table]] = KINDS,
+        tables: Mapping[str, type[Table]] = KINDS | SIGNED,
         *,
         connect: Connect,
+        hurry: float = 1.0,
+        luck: float = 0.0,
     ) -> None:
-        """`kinds` of tables, one of each. `tables`: what they are made of; tests of single faults hand in slow ones.
+        """`kinds` of tables, one of each. `tables`: what they are made of.
 
-        `connect`: to the broker in memory, for devices that speak MQTT.
+        `connect`: to the broker in memory, for devices that speak MQTT. `hurry`: how many times faster than real ones
+        the tables' machines run. `luck`: as of every pit.
         """
         super().__init__(Path("/"), seed, kinds=())
         self._loop = loop
         self._connect = connect
         self.pace = Hands()
         self.tables = {f"{kind}-1": tables[kind](seed) for kind in kinds}
+        self._bring_luck(luck)
+        if hurry > 1.0:
+            for table in self.tables.values():
+                table.hurry(hurry)
         self.outcomes = {name: [] for name in self.tables}
         self.told = {name: [] for name in self.tables}
         self.cables: dict[str, Cable] = {}
