@@ -2,9 +2,9 @@
 
 A process subscribes to what it retains itself. With MQTT 5 its own messages do not come back; otherwise they are known
 by what was sent last. What differs is published again: at once, and each topic at most once in RESTORE_S. People learn
-of it by the log and by an alert at the table. A standby of the rules retains the state of the same rounds: a state that
-names a process which is online is not foreign. A topic that was cleared once may have moved here from another computer,
-or `feltd forget` cleared it: this is logged only.
+of it by the log and by an alert at the table. A standby of the rules retains the state of the same rounds. A state that
+names it is not foreign while it is online: it puts right itself what others write in its name. A topic that was cleared
+once may have moved here from another computer, or `feltd forget` cleared it: this is logged only.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message
 from daemon.broker.stale_topics import STATE_FORGED
 from daemon.broker.suspensions import place_of
-from protocols.contract.documents import Alert
+from protocols.contract.documents import Alert, EdgeInfo
 
 __all__ = ["ALERT_S", "Restorer"]
 
@@ -76,6 +76,8 @@ class Restorer:
         """By topic when it was put right."""
         self._places: dict[str, _Overwritten] = {}
         self._online: set[str] = set()
+        self._tables: dict[str, tuple[str, ...]] = {}
+        """By other rules, the tables whose rounds they resolve."""
         self._changed = asyncio.Event()
         for topic in (topic for topics in alerts.values() for topic in topics):
             retained.put(topic, b"")  # of the last life of this process
@@ -105,19 +107,28 @@ class Restorer:
 
     def _watch_processes(self, message: Message) -> None:
         match message.topic.split("/")[3:]:
+            case ["edge", self._own, _]:
+                pass
             case ["edge", name, "availability"] if message.payload != b"online":
                 self._online.discard(name)
-            case ["edge", name, "availability"] if name != self._own and len(self._online) < MOST_PROCESSES:
+            case ["edge", name, "availability"] if len(self._online) < MOST_PROCESSES:
                 self._online.add(name)
+            case ["edge", name, "info"]:
+                self._tables.pop(name, None)
+                with contextlib.suppress(*UNREADABLE):
+                    info = msgspec.json.decode(message.payload, type=EdgeInfo)
+                    if info.rules and len(self._tables) < MOST_PROCESSES:
+                        self._tables[name] = info.tables
             case _:
                 pass
 
     def _of_standby(self, message: Message) -> bool:
-        """Whether other rules that are online retained this state of a round."""
+        """Whether other rules of this table that are online retained this state of a round."""
         if not message.topic.endswith("/round/state") or not self._online:
             return False
         with contextlib.suppress(*UNREADABLE):
-            return msgspec.json.decode(message.payload, type=_State).rules in self._online
+            name = msgspec.json.decode(message.payload, type=_State).rules
+            return name in self._online and place_of(message.topic) in self._tables.get(name, ())
         return False
 
     async def run(self) -> None:

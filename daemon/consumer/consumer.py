@@ -641,7 +641,7 @@ class Consumer:
         await session.subscribe(*session.own_topics)
         await self.replay.until_heard()  # who hears that we are online asks at once
         await self.retained.publish_all(session)
-        topics = [edge_topic(self.site, "+", "availability"), edge_topic(self.site, "+", "health")]
+        topics = [edge_topic(self.site, "+", leaf) for leaf in ("availability", "health", "info")]
         for name in self._tables:
             topics += [
                 table_topic(self.site, name, "device/+/event/#"),
@@ -666,9 +666,8 @@ class Consumer:
         self.retained.touch(edge_topic(self.site, self.name, "info"))
 
     def _info(self) -> EdgeInfo:
-        suspended = self._suspensions.reasons
-        digest = self.config.digest
-        return EdgeInfo(version(), digest, bootid=self._boot, rules=True, suspended=suspended, started=STARTED)
+        serves = EdgeInfo(version(), self.config.digest, rules=True, tables=tuple(self._tables))
+        return replace(serves, bootid=self._boot, suspended=self._suspensions.reasons, started=STARTED)
 
     async def _look(self, session: Session) -> None:
         """What stands there of tables that we no longer have is cleared."""

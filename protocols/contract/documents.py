@@ -93,7 +93,7 @@ class DeviceState(Struct, frozen=True):
 
 
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
-    """The retained `info` of an edge, or of the rules (`rules`: true).
+    """The retained `info` of an edge, or of the rules (`rules`: true), with the `tables` whose rounds they resolve.
 
     `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal,
     `suspended` by table what the broker refuses of it: the process does not serve it until the access list is mended.
@@ -107,6 +107,7 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     journal: str = ""
     boots: Whole = 0
     rules: bool = False
+    tables: tuple[str, ...] = ()
     suspended: dict[str, str] = field(default_factory=dict)
     started: Time | None = None
 

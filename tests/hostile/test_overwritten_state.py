@@ -25,7 +25,7 @@ from daemon.jackpots.process import Jackpots
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from daemon.logs import get
-from protocols.contract.documents import Alert
+from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.events import encode_data, type_of
 from tests.consumer.test_consumer import SPIN
 from tests.hostile.test_forger_broker import until
@@ -75,6 +75,8 @@ OWN = {
     "jackpots": ("jackpot/hall/level", "jackpot/hall/books", "edge/jackpots/info"),
 }
 FORGED = b'{"forged":true}'
+NAMES_ANOTHER = b'{"round":"forged","rules":"e"}'
+"""A state of a round that names a process which is online, as a standby of the rules would."""
 
 
 class Floor(Broker):
@@ -156,7 +158,8 @@ async def test_what_a_process_retains_is_put_right_within_a_heartbeat(floor: Flo
         for user, topics in OWN.items():
             attacker = await stack.enter_async_context(connect(floor.settings(user), ""))
             for topic in topics:
-                for payload in (b"", b"online" if topic.endswith("availability") else FORGED):
+                written = b"online" if topic.endswith("availability") else FORGED
+                for payload in (b"", written, *([NAMES_ANOTHER] if topic.endswith("round/state") else [])):
                     if payload != floor.now.get(topic, b""):
                         await attack(floor, attacker, topic, payload)
         for name in ("e", "rules", "jackpots"):
@@ -285,17 +288,38 @@ def test_the_list_lets_each_process_hear_what_it_retains(tmp_path: Path) -> None
             assert any(topic_matches_sub(filter_, f"felt/1/s/{topic}") for filter_ in read), (user, topic)
 
 
+def process_topic(name: str, leaf: str) -> str:
+    return f"felt/1/s/edge/{name}/{leaf}"
+
+
 @virtual_time
 async def test_a_standby_that_is_online_writes_the_state_of_the_same_rounds() -> None:
     state = b'{"round":"r","rules":"standby"}'
+    info = msgspec.json.encode(EdgeInfo(rules=True, tables=("x-1",)))
     async with watched() as (one, retained, sent):
         retained.put(STATE, b'{"round":"r","rules":"e"}')
         await asyncio.sleep(1)
-        one.heard(Message(STATE.replace("table/x-1/round/state", "edge/standby/availability"), b"online", retain=True))
+        one.heard(Message(process_topic("standby", "info"), info, retain=True))
+        one.heard(Message(process_topic("standby", "availability"), b"online", retain=True))
         one.heard(Message(STATE, state))
         await asyncio.sleep(2)
         assert len(sent.of(STATE)) == 1
-        one.heard(Message(STATE.replace("table/x-1/round/state", "edge/standby/availability"), b"offline"))
+        one.heard(Message(process_topic("standby", "availability"), b"offline"))
         one.heard(Message(STATE, state))
         await asyncio.sleep(2)
+        assert len(sent.of(STATE)) == 2
+
+
+@pytest.mark.parametrize("info", [EdgeInfo(), EdgeInfo(rules=True, tables=("x-2",)), None])
+@virtual_time
+async def test_a_state_that_names_a_process_which_would_not_put_it_right_is_foreign(info: EdgeInfo | None) -> None:
+    """Every edge is online, and so are the rules of other tables: none of them hears what is retained here."""
+    async with watched() as (one, retained, sent):
+        retained.put(STATE, b'{"round":"r","rules":"e"}')
+        await asyncio.sleep(1)
+        if info is not None:
+            one.heard(Message(process_topic("other", "info"), msgspec.json.encode(info), retain=True))
+        one.heard(Message(process_topic("other", "availability"), b"online", retain=True))
+        one.heard(Message(STATE, b'{"round":"forged","rules":"other"}'))
+        await asyncio.sleep(BEAT_EVERY_S)
         assert len(sent.of(STATE)) == 2
