@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from daemon.plain_text import plain_values
+from daemon.plain_text import coloured, plain_values
 
 __all__ = ["first", "get", "set_up"]
 
@@ -63,7 +63,7 @@ def set_up(level: str = "info") -> None:
         structlog.configure(
             processors=[*shared, structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)],
             wrapper_class=structlog.make_filtering_bound_logger(least),
-            logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+            logger_factory=structlog.PrintLoggerFactory(coloured(sys.stderr)),
         )
     else:
         structlog.configure(

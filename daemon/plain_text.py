@@ -5,9 +5,9 @@ change the order in which a line is read. `\\u009b` is also what JSON writes for
 """
 
 import re
-from typing import Any
+from typing import Any, TextIO
 
-__all__ = ["plain", "plain_values"]
+__all__ = ["coloured", "plain", "plain_values"]
 
 _OBEYED = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -30,3 +30,9 @@ def plain_values(value: Any) -> Any:
             return value
         case _:
             return plain(str(value))
+
+
+def coloured(stream: TextIO) -> TextIO:
+    """Where our own colours and cursor movements go: the command line makes its streams plain."""
+    before: TextIO = getattr(stream, "coloured", stream)
+    return before

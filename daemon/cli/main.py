@@ -8,7 +8,7 @@ import errno
 import io
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
@@ -20,7 +20,7 @@ from protocols.on_demand import OnDemand
 PLUGINS = "feltd.commands"
 LABORATORY = ("bench", "campaign", "compute-figures", "demo", "schema", "simulate")
 COLOURED = ("bench", "campaign", "demo", "simulate", "watch")
-"""Their standard output holds escape sequences of their own."""
+"""Their standard output holds escape sequences of their own; that of the laboratory standard error, too."""
 # By name, the file and the function: a file is loaded for a command of it, or when all commands are listed.
 _COMMANDS = {
     "edge": "processes:edge",
@@ -75,10 +75,16 @@ class _Output(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """Standard output as text: what devices and the network say may hold what a terminal obeys."""
+    """Standard output or error as text: what devices and the network say may hold what a terminal obeys."""
 
     plain = True
     """False for commands that write colours or move the cursor; they make the texts of others plain themselves."""
+
+    def __init__(self, file: io.FileIO, before: TextIO) -> None:
+        """`before`: the stream whose place it takes."""
+        buffer = io.BufferedWriter(file)
+        super().__init__(buffer, before.encoding, before.errors, line_buffering=bool(before.line_buffering))
+        self.coloured = before
 
     def write(self, text: str, /) -> int:
         """Write it as plain text."""
@@ -100,8 +106,9 @@ class _Group(CommandGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Ours first: no other distribution can replace `feltd edge`."""
-        if isinstance(sys.stdout, _Text):
-            sys.stdout.plain = cmd_name not in COLOURED
+        for stream, as_written in ((sys.stdout, COLOURED), (sys.stderr, LABORATORY)):
+            if isinstance(stream, _Text):
+                stream.plain = cmd_name not in as_written
         if (own := super().get_command(ctx, cmd_name)) is not None:
             return own
         from importlib.metadata import entry_points
@@ -114,19 +121,14 @@ class _Group(CommandGroup):
         return None
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run one. A test's standard output is no file and stays what it is."""
+        """Run one. A test's streams are no files and stay what they are."""
         try:
-            file = sys.stdout.fileno()
+            out, err = sys.stdout.fileno(), sys.stderr.fileno()
         except (AttributeError, OSError):
             return super().main(*args, **extra)
         sys.stdout.flush()
-        before = sys.stdout
-        sys.stdout = _Text(
-            io.BufferedWriter(_Output(file, "wb", closefd=False)),
-            before.encoding,
-            before.errors,
-            line_buffering=bool(before.line_buffering),
-        )
+        sys.stdout = _Text(_Output(out, "wb", closefd=False), sys.stdout)
+        sys.stderr = _Text(io.FileIO(err, "wb", closefd=False), sys.stderr)
         try:
             return super().main(*args, **extra)
         finally:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
+from daemon.plain_text import coloured
 from daemon.progress import Progress
 
 __all__ = ["ProgressLine"]
@@ -25,7 +26,7 @@ class ProgressLine:
         self, file: TextIO | None = None, also_on: TextIO | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`file` is standard error where none is given."""
-        self._file = file or sys.stderr
+        self._file = file or coloured(sys.stderr)
         self._terminal = self._file.isatty() and not (also_on is not None and also_on.isatty())
         self._clock = clock
         self._next_s = clock() + FIRST_AFTER_S

@@ -74,17 +74,22 @@ def test_logs_hold_nothing_that_a_terminal_obeys(terminal: bool) -> None:
     assert [one for one in OBEYED.findall(text) if one != "\t"] == []
 
 
-def test_every_other_command_writes_plain_text(tmp_path: Path) -> None:
-    """Here the mistake in a file repeats it; its text passes standard output as all others do."""
+@pytest.mark.parametrize(
+    "told",
+    ["click.echo(EVIL)", "click.echo(EVIL, err=True)", "raise click.ClickException(EVIL)", "raise OSError(EVIL)"],
+)
+def test_every_other_command_writes_plain_text(tmp_path: Path, told: str) -> None:
+    """Whatever a command says of others passes standard output or standard error, as a traceback does."""
     path = tmp_path / "x.py"
     path.write_text(
-        "import sys, click\nfrom daemon.cli import main as cli\n"
-        "@click.command('evil')\ndef evil():\n    click.echo(" + ascii(EVIL) + ")\n"
+        f"import sys, click\nfrom daemon.cli import main as cli\nEVIL = {EVIL!a}\n"
+        f"@click.command('evil')\ndef evil():\n    {told}\n"
         "cli.main.add_command(evil)\ncli.main(['evil'])\n"
     )
-    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=True, timeout=30)
-    assert "evil" in done.stdout
-    assert OBEYED.findall(done.stdout) == []
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, check=False, timeout=30)
+    text = done.stdout + done.stderr
+    assert "evil\\u2066" in text
+    assert OBEYED.findall(text) == []
 
 
 @given(st.text())
