@@ -7,6 +7,7 @@ nothing.
 
 import asyncio
 import contextlib
+import math
 import os
 import ssl
 from collections.abc import AsyncIterator, Sequence
@@ -70,8 +71,9 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._answers: dict[int, asyncio.Future[list[Any]]] = {}
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
-        self._heard_since_ping = True
-        """Whether any packet came since the last PINGREQ: a broker that sends a long backlog answers behind it."""
+        self._heard_at = self._loop.time()
+        """When the last bytes came. Any packet is life of the broker: its answers stand behind a backlog."""
+        self._pinged_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self.connected: asyncio.Future[None] = self._loop.create_future()
 
@@ -90,7 +92,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle all packets that are complete, and send what follows from them at once."""
-        self._heard_since_ping = self._in_read = True
+        self._heard_at, self._in_read = self._loop.time(), True
         try:
             self._read_packets(data)
             self._hand_over()
@@ -169,10 +171,10 @@ class Mqtt5Session(Session, asyncio.Protocol):
             self.connected.set_result(None)
 
     def _keep_alive(self) -> None:
-        if not self._heard_since_ping:
+        if self._heard_at < self._pinged_at:
             self._lose(BrokerLost("the broker does not answer"))
             return
-        self._heard_since_ping = False
+        self._pinged_at = self._loop.time()
         self._write(PING)
         self._timer = self._loop.call_later(self._keepalive_s, self._keep_alive)
 
@@ -221,17 +223,20 @@ class Mqtt5Session(Session, asyncio.Protocol):
                 self._write(b"\x40\x02" + number.to_bytes(2, "big"))  # PUBACK, success (MQTT 5, 3.4)
 
     async def _ask(self, number: int, packet: bytes) -> list[Any]:
-        """The reason codes with which the broker answers to `packet`. Raises BrokerLost."""
+        """The reason codes with which the broker answers to `packet`. Raises BrokerLost when it sends nothing."""
         self._check()
         answer: asyncio.Future[list[Any]] = self._loop.create_future()
         self._answers[number] = answer
         self._write(packet)
         try:
-            await asyncio.wait([answer], timeout=ANSWER_TIMEOUT_S)
+            heard_at = -math.inf
+            while not answer.done():
+                if self._heard_at == heard_at:
+                    raise BrokerLost("the broker does not answer")
+                heard_at = self._heard_at
+                await asyncio.wait([answer], timeout=ANSWER_TIMEOUT_S)
         finally:
             del self._answers[number]
-        if not answer.done():
-            raise BrokerLost("the broker does not answer")
         return answer.result()
 
     def _free_id(self) -> int:

@@ -1119,6 +1119,32 @@ async def test_any_packet_is_life_of_the_broker(
         await ended.wait()
 
 
+async def test_a_subscription_is_waited_for_while_messages_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its SUBACK stands behind the backlog, too."""
+    monkeypatch.setattr(mqtt5_session, "ANSWER_TIMEOUT_S", 0.4)
+    ended = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(b"\x20\x03\x00\x00\x00")
+        await reader.read(1000)
+        for _ in range(20):
+            writer.write(b"\x30\x05\x00\x01t\x00x")
+            await asyncio.sleep(0.1)
+        writer.write(b"\x90\x04\x00\x01\x00\x01")
+        await reader.read(1000)
+        writer.close()
+        await writer.wait_closed()
+        ended.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with connect(Mqtt(port=port), "x") as session:
+            session.deliver_to(lambda _message: None)
+            await session.subscribe("t")
+        await ended.wait()
+
+
 async def test_a_silent_broker_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mqtt5_session, "KEEPALIVE_S", 1)
     ended = asyncio.Event()
