@@ -33,7 +33,7 @@ CATEGORY: Final[dict[str, int]] = {name: place for place, name in enumerate(CATE
 # Ranks by height: 2 is 2, the ace 14. In A 2 3 4 5 the ace is 1.
 HEIGHTS: Final = range(2, 15)
 HEIGHT: Final[dict[str, int]] = {rank: height for height, rank in enumerate("23456789TJQKA", 2)}
-_WHEEL: Final = (14, 5, 4, 3, 2)
+WHEEL: Final = (14, 5, 4, 3, 2)
 
 # Three bits count a rank, up to four times; above them three bits count a suit, up to five times.
 _BITS: Final = 3
@@ -42,12 +42,13 @@ _RANKS: Final = (1 << _SUITS_AT) - 1
 _ONE_SUIT: Final = frozenset(5 << (_BITS * place) for place in range(len(SUITS)))
 
 
-def _count(heights: Iterable[int]) -> int:
+def ranks_of(heights: Iterable[int]) -> int:
+    """How often each rank is there, as one number."""
     return sum(1 << (_BITS * (height - 2)) for height in heights)
 
 
 _VALUE: Final[dict[str, int]] = {
-    card: _count([HEIGHT[card[0]]]) + (1 << (_SUITS_AT + _BITS * SUITS.index(card[1]))) for card in DECK
+    card: ranks_of([HEIGHT[card[0]]]) + (1 << (_SUITS_AT + _BITS * SUITS.index(card[1]))) for card in DECK
 }
 
 
@@ -59,38 +60,48 @@ def packed(category: str, heights: Sequence[int]) -> int:
     return number
 
 
-def _strength(heights: Sequence[int], *, suited: bool) -> int:
-    """The strength of five ranks, worked out from nothing; what is looked up later."""
+def read(heights: Sequence[int], *, suited: bool, wheel: tuple[int, ...] = WHEEL) -> tuple[str, list[int]]:
+    """The category of five ranks, and their order of comparison. `wheel`: the straight in which the ace is lowest."""
     order = sorted(heights, key=lambda height: (heights.count(height), height), reverse=True)
     shape = [heights.count(height) for height in order]
-    wheel = tuple(order) == _WHEEL
-    run = shape[0] == 1 and (wheel or order[0] - order[4] == 4)
+    low = tuple(order) == wheel
+    run = shape[0] == 1 and (low or order[0] - order[4] == 4)
     if run:
-        order = [5, 4, 3, 2, 1] if wheel else order
+        order = [*order[1:], order[4] - 1] if low else order
         royal = suited and order[0] == HEIGHT["A"]
-        return packed("royal_flush" if royal else "straight_flush" if suited else "straight", order)
+        return ("royal_flush" if royal else "straight_flush" if suited else "straight"), order
     if suited:
-        return packed("flush", order)
+        return "flush", order
     names = {4: "four_of_a_kind", 3: "full_house" if shape[3] == 2 else "three_of_a_kind", 1: "high_card"}
     names[2] = "two_pairs" if shape[2] == 2 else "one_pair"
-    return packed(names[shape[0]], order)
+    return names[shape[0]], order
+
+
+def _strength(heights: Sequence[int], *, suited: bool) -> int:
+    """The strength of five ranks, worked out from nothing; what is looked up later."""
+    return packed(*read(heights, suited=suited))
 
 
 _MIXED: Final[dict[int, int]] = {
-    _count(heights): _strength(heights, suited=False)
+    ranks_of(heights): _strength(heights, suited=False)
     for heights in combinations_with_replacement(HEIGHTS, 5)
     if heights[0] != heights[4]
 }
 _SUITED: Final[dict[int, int]] = {
-    _count(heights): _strength(heights, suited=True) for heights in combinations(HEIGHTS, 5)
+    ranks_of(heights): _strength(heights, suited=True) for heights in combinations(HEIGHTS, 5)
 }
 
 
 def strength(cards: Sequence[str]) -> int:
     """How strong five different cards of one deck are; equal numbers differ in nothing but suits."""
+    return looked_up(cards, _MIXED, _SUITED)
+
+
+def looked_up(cards: Sequence[str], mixed: Mapping[int, int], suited: Mapping[int, int]) -> int:
+    """The strength of five cards by two tables, keyed by `ranks_of`: cards of several suits, cards of one suit."""
     a, b, c, d, e = cards
     total = _VALUE[a] + _VALUE[b] + _VALUE[c] + _VALUE[d] + _VALUE[e]
-    return (_SUITED if total >> _SUITS_AT in _ONE_SUIT else _MIXED)[total & _RANKS]
+    return (suited if total >> _SUITS_AT in _ONE_SUIT else mixed)[total & _RANKS]
 
 
 def category(strength_: int) -> str:

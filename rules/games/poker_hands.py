@@ -1,0 +1,102 @@
+"""Hands at poker where players play each other: Angola's hold'em, Omaha and synthetic poker. Pure.
+
+`Ranking.best` takes a player's own cards and the common cards, and gives the strength of the best five that the text
+allows. Equal strengths share the pot: suits decide nothing.
+
+Readings of Decreto Executivo 261/22:
+
+- 13(17)(j), 13(18)(d): the highest card is named alone; all five are compared in turn.
+- 14(1), 16(1): the ace is the lowest card of a straight of either kind below the 2, in synthetic poker below the 8.
+- 16(9): a flush is above a full house; hands of court cards stand between three of a kind and two pairs.
+- 16(11)(b): five cards of four ranks "without pairs" do not exist: exactly one pair is meant, compared card by card.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations, combinations_with_replacement
+from typing import Final
+
+from msgspec import Struct
+
+from rules.games.cards import DECK
+from rules.games.poker import CATEGORIES, HEIGHT, looked_up, ranks_of, read, strength
+
+SYNTHETIC_CATEGORIES: Final = (
+    "high_card",
+    "one_pair",
+    "two_pairs",
+    "court_cards",
+    "court_pairs",
+    "three_of_a_kind",
+    "straight",
+    "full_house",
+    "flush",
+    "four_of_a_kind",
+    "straight_flush",
+    "royal_flush",
+)
+"""Art. 16(9), the lowest first."""
+SYNTHETIC_DECK: Final = tuple(card for card in DECK if card[0] in "AKQJT98")
+"""Art. 16(1)."""
+SYNTHETIC_WHEEL: Final = (14, 11, 10, 9, 8)
+_HEIGHTS: Final = range(HEIGHT["8"], HEIGHT["A"] + 1)
+_CATEGORY: Final = {name: place for place, name in enumerate(SYNTHETIC_CATEGORIES)}
+
+
+def _synthetic(heights: Sequence[int], *, suited: bool) -> int:
+    """The strength of five ranks by art. 16(9)-(11), packed as in `rules/games/poker.py`."""
+    name, order = read(heights, suited=suited, wheel=SYNTHETIC_WHEEL)
+    if min(heights) >= HEIGHT["J"] and name == "two_pairs":
+        name = "court_pairs"
+    elif min(heights) >= HEIGHT["J"] and name == "one_pair":
+        name, order = "court_cards", sorted(heights, reverse=True)
+    number = _CATEGORY[name]
+    for height in order:
+        number = number << 4 | height
+    return number
+
+
+_MIXED: Final[dict[int, int]] = {
+    ranks_of(heights): _synthetic(heights, suited=False)
+    for heights in combinations_with_replacement(_HEIGHTS, 5)
+    if heights[0] != heights[4]
+}
+_SUITED: Final[dict[int, int]] = {
+    ranks_of(heights): _synthetic(heights, suited=True) for heights in combinations(_HEIGHTS, 5)
+}
+
+
+class Ranking(Struct, frozen=True):
+    """How one game's hands are made and compared. `own`: how many own cards must be among the five; 0: any number."""
+
+    deck: tuple[str, ...]
+    categories: tuple[str, ...]
+    cards: int
+    own: int
+    tables: tuple[Mapping[int, int], Mapping[int, int]] | None = None
+
+    def strength(self, cards: Sequence[str]) -> int:
+        """How strong five cards are."""
+        return strength(cards) if self.tables is None else looked_up(cards, *self.tables)
+
+    def category(self, strength_: int) -> str:
+        """The category's name."""
+        return self.categories[strength_ >> 20]
+
+    def choices(self, own: Sequence[str], board: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Each five cards that the text lets a player choose."""
+        if not self.own:
+            return combinations((*own, *board), 5)
+        rest = tuple(combinations(board, 5 - self.own))
+        return (mine + common for mine in combinations(own, self.own) for common in rest)
+
+    def best(self, own: Sequence[str], board: Sequence[str]) -> int:
+        """The strength of the best five cards."""
+        return max(map(self.strength, self.choices(own, board)))
+
+
+HOLDEM: Final = Ranking(DECK, CATEGORIES, cards=2, own=0)
+"""Art. 15(2), 15(3): any five of seven."""
+OMAHA: Final = Ranking(DECK, CATEGORIES, cards=4, own=2)
+"""Art. 14(2), 14(6): two of four own cards, three common ones."""
+SYNTHETIC: Final = Ranking(SYNTHETIC_DECK, SYNTHETIC_CATEGORIES, cards=2, own=2, tables=(_MIXED, _SUITED))
+"""Art. 16(2), 16(3): both own cards, three common ones."""
