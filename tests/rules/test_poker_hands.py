@@ -47,7 +47,12 @@ def by_eye(cards: Iterable[str]) -> tuple[int, list[int]]:
     times = Counter(heights)
     shape = sorted(times.values(), reverse=True)
     grouped = sorted(heights, key=lambda height: (times[height], height), reverse=True)
-    straight = {(14, 11, 10, 9, 8): 11, (12, 11, 10, 9, 8): 12, (13, 12, 11, 10, 9): 13, (14, 13, 12, 11, 10): 14}
+    straight: dict[tuple[int, ...], int] = {
+        (14, 11, 10, 9, 8): 11,
+        (12, 11, 10, 9, 8): 12,
+        (13, 12, 11, 10, 9): 13,
+        (14, 13, 12, 11, 10): 14,
+    }
     top = straight.get(tuple(heights))
     courts = heights[-1] >= 11
     ladder = (
