@@ -675,6 +675,8 @@ class Jackpots:
             self._log.warning("owner.refused", pool=pool, reason=str(error))
             other = None
         if other is not None and other.boot == self._boot:
+            if payload != msgspec.json.encode(self._owner(pool)):  # written in the name of this process
+                self.retained.touch(jackpot_topic(self.site, pool, "owner"))
             return
         if not self._epoch:
             if other is not None:

@@ -67,11 +67,19 @@ def test_a_broker_elsewhere_or_no_list_says_nothing(old: Path) -> None:
     assert old_list(config, old) == []
 
 
-def test_check_warns_and_doctor_has_a_problem(old: Path) -> None:
+@pytest.mark.parametrize(("command", "place"), [("check", "stderr"), ("doctor", "stdout"), ("reload", "stderr")])
+def test_each_command_compares_the_configuration_with_the_list(
+    old: Path, command: str, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make_mac_keys(old.parent, "edge-1", "s")
-    result = CliRunner().invoke(main, ["check", "--config", str(old)])
-    assert "does not grant user edge-1 all of table rou-3" in result.stderr
-    assert "feltd acl" in result.stderr
+    monkeypatch.setenv("PATH", "/nowhere")  # no systemctl: here a reload reaches no service
+    result = CliRunner().invoke(main, [command, "--config", str(old)])
+    said = " ".join(str(getattr(result, place)).split())
+    assert "does not grant user edge-1 all of table rou-3" in said
+    assert "feltd acl" in said
+
+
+def test_a_list_that_lacks_something_is_a_problem_for_doctor() -> None:
     [line] = [one for one in lines(replace(GOOD, unlisted=("list x",))) if one.check == "access list"]
     assert (line.state, line.text) == (State.PROBLEM, "list x")
     assert "feltd acl" in line.remedy
