@@ -38,6 +38,7 @@ lint: .venv/.runtime .venv/.lab .venv/.dev
 
 # The generated pages of docs/reference, from the code.
 docs: .venv/.lab games
+	$(BIN)/python -m simulators.lab.tools.device_lists
 	$(BIN)/python -m simulators.lab.tools.device_pages
 	$(BIN)/feltd schema > docs/reference/asyncapi.json
 	$(BIN)/python -m tests.support.reference_pages

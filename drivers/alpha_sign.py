@@ -33,7 +33,18 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting, decode_memory
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    Emit,
+    Evidence,
+    Link,
+    LinkLost,
+    Sighting,
+    WireDecoder,
+    decode_memory,
+)
 from drivers.faults import Fault, Faults, Standing
 from protocols import alpha_sign as wire
 from protocols.contract.commands import Announce, Command, ShowAmount
@@ -189,6 +200,8 @@ class AlphaSign:
 
     name: ClassVar[str] = "alpha_sign"
     title: ClassVar[str] = "Alpha / BetaBrite LED sign, progressive display"
+    icon: ClassVar[str] = "sign"
+    decoder: ClassVar[WireDecoder | None] = wire.Decoder
     emits: ClassVar[tuple[Told, ...]] = (DisplayShown,)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[SignOptions]] = SignOptions

@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting, WireDecoder
 from drivers.faults import Fault, Faults, Standing
 from protocols import bee_tek_text
 from protocols.bee_tek_shoe import Broken, Drawn, Echo, Garbage, Other
@@ -68,6 +68,8 @@ class BeeTekShoe:
 
     name: ClassVar[str] = "bee_tek_shoe"
     title: ClassVar[str] = "Bee-Tek (USPC) card-reading shoe, serial"
+    icon: ClassVar[str] = "shoe"
+    decoder: ClassVar[WireDecoder | None] = EitherDecoder
     emits: ClassVar[tuple[Told, ...]] = (CardDrawn, CardUnreadable)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[ShoeOptions]] = ShoeOptions

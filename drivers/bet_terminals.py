@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta, Struct, json
 
-from drivers.driver import Emit, Evidence, Link, Sighting, decode_memory
+from drivers.driver import Emit, Evidence, Link, Sighting, WireDecoder, decode_memory
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command
 from protocols.contract.events import DeviceOnline, Event, Seat, TerminalId, Told, WagerPlaced, WagerWithdrawn
@@ -172,6 +172,8 @@ class BetTerminals:
 
     name: ClassVar[str] = "bet_terminals"
     title: ClassVar[str] = "Betting terminals, MQTT"
+    icon: ClassVar[str] = "bets"
+    decoder: ClassVar[WireDecoder | None] = Decoder
     emits: ClassVar[tuple[Told, ...]] = (WagerPlaced, WagerWithdrawn)
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[TerminalOptions]] = TerminalOptions

@@ -26,7 +26,7 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers.driver import CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting, WireDecoder
 from drivers.faults import Fault, Faults, Standing
 from protocols import billy_iii as wire
 from protocols.billy_iii import Ask, Cycle, Decoder, Garbage, State, encode
@@ -141,8 +141,11 @@ class BillyIII:
 
     name: ClassVar[str] = "billy_iii"
     title: ClassVar[str] = "Billy-III dice shaker, MQTT"
+    icon: ClassVar[str] = "shaker"
+    decoder: ClassVar[WireDecoder | None] = Decoder
     emits: ClassVar[tuple[Told, ...]] = (DiceAgitated("electronic"), DiceDisturbed)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    caveat: ClassVar[str] = "what counts as a whole shake is assumed, and options"
     Options: ClassVar[type[BillyOptions]] = BillyOptions
     faults: ClassVar[tuple[Fault, ...]] = (
         NOT_ACCEPTED,

@@ -11,7 +11,7 @@ only, so that it has no second witness.
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -28,7 +28,18 @@ from drivers.cammegh_ss2_spins import (
     SpinReader,
     WheelOptions,
 )
-from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import (
+    Chunk,
+    CommandFailed,
+    CommandRefused,
+    DeviceRefused,
+    Emit,
+    Evidence,
+    Link,
+    LinkLost,
+    Sighting,
+    WireDecoder,
+)
 from drivers.faults import Fault
 from drivers.spin_counter import outdated
 from protocols.cammegh_ss2 import (
@@ -165,6 +176,8 @@ class CammeghSS2(SpinReader):
 
     name: ClassVar[str] = "cammegh_ss2"
     title: ClassVar[str] = "Cammegh SS2 (Slingshot 2, Mercury) roulette wheel"
+    icon: ClassVar[str] = "wheel"
+    decoder: ClassVar[WireDecoder | None] = Decoder
     emits: ClassVar[tuple[Told, ...]] = (
         BallLanded,
         BallLaunched,
@@ -181,6 +194,11 @@ class CammeghSS2(SpinReader):
     faults: ClassVar[tuple[Fault, ...]] = FAULTS
     commands: ClassVar[tuple[type[Command], ...]] = (Power, StartSpin, RestartSpin, SelfTest, Ask, SetParameter)
     tells_cards: ClassVar[bool] = False
+    choices: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = {
+        ("ask", "what"): ASKS,
+        ("set-parameter", "name"): SETTABLE,
+    }
+    """The words that it takes in a field of a command, where the field is a text."""
 
     def __init__(self, options: WheelOptions, memory: bytes | None = None) -> None:
         """Restore the spin and the faults of the last session, if they are known."""

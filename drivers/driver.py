@@ -4,7 +4,7 @@ A driver never opens a port and never reconnects. `run` is straight-line code an
 or silent), DeviceRefused (the device will not work with us) or cancellation. Any other exception is a bug.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 import msgspec
@@ -26,11 +26,23 @@ __all__ = [
     "LinkLost",
     "Obeys",
     "Sighting",
+    "WireDecoder",
     "decode_memory",
 ]
 
 _Memory = TypeVar("_Memory")
 Evidence: TypeAlias = Literal["manual", "capture", "hardware", "reference protocol", "public code"]
+
+
+class Decoder(Protocol):
+    """Reads one direction of a wire."""
+
+    def feed(self, data: bytes) -> list[Any]:
+        """The messages completed by `data`."""
+        ...
+
+
+WireDecoder: TypeAlias = Callable[[], Decoder]
 
 
 class Sighting(msgspec.Struct, frozen=True):
@@ -64,7 +76,12 @@ class Driver(Protocol):
 
     name: ClassVar[str]
     title: ClassVar[str]
+    icon: ClassVar[str]
+    """Of its kind of device: a name in daemon/console/templates/_icons.html."""
+    decoder: ClassVar[WireDecoder | None]
+    """For a live trace; None where an answer means something only after its question."""
     evidence: ClassVar[tuple[Evidence, ...]]
+    """What it was written from. A driver says in `caveat` what of that is assumed or was never tried."""
     Options: ClassVar[type[Any]]
     faults: ClassVar[tuple[Fault, ...]]
     commands: ClassVar[tuple[type[Command], ...]]

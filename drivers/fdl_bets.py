@@ -115,6 +115,7 @@ class FdlBets(FdlDriver):
 
     name: ClassVar[str] = "fdl_bets"
     title: ClassVar[str] = "Bet sensors with jackpot panel, FDL"
+    icon: ClassVar[str] = "bets"
     emits: ClassVar[tuple[Told, ...]] = (
         JackpotContributed,
         JackpotPaid,

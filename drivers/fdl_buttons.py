@@ -52,6 +52,7 @@ class FdlButtons(FdlDriver):
 
     name: ClassVar[str] = "fdl_buttons"
     title: ClassVar[str] = "Counter of fantan buttons, FDL"
+    icon: ClassVar[str] = "buttons"
     emits: ClassVar[tuple[Told, ...]] = (ButtonsCounted, ButtonsSeparated, ButtonsUncovered)
     kind: ClassVar[int] = fdl.BUTTON_COUNTER
     codes: ClassVar = FAULTS

@@ -102,6 +102,7 @@ class FdlConsole(FdlDriver):
 
     name: ClassVar[str] = "fdl_console"
     title: ClassVar[str] = "Dealer's console, FDL"
+    icon: ClassVar[str] = "console"
     emits: ClassVar[tuple[Told, ...]] = (
         BallChanged,
         BallLanded,

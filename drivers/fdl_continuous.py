@@ -185,6 +185,7 @@ class FdlContinuous(FdlDriver):
 
     name: ClassVar[str] = "fdl_continuous"
     title: ClassVar[str] = "Continuous shuffler-shoe, FDL"
+    icon: ClassVar[str] = "shuffler"
     emits: ClassVar[tuple[Told, ...]] = (
         CardDamaged,
         CardDrawn,

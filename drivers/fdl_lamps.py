@@ -113,6 +113,7 @@ class FdlLamps(FdlDriver):
 
     name: ClassVar[str] = "fdl_lamps"
     title: ClassVar[str] = "Lamps of the layout, FDL"
+    icon: ClassVar[str] = "lamp"
     emits: ClassVar[tuple[Told, ...]] = (LampsLit,)
     Options: ClassVar[type[SessionOptions]] = LampOptions
     kind: ClassVar[int] = fdl.LAMPS

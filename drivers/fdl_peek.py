@@ -50,6 +50,7 @@ class FdlPeek(FdlDriver):
 
     name: ClassVar[str] = "fdl_peek"
     title: ClassVar[str] = "Reader of the hole card, FDL"
+    icon: ClassVar[str] = "peek"
     emits: ClassVar[tuple[Told, ...]] = (HoleCardPeeked,)
     kind: ClassVar[int] = fdl.PEEK_READER
     tells_cards: ClassVar[bool] = True

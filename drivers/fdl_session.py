@@ -26,6 +26,7 @@ from drivers.driver import (
     Link,
     LinkLost,
     Sighting,
+    WireDecoder,
     decode_memory,
 )
 from drivers.faults import Fault, Faults, Standing
@@ -525,6 +526,7 @@ class FdlDriver:
     """The common part of all FDL drivers: one session, translated events, commands."""
 
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
+    decoder: ClassVar[WireDecoder | None] = fdl.Decoder
     Options: ClassVar[type[SessionOptions]] = SessionOptions
     commands: ClassVar[tuple[type[Command], ...]] = (SelfTest,)
     emits: ClassVar[tuple[Told, ...]] = ()

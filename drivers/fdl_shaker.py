@@ -99,6 +99,7 @@ class FdlShaker(FdlDriver):
 
     name: ClassVar[str] = "fdl_shaker"
     title: ClassVar[str] = "Dice shaker with electronic agitation, FDL"
+    icon: ClassVar[str] = "shaker"
     emits: ClassVar[tuple[Told, ...]] = (DiceAgitated, DiceCovered, DiceDisturbed, DiceRead, DiceUncovered, LampsLit)
     kind: ClassVar[int] = fdl.SHAKER
     codes: ClassVar = FAULTS

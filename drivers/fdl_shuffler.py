@@ -209,6 +209,7 @@ class FdlShuffler(FdlDriver):
 
     name: ClassVar[str] = "fdl_shuffler"
     title: ClassVar[str] = "Batch shuffler, FDL"
+    icon: ClassVar[str] = "shuffler"
     emits: ClassVar[tuple[Told, ...]] = (
         CardDamaged,
         CardJammed,

@@ -61,6 +61,7 @@ class FdlTimer(FdlDriver):
 
     name: ClassVar[str] = "fdl_timer"
     title: ClassVar[str] = "Betting timer, FDL"
+    icon: ClassVar[str] = "timer"
     emits: ClassVar[tuple[Told, ...]] = (BetsClosed, BetsOpened, MachineReported)
     Options: ClassVar[type[SessionOptions]] = TimerOptions
     kind: ClassVar[int] = fdl.TIMER

@@ -21,7 +21,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import Chunk, Emit, Evidence, Link, LinkLost, Sighting, WireDecoder
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command
 from protocols.contract.events import Card, CardDrawn, CardUnreadable, CutCardDrawn, DeviceOnline, Event, Told
@@ -82,8 +82,11 @@ class HidShoe:
 
     name: ClassVar[str] = "hid_shoe"
     title: ClassVar[str] = "Shoe with a HID barcode scanner, USB"
+    icon: ClassVar[str] = "shoe"
+    decoder: ClassVar[WireDecoder | None] = Decoder
     emits: ClassVar[tuple[Told, ...]] = (CardDrawn, CardUnreadable, CutCardDrawn)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    caveat: ClassVar[str] = "its timing is assumed"
     Options: ClassVar[type[HidShoeOptions]] = HidShoeOptions
     commands: ClassVar[tuple[type[Command], ...]] = ()
     tells_cards: ClassVar[bool] = True

@@ -28,7 +28,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import Chunk, CommandFailed, CommandRefused, Emit, Evidence, Link, LinkLost, Sighting, WireDecoder
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command, ReadDice
 from protocols.contract.events import DeviceOnline, DiceRead, Event, Told
@@ -146,6 +146,8 @@ class IdpDice:
 
     name: ClassVar[str] = "idp_dice"
     title: ClassVar[str] = "IDP dice recogniser, MQTT"
+    icon: ClassVar[str] = "dice-reader"
+    decoder: ClassVar[WireDecoder | None] = Decoder
     emits: ClassVar[tuple[Told, ...]] = (DiceRead,)
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
     Options: ClassVar[type[DiceOptions]] = DiceOptions

@@ -22,13 +22,13 @@ session ended before that may be missing, so such a machine does not come back a
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec.structs import replace
 
-from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Evidence, Link, LinkLost, Sighting
+from drivers.driver import Chunk, CommandFailed, CommandRefused, DeviceRefused, Emit, Link, LinkLost, Sighting
 from drivers.faults import Fault
 from drivers.sas_machine_faults import HOPPER, HOST_FAULTS, MACHINE_FAULTS, NO_PLAY
 from drivers.sas_machine_memory import MachineOptions
@@ -92,11 +92,13 @@ class SasMachine(MachineReader):
 
     name: ClassVar[str] = "sas_machine"
     title: ClassVar[str] = "slot machine with a SAS 6.x port"
-    evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    icon: ClassVar[str] = "slot"
     Options: ClassVar[type[MachineOptions]] = MachineOptions
     faults: ClassVar[tuple[Fault, ...]] = (*MACHINE_FAULTS, *HOST_FAULTS)
     commands: ClassVar[tuple[type[Command], ...]] = (EnableMachine, ReadMeters, ResetHandpay, ShowAmount, Ask)
     tells_cards: ClassVar[bool] = False
+    choices: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = {("ask", "what"): ("meters", *ASKABLE)}
+    """The words that it takes in a field of a command, where the field is a text."""
 
     def __init__(self, options: MachineOptions, memory: bytes | None = None) -> None:
         """Continue from the last session."""

@@ -33,7 +33,7 @@ from typing import ClassVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from drivers.driver import Link
+from drivers.driver import Evidence, Link, WireDecoder
 from drivers.faults import Faults
 from drivers.sas_machine_faults import BEGINS, ENDS, HOPPER, HOST_FAULTS, MACHINE_FAULTS, PLAYS_AGAIN
 from drivers.sas_machine_memory import Hit, MachineOptions, Memory, recalled
@@ -134,6 +134,9 @@ class Work(Struct, eq=False):
 class MachineReader:
     """What the machine said so far, and the events that follow from what it says now."""
 
+    decoder: ClassVar[WireDecoder | None] = None
+    evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    caveat: ClassVar[str] = "the ninth bit is untested on hardware"
     emits: ClassVar[tuple[Told, ...]] = (
         JackpotContributed,
         JackpotPaid,

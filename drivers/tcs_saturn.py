@@ -22,7 +22,7 @@ before it is sent, so that a line that is cut before the ball is seen allows no 
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
@@ -40,6 +40,7 @@ from drivers.driver import (
     Link,
     LinkLost,
     Sighting,
+    WireDecoder,
     decode_memory,
 )
 from drivers.faults import Fault, Faults, Standing
@@ -309,6 +310,8 @@ class TcsSaturn:
 
     name: ClassVar[str] = "tcs_saturn"
     title: ClassVar[str] = "TCS John Huxley Saturn roulette wheel"
+    icon: ClassVar[str] = "wheel"
+    decoder: ClassVar[WireDecoder | None] = Decoder
     emits: ClassVar[tuple[Told, ...]] = (
         BallLanded,
         BallLaunched,
@@ -320,10 +323,13 @@ class TcsSaturn:
         WheelStopped,
     )
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
+    caveat: ClassVar[str] = "the layout of its answers is assumed, and an option"
     Options: ClassVar[type[SaturnOptions]] = SaturnOptions
     faults: ClassVar[tuple[Fault, ...]] = (*(error.fault for error in ERRORS), *OWN_FAULTS)
     commands: ClassVar[tuple[type[Command], ...]] = (LaunchBall, Ask)
     tells_cards: ClassVar[bool] = False
+    choices: ClassVar[Mapping[tuple[str, str], tuple[str, ...]]] = {("ask", "what"): ASKS}
+    """The words that it takes in a field of a command, where the field is a text."""
 
     def __init__(self, options: SaturnOptions, memory: bytes | None = None) -> None:
         """Take up the spin and the faults of the last session, if they are known."""

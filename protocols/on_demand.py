@@ -1,9 +1,10 @@
 """A registry whose values are made when they are asked for: a process loads the drivers and games that it uses."""
 
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
-__all__ = ["OnDemand"]
+__all__ = ["OnDemand", "class_named", "whole_modules"]
 
 T = TypeVar("T")
 
@@ -34,3 +35,17 @@ class OnDemand(MutableMapping[str, T]):
 
     def __len__(self) -> int:
         return len(self._made)
+
+
+def whole_modules(names: Iterable[str]) -> list[str]:
+    """Without those that are parts of another one, as `sas_machine_faults` is of `sas_machine`."""
+    found = list(names)
+    return [name for name in found if not any(name.startswith(f"{whole}_") for whole in found)]
+
+
+def class_named(module: str, name: str) -> Any:
+    """The class in a module that has this `name`, where a subclass only inherits it. Raises LookupError."""
+    for one in vars(import_module(module)).values():
+        if isinstance(one, type) and one.__module__ == module and vars(one).get("name") == name:
+            return one
+    raise LookupError(f"{module} has no class with name = {name!r}")

@@ -1,21 +1,19 @@
 """How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
 
 import re
-from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 
 from daemon.console.games import GAMES
 from daemon.read_model import TableView
 from daemon.words import words
+from drivers import DRIVERS
 from protocols.contract.results import Result, RoundFacts, facts_of
 
 __all__ = [
-    "DEVICE_ICONS",
     "Card",
     "Chip",
     "Duty",
@@ -35,27 +33,6 @@ __all__ = [
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
 MOST_DIGITS = 6
 BUST = 21
-# The icon of each driver's kind of device and of each game, by its name in templates/_icons.html.
-DEVICE_ICONS: Final[Mapping[str, str]] = {
-    "alpha_sign": "sign",
-    "bee_tek_shoe": "shoe",
-    "bet_terminals": "bets",
-    "billy_iii": "shaker",
-    "cammegh_ss2": "wheel",
-    "fdl_bets": "bets",
-    "fdl_buttons": "buttons",
-    "fdl_console": "console",
-    "fdl_continuous": "shuffler",
-    "fdl_lamps": "lamp",
-    "fdl_peek": "peek",
-    "fdl_shaker": "shaker",
-    "fdl_shuffler": "shuffler",
-    "fdl_timer": "timer",
-    "hid_shoe": "shoe",
-    "idp_dice": "dice-reader",
-    "sas_machine": "slot",
-    "tcs_saturn": "wheel",
-}
 # Where the pips of a die stand, on a square of 3 by 3.
 PIPS = {
     1: ((1, 1),),
@@ -130,7 +107,8 @@ def card(code: str) -> Card:
 
 def device_icon(driver: str) -> str:
     """The icon of a device, by its driver."""
-    return DEVICE_ICONS.get(driver, "device")
+    kind = DRIVERS.get(driver)
+    return "device" if kind is None else kind.icon
 
 
 def game_icon(ruleset: str) -> str:

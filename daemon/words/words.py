@@ -24,7 +24,10 @@ ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Ha
 
 @cache
 def catalog(lang: Lang) -> Mapping[str, str]:
-    """All words of one language: every `words/*<lang>.toml`. Of a sentence that counts: its form "other"."""
+    """All words of one language: every `words/*<lang>.toml`, and the translations of each device in `words/devices`.
+
+    Of a sentence that counts: its form "other".
+    """
     return {key: text if isinstance(text, str) else text["other"] for key, text in _read(lang).items()}
 
 
@@ -36,9 +39,13 @@ def plurals(lang: Lang) -> Mapping[str, Mapping[str, str]]:
 
 def _read(lang: Lang) -> dict[str, str | dict[str, str]]:
     found: dict[str, str | dict[str, str]] = {}
-    for file in sorted(resources.files("daemon.words").iterdir(), key=lambda file: file.name):
+    folder = resources.files("daemon.words")
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name == f"{lang}.toml" or file.name.endswith(f".{lang}.toml"):
             found |= tomllib.loads(file.read_text(encoding="utf-8"))
+    if lang != "en":  # that is the drivers' own, in devices.en.toml
+        for file in sorted((folder / "devices").iterdir(), key=lambda file: file.name):
+            found |= tomllib.loads(file.read_text(encoding="utf-8")).get(lang, {})
     return found
 
 

@@ -30,7 +30,11 @@ class Ailment(Struct, frozen=True):
 
 
 class Device(Protocol):
-    """One simulated device."""
+    """One simulated device.
+
+    One that no table of simulators/tables has says in `stands_in` at which kind of table, and in the place of which
+    device there, it is tried: `("bac", "shoe-1")`.
+    """
 
     name: ClassVar[str]
     """The name of its driver."""

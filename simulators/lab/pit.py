@@ -29,6 +29,7 @@ from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
 from protocols.idp_dice import DICE
+from simulators import SIMULATORS
 from simulators.clock import Pace
 from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.compare import Account, Outcome, compare
@@ -65,7 +66,7 @@ from simulators.tables.stud_poker import (
     StudPokerTable,
 )
 from simulators.tables.studio import FixedDomeTable, KeyedDomeTable
-from simulators.tables.table import Floor, Look, Settled, Table
+from simulators.tables.table import Floor, Look, Settled, Table, with_device
 
 __all__ = ["KINDS", "ORDER_KEY", "PITS", "Pit", "UnderWay"]
 
@@ -99,6 +100,11 @@ KINDS: dict[str, type[Table]] = {
     "text": TextShoeTable,
 }
 """All kinds of tables, of the demo and of the campaign, which draws from them in this order."""
+KINDS |= {
+    name: with_device(KINDS[place[0]], place[1], device)
+    for name, device in SIMULATORS.items()
+    if (place := getattr(device, "stands_in", None)) is not None
+}
 SIGNED: dict[str, type[Table]] = {"jstud": SignedStudPokerTable, "jastud": SignedAngolaStudPokerTable}
 """The same games as in KINDS, with the sign of a jackpot that they share with a neighbour."""
 PITS: dict[str, tuple[str, ...]] = {

@@ -31,6 +31,7 @@ __all__ = [
     "open_bets",
     "settle",
     "shows",
+    "with_device",
 ]
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
@@ -148,6 +149,20 @@ class Ruled:
 
     def hurry(self, times: float) -> None:
         """Nothing here waits for a machine."""
+
+
+def with_device(kind: type[Any], place: str, made: type[Device]) -> type[Table]:
+    """The tables of a kind, with another device at one place, e.g. another shoe."""
+
+    class Other(kind):  # type: ignore[misc]
+        def __init__(self, seed: int) -> None:
+            super().__init__(seed)
+            before, device = self.devices[place], made(random.Random(f"{made.name} {seed}"))
+            self.devices[place] = device
+            for name in [name for name, value in vars(self).items() if value is before]:
+                setattr(self, name, device)
+
+    return Other
 
 
 class AnyShoe(Device, Protocol):

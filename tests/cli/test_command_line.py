@@ -241,7 +241,7 @@ def test_a_capture_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--driver", "wheel"], "no driver 'wheel'; known: cammegh_ss2, bee_tek_shoe"),
+        (["--driver", "wheel"], "no driver 'wheel'; known: alpha_sign, bee_tek_shoe"),
         (["--driver", "cammegh_ss2", "--option", "silence"], "--option silence: write NAME=VALUE"),
         (["--driver", "cammegh_ss2", "--option", "silance=3"], "cammegh_ss2: there is no 'silance'"),
         (["--driver", "cammegh_ss2", "--option", "silence=x"], "cammegh_ss2: silence: must be a number"),

@@ -782,7 +782,7 @@ def test_files_missing_on_this_computer_are_noted(tmp_path: Path, mqtt: str, not
     ("old", "new", "words", "said"),
     [
         ('"cammegh_ss2"', '"camegh_ss2"', "camegh", "no driver 'camegh_ss2'; did you mean 'cammegh_ss2'?"),
-        ('"fdl_console"', '"zzz"', '"zzz"', "no driver 'zzz'; known: cammegh_ss2, bee_tek_shoe"),
+        ('"fdl_console"', '"zzz"', '"zzz"', "no driver 'zzz'; known: alpha_sign, bee_tek_shoe"),
         (
             "silence = 4.0",
             "silance = 4.0",

@@ -39,7 +39,7 @@ def frame(n: int, data: bytes, way: Way = "in", dropped: int = 0) -> TraceLine:
 
 
 def test_every_driver_has_its_words() -> None:
-    assert set(trace.DECODERS) | {"sas_machine"} == set(DRIVERS)
+    assert {name for name, driver in DRIVERS.items() if driver.decoder is None} == {"sas_machine"}
 
 
 def test_a_card_is_told_by_its_name_with_the_piece_that_completes_it() -> None:

@@ -15,11 +15,11 @@ from protocols.contract.events import EVENT_TYPES
 from simulators import SIMULATORS
 from simulators.devices.device import ailments
 from simulators.devices.line import Line
+from simulators.lab.tools import device_lists
 from simulators.lab.tools.device_pages import pages
 
-ROOT = Path(__file__).parents[2]
-PAGES = ROOT / "docs/reference/devices"
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = Path(__file__).parents[2] / "docs/reference/devices"
+README = device_lists.README.read_text(encoding="utf-8")
 
 _NOT_MADE = "no simulated device does this: the driver's own tests write the bytes"
 _OF_AN_OPTION = "only where an option asks for it: tests/drivers/test_sas_machine_bets.py"
@@ -143,10 +143,12 @@ def test_the_list_for_programs_has_evidence_commands_and_faults_of_all() -> None
         assert [fault["code"] for fault in one["faults"]] == [fault.code for fault in driver.faults]
 
 
-def test_the_readme_lists_every_device_with_its_evidence() -> None:
-    rows = [line for line in README.splitlines() if line.startswith("| `")]
+def test_the_lists_of_all_devices_are_what_the_drivers_say() -> None:
+    """The English of their faults, and the table of the README."""
+    assert device_lists.ENGLISH.read_text(encoding="utf-8") == device_lists.english(), "run `make docs`"
+    assert device_lists.readme(README) == README, "run `make docs`"
     for name, driver in DRIVERS.items():
-        [row] = [line for line in rows if line.startswith(f"| `{name}` |")]
+        [row] = [line for line in README.splitlines() if line.startswith(f"| `{name}` |")]
         assert all(evidence in row for evidence in driver.evidence), row
 
 

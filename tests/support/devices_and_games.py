@@ -14,21 +14,19 @@ from drivers import DRIVERS
 from protocols.contract.events import EVENT_TYPES
 from rules import RULESETS
 from rules.needs import Need
-from simulators.devices.bee_tek_shoe import Shoe
+from simulators import SIMULATORS
 from simulators.devices.fdl_continuous import ContinuousShuffler
-from simulators.devices.hid_shoe import HidShoe
 from simulators.devices.idp_dice import Recogniser
 from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.pit import KINDS, SIGNED
-from simulators.tables.angola_blackjack import AngolaBlackjackTable
-from simulators.tables.baccarat import AngolaMacauTable, AngolaTable, ContinuousTable
+from simulators.tables.baccarat import ContinuousTable
 from simulators.tables.blackjack import BlackjackTable
 from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
 from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable
-from simulators.tables.table import AnyShoe, Floor, Table
+from simulators.tables.table import Floor, Table, with_device
 
 ROOT: Final = Path(__file__).parents[2]
 EXAMPLE: Final = ROOT / "systemd/feltd.toml"
@@ -121,27 +119,6 @@ class _FrenchBankByHand(FrenchBankTable):
         self.hurry(1.0)
 
 
-def _with_shoe(kind: type[Any], make: Any, **options: Any) -> type[Table]:
-    """A table with another shoe."""
-
-    class Other(kind):  # type: ignore[misc]
-        def __init__(self, seed: int) -> None:
-            super().__init__(seed)
-            self.shoe: AnyShoe = make(seed)
-            self.devices["shoe-1"] = self.shoe
-
-    Other.options = {**kind.options, **options}
-    return Other
-
-
-def _scanner(seed: int) -> AnyShoe:
-    return HidShoe(random.Random(f"scanner {seed}"), 6)
-
-
-def _bee_tek(seed: int) -> AnyShoe:
-    return Shoe(random.Random(f"shoe {seed}"), 6, game_mode=True)
-
-
 class _AngolaContinuous(ContinuousTable):
     ruleset: ClassVar[str] = "angola.baccarat"
     options: ClassVar[dict[str, Any]] = {
@@ -194,13 +171,9 @@ EXTRA: Final[dict[tuple[str, str], type[Table]]] = {
     ("cammegh_ss2", "angola.french-roulette"): _FrenchByWheel,
     ("tcs_saturn", "angola.french-roulette"): _FrenchBySaturn,
     ("tcs_saturn", "angola.american-roulette"): _AmericanBySaturn,
-    ("hid_shoe", "angola.baccarat"): _with_shoe(AngolaTable, _scanner),
-    ("bee_tek_shoe", "angola.baccarat-macau"): _with_shoe(AngolaMacauTable, _bee_tek),
     ("fdl_continuous", "angola.baccarat"): _AngolaContinuous,
     ("fdl_continuous", "angola.baccarat-macau"): _AngolaMacauContinuous,
     ("fdl_continuous", "macau.blackjack"): _ContinuousBlackjack,
-    ("hid_shoe", "macau.blackjack"): _with_shoe(BlackjackTable, _scanner),
-    ("hid_shoe", "angola.blackjack"): _with_shoe(AngolaBlackjackTable, _scanner),
 }
 """Beside the tables of the demo."""
 
@@ -214,6 +187,10 @@ def tried() -> dict[tuple[str, str], type[Table]]:
             found.setdefault((name, kind.ruleset), kind)
         if "stud-poker" in kind.ruleset or kind.ruleset == "angola.craps":
             found.setdefault(("fdl_console", kind.ruleset), kind)
+    for name, ruleset in set(pairs()) - set(found):  # another shoe at a table that has one
+        assert hasattr(SIMULATORS[name], "draw"), (name, ruleset)
+        kind = next(one for one in KINDS.values() if one.ruleset == ruleset and "shoe-1" in one(1).devices)
+        found[name, ruleset] = with_device(kind, "shoe-1", SIMULATORS[name])
     return found
 
 

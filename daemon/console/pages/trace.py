@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -27,30 +27,10 @@ from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.web import Answers
 from drivers import DRIVERS
-from protocols import (
-    alpha_sign,
-    bee_tek_text,
-    billy_iii,
-    cammegh_ss2,
-    hid_cards,
-    idp_dice,
-    tcs_saturn,
-)
 from protocols.contract import wagers
 from protocols.contract.documents import TraceLine
 from protocols.contract.topics import in_utc
-from protocols.fdl import (
-    bets as fdl_bets,
-    buttons as fdl_buttons,
-    console as fdl_console,
-    continuous as fdl_continuous,
-    frame as fdl,
-    lamps as fdl_lamps,
-    peek as fdl_peek,
-    shaker as fdl_shaker,
-    shuffler as fdl_shuffler,
-    timer as fdl_timer,
-)
+from protocols.fdl import console as fdl_console, frame as fdl
 from protocols.link import Chunk
 from protocols.sas import frames as sas
 from protocols.sas.messages import Garbage
@@ -77,46 +57,14 @@ UNREAD = ("garbage", "broken")  # how the words for bytes begin that are no mess
 # ---- in words
 
 
-class Decoder(Protocol):
-    """Any wire's."""
-
-    def feed(self, data: bytes) -> list[Any]:
-        """The messages completed by `data`."""
-        ...
-
-
-HAPPENINGS: Mapping[str, Mapping[int, type[fdl.Happening]]] = {
-    "fdl_bets": fdl_bets.HAPPENINGS,
-    "fdl_buttons": fdl_buttons.HAPPENINGS,
-    "fdl_console": fdl_console.HAPPENINGS,
-    "fdl_continuous": fdl_continuous.HAPPENINGS,
-    "fdl_lamps": fdl_lamps.HAPPENINGS,
-    "fdl_peek": fdl_peek.HAPPENINGS,
-    "fdl_shaker": fdl_shaker.HAPPENINGS,
-    "fdl_shuffler": fdl_shuffler.HAPPENINGS,
-    "fdl_timer": fdl_timer.HAPPENINGS,
-}
-DECODERS: Mapping[str, Callable[[], Decoder]] = {
-    "alpha_sign": alpha_sign.Decoder,
-    "bee_tek_shoe": bee_tek_text.EitherDecoder,
-    "bet_terminals": wagers.Decoder,
-    "billy_iii": billy_iii.Decoder,
-    "cammegh_ss2": cammegh_ss2.Decoder,
-    "hid_shoe": hid_cards.Decoder,
-    "idp_dice": idp_dice.Decoder,
-    "tcs_saturn": tcs_saturn.Decoder,
-    **dict.fromkeys(HAPPENINGS, fdl.Decoder),
-}
-
-
 class Reader:
     """One device's bytes in words, both ways; a frame that comes in pieces is told with its last piece."""
 
     def __init__(self, driver: str) -> None:
         """`driver` by its name; of one that is not known nothing can be told."""
-        self._happenings = HAPPENINGS.get(driver, {})
-        decoder = DECODERS.get(driver)
-        self._decoders: dict[str, Decoder] = {way: decoder() for way in ("in", "out")} if decoder else {}
+        kind = DRIVERS.get(driver)
+        self._happenings: Mapping[int, type[fdl.Happening]] = getattr(kind, "happenings", {})
+        self._decoders = {way: kind.decoder() for way in ("in", "out")} if kind and kind.decoder else {}
         self._sas = driver == "sas_machine"
         self._machine: sas.HostDecoder | None = None
 
