@@ -101,7 +101,7 @@ KINDS: dict[str, type[Table]] = {
 }
 """All kinds of tables, of the demo and of the campaign, which draws from them in this order."""
 KINDS |= {
-    name: with_device(KINDS[place[0]], place[1], device)
+    name.replace("_", "-"): with_device(KINDS[place[0]], place[1], device)
     for name, device in SIMULATORS.items()
     if (place := getattr(device, "stands_in", None)) is not None
 }

@@ -89,10 +89,8 @@ RULES = ("rules", "standby")
 JACKPOTS = "jackpots"
 PLAYED = tuple(kind for kind in KINDS if kind != "text")
 """The kinds of tables in a life. The text wire of a Bee-Tek shoe has the driver and the dealer of "bac"."""
-POOLS = 0.25
-"""How many of the lives have two tables with one jackpot."""
-LUCK = 0.3
-"""How often a round of theirs has a hand that wins it."""
+POOLS, LUCK = 0.25, 0.3
+"""How many of the lives have two tables with one jackpot, and how often a round of theirs has a hand that wins it."""
 TAKEN_BACK = ("number_changed", "number_unsteady")
 """Reasons of a void spin that may have been reported with a number before."""
 
