@@ -69,8 +69,7 @@ ROUNDS = 24
 SETTLE_TIMEOUT_S = 300.0
 """Seconds of play after everything was put right until everything must have come out."""
 ONE_AT_A_TIME = 45.0
-OFTEN_S, SELDOM_S = 10.0, 400.0
-"""Seconds until supervisors look at what waits, on average."""
+OFTEN_S, SELDOM_S = 10.0, 400.0  # until supervisors look at what waits, on average
 LONGEST = 6 * 3600.0
 NEIGHBOUR_TIMEOUT_S = 5.0
 """Seconds until the broker has an event of a table, while it refuses those of another one."""
@@ -87,8 +86,8 @@ _WAY = (
 )
 RULES = ("rules", "standby")
 JACKPOTS = "jackpots"
-PLAYED = tuple(kind for kind in KINDS if kind != "text")
-"""The kinds of tables in a life. The text wire of a Bee-Tek shoe has the driver and the dealer of "bac"."""
+PLAYED = tuple(kind for kind in KINDS if kind != "text")  # which has the driver and the dealer of "bac"
+"""The kinds of tables in a life."""
 POOLS, LUCK = 0.25, 0.3
 """How many of the lives have two tables with one jackpot, and how often a round of theirs has a hand that wins it."""
 TAKEN_BACK = ("number_changed", "number_unsteady")
@@ -390,12 +389,9 @@ class Life:
     async def _body(self) -> None:
         nature, broker = self._nature, self.broker
         rng = self._chance("tables")
-        if self._linked:
-            luck = 1.0 if self._slow else LUCK
-            self.pit = VirtualPit(self.loop, self.seed, self._linked, connect=broker.connect, hurry=HURRY, luck=luck)
-        else:
-            kinds = tuple(rng.sample(PLAYED, min(rng.randint(2, 3), len(PLAYED))))
-            self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect, hurry=HURRY)
+        kinds: Sequence[str] = self._linked or rng.sample(PLAYED, min(rng.randint(2, 3), len(PLAYED)))
+        luck = 0.0 if not self._linked else 1.0 if self._slow else LUCK
+        self.pit = VirtualPit(self.loop, self.seed, kinds, connect=broker.connect, hurry=HURRY, luck=luck)
         for table in self.pit.tables.values():
             if isinstance(table, StudPokerTable) and self._linked:
                 table.second_looks, table.forgets_to_pay = True, 0.8 if self._slow else 0.0

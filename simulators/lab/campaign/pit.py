@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
@@ -292,7 +292,7 @@ class VirtualPit(Pit):
         self,
         loop: VirtualLoop,
         seed: int,
-        kinds: tuple[str, ...],
+        kinds: Sequence[str],
         tables: Mapping[str, type[Table]] = KINDS | SIGNED,
         *,
         connect: Connect,
