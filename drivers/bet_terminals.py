@@ -328,7 +328,7 @@ def _refusal(request: WagerRequest, reason: Reason, text: str) -> WagerAnswer:
 
 
 def _digests(request: WagerRequest) -> tuple[bytes, bytes]:
-    """Of who asked under which id, and of what was asked. A terminal that repeats may give a new expiry."""
+    """Of the terminal with its id, and of the content. A terminal that repeats a request may give a new expiry."""
     name, what = f"{request.terminal} {request.id}", f"{type(request).__name__} {request.seat} {request.amount} "
     content = (what + request.bet + (f"\n{request.round}" if request.round else "")).encode()
     return blake2b(name.encode(), digest_size=8).digest(), blake2b(content, digest_size=4).digest()

@@ -85,7 +85,8 @@ class Restorer:
     def heard(self, message: Message) -> None:
         """A message arrived, of whatever topic."""
         self._watch_processes(message)
-        if message.retain or self._of_standby(message):  # it stood there before this process subscribed and published
+        stood_before = message.retain  # before this process subscribed and published
+        if stood_before or self._of_standby(message):
             return
         topic, now = message.topic, asyncio.get_running_loop().time()
         match self._retained.compare(topic, message.payload):

@@ -245,7 +245,7 @@ def _add_rules(site: _Site, path: Path, config: Config, mistakes: list[str]) -> 
 
 
 def _users_in_common(site: _Site, path: Path) -> list[str]:
-    """Each user is one party's: else one may do what the other may."""
+    """Mistakes where two parties share a user: each would have the rights of the other."""
     parties = [(edge.user, f"edge {name!r}") for name, edge in site.edges.items()]
     parties += [(rules.user, f"rules {name!r}") for name, rules in site.rules.items() if rules.user]
     parties += [(user, f"jackpots {name!r}") for name, (user, _) in site.jackpots.items()]
@@ -269,7 +269,7 @@ def _users_in_common(site: _Site, path: Path) -> list[str]:
 
 
 def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], deny: Iterable[str] = ()) -> str:
-    """One user. What is denied stands first: mosquitto looks there first, too."""
+    """The lines of one user. Denied topics stand first, as mosquitto reads them first."""
     lines = [f"# ---- {title}", "", f"user {user}"]
     lines += [f"topic deny {topic}" for topic in deny]
     lines += [f"topic write {topic}" for topic in write]
@@ -306,7 +306,7 @@ def _of_mqtt(devices: dict[str, _MqttDevice]) -> list[str]:
 
 
 def _of_bridge(config: Config) -> str:
-    """It writes what its computer tells, for its own tables; cards too, where its bridge lets them out."""
+    """A bridge writes the topics of its own tables; events that name cards only where it is configured to."""
     tables = [table.name for table in config.table]
     title = f"the bridge of {config.edge.name}"
     return _block(title, bridge_user(config), bridge_out(config, tables, cards=True), bridge_in(config, tables))

@@ -253,14 +253,14 @@ def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "r
 
 
 def credulous(config: Config) -> list[str]:
-    """The sections of processes that have no keys, and are told to begin all the same."""
+    """The sections of processes that have no keys and `insecure = true`: they believe every message."""
     rules, ours = config.rules, config.jackpots
     found = ["rules"] if rules.insecure and not rules.mac_key_folder else []
     return found + (["jackpots"] if config.jackpot and ours.insecure and not ours.verdict_key_folder else [])
 
 
 def unproven_mistakes(config: Config, path: Path, of: Sequence[str] = ("rules", "jackpots")) -> list[str]:
-    """Processes that would believe whoever has a broker password, each as "file:line: text"."""
+    """Processes without keys and without `insecure = true`, each as "file:line: text": they must not start."""
     remedy = "make the keys with `feltd mac-keys`, or write insecure = true"
     mistakes = []
     rules = config.rules

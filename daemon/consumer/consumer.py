@@ -679,7 +679,7 @@ class Consumer:
         return Restorer(self.retained, alerts, will, self._log)
 
     def _own_topics(self) -> list[str]:
-        """Where these rules retain what others must not write."""
+        """The topics that these rules retain."""
         topics = [edge_topic(self.site, self.name, "+")]
         for table in self._tables:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", "round/result")]

@@ -698,7 +698,7 @@ class Edge:
             group.create_task(self._stale_topics.look(session, every, own=bool(self.sessions)))
 
     def _own_topics(self) -> list[str]:
-        """Where this edge retains what others must not write."""
+        """The topics that this edge retains."""
         topics = [edge_topic(self.site, self.name, "+")]
         topics += [table_topic(self.site, table.name, "alert/+") for table in self.config.table]
         for session in self.sessions:

@@ -105,7 +105,7 @@ FIRST_LOOK = PAGE - 100
 """Of a stream that is new to a new pool: how many messages before the first one are asked for, again and again until
 one is older than the pool."""
 OWNER_S = 0.5
-"""Seconds for the broker to tell who owned the pools before."""
+"""Seconds for the broker to send the retained owners of the pools."""
 EPOCH = "epoch"
 MOST_STREAMS = 1000
 ORDERS_BY_CONSOLE = "orders about a jackpot come from a user of the console, on the page of the pool"
@@ -280,7 +280,7 @@ class Jackpots:
         return level_of(self.books[pool], one.currency, one.decimals, self._at[pool])
 
     def books_of(self, pool: str) -> PoolBooks:
-        """What rarely changes of a pool."""
+        """The document of a pool that rarely changes: terms, wins, signs and machines."""
         book, one = self.books[pool], self._pools[pool]
         waiting = open_wins(book)
         named = {getattr(proposal.change, "win", "") for proposal in book.proposals}
@@ -313,7 +313,7 @@ class Jackpots:
             raise
 
     async def _replay(self, broker: Mqtt, identifier: str) -> None:
-        """Entries are told again by the owner alone."""
+        """Answer requests for old entries, once this process owns the pools."""
         await self._owns.wait()
         await self.replay.listen(broker, identifier, self._connect)
 
@@ -407,7 +407,7 @@ class Jackpots:
         self.books.apply(step(self.books[pool.name]), cause, at)
 
     def _use(self, pool: Jackpot, step: Callable[[Book], Step], seen: Seen, table: _Table, wire: Wire) -> None:
-        """An input that would break the books is passed over, and people are told."""
+        """Use an input. One that would break the books is left out, with an alert."""
         try:
             self._apply(pool, step, wire.id, wire.time)
         except Refused as error:
@@ -603,7 +603,7 @@ class Jackpots:
         return pools | {suspended_place(topic): [topic] for topic in at.values()}
 
     def _own_topics(self) -> list[str]:
-        """Where this process retains what others must not write, besides the owners of the pools."""
+        """The topics that this process retains, besides the owners of the pools."""
         topics = [edge_topic(self.site, self.name, "+")]
         topics += [jackpot_topic(self.site, pool, leaf) for pool in self._pools for leaf in ("level", "books")]
         codes = alert_codes()
@@ -668,7 +668,7 @@ class Jackpots:
         return PoolOwner(pool, self.name, self.journal.name, self._epoch, self._boot, one.tables, one.bet)
 
     def _other_owner(self, pool: str, payload: bytes) -> None:
-        """Who owns a pool by the broker's word. Of two that are there the later life goes on. Raises NotOwner."""
+        """The retained owner of a pool. Of two processes the one with the later life goes on. Raises NotOwner."""
         try:
             other = msgspec.json.decode(payload, type=PoolOwner) if payload else None
         except UNREADABLE as error:
@@ -748,7 +748,7 @@ class Jackpots:
         await ask(session, topic_at(self.site, key.table, _REPLAY[key.kind]), "", first, last)
 
     async def _ask_for_rest(self, session: Session) -> None:
-        """What was published while this process did not listen."""
+        """Ask for messages that were published while this process did not listen."""
         for key, stream in list(self._streams.items()):
             await self._ask(session, key, stream.expected)
 
@@ -813,7 +813,7 @@ class Jackpots:
             await session.publish(topic, msgspec.json.encode(reply))
 
     def page(self, pool: str, message: Message) -> WinsPage | None:
-        """The answer to a request for waiting wins; None to one that cannot be read."""
+        """The answer to a request for waiting wins; None where it cannot be read."""
         try:
             return self.wins_of(pool, msgspec.json.decode(message.payload, type=WinsRequest))
         except UNREADABLE as error:
@@ -821,7 +821,7 @@ class Jackpots:
             return None
 
     def obey(self, pool: str, name: str, message: Message) -> Reply | None:
-        """The answer to a request; None to one that nobody can have meant."""
+        """The answer to an order; None where the message cannot be one."""
         if message.retain or len(message.payload) > MOST_BYTES:
             self._log.warning("order.refused", topic=message.topic, reason="it is retained, or too long")
             return None
@@ -857,7 +857,7 @@ class Jackpots:
             raise Refused(NO_PAYMENT_KEYS)
 
     def _unsigned(self, topic: str, request: Request) -> str:
-        """Why this order is not known to be the console's; "" where it is signed, or where nobody has to sign."""
+        """Why the signature of this order is refused; "" where it is right, or where none is required."""
         if self._order_key is None:
             return "" if self.config.jackpots.insecure else NO_ORDER_KEY
         try:
@@ -869,7 +869,7 @@ class Jackpots:
         return f"the console did not sign it: {ORDERS_BY_CONSOLE}"
 
     def _steps(self, pool: str, order: Order, name: str, at: datetime) -> tuple[Step, ...]:
-        """What an order does to the books: of a transfer to those of two pools, in one transaction. Raises Refused."""
+        """The steps of an order: a transfer changes the books of two pools in one transaction. Raises Refused."""
         book = self.books[pool]
         if isinstance(order, Propose) and isinstance(order.change, SetTerms) and order.change.terms.table_limit:
             self._refuse_unread_keys(self._pools[pool])

@@ -63,7 +63,7 @@ def run(*words: str | Path) -> Result:
         ),
     ],
 )
-def test_no_process_begins_to_believe_who_proves_nothing(config: Path, command: str, said: str) -> None:
+def test_rules_and_jackpots_do_not_start_without_keys(config: Path, command: str, said: str) -> None:
     for one in (command, "check"):
         refused = run(one, "-c", config)
         assert refused.exit_code == 2

@@ -71,7 +71,8 @@ CREATE TABLE IF NOT EXISTS dealer_press (
 """
 
 Outcome: TypeAlias = Literal["pressed", "again", "differs", "lost"]
-"""In the store to be told; the first of two entries; entries that differ; passed over by an edge that began anew."""
+"""`pressed`: stored, to be sent to the edge. `again`: the first of two entries. `differs`: the second entry is another
+one. `lost`: an edge that began anew does not ask for it any more."""
 State: TypeAlias = Literal["edge", "here", "again", "differs", "lost"]
 
 
@@ -95,7 +96,7 @@ class By(Struct, frozen=True):
 
 
 class Press(Struct, frozen=True):
-    """One key. `id` is the page's and tells it from every other; `round`: which one it voids or corrects.
+    """One key. `id` is drawn by the page and unique. `round`: the round that it voids or corrects.
 
     `values`: what was filled in, by field, for the list of presses and the log of actions; never a card.
     """
@@ -134,7 +135,7 @@ class Unit:
         self._store = store
         self._wall = wall
         self._said: dict[int, float] = {}
-        """When, in the loop's seconds, what waits was pressed, as far as this process knows: clocks may be set."""
+        """By counter, when a waiting event was pressed in this process, in seconds of the loop: clocks may be set."""
         store.has(_SCHEMA)
         columns = "epoch, next, acked, began, faulty"
         query = f"SELECT {columns} FROM dealer_unit WHERE place = ?"  # noqa: S608 - a constant
@@ -229,9 +230,10 @@ class Unit:
         return Pressed(press.id, press.key, press.values, at, "here" if outcome == "pressed" else outcome)
 
     def _repeats(self, press: Press) -> bool:
-        """Whether what stands under the id of `press` is this very press.
+        """Whether the stored press with the id of `press` is the same one.
 
-        The values name no card, so the events count, as long as they are kept; an entry that did not count has none.
+        The stored values name no card, so the events are compared while they are kept. An entry that did not count has
+        no events: its values are compared.
         """
         query = "SELECT key, detail, outcome, last FROM dealer_press WHERE place = ? AND id = ?"
         key, detail, outcome, last = self._store.db.execute(query, (self.table, press.id)).fetchone()
@@ -242,7 +244,7 @@ class Unit:
         return bool(key == press.key and (told == said if counted else _values_of(detail) == press.values))
 
     def _entered(self, press: Press, now: float) -> tuple[_Half | None, Outcome]:
-        """The entry that then waits for its second, and what becomes of this press."""
+        """The first entry that waits for a second one from now on, and the outcome of this press."""
         if not _is_entry(press):
             return self._half, "pressed"
         [value] = press.happenings
@@ -306,7 +308,7 @@ class Unit:
             self.on_change()
 
     def wake(self, now: float) -> bytes:
-        """What it sends now. Raises BadStore."""
+        """The bytes that are due now. Raises BadStore."""
         if self._faulty_until is not None and now >= self._faulty_until:
             self._heal(now)
         sent = []
@@ -334,7 +336,7 @@ class Unit:
             self._send_at = now
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Bytes from the host; what it answers at once. Raises BadStore."""
+        """Handle bytes from the host. Returns the answer. Raises BadStore."""
         sent: list[bytes] = []
         for found in self._decoder.feed(data):
             if isinstance(found, fdl.Frame):
@@ -363,7 +365,7 @@ class Unit:
         return []
 
     def _greeted(self, epoch: int, last: int, now: float) -> None:
-        """An edge that does not know this unit goes on from what comes next: what waited is lost to it."""
+        """A HELLO. An edge that does not know this unit begins at the next event: what waited before is lost."""
         was = self._open
         if epoch != self._epoch or last >= self._next:
             self._open = False
@@ -396,7 +398,7 @@ class Unit:
         self.on_change()
 
     def _do(self, code: int, data: bytes) -> tuple[int, int, bytes]:
-        """Its self-test finds what stands."""
+        """A self-test reports again the fault that is open."""
         if code != fdl.SELF_TEST or data:
             return fdl.NOT_KNOWN, 0, b""
         if self._faulty_until is not None:
@@ -601,7 +603,7 @@ def _stored(values: Mapping[str, str]) -> str:
 
 
 def _values_of(stored: str) -> dict[str, str]:
-    """The values of a stored press; none of what another build stored in another form."""
+    """The values of a stored press; none where another version stored them in another form."""
     try:
         return msgspec.json.decode(stored, type=dict[str, str])
     except msgspec.DecodeError:
