@@ -44,6 +44,7 @@ from daemon.jackpots.book import (
     TableBook,
 )
 from daemon.jackpots.prizes import decide, matched
+from daemon.jackpots.spill import moved, spilled
 from daemon.jackpots.table_payments import forget_payments, settle_payments, take_back_payment, take_payment
 from daemon.jackpots.values import of_accounts, of_win
 from protocols.contract.events import MOST
@@ -308,15 +309,18 @@ class Draft:
 
         `before`: the accounts before it. What was above the limit since comes into the room that it made.
         """
-        less = before.get(VISIBLE, 0) - self.balance(VISIBLE)
-        room = most_of(self.book.terms) * self.book.unit - self.balance(VISIBLE)
+        change = {account: self.balance(account) - before.get(account, 0) for account in OF_POOL}
+        overflow = before.get(OVERFLOW, 0) - self.since.get(OVERFLOW, 0)
+        most = most_of(self.book.terms) * self.book.unit
         self.note(round_)
-        spilled = max(min(self.since.get(OVERFLOW, 0), less, room, self.balance(OVERFLOW)), 0)
-        if spilled:
-            self.post("adjusted", {OVERFLOW: -spilled, VISIBLE: spilled}, text="above the limit no more")
-        self.clip()
+        if back := spilled(before, change, overflow, most):
+            text = "above the limit no more" if back > 0 else "above the limit"
+            self.post("adjusted", {OVERFLOW: -back, VISIBLE: back}, text=text)
         self.since = {}
-        self.shift(self.behind(round_), before)
+        for name in self.behind(round_):
+            if (known := self.book.rounds[name]).after:
+                behind = moved(known, change, overflow, most, self.book.unit)
+                self.update(rounds={**self.book.rounds, name: behind})
 
     def behind(self, round_: str) -> list[str]:
         """The rounds after this one."""

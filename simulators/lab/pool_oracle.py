@@ -282,13 +282,37 @@ class _Oracle:
         self.since = {name: self.of(name) - known.after[name] for name in IN_POOL}
 
     def _come_back(self, known: _Round, before: Mapping[str, Fraction]) -> None:
+        change = {name: self.of(name) - before.get(name, 0) for name in IN_POOL}
+        there = before.get("overflow", Fraction(0)) - self.since["overflow"]
         known.after = {name: self.held(name) for name in IN_POOL}
-        if self._pool.limit:
-            room = min(before.get("visible", Fraction(0)), Fraction(self._pool.limit)) - self.of("visible")
-            self._move("overflow", "visible", max(min(self.since["overflow"], room, self.of("overflow")), Fraction(0)))
-            self._clip()
+        self._move("overflow", "visible", self._spilled(before, change, there))
         self.since = {}
-        self._shift([one for one in self.rounds.values() if one.place > known.place], before)
+        for one in self.rounds.values():
+            if one.place > known.place:
+                self._limit_again(one, change, there)
+
+    def _spilled(self, held: Mapping[str, Fraction], change: Mapping[str, Fraction], there: Fraction) -> Fraction:
+        """What an earlier correction brings back from the overflow, of which `there` was there before its round."""
+        visible, overflow = (held.get(name, Fraction(0)) + change[name] for name in ("visible", "overflow"))
+        room = self._pool.limit - visible if self._pool.limit else Fraction(0)
+        return (
+            room
+            if room < 0
+            else max(min(room, -change["visible"], overflow - change["overflow"] - there, overflow), Fraction(0))
+        )
+
+    def _limit_again(self, later: _Round, change: Mapping[str, Fraction], there: Fraction) -> None:
+        """Of the bets before the end of a later round the last ones are above the limit, and its own are the last."""
+        back = self._spilled(later.after, change, there)
+        others = max(later.after["overflow"] - there - sum(parts["overflow"] for _, parts in later.bets), Fraction(0))
+        for name, more in zip(IN_POOL, (back, 0, -back), strict=True):
+            later.after[name] += change[name] + more
+        giver, taker, left = ("overflow", "visible", back - others) if back > 0 else ("visible", "overflow", -back)
+        for _, parts in later.bets if back > 0 else reversed(later.bets):
+            part = max(min(left, parts[giver]), Fraction(0))
+            left -= part
+            parts[giver] -= part
+            parts[taker] += part
 
     def _shift(self, rounds: Iterable[_Round], before: Mapping[str, Fraction]) -> None:
         for one in rounds:

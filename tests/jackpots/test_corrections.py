@@ -308,3 +308,65 @@ def test_a_round_that_changes_its_name_twice_keeps_its_win() -> None:
     assert [one.state for one in bank.book.wins] == ["reversed"]
     assert bank.money() == {"visible": 10_000, "house": -10_000}
     assert msgspec.json.decode(msgspec.json.encode(bank.book), type=Book) == bank.book
+
+
+class Late(Struct):
+    """A round that is corrected later; behind it `corrected` of the rounds that wait for their correction are."""
+
+    first: tuple[tuple[Award, ...], tuple[tuple[int, int], ...]]
+    right: tuple[tuple[Award, ...], tuple[tuple[int, int], ...]]
+    bets_since: tuple[int, ...]
+    corrected: int
+
+
+OVERLAPPING = st.lists(
+    st.builds(
+        Late, ROUND, ROUND, st.lists(st.sampled_from([1, 999, 40_000]), max_size=2).map(tuple), st.integers(0, 2)
+    ),
+    min_size=2,
+    max_size=5,
+)
+SEEDED_TERMS = ANY_TERMS.filter(lambda terms: terms.seed > 0)
+
+
+@given(SEEDED_TERMS, OVERLAPPING)
+def test_corrections_that_wait_while_other_tables_end_rounds_end_as_told_right_at_once(
+    terms: PoolTerms, history: list[Late]
+) -> None:
+    """They come in the order of the rounds. What is told first wins only where no correction waits: a win that took
+    what an earlier round is found to have won stays as it is.
+    """
+    wrong, right = Bank(terms), Bank(terms)
+    wrong.bet(30_000)
+    right.bet(30_000)
+    waiting: list[tuple[str, Late]] = []
+    for number, table in enumerate(history):
+        name = f"t-{number}:1"
+        wrong.end(name, *(() if waiting else table.first[0]), stakes=table.first[1])
+        right.end(name, *table.right[0], stakes=table.right[1])
+        waiting.append((name, table))
+        for amount in table.bets_since:
+            wrong.bet(amount)
+            right.bet(amount)
+        last = number == len(history) - 1
+        for late, one in waiting if last else waiting[: table.corrected]:
+            wrong.end(late, *one.right[0], stakes=one.right[1], corrects=late)
+        waiting = waiting[table.corrected :]
+    assert wrong.wins() == right.wins()
+    assert wrong.money() == right.money()
+
+
+def test_a_pool_at_its_limit_is_counted_again_for_the_rounds_behind_a_correction() -> None:
+    """Seed 500, limit 800. The first win is taken back: 48 spill, of which 18 of the second table's bets, not 48."""
+    terms = PoolTerms(seed=500, visible="3/200", limit=800, prizes=PRIZES, simultaneous_s=0)
+    wrong, right = Bank(terms), Bank(terms)
+    for bank in (wrong, right):
+        bank.bet(30_000)
+        bank.end("t-1:1", *(() if bank is right else (FLUSH,)))
+        bank.bet(1_000)
+        bank.end("t-2:1", stakes=((1, 1_200),)) if bank is wrong else bank.end("t-2:1", ALONE)
+        bank.bet(1_000)
+    wrong.end("t-1:1", corrects="t-1:1")
+    wrong.end("t-2:1", ALONE, corrects="t-2:1")
+    assert right.wins()[0][2] == 800
+    assert (wrong.money(), wrong.wins()) == (right.money(), right.wins())

@@ -210,15 +210,40 @@ class Model:
         self.since = {name: self.of(name) - known["after"][name] for name in IN_POOL}
 
     def come_back(self, known: dict[str, Any], before: dict[str, Fraction]) -> None:
+        change = {name: self.of(name) - before.get(name, 0) for name in IN_POOL}
+        was = before.get("overflow", Fraction(0)) - self.since["overflow"]
         self.note(known)
-        zero, limit = Fraction(0), Fraction(self.terms.limit or MOST)
-        room: Fraction = min(before.get("visible", zero), limit) - self.of("visible")
-        spilled = min(self.since["overflow"], room, self.of("overflow"))
-        if spilled > 0:
-            self.move("overflow", "visible", spilled)
-        self.clip(Fraction(self.terms.limit))
+        self.move("overflow", "visible", self.spilled(before, change, was))
         self.since = {}
-        self.shift([one for one in self.rounds.values() if one["place"] > known["place"]], before)
+        for one in self.rounds.values():
+            if one["place"] > known["place"]:
+                self.limit_again(one, change, was)
+
+    def spilled(self, held: dict[str, Fraction], change: dict[str, Fraction], was: Fraction) -> Fraction:
+        """What comes back from the overflow, of which `was` was there before; below 0: what goes there."""
+        visible = held.get("visible", Fraction(0)) + change["visible"]
+        overflow = held.get("overflow", Fraction(0)) + change["overflow"]
+        room = Fraction(self.terms.limit or MOST) - visible
+        since = held.get("overflow", Fraction(0)) - was
+        return room if room < 0 else max(Fraction(0), min(room, -change["visible"], since, overflow))
+
+    def limit_again(self, later: dict[str, Any], change: dict[str, Fraction], was: Fraction) -> None:
+        """A round behind one that was corrected: the bets that were laid last are above the limit."""
+        after = later["after"]
+        back = self.spilled(after, change, was)
+        others = max(after["overflow"] - was - sum(one["parts"]["overflow"] for one in later["bets"]), Fraction(0))
+        for name in IN_POOL:
+            after[name] += change[name]
+        after["visible"] += back
+        after["overflow"] -= back
+        later["bets"] = [{**one, "parts": dict(one["parts"])} for one in later["bets"]]
+        giver, taker = ("overflow", "visible") if back > 0 else ("visible", "overflow")
+        left = max(back - others, Fraction(0)) if back > 0 else -back
+        for one in later["bets"] if back > 0 else reversed(later["bets"]):
+            part = min(left, one["parts"][giver])
+            left -= part
+            one["parts"][giver] -= part
+            one["parts"][taker] += part
 
     def note(self, known: dict[str, Any]) -> None:
         """Later rounds have a higher place."""
