@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from protocols.contract.events import CardDamaged, CardsLoaded, ShoeStarted, WagerPlaced
 from protocols.contract.reasons import say
 from rules.angola.baccarat_table import OTHER_SIDE, PAIRS, AngolaTable, BaccaratOptions, Deduction, Ends, staked
-from rules.engine.cloth import left_with
+from rules.engine.cloth import give_back, left_with
 from rules.engine.duties import Duties, Replacement
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
@@ -115,8 +115,10 @@ class AngolaBaccaratMacau(AngolaTable):
                     "side_difference", seat=one.seat, bet=heavy, difference=difference, most=most, amount=amount
                 )
                 round_ = irregular(round_, "side_difference", reason, self.cite("11(29)"), fact)
-                left = (replace(one, amount=one.amount - amount),) if amount < one.amount else ()
-                place = round_.wagers.index(one)
-                round_ = left_with(round_, (*round_.wagers[:place], *left, *round_.wagers[place + 1 :]))
+                if amount == one.amount:
+                    round_ = give_back(round_, one)
+                else:
+                    less, place = replace(one, amount=one.amount - amount), round_.wagers.index(one)
+                    round_ = left_with(round_, (*round_.wagers[:place], less, *round_.wagers[place + 1 :]))
                 difference -= amount
         return round_

@@ -98,7 +98,7 @@ class WatchedBlackjack(BlackjackRounds):
 
     def _within_maximum(self, round_: Round) -> tuple[Round, Notes]:
         """What lies over the maximum of a seat goes back: of others' bets on it first, of the one begun last."""
-        notes, kept, free = NO_NOTES, [], dict[int, int]()
+        notes, kept, whole, free = NO_NOTES, [], list[Wager](), dict[int, int]()
         for one in sorted(round_.wagers, key=lambda one: one.bet != "main"):
             left = free.get(one.seat, self.stakes.maximum)
             if not is_main(one.bet) or not self.stakes.maximum:
@@ -111,11 +111,13 @@ class WatchedBlackjack(BlackjackRounds):
             free[one.seat] = left - taken
             if taken:
                 kept.append(replace(one, amount=taken))
+            else:
+                whole.append(one)
         if not notes:
             return round_, notes
         order = [(one.seat, one.bet) for one in round_.wagers]
         kept.sort(key=lambda one: order.index((one.seat, one.bet)))
-        return left_with(round_, tuple(kept)), notes
+        return left_with(give_back(round_, *whole), tuple(kept)), notes
 
     def checked(self, round_: Round) -> tuple[Round, Notes]:
         """At the bell: the limits; one chip of a player on the jackpot, beside a bet on his own hand."""

@@ -40,6 +40,7 @@ from rules.engine.ruleset import (
     BadOption,
     Corrected,
     Noted,
+    Push,
     Resolved,
     Result,
     Suspended,
@@ -333,7 +334,7 @@ def test_the_bets_on_one_seat_reach_its_maximum_and_no_more() -> None:
     limits = {"minimum": 10, "maximum": 300}
     bets = [bet(1, 200), bet(1, 100, "main:2"), bet(1, 10, "main:3"), bet(2, 10, "main:2")]
     result = only(play(game(**limits), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
-    assert back(result) == {"main": 400, "main:2": 200}
+    assert back(result) == {"main": 400, "main:2": 200, "main:3": 10}
     assert noted([Resolved(result)]) == [("bet_not_offered", "6(17)"), ("over_maximum", "6(17)")]
 
 
@@ -357,6 +358,17 @@ def test_what_lies_over_the_maximum_at_the_bell_goes_back(
     limits = {"minimum": 10, "maximum": 300}
     result = only(play(game(**limits), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
     assert (back(result), codes(result)) == (returned, noted_)
+
+
+@pytest.mark.article("6(17)")
+@pytest.mark.parametrize(("own", "others"), [(290, (10, 20)), (300, (100, 100)), (310, (100, 100))])
+def test_a_bet_on_a_seat_that_its_own_player_fills_later_is_returned(own: int, others: tuple[int, int]) -> None:
+    """It was taken, also from a terminal: where nothing of it is left, the result returns it."""
+    bets = [bet(1, 100, "main:2"), bet(1, own)]
+    result = only(play(game(maximum=300, minimum=10), whole({1: "TS 9C"}, "7H TD", act(1, "stand"), bets=bets)))
+    assert back(result) == {"main": 2 * min(own, 300), "main:2": others[1]}
+    assert [one_.stake for one_ in result.settlements if one_.bet == "main:2"] == [others[0]]
+    assert [one_.bet for one_ in result.pushes if isinstance(one_, Push)] == ([] if own < 300 else ["main:2"])
 
 
 @pytest.mark.article("6(17)")
