@@ -304,9 +304,12 @@ class _Oracle:
     def _limit_again(self, later: _Round, change: Mapping[str, Fraction], there: Fraction) -> None:
         """Of the bets before the end of a later round the last ones are above the limit, and its own are the last."""
         back = self._spilled(later.after, change, there)
-        others = max(later.after["overflow"] - there - sum(parts["overflow"] for _, parts in later.bets), Fraction(0))
-        for name, more in zip(IN_POOL, (back, 0, -back), strict=True):
-            later.after[name] += change[name] + more
+        own = sum((parts["overflow"] for _, parts in later.bets), Fraction(0))
+        others = max(later.after["overflow"] - there - own, Fraction(0))
+        for name in IN_POOL:
+            later.after[name] += change[name]
+        later.after["visible"] += back
+        later.after["overflow"] -= back
         giver, taker, left = ("overflow", "visible", back - others) if back > 0 else ("visible", "overflow", -back)
         for _, parts in later.bets if back > 0 else reversed(later.bets):
             part = max(min(left, parts[giver]), Fraction(0))

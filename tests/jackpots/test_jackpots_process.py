@@ -36,7 +36,9 @@ from protocols.contract.jackpots import (
     PoolBooks,
     PoolLevel,
     Price,
+    Prize,
     Propose,
+    SetTerms,
     jackpot_topic,
 )
 from protocols.contract.topics import Wire, encode_wire, mac_of
@@ -428,6 +430,21 @@ def test_changes_need_two_people_and_bad_requests_are_answered(tmp_path: Path) -
             assert level(one.world).amount == 10_000
             assert (await one.order(approve, "p-7")).status == "done"
             assert level(one.world).amount == 10_250
+
+    run(body())
+
+
+def test_an_order_whose_documents_would_be_too_long_is_refused(tmp_path: Path) -> None:
+    """Fourteen proposals of many prizes each are more than the level may carry."""
+
+    async def body() -> None:
+        async with hall(tmp_path) as one:
+            terms = one.world.book("hall").terms
+            terms = msgspec.structs.replace(terms, prizes={f"{'x' * 50}{n}": Prize(n) for n in range(200)})
+            replies = [await one.order(Propose("ana", SetTerms(terms, "many")), f"p-{n}") for n in range(14)]
+            assert replies[0].status == "done"
+            assert replies[-1].status == "refused"
+            assert "the changes that wait would be longer" in replies[-1].text
 
     run(body())
 
