@@ -81,8 +81,11 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
         if said and said[1].decode() == driver:
             few = f"{heard} bytes of the device are too few, or none that it understands"
             whose = f"its driver is right, and {few}: was it cut short?"
-        if read and (not said or said[1].decode() == driver):
-            whose = f"it reads {read} of {messages} messages in it, and none of them is an event"
         if not read:
             raise BadInputError(f"{capture}: {driver} understands nothing in it; {whose}")
+        count = f"it reads {read} of {messages} messages in it"
+        if 2 * read < messages:  # noise holds a short message now and then
+            raise BadInputError(f"{capture}: {driver} finds no event in it; {count}; {whose}")
+        if not said or said[1].decode() == driver:
+            whose = f"{count}, and none of them is an event"
         click.echo(f"{capture}: {driver} finds no event in it; {whose}", err=True)

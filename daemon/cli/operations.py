@@ -3,6 +3,7 @@
 import contextlib
 import shutil
 import socket
+from collections.abc import Collection
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -246,7 +247,8 @@ def _asked(*, passwords: bool) -> Any:
     games: dict[str, str] = {}
     devices: dict[str, list[FirstDevice]] = {}
     links = plugged()
-    click.echo(f"{len(links)} links are plugged in." if links else "Nothing is plugged in.")
+    plural = "1 link is" if len(links) == 1 else f"{len(links)} links are"
+    click.echo(f"{plural} plugged in." if links else "Nothing is plugged in.")
     for url, what in links:
         click.echo(f"\n{url}  {what}")
         _ask_of_device(url, games, devices)
@@ -272,6 +274,15 @@ def _link_typed(text: str) -> str:
     return url
 
 
+def _known_typed(text: str, what: str, known: Collection[str]) -> str:
+    """One of `known`, as it was typed. Raises UsageError, after which click asks again."""
+    from daemon.config.model import likely
+
+    if text not in known:
+        raise click.UsageError(f"no {what} {text!r}; {likely(text, known)}")
+    return text
+
+
 def _ask_of_device(url: str, games: dict[str, str], devices: dict[str, Any]) -> None:
     """Ask for table, game, driver and name of the device at a link, and add it to `devices`."""
     from daemon.cli.first_configuration import FirstDevice
@@ -283,16 +294,16 @@ def _ask_of_device(url: str, games: dict[str, str], devices: dict[str, Any]) -> 
     if not table:
         return
     if table not in games:
-        choice = click.Choice(["", *RULESETS])
         games[table] = click.prompt(
             "  Game of the table (feltd rulesets lists them; empty: events only)",
-            default="", type=choice, show_default=False, show_choices=False,
-        )  # fmt: skip
+            default="",
+            show_default=False,
+            value_proc=lambda text: text and _known_typed(text, "ruleset", RULESETS),
+        )
     driver = click.prompt(
         "  Driver (feltd devices lists them)",
         default="hid_shoe" if url.startswith("usb:") else None,
-        type=click.Choice(list(DRIVERS)),
-        show_choices=False,
+        value_proc=lambda text: _known_typed(text, "driver", DRIVERS),
     )
     here = devices.setdefault(table, [])
     taken = frozenset({"round", *(one.name for one in here)})

@@ -146,7 +146,7 @@ def reload_running(config_path: Path) -> None:
     config = _good(config_path)
     for line in old_list(config, config_path):
         click.echo(f"warning: {line}: {LIST_REMEDY}", err=True)
-    running = [part for part in RELOADABLE if _systemctl("is-active", "--quiet", f"feltd-{part}") == 0]
+    running = [part for part in RELOADABLE if _is_active(f"feltd-{part}")]
     if not running:
         raise click.ClickException(
             "neither feltd-edge nor feltd-rules runs here: systemctl start feltd-edge feltd-rules"
@@ -158,14 +158,26 @@ def reload_running(config_path: Path) -> None:
     click.echo(f"{config_path}: given to {' and '.join(units)}")
 
 
-def _systemctl(*words: str) -> int:
-    """Its exit code. Raises BadInputError where there is no systemd."""
+NO_SYSTEMD = "systemd runs no service here; send SIGHUP to the processes that you started"
+
+
+def _is_active(unit: str) -> bool:
+    """Whether a service runs. Raises BadInputError where there is no systemd."""
+    asked = _systemctl("is-active", unit, quiet=True)
+    if asked == 1:  # systemctl cannot reach systemd; a unit that stands still gives 3
+        raise BadInputError(NO_SYSTEMD)
+    return asked == 0
+
+
+def _systemctl(*words: str, quiet: bool = False) -> int:
+    """Its exit code. Raises BadInputError where it is not installed."""
     import subprocess
 
+    out = subprocess.DEVNULL if quiet else None
     try:
-        return subprocess.run(["systemctl", *words], check=False).returncode  # noqa: S603, S607 - root's own
+        return subprocess.run(["systemctl", *words], check=False, stdout=out, stderr=out).returncode  # noqa: S603, S607 - root's own
     except FileNotFoundError as error:
-        raise BadInputError("systemd runs no service here; send SIGHUP to the processes that you started") from error
+        raise BadInputError(NO_SYSTEMD) from error
 
 
 def _by_line(mistakes: list[str], path: Path) -> list[str]:

@@ -161,3 +161,18 @@ def test_a_link_is_checked_when_it_is_typed(tmp_path: Path, monkeypatch: pytest.
     assert "Error: tcp://10.0.0.5: write tcp://host:port" in done.output
     [device] = load(path).table[0].device
     assert (device.url, device.driver) == ("serial:///dev/ttyS0", "fdl_shaker")
+
+
+def test_a_misspelt_game_or_driver_is_asked_again_with_the_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.cli.listings.plugged", lambda: [("serial:///dev/ttyS0", "a port")])
+    path = tmp_path / "feltd.toml"
+    typed = ["lisboa", "edge-1", "rou-1", "macau.roulete", "macau.roulette", "camegh_ss2", "cammegh_ss2", "", ""]
+    done = init(path, answers="\n".join([*typed, ""]))
+    assert done.exit_code == 0, done.output
+    assert "1 link is plugged in." in done.output
+    assert "Error: no ruleset 'macau.roulete'; did you mean 'macau.roulette'?" in done.output
+    assert "Error: no driver 'camegh_ss2'; did you mean 'cammegh_ss2'?" in done.output
+    [table] = load(path).table
+    assert (table.ruleset, table.device[0].driver) == ("macau.roulette", "cammegh_ss2")

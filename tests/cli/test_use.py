@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import json
 import logging
 import os
 import re
@@ -13,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import pytest
 import structlog
@@ -30,6 +31,7 @@ from protocols.fdl import frame as fdl
 from rules import RULESETS
 from simulators.alone import make
 from simulators.clock import Pace
+from simulators.devices.bee_tek_shoe import Shoe
 from simulators.lab import demo
 from simulators.lab.broker import Broker, find_mosquitto
 from simulators.lab.demo import Child, _report, _until_signal
@@ -311,6 +313,29 @@ def test_a_capture_in_which_a_driver_finds_nothing_is_not_passed_over_in_silence
     result = run("replay", path, "--driver", "bee_tek_shoe")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == f"Error: {path}: bee_tek_shoe understands nothing in it; {said}\n"
+
+
+def test_a_capture_of_a_shoe_is_read_on_either_wire_without_a_hint(tmp_path: Path) -> None:
+    path = tmp_path / "shoe"
+    for mode in ("bee_tek_shoe", "bee_tek_shoe_text"):
+        shoe = cast("Shoe", make(mode, 3))
+        drawn = [shoe.draw(2.0 * number) for number in range(3)]
+        path.write_bytes(shoe.wake(60.0))
+        result = run("replay", path, "--driver", "bee_tek_shoe")
+        assert result.exit_code == 0, result.output
+        events = [json.loads(line) for line in result.stdout.splitlines()]
+        assert [event["data"]["card"] for event in events if event["type"] == "card.drawn"] == drawn
+        [online] = [event["data"] for event in events if event["type"] == "device.online"]
+        assert ("text wire" in online["model"]) == (mode == "bee_tek_shoe_text")
+
+
+def test_garbage_with_one_readable_message_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "noise"
+    path.write_bytes(b"*K CAM\r\n" + b"\xff\x00\r\n" * 3)
+    result = run("replay", path, "--driver", "cammegh_ss2")
+    assert (result.exit_code, result.stdout) == (2, "")
+    said = "it reads 1 of 4 messages in it; see `feltd devices` for the driver it is of"
+    assert result.stderr == f"Error: {path}: cammegh_ss2 finds no event in it; {said}\n"
 
 
 def test_listings_hold_no_words_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:

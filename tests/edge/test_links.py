@@ -55,6 +55,7 @@ def test_a_url_that_can_be_meant(url: str) -> None:
     [
         ("", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
         ("/dev/ttyUSB0", "write serial:///dev/ttyUSB0?baud=9600"),
+        ("ttyUSB0", "did you mean /dev/ttyUSB0?"),
         ("COM3", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
         ("udp://a:1", "a link begins with serial:, tcp:, socket:, unix:, usb:, sas:, mqtt:, rfc2217:"),
         ("tcp://192.168.7.20", "write tcp://host:port"),

@@ -220,7 +220,9 @@ def test_a_mistake_is_said_where_the_reload_was_typed(
 ) -> None:
     monkeypatch.delenv("STATE_DIRECTORY", raising=False)
     systemctl = tmp_path / "systemctl"
-    systemctl.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n[ "$3" != feltd-rules ]\n')  # they do not run
+    systemctl.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n[ "$2" != feltd-rules ] || exit 3\n'
+    )  # they do not run
     systemctl.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     path = tmp_path / "feltd.toml"
@@ -233,3 +235,19 @@ def test_a_mistake_is_said_where_the_reload_was_typed(
     assert said in done.output
     calls = (tmp_path / "calls").read_text() if (tmp_path / "calls").exists() else ""
     assert ("reload feltd-edge\n" in calls) == (code == 0)
+
+
+def test_without_systemd_a_reload_says_how_it_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A container has the command and no systemd: that was reported as services that do not run."""
+    systemctl = tmp_path / "systemctl"
+    systemctl.write_text("#!/bin/sh\necho System has not been booted with systemd as init system >&2\nexit 1\n")
+    systemctl.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    path = tmp_path / "feltd.toml"
+    path.write_text('[site]\nname = "s"\n[edge]\nname = "e"\n[[table]]\nname = "t-1"\n')
+    done = CliRunner().invoke(main, ["reload", "-c", str(path)])
+    assert done.exit_code == 2
+    assert done.stderr == "Error: systemd runs no service here; send SIGHUP to the processes that you started\n"
+    assert capfd.readouterr().err == ""

@@ -126,6 +126,8 @@ class _Target:
                 import difflib  # as in daemon.config.model: a start without a mistake does not need it
 
                 near = difflib.get_close_matches(parts.scheme, SCHEMES, 1)
+                if url.startswith("tty"):
+                    raise BadUrl(f"{url}: did you mean /dev/{url}?")
                 meant = f"; did you mean {near[0]}:?" if near else ""
                 raise BadUrl(f"{url}: a link begins with {':, '.join(SCHEMES)}:{meant}")
 
