@@ -52,7 +52,7 @@ class BaccaratTable(ShoeTable):
         await self._press_until(floor, "bets_opened", ("betting",))
         await pace.sleep(rng.uniform(12.0, 20.0))
         await self._press_until(floor, "bell", ("closed", "dealing", "suspended"))
-        mine = floor.look().mine
+        mine = floor.claim()
         await self._before_the_deal(floor)
         hands: dict[str, list[str]] = {"player": [], "banker": []}
         counts = await self._dealt(floor, hands) and await settle(floor, self.console, rng, mine)

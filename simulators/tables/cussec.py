@@ -77,7 +77,7 @@ class ShakenTable(Ruled):
         floor.press(self.console, "bell")
         await floor.tell("lamps-1", "light", {"lamps": []})
         await pace.sleep(rng.uniform(1.0, 2.0))
-        mine = floor.look().mine
+        mine = floor.claim()
         await self._act(floor, self.shaker.uncover)
         seen = await self._read(floor)
         if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it

@@ -66,7 +66,7 @@ class FantanTable(Ruled):
         floor.press(self.console, "bell")
         await self._pause(floor, 1.0, 2.0)
         await floor.ready()
-        mine = floor.look().mine
+        mine = floor.claim()
         if floor.look().phase == "closed" and self.players.rng.random() < 0.3:
             self.players.place(floor, self._seat(), _bet(self.players.rng), 1000, floor.look().round)
             await floor.pace.sleep(1.0)

@@ -75,7 +75,7 @@ class FrenchBankTable(Ruled):
         await open_bets(floor, self.console)
         await self._pause(floor, 12.0, 18.0)
         await self._press(floor, "bell")
-        mine = floor.look().mine
+        mine = floor.claim()
         if rng.random() < 0.01:
             await self._press(floor, "dice_seized")
             await self._press(floor, "dice_replaced")

@@ -59,7 +59,7 @@ class _MotorTable(Ruled):
         await floor.ready()
         floor.press(self.console, "bell")
         await floor.pace.sleep(rng.uniform(1.0, 2.0))
-        mine = floor.look().mine
+        mine = floor.claim()
         await self._uncover(floor)
         await self._read(floor)
         flat = not self.reader.lie

@@ -11,6 +11,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar, Protocol, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
 from protocols.contract.results import Result
@@ -97,6 +98,18 @@ class Floor(Struct, frozen=True):
     ready: Callable[[], Awaitable[bool]]
     look: Callable[[], Look]
     tell: Callable[[str, str, dict[str, Any]], Awaitable[str]]
+    claimed: set[str] = msgspec.field(default_factory=set)
+
+    def claim(self) -> str:
+        """The shown round, as that which the dealer deals now; none where he dealt it before: the screen is outdated.
+
+        Its end may become known while he deals the next round, and is not the end of that.
+        """
+        mine = self.look().mine
+        if mine in self.claimed:
+            return ""
+        self.claimed.add(mine)
+        return mine
 
     def press(self, console: Console, key: str, reason: int = 0) -> None:
         """A key of the console."""

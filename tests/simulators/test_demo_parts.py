@@ -824,6 +824,22 @@ async def test_dealer_does_not_take_an_outdated_screen_for_the_end_of_a_round() 
     assert pressed == ["void"]
 
 
+@virtual_time
+async def test_dealer_does_not_take_the_round_before_for_his_own() -> None:
+    """It was void, which he heard while he dealt the next one: that one he took for void, and its result for wrong."""
+    console = Console(random.Random(1))
+    screen = Look("suspended", "t:1")
+
+    async def ready() -> bool:
+        return False
+
+    floor = Floor({}, Pace(), ready, lambda: screen, cast("Any", None))
+    assert floor.claim() == "t:1"
+    mine = floor.claim()  # the screen is outdated: he deals the second round
+    screen = Look("paying", "t:2", ended={"t:1": False, "t:2": True})
+    assert await settle(floor, console, random.Random(1), mine)
+
+
 @pytest.mark.parametrize(("phases", "presses"), [(["covered"], 1), (["paying", "paying", "betting"], 3)])
 @virtual_time
 async def test_opened_bets_are_seen_as_open(phases: list[str], presses: int) -> None:
