@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 
-from simulators import SIMULATORS
+from simulators import EACH_MODE
 from simulators.clock import Pace
 from simulators.devices.device import Device
 from simulators.devices.fdl_device import FdlDevice
@@ -12,12 +12,12 @@ __all__ = ["keep_busy", "make"]
 
 
 def make(name: str, seed: int, epoch: int = 0) -> Device:
-    """A device by its driver's name.
+    """A device by its driver's name, or by that of another mode of it.
 
     One that speaks FDL begins in `epoch`: it comes without the counter that it had, so not in the epoch it had. 0: one
     of the seed's, for who makes it once.
     """
-    device = SIMULATORS[name](random.Random(seed))
+    device = EACH_MODE[name](random.Random(seed))
     if isinstance(device, FdlDevice) and epoch:
         device.begin_in(epoch)
     return device

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jinja2
 
-from daemon.words.words import Lang, say, told
+from daemon.words.words import Lang, catalog, say, told
 from drivers import DRIVERS
 from drivers.faults import Fault
 from protocols.contract.commands import name_of
@@ -42,7 +42,9 @@ def card_page(driver: str, places: Sequence[tuple[str, str]], lang: Lang) -> str
         for one in _faults(driver)
     ]
     commands = [(f"command.{name_of(kind)}", kind.between_rounds) for kind in DRIVERS[driver].commands]
-    return _templates(lang).get_template("card.html").render(driver=driver, places=places, rows=rows, commands=commands)
+    setup = [text for key, text in catalog(lang).items() if key.startswith(f"card.setup.{driver}.")]
+    card = _templates(lang).get_template("card.html")
+    return card.render(driver=driver, places=places, setup=setup, rows=rows, commands=commands)
 
 
 def index_page(drivers: Sequence[str], lang: Lang) -> str:

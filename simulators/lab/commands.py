@@ -223,11 +223,11 @@ LISTEN = (
 def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, control: str) -> None:
     """Simulate one device, with its faults. Type an act or a fault to make it happen, `help` to see which."""
     from daemon.edge.links.link import BadUrl
-    from simulators import SIMULATORS
+    from simulators import EACH_MODE
     from simulators.lab.simulate import BadControl, simulate as simulating
 
-    if device not in SIMULATORS:
-        raise BadInputError(f"no simulated device {device!r}; known: {', '.join(SIMULATORS)}")
+    if device not in EACH_MODE:
+        raise BadInputError(f"no simulated device {device!r}; known: {', '.join(EACH_MODE)}")
     place = re.fullmatch(r"tty:.+|tcp://[^:/]+:(\d{1,5})|mqtt://.+", listen)
     if place is None or int(place[1] or 0) > 65535:
         text = "write tty:/path/of/a/link, tcp://127.0.0.1:4001, or the mqtt: link as the edge has it"

@@ -26,6 +26,15 @@ def test_each_kind_of_device_has_a_card(tmp_path: Path, lang: Lang) -> None:
         assert f'href="{name}.html"' in index
 
 
+@pytest.mark.parametrize("lang", LANGS)
+def test_the_card_of_the_shoe_says_how_its_mode_is_switched(tmp_path: Path, lang: Lang) -> None:
+    CliRunner().invoke(main, ["cards", str(tmp_path), "--language", lang])
+    text = (tmp_path / "bee_tek_shoe.html").read_text()
+    assert str(escape(catalog(lang)["card.setup"])) in text
+    assert all(words in text for words in ("Diagnostic", "Manual Burn Cards", "Enter"))
+    assert "Manual Burn Cards" not in (tmp_path / "hid_shoe.html").read_text()
+
+
 def test_a_card_of_a_site_names_where_the_devices_stand(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["cards", str(tmp_path), "-c", str(SITE)])
     assert result.exit_code == 0, result.output

@@ -23,7 +23,7 @@ from msgspec import Struct
 from daemon.virtual_clock import JumpingLoop
 from drivers import DRIVERS
 from protocols.contract.results import Result
-from simulators import SIMULATORS
+from simulators import EACH_MODE
 from simulators.devices.compare import Account
 from simulators.devices.device import Ailment, ailments
 from simulators.lab.broker import find_mosquitto
@@ -39,6 +39,7 @@ ROUNDS = 3
 # What a Saturn says of a direction, and a camera of a second answer, stands until the round after the next is over.
 MORE = {
     "bee_tek_shoe": 8,
+    "bee_tek_shoe_text": 8,
     "hid_shoe": 8,
     "cammegh_ss2": 5,
     "fdl_peek": 8,
@@ -72,7 +73,8 @@ for _kind, _table in KINDS.items():
     for _place, _device in _table(1).devices.items():
         PLACES.setdefault(_device.name, (_kind, _place))
 
-PAIRS = [(name, fault) for name in PLACES for fault in ailments(SIMULATORS[name])]
+PLACES["bee_tek_shoe_text"] = ("text", "shoe-1")
+PAIRS = [(name, fault) for name in PLACES for fault in ailments(EACH_MODE[name])]
 
 MQTT_DEVICES = ("billy_iii", "idp_dice", "bet_terminals")
 OF_THE_BROKER = {(device, "unplugged") for device in MQTT_DEVICES}
@@ -144,7 +146,7 @@ class Seen(Struct, frozen=True):
 async def _try(device: str, fault: str, world: World) -> Seen:
     """Deal some rounds, with the fault in one of them."""
     place = PLACES[device][1]
-    ailment = ailments(SIMULATORS[device])[fault]
+    ailment = ailments(EACH_MODE[device])[fault]
     pit, pace = world.pit, world.pace
     [(name, table)] = pit.tables.items()
     socket, tried = pit.sockets[name][place], table.devices[place]
@@ -216,7 +218,7 @@ def grounds(result: Result) -> set[str]:
 
 def judge(device: str, fault: str, seen: Seen, late: frozenset[str] = frozenset()) -> None:
     """The fault was told, it ended, and no result is wrong; where it may touch no round, each came out."""
-    ailment = ailments(SIMULATORS[device])[fault]
+    ailment = ailments(EACH_MODE[device])[fault]
     missing = set(ailment.told) - set(seen.told)
     assert not missing, f"not told: {missing}; told: {[word for word in seen.told if '.' in word]}"
     also = {one for one in seen.told if one in CODES} - {*ailment.told}
@@ -264,7 +266,7 @@ def _one_of_each() -> list[tuple[str, str]]:
     """The first pair of each way to a device, effect on the round, and of faults of the device and of its line."""
     found: dict[tuple[str, str, bool], tuple[str, str]] = {}
     for device, fault in PAIRS:
-        simulator = SIMULATORS[device]
+        simulator = EACH_MODE[device]
         found.setdefault(
             (transport(device), ailments(simulator)[fault].round, fault in simulator.line), (device, fault)
         )
@@ -287,4 +289,4 @@ def _seed(device: str) -> int:
 
 
 def test_every_device_is_tried() -> None:
-    assert set(PLACES) == set(SIMULATORS)
+    assert set(PLACES) == set(EACH_MODE)

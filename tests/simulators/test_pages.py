@@ -12,7 +12,7 @@ from daemon.cli.main import main
 from drivers import DRIVERS
 from protocols.contract.commands import COMMANDS, name_of
 from protocols.contract.events import EVENT_TYPES
-from simulators import SIMULATORS
+from simulators import OTHER_MODES, SIMULATORS
 from simulators.devices.device import ailments
 from simulators.devices.line import Line
 from simulators.lab.tools import device_lists
@@ -28,7 +28,6 @@ _ASKED = "told by a self-test, which somebody must ask for: the driver's own tes
 _OF_A_COMMAND = "comes of a command that cannot be shown: the driver's own tests give it"
 # Fault codes that no single ailment of the simulator provokes, and why. Whoever makes one strikes it out here.
 UNPROVOKED: dict[str, dict[str, str]] = {
-    "bee_tek_shoe": dict.fromkeys(("shoe.alarm", "shoe.warning"), "only on the text wire: test_bee_tek_text.py"),
     "cammegh_ss2": {
         "wheel.no_number": _NOT_MADE,
         "wheel.rotor_not_reversed": "only where the option `alternating` is set",
@@ -185,8 +184,8 @@ def test_every_device_answers_for_every_fault_of_a_line_that_reaches_it(name: st
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_every_fault_code_is_provoked_or_it_stands_here_why_not(name: str) -> None:
-    device = SIMULATORS[name]
-    told = {word for one in ailments(device).values() for word in one.told}
+    devices = [SIMULATORS[name], *(device for device in OTHER_MODES.values() if device.name == name)]
+    told = {word for device in devices for one in ailments(device).values() for word in one.told}
     excused = {**UNPROVOKED.get(name, {}), **(UNTOLD if name.startswith("fdl_") else {})}
     missing = {fault.code for fault in DRIVERS[name].faults} - told
     assert missing == set(excused), "provoke it in the simulator, or strike it out here"

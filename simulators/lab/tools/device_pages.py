@@ -3,13 +3,14 @@
 `make docs` runs it; tests/simulators/test_pages.py fails when a page differs.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from daemon.cli.common import write_files
 from daemon.cli.device_pages import device_page, device_title, markdown_table
 from drivers import DRIVERS
-from simulators import SIMULATORS
+from simulators import OTHER_MODES, SIMULATORS
 from simulators.devices.device import Ailment, ailments
 
 __all__ = ["pages"]
@@ -34,24 +35,31 @@ def _told(ailment: Ailment) -> str:
 
 
 def _simulator_section(name: str) -> list[str]:
-    """Paragraphs on the simulated device of a driver."""
-    return [
-        "## What its simulator can do wrong",
-        SIMULATE % name,
-        markdown_table(
-            ("fault", "what happens", "what is told", "the round under way", "ends"),
-            [
-                (
-                    f"`{fault}`",
-                    ailment.text,
-                    _told(ailment),
-                    EFFECTS[ailment.round],
-                    "by a person" if ailment.person else "by itself",
-                )
-                for fault, ailment in ailments(SIMULATORS[name]).items()
-            ],
-        ),
-    ]
+    """Paragraphs on the simulated device of a driver, and on its other modes."""
+    device = SIMULATORS[name]
+    said = ["## What its simulator can do wrong", SIMULATE % name, _table(ailments(device))]
+    for mode, other in OTHER_MODES.items():
+        if other.name == name:
+            differ = {fault: one for fault, one in other.faults.items() if one != device.faults.get(fault)}
+            said += [f"`feltd simulate {mode}` is the same device in a mode with another wire. There these differ:"]
+            said += [_table(differ)]
+    return said
+
+
+def _table(faults: Mapping[str, Ailment]) -> str:
+    return markdown_table(
+        ("fault", "what happens", "what is told", "the round under way", "ends"),
+        [
+            (
+                f"`{fault}`",
+                ailment.text,
+                _told(ailment),
+                EFFECTS[ailment.round],
+                "by a person" if ailment.person else "by itself",
+            )
+            for fault, ailment in faults.items()
+        ],
+    )
 
 
 def pages() -> dict[str, str]:
