@@ -281,38 +281,56 @@ def demo(
     sys.exit(run(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults, pit)))
 
 
+def _kinds(_context: click.Context, _option: click.Parameter, typed: str | None) -> tuple[str, ...]:
+    """Kinds of tables, by commas. Raises BadInputError."""
+    from simulators.lab.pit import KINDS, SIGNED
+
+    known = {kind: table for kind, table in (KINDS | SIGNED).items() if table.ruleset}
+    kinds = tuple(dict.fromkeys(kind.strip() for kind in (typed or "").split(",") if kind.strip()))
+    if unknown := [kind for kind in kinds if kind not in known]:
+        raise BadInputError(f"--tables: there is no table {unknown[0]}; there are {', '.join(sorted(known))}")
+    return kinds
+
+
 @click.command(epilog=examples("feltd campaign --rounds 1000 --seed 7"))
-@click.option("--rounds", type=click.IntRange(1), default=1000, show_default=True, help="deal at least so many")
+@click.option("--rounds", type=click.IntRange(1), help="deal at least so many  [default: 1000; --real: any number]")
 @click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="the same seed fails the same way")
 @click.option("--after", type=click.IntRange(0, 999_999), help="go on after so many lives of an interrupted campaign")
 @click.option("--replay", "life", type=click.IntRange(0), help="one life once more, by the seed that its failure names")
 @click.option("--jobs", type=click.IntRange(1, 256), help="processes to spread the lives over; default: all cores")
 @click.option("--real", is_flag=True, help="real processes, a real broker, and kill -9")
 @click.option("--kills", type=click.IntRange(1), help="with --real: kill so many  [default: 50]")
+@click.option("--tables", callback=_kinds, help="with --real: only these, as text,bac,studio")
+@click.option("--copies", type=click.IntRange(1, 20), help="with --real: tables of each kind  [default: 1]")
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")
 def campaign(
-    rounds: int,
+    rounds: int | None,
     seed: int,
     after: int | None,
     life: int | None,
     jobs: int | None,
     real: bool,
     kills: int | None,
+    tables: tuple[str, ...],
+    copies: int | None,
     as_json: bool,
 ) -> None:
     """Kill, cut, corrupt and confuse a whole simulated pit; no round may be lost, doubled or wrong."""
     from simulators.lab.campaign import real as campaign_real
     from simulators.lab.campaign.campaign import replay, run
 
-    if kills is not None and not real:
-        raise BadInputError("--kills: only with --real")
+    for option, given in (("--kills", kills), ("--tables", tables), ("--copies", copies)):
+        if given and not real:
+            raise BadInputError(f"{option}: only with --real")
     if after is not None and (real or life is not None):
         raise BadInputError("--after: neither with --real nor with --replay")
     if real and life is not None:
         raise BadInputError("--replay: a night of --real cannot be played again; its files are kept")
     if real:
         _need_broker()
-        sys.exit(campaign_real.run(kills or 50, seed, as_json=as_json))
+        sys.exit(
+            campaign_real.run(kills or 50, seed, tables=tables, copies=copies or 1, least=rounds or 0, as_json=as_json)
+        )
     if life is not None:
         sys.exit(replay(life))
-    sys.exit(run(rounds, seed, jobs or len(os.sched_getaffinity(0)), after=after or 0, as_json=as_json))
+    sys.exit(run(rounds or 1000, seed, jobs or len(os.sched_getaffinity(0)), after=after or 0, as_json=as_json))

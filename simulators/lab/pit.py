@@ -68,7 +68,7 @@ from simulators.tables.stud_poker import (
 from simulators.tables.studio import FixedDomeTable, KeyedDomeTable
 from simulators.tables.table import Floor, Look, Settled, Table, with_device
 
-__all__ = ["KINDS", "ORDER_KEY", "PITS", "Pit", "UnderWay"]
+__all__ = ["KINDS", "ORDER_KEY", "PITS", "SIGNED", "Pit", "UnderWay"]
 
 SITE, EDGE = "demo", "edge-1"
 ORDER_KEY = "console-orders.pem"

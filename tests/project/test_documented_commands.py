@@ -57,6 +57,7 @@ LONG = (
     "feltd campaign --real --kills 40",
     "feltd campaign --rounds 1000000 --seed $seed",
     "feltd campaign --real --kills 500 --seed $seed",
+    "feltd campaign --real --tables text,bac,studio --copies 5 --rounds 3000 --kills 200",
 )
 # Of a wire or a round that exists here, and in small form.
 SMALL = {
@@ -70,6 +71,7 @@ SMALL = {
     "rou-3:2026-11-20:17": "{round}",
     "--rounds 1000000": "--rounds 5",
     "--rounds 1000": "--rounds 5",
+    "--copies 5 --rounds 3000 --kills 200": "--kills 1",
     "--kills 500": "--kills 1",
     "--kills 40": "--kills 1",
     "$seed": "7",

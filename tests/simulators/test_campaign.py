@@ -358,6 +358,29 @@ async def test_real_processes_are_killed() -> None:
     assert report.rounds >= 4
     assert report.lost == report.doubled == report.wrong == 0
     assert report.right + report.void == report.rounds
+    assert {kind: count.rounds for kind, count in report.kinds.items()} == {
+        "rou": 2 * report.nights,
+        "bac": 2 * report.nights,
+    }
+
+
+async def test_kills_are_spread_over_the_nights_that_the_rounds_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares: list[int] = []
+
+    class Night:
+        def __init__(self, report: campaign_real.Report, *told: Any) -> None:
+            _, _, self.kills, rounds, tables, copies = told
+            self.report, self.rounds = report, rounds * len(tables) * copies
+
+        async def body(self) -> None:
+            shares.append(self.kills)
+            self.report.rounds += self.rounds
+            done = self.kills - (len(shares) == 1)  # the first night is over before its last kill
+            self.report.kills["edge"] = self.report.kills.get("edge", 0) + done
+
+    monkeypatch.setattr(campaign_real, "_Night", Night)
+    await real(10, 5, rounds=5, tables=("bac", "cus"), copies=2, least=60)
+    assert shares == [4, 4, 3]
 
 
 @pytest.mark.system
@@ -396,7 +419,15 @@ async def test_real_dealers_who_stand_still_are_told(monkeypatch: pytest.MonkeyP
     await asyncio.to_thread(shutil.rmtree, failure.rpartition(" ")[2])
 
 
-@pytest.mark.parametrize("wrong", [["--kills", "3"], ["--real", "--replay", "3"]])
+def test_an_unknown_kind_of_table_is_refused_with_those_that_there_are() -> None:
+    refused = CliRunner().invoke(main, ["campaign", "--real", "--tables", "bac,bar"])
+    assert refused.exit_code == 2
+    assert "--tables: there is no table bar; there are abac, " in refused.output
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--kills", "3"], ["--tables", "bac"], ["--copies", "2"], ["--real", "--replay", "3"]]
+)
 def test_impossible_campaign_options_are_refused(wrong: list[str]) -> None:
     assert CliRunner().invoke(main, ["campaign", *wrong]).exit_code == 2
 

@@ -9,6 +9,7 @@ wall's: no two runs are alike, so the files of a night that did not pass are kep
 
 import asyncio
 import contextlib
+import math
 import random
 import shutil
 import sys
@@ -57,6 +58,14 @@ RESULT_TIMEOUT_S = 40.0
 QUIET = 3.0
 
 
+class Kind(Struct):
+    """The rounds of the tables of one kind."""
+
+    rounds: int = 0
+    right: int = 0
+    void: int = 0
+
+
 class Report(Struct):
     """What it came to. `seconds` are the wall's."""
 
@@ -72,6 +81,7 @@ class Report(Struct):
     wrong: int = 0
     seconds: float = 0.0
     broker: str = ""
+    kinds: dict[str, Kind] = {}
     jackpots: PoolAccount = msgspec.field(default_factory=PoolAccount)
     failures: list[str] = []
 
@@ -80,14 +90,21 @@ class _Night:
     """One pit, from its opening to the judgement."""
 
     def __init__(
-        self, report: Report, seed: int, directory: Path, kills: int, rounds: int, tables: tuple[str, ...]
+        self,
+        report: Report,
+        seed: int,
+        directory: Path,
+        kills: int,
+        rounds: int,
+        tables: tuple[str, ...],
+        copies: int,
     ) -> None:
         self._report = report
         self._rng = random.Random(f"{seed} kills")
         self._left = kills
         self._rounds = rounds
         self._sent: dict[str, Sent] = {}
-        self._pit = Pit(directory, seed, kinds=tables, speed=SPEED, luck=LUCK)
+        self._pit = Pit(directory, seed, kinds=tables, copies=copies, speed=SPEED, luck=LUCK)
         self._broker = Broker(directory, persistence=True)
         report.broker = self._broker.name
 
@@ -100,7 +117,9 @@ class _Night:
                 await self._wait_for_results(stage)
                 self._sent = dict(stage.people.sent)
         finally:
-            self._report.rounds += sum(self._pit.dealt().values())
+            for name, dealt in self._pit.dealt().items():
+                self._report.rounds += dealt
+                self._kind(name).rounds += dealt
         await asyncio.to_thread(self._judge, stage.config)
 
     async def _play(self, pace: Pace, stage: Stage) -> None:
@@ -168,10 +187,14 @@ class _Night:
         accounts = self._pit.accounts(dealt).items()
         return {name: spared(account, self._pit.outcomes[name]) for name, account in accounts}
 
+    def _kind(self, table: str) -> Kind:
+        return self._report.kinds.setdefault(table.rpartition("-")[0], Kind())
+
     def _judge(self, config: Config) -> None:
         for name, account in self._accounts(self._pit.dealt()).items():
-            self._report.right += account.right
-            self._report.void += account.voided + account.unseen
+            for count in (self._report, self._kind(name)):
+                count.right += account.right
+                count.void += account.voided + account.unseen
             self._report.lost += account.lost
             self._report.wrong += account.wrong
             if account.lost or account.wrong:
@@ -205,17 +228,31 @@ class _Night:
 
 
 async def real(
-    kills: int, seed: int, *, rounds: int = ROUNDS, tables: tuple[str, ...] = TABLES, most_failures: int = 3
+    kills: int,
+    seed: int,
+    *,
+    rounds: int = ROUNDS,
+    tables: tuple[str, ...] = TABLES,
+    copies: int = 1,
+    least: int = 0,
+    most_failures: int = 3,
 ) -> Report:
-    """Nights until so many processes were killed."""
+    """Nights until so many processes were killed and at least `least` rounds were dealt, the kills spread over them.
+
+    `rounds`: of each table in one night. `copies`: tables of each kind.
+    """
     report = Report(seed)
     began = time.monotonic()
-    while (left := kills - sum(report.kills.values())) > 0 and len(report.failures) < most_failures:
+    while len(report.failures) < most_failures:
+        left, missing = kills - sum(report.kills.values()), least - report.rounds
+        if left <= 0 and missing <= 0:
+            break
         directory = Path(tempfile.mkdtemp(prefix="feltd-campaign-"))
         night = seed * 1000 + report.nights
         report.nights += 1
+        tonight = math.ceil(left * min(1.0, rounds * len(tables) * copies / max(missing, 1)))
         try:
-            await _Night(report, night, directory, left, rounds, tables).body()
+            await _Night(report, night, directory, tonight, rounds, tables, copies).body()
         except Exception as error:  # noqa: BLE001 - whatever it is, the files of that night are the answer
             what = logs.first(error)
             said = str(what) if isinstance(what, WrongError) else repr(what)
@@ -231,10 +268,11 @@ def _named(broker: str) -> str:
     return broker if broker == "mosquitto" else f"the {broker}"
 
 
-def run(kills: int, seed: int, *, as_json: bool) -> int:
+def run(kills: int, seed: int, *, tables: tuple[str, ...], copies: int, least: int, as_json: bool) -> int:
     """`feltd campaign --real`; the exit code."""
     logs.set_up("critical")
-    report = asyncio.run(real(kills, seed, rounds=min(ROUNDS, kills)))
+    rounds = ROUNDS if least else min(ROUNDS, kills)
+    report = asyncio.run(real(kills, seed, rounds=rounds, tables=tables or TABLES, copies=copies, least=least))
     if as_json:
         sys.stdout.write(msgspec.json.encode(report).decode() + "\n")
         return 1 if report.failures else 0
@@ -246,6 +284,12 @@ def run(kills: int, seed: int, *, as_json: bool) -> int:
         grid.add_row(victim, str(count))
     grid.add_row("all", str(sum(report.kills.values())))
     console.print(grid)
+    by_kind = Grid()
+    for head in ("table", "rounds", "right", "void"):
+        by_kind.add_column(head, justify="left" if head == "table" else "right")
+    for kind, count in report.kinds.items():
+        by_kind.add_row(kind, *map(str, (count.rounds, count.right, count.void)))
+    console.print(by_kind)
     console.print(
         f"{report.rounds} rounds in {report.nights} nights over {_named(report.broker)}, "
         f"{report.events} events, {report.seconds:.0f} s: "
