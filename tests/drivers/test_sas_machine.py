@@ -559,10 +559,14 @@ class Silent(Machine):
     """It does not answer some polls."""
 
     silent: frozenset[int] = frozenset()
+    answered: frozenset[int] = frozenset()
 
     def _answer(self, poll: LongPoll, now: float) -> Answer | None:
         answer = super()._answer(poll, now)
-        return None if poll.command in self.silent else answer
+        if poll.command in self.silent:
+            return None
+        self.answered |= {poll.command}
+        return answer
 
 
 @virtual_time

@@ -89,15 +89,18 @@ async def test_a_bill_is_counted_at_once() -> None:
     await cable.close()
 
 
-@pytest.mark.parametrize("silent", [{0x6F}, {0x6F, 0xAF}])
+@pytest.mark.parametrize(("silent", "instead"), [({0x6F}, 0xAF), ({0x6F, 0xAF}, 0x2F)])
 @virtual_time
-async def test_a_machine_without_extended_meters_is_asked_by_their_twin_or_for_selected_ones(silent: set[int]) -> None:
+async def test_a_machine_without_extended_meters_is_asked_by_their_twin_or_for_selected_ones(
+    silent: set[int], instead: int
+) -> None:
     cable = Cable()
     machine = cable.machine = Silent(Random(1))
     machine.silent = frozenset(silent)
     machine.meters["tickets_in"] = 4321
     await asyncio.sleep(200)
     assert cable.meters()["tickets_in_cashable"] == 4321
+    assert machine.answered & {0x6F, 0xAF, 0x2F} == {instead}
     assert cable.standing() == set()
     await cable.close()
 

@@ -120,6 +120,14 @@ def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
     assert sections["Install"]["WantedBy"] == ["multi-user.target"]
 
 
+@pytest.mark.parametrize("name", ALL_UNITS)
+def test_a_start_without_a_configuration_fails(name: str) -> None:
+    """A condition would skip the start, and the command would succeed."""
+    start = unit(name)["Unit"]
+    assert start["AssertPathExists"] == ["/etc/feltd/feltd.toml"]
+    assert not any(key.startswith("Condition") for key in start)
+
+
 def test_only_the_edge_reaches_devices() -> None:
     edge, *others = (unit(name)["Service"] for name in ALL_UNITS)
     assert edge["SupplementaryGroups"] == ["feltd dialout"]
