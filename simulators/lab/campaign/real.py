@@ -287,8 +287,8 @@ def run(kills: int, seed: int, *, tables: tuple[str, ...], copies: int, least: i
     by_kind = Grid()
     for head in ("table", "rounds", "right", "void"):
         by_kind.add_column(head, justify="left" if head == "table" else "right")
-    for kind, count in report.kinds.items():
-        by_kind.add_row(kind, *map(str, (count.rounds, count.right, count.void)))
+    for kind, dealt in report.kinds.items():
+        by_kind.add_row(kind, *map(str, (dealt.rounds, dealt.right, dealt.void)))
     console.print(by_kind)
     console.print(
         f"{report.rounds} rounds in {report.nights} nights over {_named(report.broker)}, "
