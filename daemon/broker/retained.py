@@ -15,7 +15,7 @@ from daemon.broker.session import Session
 
 __all__ = ["Retained", "read_standing"]
 
-PAUSE = 0.25
+PAUSE_S = 0.25
 KEPT_HASHES = 8
 """Of each topic: the keyed hashes of the values that were sent last."""
 
@@ -35,7 +35,7 @@ async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[
 class Retained:
     """The retained topics of a process. A value is bytes, or a function that is called when it is sent."""
 
-    def __init__(self, pause_s: float = PAUSE) -> None:
+    def __init__(self, pause_s: float = PAUSE_S) -> None:
         """No topic is set. Changes are sent at most every `pause_s` seconds."""
         self._pause_s = pause_s
         self._wanted: dict[str, bytes | Callable[[], Any]] = {}

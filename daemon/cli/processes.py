@@ -56,7 +56,7 @@ def edge(config_path: Path) -> None:
         while True:
             one.supervise(devices)
             signing = signing_as(one.config, config.edge)
-            serving = kept(one.serve(), journal, signing, one.name, one.retained.put, one.log)
+            serving = kept(one.serve(), journal, signing, one.name, one.retained.put, logs.get(edge=one.name))
             one = one.followed_by(await run_until(serving, change()))
 
     async def process() -> None:

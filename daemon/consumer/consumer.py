@@ -7,8 +7,7 @@ give the same verdicts, so the process can be killed at any time.
 
 import asyncio
 import contextlib
-import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -18,16 +17,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon import STARTED, logs, version
-from daemon.broker.connection import Connect, stay_connected
+from daemon import logs
+from daemon.broker.connection import Connect
 from daemon.broker.gap_recovery import ASK_AGAIN, PAGE, ask
-from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_key, load_mac_keys
-from daemon.broker.outbox import Outbox
-from daemon.broker.replay_service import ReplayService
-from daemon.broker.restorer import Restorer
-from daemon.broker.retained import Retained, read_standing
-from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session, Will, publish_offline_on_exit
+from daemon.broker.process import BrokerProcess
+from daemon.broker.retained import read_standing
+from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.broker.stale_topics import (
     CONFLICT,
     FORGED,
@@ -38,8 +34,7 @@ from daemon.broker.stale_topics import (
     alerts_of_rules,
     stale_of_rules,
 )
-from daemon.broker.suspensions import Suspensions
-from daemon.config.model import Config, Table, broker_of
+from daemon.config.model import Config, Table
 from daemon.consumer.numbering import Numbering
 from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
@@ -67,11 +62,9 @@ from protocols.contract.topics import (
     LONGEST_EVENT_ID,
     BadEnvelope,
     Envelope,
-    Wire,
     decode_wire,
     digest_of,
     edge_topic,
-    encode_wire,
     envelope_of,
     is_id,
     is_mac,
@@ -181,41 +174,30 @@ class _Batch(Struct, frozen=True):
     moved: dict[str, _Table] = {}
 
 
-class Consumer:
+class Consumer(BrokerProcess):
     """The process."""
+
+    KIND = "rules"
 
     def __init__(self, config: Config, journal: Journal, *, connect: Connect | None = None) -> None:
         """Take up every table where the journal left it. Raises BadOption for a table's options; BadMacKey."""
         folder = config.rules.mac_key_folder
         self._mac_keys = load_mac_keys(Path(folder)) if folder else None
-        self._mac_key = load_mac_key(Path(config.rules.mac_key_file)) if config.rules.mac_key_file else b""
-        self._connect = connect
-        self.config = config
-        self.journal = journal
-        self.site = config.site.name
-        self.name = config.rules.name
-        self._log = logs.get(rules=self.name)
-        self._suspensions = Suspensions(
-            self._log, lambda: self.retained.touch(edge_topic(self.site, self.name, "info"))
+        site, name = config.site.name, config.rules.name
+        tables = [table for table in config.table if table.ruleset]
+        super().__init__(
+            config,
+            config.rules,
+            journal,
+            address_of=lambda row: (row.cause, table_topic(site, row.place, "round")),
+            replays=[table_topic(site, table.name, "round/cmd/replay") for table in tables],
+            alerts={table.name: [alert_topic(site, table.name, name, STATE_FORGED)] for table in tables},
+            connect=connect,
+            mac_key=load_mac_key(Path(config.rules.mac_key_file)) if config.rules.mac_key_file else b"",
         )
-        self.outbox = Outbox(
-            journal, self._message_of, lambda row: row.place not in self._tables, self._suspensions.refused
-        )
-        self.retained = Retained()
-        self._restorer = self._own_restorer([table.name for table in config.table if table.ruleset])
-        self._boot = uuid.uuid4().hex[:12]
         self._stale_topics = StaleTopics(self._log)
         made: dict[tuple[str, bytes], Ruleset[Any]] = {}
-        self._tables = {table.name: _Table(table, journal, made) for table in config.table if table.ruleset}
-        self.replay = ReplayService(
-            self.name,
-            journal,
-            [table_topic(self.site, name, "round/cmd/replay") for name in self._tables],
-            self._message_of,
-            lambda: self.outbox.waiting,
-            self._log,
-            self._mac_key,
-        )
+        self._tables = {table.name: _Table(table, journal, made) for table in tables}
         self._streams: dict[tuple[str, ...], Events] = {
             tuple(key.split("/")[1:]): Events(position)
             for key, value in journal.memories("stream/").items()
@@ -234,7 +216,6 @@ class Consumer:
         """Whether memory equals the last commit. False after a failure within a batch."""
         self._alarms: dict[tuple[str, str], _Alarm] = {}
         """The alerts that stand, by table and code."""
-        self.connected = False
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
         for table in self._tables.values():
             if self.journal.memory(f"options/{table.name}") != table.options:  # written with the first state under them
@@ -248,13 +229,9 @@ class Consumer:
     async def run(self) -> None:
         """Consume until cancelled."""
         self._log.info("rules.started", tables=sorted(self._tables), journal=str(self.journal.path))
-        will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
         try:
-            identifier = f"feltd-rules-{self.name}"
-            broker = broker_of(self.config, self.config.rules)
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.replay.listen(broker, identifier, self._connect))
-                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
+                self._stay_connected(group)
         except asyncio.CancelledError:
             if self._in_sync:
                 self._commit([], exact=True)
@@ -280,7 +257,7 @@ class Consumer:
             stream = self._streams.get(source) or self._first_of(source)
             if stream is None:
                 continue
-            heard = digested(envelope)
+            heard = envelope if envelope.digest else digested(envelope)
             if stream.contradicts(heard):
                 self._in_conflict(table, edge, stream, heard, batch)
             for ready in stream.take(heard):
@@ -510,20 +487,18 @@ class Consumer:
         for source, stream in self._moved.items():
             memory[key_of(source)] = stream.position()
         if entries or memory or exact:
-            memory |= self.outbox.memory(exact=exact)
-        if entries or memory:
-            rows = self.journal.append(entries, memory)
+            self.append(entries, memory, exact=exact)
             self._unsaved.clear()
             self._changed.clear()
             self._moved.clear()
-            self.outbox.offer(rows)
 
     def _tell(self, table: _Table, verdict: Verdict) -> None:
         self.on_verdict(table.name, verdict)
         match verdict:
             case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
                 self.retained.put(table_topic(self.site, table.name, "round/result"), msgspec.json.encode(result))
-                self._alert(table, None)
+                if table.alerted:
+                    self._alert(table, None)
                 self._log.info(
                     "round." + verdict_type(verdict),
                     table=table.name,
@@ -579,32 +554,13 @@ class Consumer:
 
     # ---- on the broker
 
-    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
-        source = table_topic(self.site, row.place, "round")
-        wire = Wire(
-            "1.0",
-            row.cause,
-            source,
-            row.type,
-            row.time,
-            row.seq,
-            "",
-            self.journal.name,
-            late,
-            msgspec.Raw(row.data),
-        )
-        if self._mac_key:
-            wire = replace(wire, mac=mac_of(wire, self._mac_key))
-        return f"{source}/event/{row.type}", encode_wire(wire)
+    def _is_removed(self, row: Row) -> bool:
+        return row.place not in self._tables
 
     async def _serve(self, session: Session) -> None:
         if not self._in_sync:
             raise RuntimeError("memory is ahead of the journal after a failed commit: restart")
-        async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
-            try:
-                await self._served(session)
-            finally:
-                self.connected = False
+        await super()._serve(session)
 
     async def _read_numbers(self, session: Session) -> None:
         """With a new journal: the rounds that the broker shows, before ours replace them."""
@@ -621,8 +577,7 @@ class Consumer:
             self._unsaved.update(table.numbers.read(shown.get(table_topic(self.site, table.name, STATES), b"")))
         self._commit([])
 
-    async def _served(self, session: Session) -> None:
-        session.tolerates = self._suspensions.refused
+    async def _prepare(self, session: Session) -> list[str]:
         await self._read_numbers(session)
         for table in self._tables.values():
             self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
@@ -635,12 +590,6 @@ class Consumer:
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
                 self.retained.put(table_topic(self.site, table.name, "round/result"), bytes(result))
-        self.retained.put(edge_topic(self.site, self.name, "info"), self._info)
-        self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
-        session.own_topics = frozenset(self._own_topics())
-        await session.subscribe(*session.own_topics)
-        await self.replay.until_heard()  # who hears that we are online asks at once
-        await self.retained.publish_all(session)
         topics = [edge_topic(self.site, "+", leaf) for leaf in ("availability", "health", "info")]
         for name in self._tables:
             topics += [
@@ -648,39 +597,24 @@ class Consumer:
                 table_topic(self.site, name, "cmd/replay/result"),
                 table_topic(self.site, name, "wager/+"),
             ]
-        await session.subscribe(*topics)
-        self.connected = True
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.outbox.run(session))
-            group.create_task(self.replay.run(session))
-            group.create_task(self.retained.run(session))
-            group.create_task(self._restorer.run())
-            group.create_task(self._suspensions.run(session, self.outbox, self.retained))
-            group.create_task(self._receive(session))
-            group.create_task(self.answers.send(session))
-            group.create_task(self._chase(session))
-            group.create_task(beat(session, self.site, self.name))
-            group.create_task(self._look(session))
+        return topics
 
-    def _tell_suspended(self) -> None:
-        self.retained.touch(edge_topic(self.site, self.name, "info"))
+    def _work(self, session: Session) -> list[Coroutine[Any, Any, None]]:
+        states = table_topic(self.site, "+", STATES)
+        return [
+            self._receive(session),
+            self.answers.send(session),
+            self._chase(session),
+            self._stale_topics.look(session, states, own=bool(self._tables)),
+        ]
 
-    def _info(self) -> EdgeInfo:
-        serves = EdgeInfo(version(), self.config.digest, rules=True, tables=tuple(self._tables))
-        return replace(serves, bootid=self._boot, suspended=self._suspensions.reasons, started=STARTED)
-
-    async def _look(self, session: Session) -> None:
-        """What stands there of tables that we no longer have is cleared."""
-        await self._stale_topics.look(session, table_topic(self.site, "+", STATES), own=bool(self._tables))
-
-    def _own_restorer(self, tables: list[str]) -> Restorer:
-        alerts = {table: [alert_topic(self.site, table, self.name, STATE_FORGED)] for table in tables}
-        will = edge_topic(self.site, self.name, "availability"), b"offline"
-        return Restorer(self.retained, alerts, will, self._log)
+    def info(self) -> EdgeInfo:
+        """What these rules are, and which tables the broker suspends."""
+        return replace(super().info(), bootid=self.boot, rules=True, tables=tuple(self._tables))
 
     def _own_topics(self) -> list[str]:
         """The topics that these rules retain."""
-        topics = [edge_topic(self.site, self.name, "+")]
+        topics: list[str] = []
         for table in self._tables:
             topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", "round/result")]
             topics += alerts_of_rules(self.site, table, self.name)
@@ -765,7 +699,9 @@ class Consumer:
         if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
             self._alarm(table, FORGED, "events did not belong to the topic on which they came: they are not used")
             return ()
-        if not self._proven(table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))):
+        if self._mac_keys is not None and not self._proven(
+            table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))
+        ):
             return ()
         digest = digest_of(wire.source, wire.type, wire.time, bytes(wire.data))
         try:

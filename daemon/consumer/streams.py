@@ -128,9 +128,7 @@ class Events(Stream[Envelope]):
 
 
 def digested(envelope: Envelope) -> Envelope:
-    """With its digest, also where it did not come over the wire."""
-    if envelope.digest:
-        return envelope
+    """With its digest, where it did not come over the wire."""
     data = encode_data(envelope.event)
     return replace(envelope, digest=digest_of(envelope.source, type_of(envelope.event), envelope.time, data))
 

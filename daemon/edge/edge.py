@@ -7,374 +7,59 @@ edge publishes meta, state, online, then the backlog. Readers request gaps by `c
 import asyncio
 import os
 import resource
-import uuid
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Coroutine
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
-from msgspec import Struct
 
-from daemon import STARTED, logs, version
-from daemon.broker.connection import Connect, stay_connected
-from daemon.broker.heartbeat import beat
+from daemon import logs, version
+from daemon.broker.connection import Connect
 from daemon.broker.mac_keys import load_mac_key
-from daemon.broker.outbox import Outbox
-from daemon.broker.replay_service import ReplayService
-from daemon.broker.restorer import Restorer
-from daemon.broker.retained import Retained
-from daemon.broker.session import Message, Session, Will, publish_offline_on_exit
+from daemon.broker.process import OFFLINE, ONLINE, BrokerProcess
+from daemon.broker.session import Message, Session
 from daemon.broker.stale_topics import METAS, STATE_FORGED, StaleTopics, alert_topic, clock_topic, stale_of_edge
-from daemon.broker.suspensions import Suspensions
-from daemon.config.model import Config, Device, Table, broker_of
+from daemon.config.model import Config
 from daemon.edge import home_assistant, pools
 from daemon.edge.clock_watch import ClockWatch
-from daemon.edge.commands import KEY, CommandService, obeyed
-from daemon.edge.links.link import HostLink, open_link, utc_now
-from daemon.edge.ordering import SIMULTANEOUS_S, EventOrdering
+from daemon.edge.commands import KEY, CommandService
+from daemon.edge.device_session import DeviceSession, DeviceStatus
+from daemon.edge.links.link import open_link, utc_now
+from daemon.edge.ordering import EventOrdering
 from daemon.edge.supervisor import Opener, supervise
-from daemon.edge.tracing import Trace, publish
+from daemon.edge.tracing import publish
 from daemon.journal.retention import disk_free
 from daemon.journal.rows import Entry, Row
-from daemon.journal.store import BadJournal, Journal
+from daemon.journal.store import Journal
 from daemon.pulse import next_pulse
-from drivers import DRIVERS, FAULTS
-from drivers.driver import CommandFailed, CommandRefused, Driver, Obeys, Sighting
-from protocols.contract import commands
-from protocols.contract.commands import Command, name_of
+from drivers import FAULTS
 from protocols.contract.documents import (
     Alert,
-    DeviceMeta,
-    DeviceState,
     EdgeHealth,
     EdgeInfo,
-    Fault,
-    LastEvent,
     OutboxHealth,
 )
 from protocols.contract.events import (
-    ASIDE,
-    LONGEST_TEXT,
-    DeviceCommanded,
-    DeviceFaulted,
-    DeviceOffline,
-    DeviceOnline,
-    DeviceRecovered,
     EventsMissed,
     encode_data,
-    shortened,
     type_of,
 )
-from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, mac_of, table_topic
+from protocols.contract.topics import device_topic, edge_topic, table_topic
 
 __all__ = ["Edge"]
 
 HEALTH_EVERY = 30.0
 CLOCK_REMEDY = "check the computer's time service (timedatectl); results of this time need a look by a supervisor"
-ONLINE, OFFLINE = b"online", b"offline"
-
-
-# Events about the link only: they do not wait for backlogs and do not show that a backlog is complete.
-_OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
-_OF_STATUS = frozenset({DeviceOnline, *_OF_THE_LINK})
-
 
 Told: TypeAlias = Callable[[], tuple[list[Entry], dict[str, bytes]]]
 
 
-class DeviceStatus(Struct, frozen=True):
-    """The known status of a device, kept over restarts: a fault survives them until its end is seen."""
-
-    online: bool = False
-    model: str = ""
-    serial: str = ""
-    firmware: str = ""
-    faults: tuple[Fault, ...] = ()
-    reason: str = ""
-    alerted: tuple[str, ...] = ()
-    """The codes of all faults so far: the next process clears alerts whose end was not published."""
-    driver: str = ""
-    """The driver of these faults; "" is the configured one."""
-    since: datetime | None = None
-    """When it came online, or was lost."""
-
-
-class DeviceSession:
-    """One device in the edge: writes its events to the journal and its state to the broker."""
-
-    def __init__(self, edge: "Edge", table: Table, device: Device) -> None:
-        """Restore what the journal remembers."""
-        self._edge = edge
-        self.task: asyncio.Task[None] | None = None
-        """That of the supervisor, once the device is served."""
-        self.table = table.name
-        self.device = device
-        self._key = f"{table.name}/{device.name}"
-        stored = edge.journal.memory(f"status/{self._key}")
-        self.status = msgspec.json.decode(stored, type=DeviceStatus) if stored else DeviceStatus()
-        self.state_topic = device_topic(edge.site, table.name, device.name, "state")
-        self._link: HostLink | None = None
-        self._driver: Driver | None = None
-        self._session_ended: asyncio.Future[None] | None = None
-        self._online_this_session = False
-        self._has_reported = False
-        """Whether it told anything in this life of the edge: until then what it may have kept is waited for."""
-        self._bytes = (0, 0)
-        self._changed = False
-        """Whether the status changed with the transaction that is being written."""
-        self.events = 0
-        self.last: Row | None = None
-        self._tells_cards = DRIVERS[device.driver].tells_cards
-        self.trace = Trace(
-            device_topic(edge.site, table.name, device.name, "trace"),
-            self._no_round if self._tells_cards else None,
-            self._untraced,
-            edge.traced,
-        )
-
-    def move_to(self, edge: "Edge") -> None:
-        """The edge of another configuration, in which this device is the same: its link stays open."""
-        self._edge = edge
-
-    @property
-    def online(self) -> bool:
-        """By its last event."""
-        return self.status.online
-
-    def memory(self) -> bytes | None:
-        """The driver's memory, as of its last durable event."""
-        return self._edge.journal.memory(f"driver/{self._key}") or None  # b"": another driver's, dropped
-
-    def taken_up(self) -> tuple[list[Entry], dict[str, bytes]]:
-        """The status belongs to the configured driver from now on: the events and values for one transaction.
-
-        If it belonged to another driver, that device was replaced: its faults end, and its memory is dropped. The new
-        driver reports whether the new device is there.
-        """
-        was, driver = self.status, self.device.driver
-        if was.driver == driver:
-            return [], {}
-        if not was.driver:
-            self.status = msgspec.structs.replace(was, driver=driver)
-            return [], {f"status/{self._key}": msgspec.json.encode(self.status)}
-        codes = [fault.code for fault in was.faults]
-        self.status = DeviceStatus(was.online, reason=was.reason, alerted=was.alerted, driver=driver, since=was.since)
-        place = {"table": self.table, "device": self.device.name}
-        self._edge.log.info("device.exchanged", **place, was=was.driver, driver=driver, ended=codes)
-        ends = [DeviceRecovered(code) for code in codes]
-        now = self._edge.now()
-        entries = [Entry(self.table, self.device.name, type_of(end), now, encode_data(end)) for end in ends]
-        return entries, {f"status/{self._key}": msgspec.json.encode(self.status), f"driver/{self._key}": b""}
-
-    @property
-    def may_have_kept_events(self) -> bool:
-        """It was online when the last process ended, and its driver has a memory to continue from."""
-        return self.status.online and self.memory() is not None
-
-    def has_fault(self, code: str) -> bool:
-        """Whether `code` is open."""
-        return any(fault.code == code for fault in self.status.faults)
-
-    def linked(self, link: HostLink | None) -> None:
-        """The link of the new session, for the byte counters."""
-        if link is None and self._link is not None:
-            self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
-        self._link = link
-        if link is not None:
-            link.tap = self.trace.tap
-
-    def driven(self, driver: Driver | None) -> None:
-        """The driver that takes commands now."""
-        if self._session_ended is not None and not self._session_ended.done():
-            self._session_ended.set_result(None)
-        self._driver = driver
-        self._online_this_session = False
-        self._session_ended = asyncio.get_running_loop().create_future()
-
-    async def obey(self, command: Command) -> dict[str, Any]:
-        """Execute a command. Raises CommandRefused or CommandFailed."""
-        if isinstance(command, commands.Trace):
-            return self._traced(command.seconds)
-        driver, ended = self._driver, self._session_ended
-        if (
-            driver is None or ended is None or not self._online_this_session
-        ):  # the status may still be that from before a restart
-            raise CommandRefused(f"the device is offline: {self.status.reason or 'not met yet'}")
-        if not isinstance(driver, Obeys) or type(command) not in driver.commands:
-            known = ", ".join(map(name_of, driver.commands)) or "none"
-            raise CommandRefused(f"such a device does not take this command; it takes: {known}")
-        try:
-            return await obeyed(driver.obey, command, ended)
-        except (CommandRefused, CommandFailed, BadJournal):
-            raise
-        except Exception as error:
-            self._edge.log.exception("driver.bug", driver=driver.name, command=name_of(command))
-            raise CommandFailed(f"the driver failed: {type(error).__name__}: {error}") from error
-
-    def _traced(self, seconds: int) -> dict[str, Any]:
-        """Begin or end a trace. Raises CommandRefused."""
-        if seconds and self._tells_cards and not self._edge.commands.is_ruled(self.table):
-            raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
-        self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
-        if self._link is not None:
-            self._link.tap = self.trace.tap
-        self._edge.retained.touch(self.state_topic)
-        return {"held_back": self._tells_cards} if seconds else {}
-
-    def _untraced(self) -> None:
-        """A trace has expired."""
-        if self._link is not None:
-            self._link.tap = None
-        self._edge.retained.touch(self.state_topic)
-
-    def newest(self) -> tuple[str, int]:
-        """The name of the journal, and the newest seq of this table in it."""
-        journal = self._edge.journal
-        return journal.name, journal.last(self.table)
-
-    def _no_round(self) -> bool:
-        """Whether the rules have processed all events of the table and no round is open."""
-        journal, newest = self.newest()
-        return self._edge.commands.no_round_after(self.table, journal) == newest
-
-    def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
-        """Durable when it returns. A command happens now, so it is not ordered with backlogs."""
-        entry = Entry(
-            self.table, self.device.name, type_of(told), self._edge.now(), encode_data(shortened(told)), order
-        )
-        [self.last] = self._edge.append([entry], kept)
-        self.events += 1
-        self._edge.retained.touch(self.state_topic)
-
-    @property
-    def traffic(self) -> tuple[int, int]:
-        """Bytes received and sent since the process began."""
-        now = (self._link.received_bytes, self._link.sent_bytes) if self._link else (0, 0)
-        return self._bytes[0] + now[0], self._bytes[1] + now[1]
-
-    async def emit(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-        """Durable when it returns. One transaction: the events, the driver's memory, the status."""
-        if not sightings and memory is None:
-            return
-        self._has_reported = self._has_reported or any(type(one.event) not in _OF_THE_LINK for one in sightings)
-        if sightings and self._has_reported:
-            await self._edge.ordering[self.table].wait_turn(self.device.name, _happened(sightings))
-        await self._edge.commit(partial(self._told, sightings, memory), partial(self._durable, sightings))
-
-    def _told(self, sightings: Sequence[Sighting], memory: bytes | None) -> tuple[list[Entry], dict[str, bytes]]:
-        """The entries and values of one transaction. From here on the status is that after it."""
-        entries = [self._entry(one) for one in sightings]
-        kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
-        status = self.status
-        for one in sightings:
-            if type(one.event) in _OF_STATUS:
-                status = _after(status, _shortened(one))
-        if status is not self.status:
-            kept[f"status/{self._key}"] = msgspec.json.encode(status)
-            self.status = status
-            self._changed = True
-        return entries, kept
-
-    def _durable(self, sightings: Sequence[Sighting], rows: list[Row]) -> None:
-        """The transaction is written."""
-        if sightings and self._has_reported and not sightings[-1].behind:
-            self._edge.ordering[self.table].caught_up(self.device.name)
-        self._online_this_session = self._online_this_session or any(
-            isinstance(one.event, DeviceOnline) for one in sightings
-        )
-        self.events += len(rows)
-        self.last = rows[-1] if rows else self.last
-        if self._changed:
-            self._changed = False
-            self._edge.show(self)
-        else:
-            self._edge.retained.touch(self.state_topic)
-
-    def _entry(self, one: Sighting) -> Entry:
-        """Writes into the event how late it came, and whether its bet was closed, so that rules always decide alike."""
-        event = one.event
-        if one.age >= SIMULTANEOUS_S:
-            event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
-        ordering, happened = self._edge.ordering[self.table], one.chunk.tick - one.age
-        if type(event) not in ASIDE and (late_ms := ordering.late_ms(self.device.name, happened)):
-            event = msgspec.structs.replace(event, overtaken=late_ms)
-        if self._edge.pools.closed:
-            event = self._edge.pools.mark(self.table, event, happened)
-        data = encode_data(event)
-        if len(data) > LONGEST_TEXT:
-            data = encode_data(shortened(event))
-        return Entry(self.table, self.device.name, type_of(event), one.chunk.at, data, one.wire)
-
-    def meta(self) -> DeviceMeta:
-        """The retained `meta`."""
-        status, device = self.status, self.device
-        return DeviceMeta(device.driver, status.model, status.serial, status.firmware, device.url, self._edge.name)
-
-    @property
-    def found(self) -> home_assistant.FoundDevice:
-        """The description of the device for Home Assistant."""
-        status = self.status
-        device = self.device
-        return home_assistant.FoundDevice(
-            self.table, device.name, device.driver, status.model, status.serial, status.firmware
-        )
-
-    def state(self) -> DeviceState:
-        """The retained `state`: a full snapshot."""
-        received, sent = self.traffic
-        # How many bytes a card took says which it may be: `H10` is longer than `HK`.
-        traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
-        last = self.last
-        return DeviceState(
-            self.status.online,
-            self.status.reason,
-            self.status.faults,
-            {"events": self.events, **traffic},
-            LastEvent(last.type, last.time, last.seq) if last else None,
-            self.trace.until,
-            self.status.since,
-        )
-
-
-def _shortened(one: Sighting) -> Sighting:
-    event = shortened(one.event)
-    return one if event is one.event else msgspec.structs.replace(one, event=event)
-
-
-def _happened(sightings: Sequence[Sighting]) -> float:
-    """The time of the first one, on the loop's clock. `device.online` before a backlog waits for nothing."""
-    return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
-
-
-def _after(status: DeviceStatus, one: Sighting) -> DeviceStatus:
-    match one.event:
-        case DeviceOnline(model=model, serial=serial, firmware=firmware):
-            since = status.since if status.online and status.since else one.chunk.at
-            return msgspec.structs.replace(
-                status, online=True, reason="", model=model, serial=serial, firmware=firmware, since=since
-            )
-        case DeviceOffline(reason=reason):
-            since = one.chunk.at if status.online or status.since is None else status.since
-            return msgspec.structs.replace(status, online=False, reason=reason, since=since)
-        case DeviceFaulted(code=code, text=text, severity=severity, remedy=remedy):
-            others = tuple(fault for fault in status.faults if fault.code != code)
-            faults = (*others, Fault(code, text, severity, remedy, one.chunk.at))
-            return msgspec.structs.replace(status, faults=faults, alerted=_with(status.alerted, code))
-        case DeviceRecovered(code=code):
-            faults = tuple(fault for fault in status.faults if fault.code != code)
-            return msgspec.structs.replace(status, faults=faults, alerted=_with(status.alerted, code))
-        case _:
-            return status
-
-
-def _with(codes: tuple[str, ...], code: str) -> tuple[str, ...]:
-    return codes if code in codes else (*codes, code)
-
-
-class Edge:
+class Edge(BrokerProcess):
     """The process."""
+
+    KIND = "edge"
 
     def __init__(  # over 60 lines: it connects the parts of the process
         self,
@@ -390,30 +75,25 @@ class Edge:
 
         `before`: the edge of the configuration before, whose unchanged devices go on. Raises BadMacKey.
         """
-        self.config, self.journal = config, journal
-        self.name, self.site = config.edge.name, config.site.name
         self.now = now
         self._opener: Opener = opener or partial(open_link, now=now)
-        self._connect = connect
-        self._mac_key = load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b""
-        self.boot: str = before.boot if before else uuid.uuid4().hex[:12]
-        self.log = logs.get(edge=self.name)
-        self._suspensions = Suspensions(self.log, self._tell_suspended)
-        self.outbox = self._own_outbox()
-        self.replay = ReplayService(
-            self.name,
+        site, name = config.site.name, config.edge.name
+        super().__init__(
+            config,
+            config.edge,
             journal,
-            [table_topic(self.site, table.name, "cmd/replay") for table in config.table],
-            self._message_of,
-            lambda: self.outbox.waiting,
-            self.log,
-            self._mac_key,
+            address_of=lambda row: (
+                f"{name}:{row.place}:{row.seq}",
+                device_topic(site, row.place, row.device, "")[:-1],
+            ),
+            replays=[table_topic(site, table.name, "cmd/replay") for table in config.table],
+            alerts={table.name: [alert_topic(site, table.name, name, STATE_FORGED)] for table in config.table},
+            connect=connect,
+            mac_key=load_mac_key(Path(config.edge.mac_key_file)) if config.edge.mac_key_file else b"",
+            boot=before.boot if before else "",
         )
-        self.retained = Retained()
-        alerts = {table.name: [alert_topic(self.site, table.name, self.name, STATE_FORGED)] for table in config.table}
-        will = edge_topic(self.site, self.name, "availability"), OFFLINE
-        self._restorer = Restorer(self.retained, alerts, will, self.log)
-        self._stale_topics = StaleTopics(self.log)
+        self._configured = {(table.name, device.name) for table in config.table for device in table.device}
+        self._stale_topics = StaleTopics(self._log)
         self.traced: asyncio.Event = before.traced if before else asyncio.Event()
         self.sessions = self._sessions(before)
         self.boots: int = before.boots if before else int(journal.memory("boots") or b"0") + 1
@@ -431,7 +111,6 @@ class Edge:
         self._discovery = self._home_assistant()
         for session in self.sessions:
             self.show(session)
-        self.connected = False
         self._group: asyncio.TaskGroup | None = None
         self._waiting: list[tuple[Told, Callable[[list[Row]], None], asyncio.Future[None]]] = []
         self._lag = 0.0
@@ -448,10 +127,8 @@ class Edge:
             session.move_to(self)
         return found
 
-    def _own_outbox(self) -> Outbox:
-        configured = {(table.name, device.name) for table in self.config.table for device in table.device}
-        removed = lambda row: (row.place, row.device) not in configured  # noqa: E731
-        return Outbox(self.journal, self._message_of, removed, self._suspensions.refused)
+    def _is_removed(self, row: Row) -> bool:
+        return (row.place, row.device) not in self._configured
 
     def _command_service(self) -> CommandService:
         return CommandService(
@@ -460,14 +137,14 @@ class Edge:
             self.journal.memories(KEY),
             partial(self.append, []),
             self.now,
-            self.log,
+            self._log,
         )
 
     def _watched_pools(self) -> pools.Pools:
         tables = [table.name for table in self.config.table]
         stored = self.journal.memories(pools.KEY)
         store = partial(self.append, [])
-        return pools.Pools(self.site, self.name, tables, stored, store, self.retained, self.log)
+        return pools.Pools(self.site, self.name, tables, stored, store, self.retained, self._log)
 
     def _home_assistant(self) -> home_assistant.Discovery:
         return home_assistant.Discovery(
@@ -475,7 +152,7 @@ class Edge:
             self.journal.memory(home_assistant.KEY),
             lambda kept: self.append([], {home_assistant.KEY: kept}),
             f"let the edge's user write {home_assistant.writes(self.site, self.name)}, or set home_assistant to false",
-            self.log,
+            self._log,
         )
 
     def _take_up(self) -> None:
@@ -528,7 +205,7 @@ class Edge:
 
     async def serve(self) -> None:
         """Publish, answer and watch until cancelled. The devices are served by `supervise`."""
-        self.log.info(
+        self._log.info(
             "edge.started",
             site=self.site,
             tables=len(self.config.table),
@@ -540,16 +217,11 @@ class Edge:
         try:
             async with asyncio.TaskGroup() as group:
                 self._group = group
-                will = Will(edge_topic(self.site, self.name, "availability"), OFFLINE)
-                identifier = f"feltd-edge-{self.name}"
-                broker = broker_of(self.config, self.config.edge)
-                group.create_task(self.replay.listen(broker, identifier, self._connect))
-                group.create_task(stay_connected(broker, identifier, will, self._serve, self.log, self._connect))
+                self._stay_connected(group)
                 group.create_task(self._watch())
                 group.create_task(self.pools.watch())
         except asyncio.CancelledError:
-            if sent := self.outbox.memory(exact=True):
-                self.journal.append([], sent)
+            self.append([], {}, exact=True)
             raise
 
     async def commit(self, told: Told, durable: Callable[[list[Row]], None]) -> None:
@@ -597,12 +269,6 @@ class Edge:
             if not done.done():  # otherwise its caller was cancelled
                 done.set_result(None)
 
-    def append(self, entries: list[Entry], memory: Mapping[str, bytes]) -> list[Row]:
-        """Write entries to the journal and offer them to the outbox."""
-        rows = self.journal.append(entries, {**memory, **self.outbox.memory()})
-        self.outbox.offer(rows)
-        return rows
-
     def show(self, session: DeviceSession) -> None:
         """Update a device's retained topics."""
         place = partial(device_topic, self.site, session.table, session.device.name)
@@ -634,73 +300,40 @@ class Edge:
             **dict(told(session.found) for session in self.sessions),
         }
 
-    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
-        source = device_topic(self.site, row.place, row.device, "")[:-1]
-        if row.unreadable:  # readers cannot use an event without a time, and must learn that there was one
-            missed = EventsMissed(1)
-            row = msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
-        wire = Wire(
-            "1.0",
-            f"{self.name}:{row.place}:{row.seq}",
-            source,
-            row.type,
-            row.time,
-            row.seq,
-            self.boot,
-            self.journal.name,
-            late,
-            msgspec.Raw(row.data),
-        )
-        if self._mac_key:
-            wire = msgspec.structs.replace(wire, mac=mac_of(wire, self._mac_key))
-        return f"{source}/event/{row.type}", encode_wire(wire)
+    def _readable(self, row: Row) -> Row:
+        """Readers cannot use an event without a time, and must learn that there was one."""
+        missed = EventsMissed(1)
+        return msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
 
     # ---- on the broker
 
-    async def _serve(self, session: Session) -> None:
-        async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), OFFLINE):
-            try:
-                await self._served(session)
-            finally:
-                self.connected = False
-                self.commands.disconnected()
-
-    async def _served(self, session: Session) -> None:
-        tables = [table.name for table in self.config.table]
-        session.tolerates = self._suspensions.refused
+    async def _prepare(self, session: Session) -> list[str]:
         self.commands.connected(session)
-        topics = [edge_topic(self.site, "+", "availability"), *self.pools.topics()]
-        for table in tables:
-            topics += [table_topic(self.site, table, leaf) for leaf in ("round/state", METAS)]
-            topics.append(device_topic(self.site, table, "+", "cmd/+"))
-        session.own_topics = frozenset(self._own_topics())
-        await session.subscribe(*topics, *session.own_topics)
-        self.retained.put(edge_topic(self.site, self.name, "info"), self.info)
         self.retained.put(edge_topic(self.site, self.name, "health"), self.health)
         for one in self.sessions:
             self.show(one)
-        self.retained.put(edge_topic(self.site, self.name, "availability"), ONLINE)
-        await self.replay.until_heard()  # readers that see us online send requests at once
-        await self.retained.publish_all(session)
-        self.connected = True
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.outbox.run(session))
-            group.create_task(self.replay.run(session))
-            group.create_task(self.retained.run(session))
-            group.create_task(self._restorer.run())
-            group.create_task(self._suspensions.run(session, self.outbox, self.retained))
-            group.create_task(self._discovery.run(session))
-            group.create_task(self._commands(session))
-            group.create_task(self._health())
-            group.create_task(beat(session, self.site, self.name))
-            group.create_task(publish(session, [one.trace for one in self.sessions], self.traced))
-            every = table_topic(self.site, "+", METAS)
-            group.create_task(self._stale_topics.look(session, every, own=bool(self.sessions)))
+        topics = [edge_topic(self.site, "+", "availability"), *self.pools.topics()]
+        for table in self.config.table:
+            topics += [table_topic(self.site, table.name, leaf) for leaf in ("round/state", METAS)]
+            topics.append(device_topic(self.site, table.name, "+", "cmd/+"))
+        return topics
+
+    def _work(self, session: Session) -> list[Coroutine[Any, Any, None]]:
+        every = table_topic(self.site, "+", METAS)
+        return [
+            self._discovery.run(session),
+            self._commands(session),
+            self._health(),
+            publish(session, [one.trace for one in self.sessions], self.traced),
+            self._stale_topics.look(session, every, own=bool(self.sessions)),
+        ]
+
+    def _disconnected(self) -> None:
+        self.commands.disconnected()
 
     def _own_topics(self) -> list[str]:
         """The topics that this edge retains."""
-        topics = [edge_topic(self.site, self.name, "+")]
-        topics += [table_topic(self.site, table.name, "alert/+") for table in self.config.table]
+        topics = [table_topic(self.site, table.name, "alert/+") for table in self.config.table]
         for session in self.sessions:
             topics += [
                 device_topic(self.site, session.table, session.device.name, leaf) for leaf in ("availability", "state")
@@ -746,21 +379,11 @@ class Edge:
 
     # ---- health
 
-    def _tell_suspended(self) -> None:
-        self.retained.touch(edge_topic(self.site, self.name, "info"))
-
     def info(self) -> EdgeInfo:
         """What this edge is, and which tables the broker suspends."""
         drivers = tuple(sorted({session.device.driver for session in self.sessions}))
-        return EdgeInfo(
-            version(),
-            self.config.digest,
-            drivers,
-            self.boot,
-            self.journal.name,
-            self.boots,
-            suspended=self._suspensions.reasons,
-            started=STARTED,
+        return msgspec.structs.replace(
+            super().info(), drivers=drivers, bootid=self.boot, journal=self.journal.name, boots=self.boots
         )
 
     def health(self) -> EdgeHealth:
@@ -803,7 +426,7 @@ class Edge:
         value = b""
         if was is not None:
             text = f"the clock went back: it was {was:%Y-%m-%d %H:%M:%S} UTC already"
-            self.log.error("clock.back", text=text, remedy=CLOCK_REMEDY)
+            self._log.error("clock.back", text=text, remedy=CLOCK_REMEDY)
             value = msgspec.json.encode(Alert(code="clock.back", text=text, remedy=CLOCK_REMEDY))
         for table in self.config.table:
             self.retained.put(clock_topic(self.site, table.name, self.name), value)

@@ -23,8 +23,10 @@ class EventOrdering:
 
     def __init__(self, expected: Iterable[str]) -> None:
         """`expected`: the devices that may have a backlog. Other devices are not waited for before they report."""
-        self._behind = set(expected)
-        self._heads: dict[str, tuple[float, str]] = {}
+        self.behind = set(expected)
+        """Devices whose backlog is not complete."""
+        self.heads: dict[str, tuple[float, str]] = {}
+        """By device the time of the event that waits for its turn. Nearly always both are empty: nothing waits."""
         self._moved = asyncio.Event()
         self._until: float | None = None
         self._newest: dict[str, float] = {}
@@ -33,30 +35,30 @@ class EventOrdering:
         """Return when no older event can still come. `happened` is in seconds of the loop's clock."""
         if self._until is None:
             self._until = asyncio.get_running_loop().time() + MAX_WAIT_S
-        if not self._behind and not self._heads:  # as almost always
+        if not self.behind and not self.heads:
             return
         head = (happened, device)
-        self._heads[device] = head
+        self.heads[device] = head
         self._moved.set()
         try:
-            while any(self._may_be_older(other, head) for other in (self._behind | self._heads.keys()) - {device}):
+            while any(self._may_be_older(other, head) for other in (self.behind | self.heads.keys()) - {device}):
                 self._moved.clear()
                 try:
                     # The limit applies only to devices that may never report.
-                    async with asyncio.timeout_at(self._until if self._behind else None):
+                    async with asyncio.timeout_at(self._until if self.behind else None):
                         await self._moved.wait()
                 except TimeoutError:
-                    self._behind.clear()
+                    self.behind.clear()
                     self._moved.set()
         finally:
-            if self._heads.get(device) is head:  # otherwise a newer event of this device waits with its own head
-                del self._heads[device]
+            if self.heads.get(device) is head:  # otherwise a newer event of this device waits with its own head
+                del self.heads[device]
             self._moved.set()
 
     def caught_up(self, device: str) -> None:
         """The device has reported its backlog."""
-        if device in self._behind:
-            self._behind.discard(device)
+        if device in self.behind:
+            self.behind.discard(device)
             self._moved.set()
 
     def late_ms(self, device: str, happened: float) -> int:
@@ -70,4 +72,4 @@ class EventOrdering:
         return int(late * 1000) if late > SIMULTANEOUS_S else 0
 
     def _may_be_older(self, other: str, head: tuple[float, str]) -> bool:
-        return other not in self._heads or self._heads[other] < head
+        return other not in self.heads or self.heads[other] < head

@@ -6,10 +6,10 @@ each.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, NoReturn, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import structlog
@@ -37,6 +37,9 @@ Opener = Callable[[str], AbstractAsyncContextManager[HostLink]]
 
 class SupervisedDevice(Protocol):
     """What the supervisor needs of a device's session: its events, memory, link and driver."""
+
+    on_online: Callable[[Sighting, int], Awaitable[None]] | None
+    """Called after `device.online` was written; with the number of events that the device still keeps."""
 
     @property
     def online(self) -> bool:
@@ -70,7 +73,7 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands in one place
+async def supervise(
     device: Device,
     supervised: SupervisedDevice,
     opener: Opener,
@@ -88,36 +91,32 @@ async def supervise(  # noqa: C901, PLR0915 - every way a session can end stands
     def sighting(event: Event, behind: int = 0) -> Sighting:
         return Sighting(event, b"", Chunk(b"", now(), loop.time()), behind=behind)
 
-    async def emit(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+    async def came_online(online: Sighting, behind: int) -> None:
         nonlocal logged_lost
-        await supervised.emit(sightings, memory)
-        for one in sightings:
-            if isinstance(one.event, DeviceOnline):
-                log.info("device.back" if logged_lost else "device.online", model=one.event.model, url=device.url)
-                logged_lost = False
-                cleared = [code for code in (REFUSED, BUG) if supervised.has_fault(code)]
-                await supervised.emit([sighting(DeviceRecovered(code), sightings[-1].behind) for code in cleared])
+        model = online.event.model if isinstance(online.event, DeviceOnline) else ""
+        log.info("device.back" if logged_lost else "device.online", model=model, url=device.url)
+        logged_lost = False
+        cleared = [code for code in (REFUSED, BUG) if supervised.has_fault(code)]
+        await supervised.emit([sighting(DeviceRecovered(code), behind) for code in cleared])
 
-    async def session() -> NoReturn:
-        nonlocal soon, after_bug
-        began = loop.time()
-        try:
-            async with opener(device.url) as link:
-                supervised.linked(link)
-                driver = driver_type(options, supervised.memory())
-                supervised.driven(driver)
-                await driver.run(link, emit)
-            raise RuntimeError("it ended by itself")
-        finally:
-            supervised.driven(None)
-            supervised.linked(None)
-            if loop.time() - began > GOOD_SESSION:
-                soon, after_bug = SOON, AFTER_BUG
+    supervised.on_online = came_online
 
     while True:
         fault: DeviceFaulted | None = None
+        began = loop.time()
         try:
-            await session()
+            try:
+                async with opener(device.url) as link:
+                    supervised.linked(link)
+                    driver = driver_type(options, supervised.memory())
+                    supervised.driven(driver)
+                    await driver.run(link, supervised.emit)
+                raise RuntimeError("it ended by itself")
+            finally:
+                supervised.driven(None)
+                supervised.linked(None)
+                if loop.time() - began > GOOD_SESSION:
+                    soon, after_bug = SOON, AFTER_BUG
         except LinkLost as error:
             reason, wait = str(error), soon
             soon = min(soon * 2, SOON_MOST)

@@ -8,29 +8,23 @@ the books stand.
 
 import asyncio
 import itertools
-import uuid
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
-from daemon import STARTED, logs, version
 from daemon.broker.connection import Connect, stay_connected
 from daemon.broker.gap_recovery import ASK_AGAIN, BUFFER, PAGE, Again, Stream, ask
-from daemon.broker.heartbeat import beat
 from daemon.broker.mac_keys import load_mac_keys
-from daemon.broker.outbox import Outbox
-from daemon.broker.replay_service import ReplayService
-from daemon.broker.restorer import Restorer
-from daemon.broker.retained import Retained
-from daemon.broker.session import UNREADABLE, Message, Session, Will, publish_offline_on_exit
-from daemon.broker.suspensions import Suspensions, place_of as suspended_place
-from daemon.config.model import Config, Jackpot, Mqtt, broker_of
+from daemon.broker.process import BrokerProcess
+from daemon.broker.session import UNREADABLE, Message, Session
+from daemon.broker.suspensions import place_of as suspended_place
+from daemon.config.model import Config, Jackpot
 from daemon.jackpots.alerts import ALERTS, FORGED_LEAF, alert_codes
 from daemon.jackpots.book import OPEN, Book, Refused, Seen, Step
 from daemon.jackpots.books import BETS, Books
@@ -54,7 +48,7 @@ from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request, signed_bytes
-from protocols.contract.documents import Alert, EdgeInfo, ReplayAnswer, mac_of_answer
+from protocols.contract.documents import Alert, ReplayAnswer, mac_of_answer
 from protocols.contract.events import JackpotContributed, JackpotWon, RoundPaid, UnknownEvent, decode_data
 from protocols.contract.jackpots import (
     Approve,
@@ -82,7 +76,6 @@ from protocols.contract.topics import (
     Wire,
     decode_wire,
     edge_topic,
-    encode_wire,
     is_id,
     is_mac,
     mac_of,
@@ -182,8 +175,10 @@ class _Table:
         self.again = Again()
 
 
-class Jackpots:
+class Jackpots(BrokerProcess):
     """The process."""
+
+    KIND = "jackpots"
 
     def __init__(
         self,
@@ -199,46 +194,32 @@ class Jackpots:
         folder = config.jackpots.verdict_key_folder
         self._verdict_keys = load_mac_keys(Path(folder)) if folder else None
         self._order_key = _order_key(config)
-        self._connect = connect
         self._now = now
-        self.config = config
-        self.site = config.site.name
-        self.name = config.jackpots.name
-        self.journal = journal
-        self._log = logs.get(jackpots=self.name)
         self._pools = {pool.name: pool for pool in config.jackpot}
         self.books = Books(journal, {name: pool.terms() for name, pool in self._pools.items()}, now())
         self._tables = {
             name: _Table(name, [pool for pool in config.jackpot if name in pool.tables])
             for name in dict.fromkeys(table for pool in config.jackpot for table in pool.tables)
         }
-        self._suspensions = Suspensions(
-            self._log, lambda: self.retained.touch(edge_topic(self.site, self.name, "info"))
-        )
-        self.outbox = Outbox(
-            journal, self._message_of, lambda row: row.place not in self._pools, self._suspensions.refused
-        )
-        self.retained = Retained(PAUSE_S)
-        will = edge_topic(self.site, self.name, "availability"), b"offline"
-        self._restorer = Restorer(self.retained, self._forged_topics(), will, self._log)
-        self.replay = ReplayService(
-            self.name,
+        site, name = config.site.name, config.jackpots.name
+        super().__init__(
+            config,
+            config.jackpots,
             journal,
-            [jackpot_topic(self.site, pool, "cmd/replay") for pool in self._pools],
-            self._message_of,
-            lambda: self.outbox.waiting,
-            self._log,
+            address_of=lambda row: (f"{name}:{row.place}:{row.seq}", jackpot_topic(site, row.place, "")[:-1]),
+            replays=[jackpot_topic(site, pool, "cmd/replay") for pool in self._pools],
+            alerts=self._forged_topics(site, name),
+            connect=connect,
+            pause_s=PAUSE_S,
         )
         self._streams: dict[_Key, Stream[Wire]] = {}
         self._first_looks: set[_Key] = set()
         """Streams of which no message was used: their beginning may still be further back."""
         self._asked: dict[_Key, tuple[int, float]] = {}
         self.signs = Signs(config, self.retained, self._log, now)
-        self.connected = False
         self._ruled = {table.name for table in config.table if table.ruleset}
         self._at: dict[str, datetime] = {}
         self._alerts: set[str] = set()
-        self._boot = uuid.uuid4().hex[:12]
         self._owns = asyncio.Event()
         self._epoch = 0
         """Of this life; 0 until it knows that it is the owner."""
@@ -300,22 +281,18 @@ class Jackpots:
     async def run(self) -> None:
         """Keep the books until cancelled."""
         self._log.info("jackpots.started", pools=sorted(self._pools), journal=str(self.journal.path))
-        will = Will(edge_topic(self.site, self.name, "availability"), b"offline")
-        broker = broker_of(self.config, self.config.jackpots)
-        identifier = f"feltd-jackpots-{self.name}"
-        await self._look(broker)
+        await self._look()
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._replay(broker, identifier))
-                await stay_connected(broker, identifier, will, self._serve, self._log, self._connect)
+                self._stay_connected(group)
         except asyncio.CancelledError:
             self._commit(idle=True)
             raise
 
-    async def _replay(self, broker: Mqtt, identifier: str) -> None:
+    async def _answer_replays(self, identifier: str) -> None:
         """Answer requests for old entries, once this process owns the pools."""
         await self._owns.wait()
-        await self.replay.listen(broker, identifier, self._connect)
+        await super()._answer_replays(identifier)
 
     # ---- inputs to entries
 
@@ -543,69 +520,40 @@ class Jackpots:
 
     # ---- on the broker
 
-    def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
-        source = jackpot_topic(self.site, row.place, "")[:-1]
-        id_ = f"{self.name}:{row.place}:{row.seq}"
-        wire = Wire("1.0", id_, source, row.type, row.time, row.seq, "", self.journal.name, late, msgspec.Raw(row.data))
-        return f"{source}/event/{row.type}", encode_wire(wire)
+    def _is_removed(self, row: Row) -> bool:
+        return row.place not in self._pools
 
     async def _serve(self, session: Session) -> None:
         await self._own(session)
-        async with publish_offline_on_exit(session, edge_topic(self.site, self.name, "availability"), b"offline"):
-            try:
-                await self._served(session)
-            finally:
-                self.connected = False
+        await super()._serve(session)
 
-    async def _served(self, session: Session) -> None:
-        session.tolerates = self._suspensions.refused
-        self.retained.put(edge_topic(self.site, self.name, "info"), self._info)
-        self.retained.put(edge_topic(self.site, self.name, "availability"), b"online")
+    async def _prepare(self, _session: Session) -> list[str]:
         for table in self._tables:
             for code in ALERTS:
                 if (topic := self._alert_topic(table, code)) not in self._alerts:  # of the last life of this process
                     self.retained.put(topic, b"")
-        await self.replay.until_heard()
         topics = [edge_topic(site, "+", "availability") for site in (self.site, *sites_of(self.config))]
         topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
         for one in self._tables.values():
             leaves = ["round/event/+", "round/cmd/replay/result"]
             leaves += ["device/+/event/#", "cmd/replay/result"] if one.reads_events else []
             topics += [topic_at(self.site, one.name, leaf) for leaf in leaves]
-        topics += self._owner_topics()
-        session.own_topics = frozenset(self._own_topics())
-        await session.subscribe(*topics, *self.signs.topics(), *session.own_topics)
-        await self.retained.publish_all(session)  # bets come as soon as it is seen
+        return [*topics, *self._owner_topics(), *self.signs.topics()]
+
+    def _work(self, session: Session) -> list[Coroutine[Any, Any, None]]:
         session.set_read_interval(READ_S)
-        self.connected = True
         self._asked.clear()
-        async with asyncio.TaskGroup() as group:
-            group.create_task(beat(session, self.site, self.name))
-            group.create_task(self.outbox.run(session))
-            group.create_task(self.replay.run(session))
-            group.create_task(self.retained.run(session))
-            group.create_task(self._restorer.run())
-            group.create_task(self._suspensions.run(session, self.outbox, self.retained))
-            group.create_task(self.signs.run(session))
-            group.create_task(self._receive(session))
-            group.create_task(self._chase(session))
+        return [self.signs.run(session), self._receive(session), self._chase(session)]
 
-    def _tell_suspended(self) -> None:
-        self.retained.touch(edge_topic(self.site, self.name, "info"))
-
-    def _info(self) -> EdgeInfo:
-        return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons, started=STARTED)
-
-    def _forged_topics(self) -> dict[str, list[str]]:
+    def _forged_topics(self, site: str, name: str) -> dict[str, list[str]]:
         """By table and pool where the alert stands that its retained topics were overwritten."""
-        at = {table: topic_at(self.site, table, f"alert/{self.name}-{FORGED_LEAF}") for table in self._tables}
+        at = {table: topic_at(site, table, f"alert/{name}-{FORGED_LEAF}") for table in self._tables}
         pools = {f"jackpot {name}": [at[table] for table in pool.tables] for name, pool in self._pools.items()}
         return pools | {suspended_place(topic): [topic] for topic in at.values()}
 
     def _own_topics(self) -> list[str]:
         """The topics that this process retains, besides the owners of the pools."""
-        topics = [edge_topic(self.site, self.name, "+")]
-        topics += [jackpot_topic(self.site, pool, leaf) for pool in self._pools for leaf in ("level", "books")]
+        topics = [jackpot_topic(self.site, pool, leaf) for pool in self._pools for leaf in ("level", "books")]
         codes = alert_codes()
         return topics + [
             topic_at(self.site, table, f"alert/{self.name}-{code}") for table in self._tables for code in codes
@@ -616,7 +564,7 @@ class Jackpots:
     def _owner_topics(self) -> list[str]:
         return [jackpot_topic(self.site, pool, "owner") for pool in self._pools]
 
-    async def _look(self, broker: Mqtt) -> None:
+    async def _look(self) -> None:
         """Find who owns the pools, on a connection without a client id. Raises NotOwner.
 
         With the id of its name a second process would end the session of the owner, and the owner the second one's.
@@ -627,7 +575,7 @@ class Jackpots:
             await self._read_owners(session)
             looked.set()
 
-        looking = asyncio.create_task(stay_connected(broker, "", None, serve, self._log, self._connect))
+        looking = asyncio.create_task(stay_connected(self._broker, "", None, serve, self._log, self._connect))
         seen = asyncio.create_task(looked.wait())
         try:
             await asyncio.wait([looking, seen], return_when=asyncio.FIRST_COMPLETED)
@@ -665,7 +613,7 @@ class Jackpots:
 
     def _owner(self, pool: str) -> PoolOwner:
         one = self._pools[pool]
-        return PoolOwner(pool, self.name, self.journal.name, self._epoch, self._boot, one.tables, one.bet)
+        return PoolOwner(pool, self.name, self.journal.name, self._epoch, self.boot, one.tables, one.bet)
 
     def _other_owner(self, pool: str, payload: bytes) -> None:
         """The retained owner of a pool. Of two processes the one with the later life goes on. Raises NotOwner."""
@@ -674,14 +622,14 @@ class Jackpots:
         except UNREADABLE as error:
             self._log.warning("owner.refused", pool=pool, reason=str(error))
             other = None
-        if other is not None and other.boot == self._boot:
+        if other is not None and other.boot == self.boot:
             if payload != msgspec.json.encode(self._owner(pool)):  # written in the name of this process
                 self.retained.touch(jackpot_topic(self.site, pool, "owner"))
             return
         if not self._epoch:
             if other is not None:
                 self._refuse_books(pool, other)
-        elif other is None or (other.epoch, other.boot) < (self._epoch, self._boot):
+        elif other is None or (other.epoch, other.boot) < (self._epoch, self.boot):
             self.retained.touch(jackpot_topic(self.site, pool, "owner"))
         else:
             text = f"pool {pool} is kept by another process, {other.owner} (life {other.epoch}, this is {self._epoch})"

@@ -14,7 +14,7 @@ from helpers import START, at_length, virtual_time
 from hypothesis import given, settings, strategies as st
 
 from daemon.broker.outbox import MOST_KEPT, PAGE, SAVED_EVERY, Outbox
-from daemon.broker.retained import PAUSE, Retained
+from daemon.broker.retained import PAUSE_S, Retained
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
 from daemon.edge.edge import Edge
@@ -505,14 +505,14 @@ async def test_a_retained_topic_is_sent_when_it_changes_and_not_more_often_than_
     for count in range(1, 101):  # noqa: B007 - the lambda reads it
         retained.touch("n")
         await asyncio.sleep(0.01)
-    await asyncio.sleep(2 * PAUSE)
-    assert len(broker.published) <= (loop.time() - began) / PAUSE + 1
+    await asyncio.sleep(2 * PAUSE_S)
+    assert len(broker.published) <= (loop.time() - began) / PAUSE_S + 1
     assert broker.published[-1] == ("n", b"100", True)
     retained.put("x", b"same")
     retained.put("x", b"same")
-    await asyncio.sleep(2 * PAUSE)
+    await asyncio.sleep(2 * PAUSE_S)
     retained.put("x", b"same")
-    await asyncio.sleep(2 * PAUSE)
+    await asyncio.sleep(2 * PAUSE_S)
     assert broker.topics.count("x") == 1
     await cancelled(sending)
 

@@ -27,7 +27,7 @@ from daemon.cli import status_facts
 from daemon.cli.main import main
 from daemon.cli.status import Facts, Heard, Open, Service, Status, Wanted, status_of, text_of
 from daemon.config.model import Mqtt, parse
-from daemon.edge.edge import DeviceStatus
+from daemon.edge.device_session import DeviceStatus
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeInfo, Fault

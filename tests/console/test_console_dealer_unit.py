@@ -39,7 +39,8 @@ from daemon.console.dealer.unit import (
 )
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
-from daemon.edge.edge import DeviceSession, Edge
+from daemon.edge.device_session import DeviceSession
+from daemon.edge.edge import Edge
 from daemon.edge.links.link import HostLink, StreamLink, open_stream
 from daemon.edge.supervisor import supervise
 from daemon.journal.store import Journal

@@ -21,11 +21,11 @@ from msgspec.structs import replace
 from structlog.testing import capture_logs
 
 from daemon import logs
+from daemon.broker import process as process_module
 from daemon.broker.gap_recovery import BUFFER, PAGE, Stream
 from daemon.broker.mqtt5_session import Mqtt5Session
 from daemon.broker.session import Message, Session
 from daemon.config.model import parse
-from daemon.consumer import consumer as consumer_module
 from daemon.consumer.consumer import Consumer
 from daemon.edge.edge import HEALTH_EVERY, Edge
 from daemon.journal.rows import Entry, Row
@@ -408,7 +408,7 @@ async def ended(consumer: Consumer, monkeypatch: pytest.MonkeyPatch, serve: Call
     async def listen(*_: object) -> None:
         await asyncio.sleep(float("inf"))
 
-    monkeypatch.setattr(consumer_module, "stay_connected", stay)
+    monkeypatch.setattr(process_module, "stay_connected", stay)
     monkeypatch.setattr(consumer.replay, "listen", listen)
     task = asyncio.create_task(consumer.run())
     await asyncio.sleep(1)
@@ -1060,7 +1060,7 @@ async def test_a_stop_while_a_failed_batch_is_being_ended_writes_nothing(
     def fails(*_: object) -> list[Row]:
         raise BadJournal("disk full")
 
-    monkeypatch.setattr(consumer_module, "stay_connected", stay)
+    monkeypatch.setattr(process_module, "stay_connected", stay)
     monkeypatch.setattr(consumer.journal, "append", fails)
     task = asyncio.create_task(consumer.run())
     await asyncio.sleep(1)

@@ -26,7 +26,8 @@ from daemon.broker.session import BrokerLost, BrokerRefused, Message, Session
 from daemon.cli import main as cli
 from daemon.config.model import Mqtt, parse
 from daemon.consumer.consumer import Consumer
-from daemon.edge.edge import DeviceSession, DeviceStatus, Edge
+from daemon.edge.device_session import DeviceSession, DeviceStatus
+from daemon.edge.edge import Edge
 from daemon.edge.links.link import StreamLink, open_stream
 from daemon.edge.supervisor import BUG, supervise
 from daemon.journal import store as journal_module

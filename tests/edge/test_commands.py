@@ -32,7 +32,8 @@ from daemon.edge.commands import (
     CommandTarget,
     obeyed,
 )
-from daemon.edge.edge import DeviceSession, Edge
+from daemon.edge.device_session import DeviceSession
+from daemon.edge.edge import Edge
 from daemon.journal.store import BadJournal, Journal
 from drivers.driver import CommandFailed, CommandRefused, DeviceRefused, LinkLost, Sighting
 from protocols.contract.commands import (
@@ -917,7 +918,7 @@ async def test_a_command_does_not_wait_for_the_past_of_its_table(tmp_path: Path)
     journal = Journal(tmp_path / "edge.db")
     edge = Edge(config_at(tmp_path), journal)
     edge.sessions[0].commanded(DeviceCommanded("agitate", "x", "done"), b"{}", {})
-    assert edge.ordering["t-1"]._behind == {"d-1"}
+    assert edge.ordering["t-1"].behind == {"d-1"}
     assert journal.last("t-1") == 2
     journal.close()
 

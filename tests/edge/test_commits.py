@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from daemon.config.model import parse
-from daemon.edge.edge import DeviceSession, Edge
+from daemon.edge.device_session import DeviceSession
+from daemon.edge.edge import Edge
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import BadJournal, Journal
 from drivers.driver import Chunk, Sighting

@@ -58,7 +58,7 @@ async def test_one_device_may_wait_twice_and_the_first_may_be_broken_off() -> No
     first.cancel()
     await asyncio.wait([first, second])
     assert second.exception() is None
-    assert not gate._heads
+    assert not gate.heads
 
 
 @virtual_time

@@ -120,6 +120,7 @@ class Place:
         self.drivers: list[Driver | None] = []
         self.kept: bytes | None = None
         self.emit_fails: Exception | None = None
+        self.on_online: Callable[[Sighting, int], Awaitable[None]] | None = None
 
     async def emit(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
         if self.emit_fails is not None:
@@ -138,6 +139,9 @@ class Place:
                     self.faults.remove(code)
                 case _:
                     pass
+        for one in sightings:
+            if self.on_online is not None and isinstance(one.event, DeviceOnline):
+                await self.on_online(one, sightings[-1].behind)
 
     def memory(self) -> bytes | None:
         return self.kept

@@ -30,7 +30,7 @@ from daemon.broker.session import Session
 from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
-from daemon.edge.edge import DeviceSession
+from daemon.edge.device_session import DeviceSession
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
