@@ -959,6 +959,16 @@ def test_the_jackpot_is_a_choice_of_house_and_player() -> None:
             options_from(Blackjack, wrong)
 
 
+def test_a_share_of_the_jackpot_is_less_than_the_pool() -> None:
+    def prizes(share: str) -> dict[str, Any]:
+        return {**JACKPOT, "jackpot_prizes": ("AAAA/suit=pool", f"AAAA={share}")}
+
+    for share in ("1/1", "99/99", "99/98"):
+        with pytest.raises(BadOption, match="a share is less than the pool"):
+            options_from(Blackjack, prizes(share))
+    assert options_from(Blackjack, prizes("99/100"))
+
+
 @pytest.mark.article("7(4)(a)", "7(4)(b)", "7(11)")
 @pytest.mark.parametrize("marking", ["automatic", "manual"])
 def test_the_chips_on_the_jackpot_are_collected_after_the_bell(marking: str) -> None:

@@ -1,8 +1,10 @@
 """A few mutants of the rules, of numbers that the texts print; `make nightly` tries all of them."""
 
+from pathlib import PurePath
+
 import pytest
 from helpers import at_length
-from mutants import KNOWN, TESTS, TOP, Mutant, known, mutants, survives
+from mutants import KNOWN, TESTS, TOP, WITHOUT_NUMBERS, Mutant, known, mutants, survives
 
 # File, what its line holds, and what the number or the comparison becomes.
 PRINTED = [
@@ -37,3 +39,12 @@ def test_each_named_survivor_is_a_mutant_and_has_a_reason() -> None:
 
 def test_the_files_and_their_tests_are_there() -> None:
     assert [path for path, tests in TESTS.items() for one in (path, *tests) if not (TOP / one).is_file()] == []
+
+
+def test_every_file_of_a_game_is_tried() -> None:
+    """A file that a game gets later brings its numbers: it needs tests that see a change of them."""
+    folders = (TOP / "rules" / name for name in ("angola", "macau", "games"))
+    paths = {str(one.relative_to(TOP)) for folder in folders for one in folder.glob("*.py")}
+    left = sorted(path for path in paths - TESTS.keys() if any(mutants(path)))
+    excused = [path for path in left if any(PurePath(path).match(name) for name in WITHOUT_NUMBERS)]
+    assert left == excused, "name its tests in TESTS of tests/support/mutants.py"

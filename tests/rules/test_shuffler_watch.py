@@ -68,3 +68,31 @@ def test_a_loss_is_no_breach(events: list[Event], event: Event) -> None:
     explained = {"loaded_unattended", "checked_unattended", "jam_unattended", "damaged_card_not_replaced"}
     explained |= {"loaded_in_one_packet", "too_many_cards_returned", "deck_not_checked", "played_after_closing"}
     assert not explained & set(found)
+
+
+KEY_ON = SupervisorKeyed(present=True)
+
+
+def test_each_night_begins_with_two_packets() -> None:
+    night: list[Event] = [KEY_ON, CardsLoaded(156, 1), CardsLoaded(156, 2), BetsClosed(), TableClosed()]
+    for packets, said in ((1, ["loaded_in_one_packet"]), (2, []), (3, [])):
+        loaded: list[Event] = [CardsLoaded(100, number) for number in range(1, packets + 1)]
+        assert breaches([*night, DeckChecked(312, 312, good=True), *loaded, BetsClosed()])[1] == said
+        assert breaches([KEY_ON, *loaded, BetsClosed()])[1] == said
+
+
+def test_a_shuffler_that_is_met_for_the_first_time_proves_no_loss() -> None:
+    met = DeviceOnline(continuous=False)
+    assert breaches([met, KEY_ON, CardsLoaded(156, 1), BetsClosed()])[1] == ["loaded_in_one_packet"]
+    assert breaches([KEY_ON, CardsLoaded(156, 1), met, BetsClosed()])[1] == []
+
+
+def test_no_more_cards_come_back_than_are_outside() -> None:
+    out: list[Event] = [KEY_ON, CardsLoaded(156, 1), CardsLoaded(156, 2), *[CardDrawn("9D")] * 3]
+    many = ["too_many_cards_returned"]
+    for counts, said in (((3,), []), ((4,), many), ((2, 1), []), ((2, 2), many), ((0, 1), many)):
+        assert breaches([*out, *map(CardsReturned, counts)])[1] == said, counts
+    again: list[Event] = [*out, CardsReturned(9), CardDrawn("9D")]
+    assert breaches([*again, CardsReturned(1)])[1] == many
+    assert breaches([*again, CardsReturned(2)])[1] == many * 2
+    assert breaches([*out, EventsMissed(1), CardsReturned(1), CardsReturned(99)])[1] == []

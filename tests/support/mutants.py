@@ -63,6 +63,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py",),
     "rules/games/craps.py": ("tests/law/test_angola_craps.py",),
     "rules/games/poker.py": ("tests/rules/test_poker.py", "tests/law/test_angola_stud_poker.py"),
+    **{f"rules/games/poker_{part}.py": (f"tests/rules/test_poker_{part}.py",) for part in ("betting", "hands", "pots")},
     "rules/games/thrown_dice.py": ("tests/law/test_angola_french_bank.py",),
     "rules/games/shaken_dice.py": ("tests/law/test_macau_cussec.py", "tests/law/test_macau_fish_prawn_crab.py"),
     "rules/games/roulette_cloth.py": ("tests/law/test_macau_roulette.py", "tests/law/test_angola_american_roulette.py"),
@@ -70,9 +71,18 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "rules/games/baccarat.py": ("tests/law/test_macau_baccarat.py", "tests/law/test_angola_baccarat.py"),
     "rules/games/baccarat_coups.py": ("tests/law/test_macau_baccarat.py", "tests/law/test_angola_baccarat.py"),
     "rules/games/blackjack.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_blackjack.py"),
+    "rules/games/blackjack_bettors.py": ("tests/law/test_angola_blackjack.py",),
+    "rules/games/blackjack_jackpot.py": ("tests/law/test_angola_blackjack.py", "tests/rules/test_blackjack_jackpot.py"),
     "rules/games/blackjack_decisions.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_blackjack.py"),
     "rules/games/blackjack_stakes.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_blackjack.py"),
     "rules/games/blackjack_watched.py": ("tests/law/test_angola_blackjack.py", *SHARED),
+    "rules/games/alternating_roulette.py": (
+        "tests/law/test_angola_french_roulette.py",
+        "tests/law/test_angola_american_roulette.py",
+    ),
+    "rules/games/cards.py": ("tests/law/test_angola_blackjack.py", "tests/law/test_macau_baccarat.py"),
+    "rules/games/cussec.py": ("tests/law/test_angola_cussec.py", "tests/law/test_macau_cussec.py"),
+    "rules/games/shuffler_watch.py": ("tests/rules/test_shuffler_watch.py", "tests/law/test_angola_blackjack.py"),
     "rules/games/stud_poker_game.py": ("tests/law/test_angola_stud_poker.py", "tests/law/test_macau_stud_poker.py"),
     "rules/engine/cloth.py": (*SHARED, "tests/hostile/test_late_chips.py"),
     "rules/engine/duties.py": SHARED,
@@ -80,6 +90,12 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "rules/engine/money.py": ("tests/rules/test_settlements.py", "tests/law/test_macau_fantan.py"),
 }
 """The files of rules with numbers of the law, and the tests that must see a change of them."""
+WITHOUT_NUMBERS: Final = (
+    "rules/games/blackjack_corrections.py",
+    "rules/games/blackjack_round.py",
+    "rules/games/stud_poker*.py",
+)
+"""Files of games whose numbers are places in tuples and counts of cards on the table, and none that a text prints."""
 RUNNER: Final = """
 import importlib.abc, importlib.util, sys, pytest
 NAME, TEXT, PATH = sys.argv[1:4]
