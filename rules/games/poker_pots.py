@@ -42,6 +42,10 @@ class Put(Struct, frozen=True):
         """All chips."""
         return sum(self.bets.values()) + sum(self.dead.values())
 
+    def seats(self) -> tuple[int, ...]:
+        """The seats that put chips in."""
+        return tuple(seat for seat in dict.fromkeys((*self.bets, *self.dead)) if self.of(seat))
+
     def of(self, seat: int) -> int:
         """The chips of one seat."""
         return self.bets.get(seat, 0) + self.dead.get(seat, 0)

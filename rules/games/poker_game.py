@@ -1,0 +1,626 @@
+"""Poker without a bank on the engine of `rules/engine/refold.py`: the base of hold'em, Omaha and synthetic poker.
+
+A hand is a round. The opening of the bets begins it: seats lay their first bets (`seat.acted`, "post"), cards are
+dealt, and each seat acts in turn until one is left or the hands are shown. The chips are state of the table: what the
+seats put in is what they are paid, get back, and the house keeps, or the hand waits for a person.
+
+What a seat does is told by `seat.acted`: the actions of `rules/games/poker_betting.py`; "show" and "muck" at the
+showdown; "dead" for a hand that the dealer declares dead, "absent" and "skipped" by 13(70)(b) and 13(71)(i); between
+two hands "stack" with all chips before the seat, "rest" and "return".
+
+Own cards are known to the rules alone. `view`, verdicts and results have those of shown hands only.
+
+Readings:
+
+- 13(35), 13(41)-(45): a shoe tells own cards one at a time from the hand on, then for each street the burnt card and
+  the common ones. Where no device tells them a person does: `deal.corrected` with "board" and "seat_<n>".
+- 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. A hand that was told is shown.
+- 13(69): what a device tells of it makes the hand void: a second turned card, a card damaged in the deal. The rest is a
+  person's word, as is that a wrong number of cards could not be put right.
+- 13(70)(d)-(f): the cards shown too early are laid aside, and those who have not acted may only call.
+- 13(70)(g): the first card of a street is the burnt one, whether it was turned or not.
+- 13(71)(b): a hand given up at the showdown has no right to the pot.
+- 16(16): a common card before the bets on the last one are over takes away the betting round of its own.
+- No paragraph speaks of a loss. The hand waits until it is declared void: each seat's chips of the hand go back. The
+  stacks of all seats are told again before the next one.
+"""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, ClassVar, Final
+
+from msgspec.structs import replace
+
+from protocols.contract.events import (
+    CardDamaged,
+    CardDrawn,
+    CardExposed,
+    CardUnreadable,
+    Event,
+    HandDispensed,
+    HandPassed,
+    SeatActed,
+    SeatClosed,
+    SeatOpened,
+    WagerPlaced,
+    WagerWithdrawn,
+)
+from protocols.contract.reasons import Reason, say
+from protocols.contract.results import Due
+from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
+from rules.engine.refold import Game
+from rules.engine.rounds import Round, resolved
+from rules.engine.ruleset import Bet, Result, Settlement, View, Wager, Win
+from rules.games.cards import UNKNOWN
+from rules.games.poker_betting import (
+    ACTIONS,
+    BLIND,
+    Fault,
+    Limits,
+    act,
+    actions,
+    bind,
+    blind_raise,
+    kill,
+    opened,
+    post,
+    withdraw,
+)
+from rules.games.poker_pots import Layering, Rake, pay, pots
+from rules.games.poker_table import Deal, Position, Variant, again, closed, seated
+
+BOARD: Final = "board"
+VOID: Final = say("do_void_hand")
+HANDS: Final = say("do_hands_or_void")
+
+
+class PokerState(Table[Position], frozen=True):
+    """Where a table stands."""
+
+
+class PokerGame(Game[Position]):
+    """A table of poker; a text derives from it."""
+
+    State: ClassVar[type[PokerState]] = PokerState
+    own: ClassVar[frozenset[type[Event]]] = frozenset(
+        (
+            *(CardDrawn, CardUnreadable, CardExposed, CardDamaged, HandDispensed, HandPassed),
+            *(SeatActed, SeatOpened, SeatClosed),
+        )
+    )
+    remedy: ClassVar[Reason] = VOID
+    steps_wagers: ClassVar[bool] = True
+    offered: frozenset[str] = frozenset()
+    waits_for_bell: bool = False
+    text: ClassVar[str]
+    variant: ClassVar[Variant]
+    words: ClassVar[Mapping[str, Mapping[str, str]]]
+    """For each language the calls "wins" and "takes", with a seat and its combination, "mark", and the combinations."""
+
+    betting: Limits
+    rake: Rake
+    layering: Layering
+    blind_raises: bool = False
+    entry: int = 0
+
+    @abstractmethod
+    def articles(self, deal: Deal, strengths: Mapping[int, int]) -> tuple[str, ...]:
+        """The paragraphs that the end of a hand rests on."""
+
+    def bets(self) -> tuple[Bet, ...]:
+        """The pot."""
+        return (Bet("pot", "the pot", "arts. 13(38), 13(65)", "what the seats put into the pot of a hand"),)
+
+    def cite(self, article: str) -> str:
+        """As results cite it."""
+        return f"{self.text} art. {article}"
+
+    # ---- the life of a hand
+
+    def fresh(self) -> Position:
+        """A table without seats."""
+        return Position()
+
+    def begins(self, position: Position, event: Event) -> bool:
+        """The opening of the bets alone begins a hand."""
+        return False
+
+    def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
+        """The next hand, where enough seats play and their chips are known."""
+        p, reason = seated(position, self.variant, self.betting)
+        return p, (), False, Effect(suspend=reason, remedy=say("do_stacks_and_open")) if reason else PLAIN
+
+    def over(self, position: Position) -> bool:
+        """The pot is paid."""
+        return position.deal is not None and position.deal.paid is not None
+
+    def end(self, position: Position, *, void: bool) -> Position:
+        """The chips are before their seats."""
+        return closed(position, void=void)
+
+    def resume(self, now: Position, ended: Position) -> Position:
+        """The hand of then at the seats of now."""
+        return again(now, ended)
+
+    def missed(self, position: Position) -> Position:
+        """Chips may have been laid, taken or bought unseen."""
+        return replace(position, unsure=tuple(seat for seat, chips in position.stacks.items() if chips))
+
+    def known(self, position: Position, frame: Frame[Position]) -> Round:
+        """The chips of each seat in the hand, which go back where it is void."""
+        put = position.deal.bets.put() if position.deal is not None else None
+        laid = [(seat, put.of(seat)) for seat in put.seats()] if put is not None else []
+        return replace(frame.round, wagers=tuple(Wager(seat, "pot", chips) for seat, chips in laid), given_back=())
+
+    def alike(self, one: Position, other: Position) -> bool:
+        """Whether the same hands and chips lie there."""
+        if one.deal is None or other.deal is None:
+            return one.deal is other.deal
+        same = (one.deal.own, one.deal.board, one.deal.bets) == (other.deal.own, other.deal.board, other.deal.bets)
+        return same and one.deal.shown == other.deal.shown
+
+    def laid(self, position: Position) -> dict[str, Any]:
+        """The common cards, and the hands that were shown."""
+        deal = position.deal
+        if deal is None:
+            return {}
+        laid = {f"seat_{seat}": deal.own[seat] for seat in deal.shown if seat in deal.own}
+        return {**({BOARD: deal.board} if deal.board else {}), **({"hands": laid} if laid else {})}
+
+    # ---- events
+
+    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
+        """One event."""
+        p, event = position, fact.event
+        deal = p.deal if frame is not None else None
+        match event:
+            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
+                return self._seat(p, seat, deal, joins=isinstance(event, SeatOpened))
+            case SeatActed(seat=seat, action="stack" | "rest" | "return", amount=chips):
+                return self._away(p, seat, event.action, chips, deal)
+            case HandPassed(seat=seat) if deal is None or not deal.dealt:
+                return replace(p, named=seat), BESIDE
+            case WagerPlaced(seat=seat) | WagerWithdrawn(seat=seat):
+                return p, Effect((Note("bet_not_offered", say("seat_alone", seat=seat), "13(53)"),))
+        if frame is None or deal is None:
+            return p, self._of_no_hand(event)
+        if frame.round.suspended:
+            told = isinstance(event, SeatActed | CardDrawn | CardUnreadable | HandDispensed | CardExposed)
+            return replace(p, deal=replace(deal, unheard=deal.unheard or told)), PLAIN
+        pending, deal = deal.notes, replace(deal, notes=())
+        match event:
+            case SeatActed(seat=seat, action=action, amount=chips):
+                deal, effect = self._acted(deal, seat, action, chips)
+            case CardDrawn(card=card, face=face):
+                deal, effect = self._card(deal, card, face)
+            case CardUnreadable():
+                deal, effect = self._card(deal, UNKNOWN, None)
+            case HandDispensed(cards=count):
+                deal, effect = self._packet(deal, count)
+            case CardExposed(hand=hand, card=card):
+                deal, effect = self._exposed(deal, hand, card or "")
+            case CardDamaged():
+                reason = say("damaged_in_deal")
+                effect = Effect(void=reason, article=self._misdeal("f")) if self._dealing(deal) else PLAIN
+            case _:
+                return p, PLAIN
+        if effect.first and not frame.round.closed:
+            pending += self._unposted(deal)
+        effect = replace(effect, notes=pending + effect.notes, first=effect.first and not frame.round.closed)
+        return self._on(replace(p, deal=deal), deal, effect)
+
+    def _of_no_hand(self, event: Event) -> Effect:
+        match event:
+            case SeatActed(seat=seat):
+                return Effect((Note("bet_without_round", say("seat_alone", seat=seat), "13(36)"),))
+            case CardDrawn() | CardUnreadable() | HandDispensed():
+                return Effect((Note("card_without_round", say("card_no_round"), "13(34)"),))
+            case _:
+                return BESIDE
+
+    def _on(self, p: Position, deal: Deal, effect: Effect) -> tuple[Position, Effect]:
+        """The pot is paid where one hand is left, or all are shown."""
+        if effect.void or effect.suspend or deal.paid is not None:
+            return p, effect
+        live = deal.bets.live()
+        if not live:
+            return p, replace(effect, suspend=say("no_hand_left"), remedy=VOID)
+        if len(live) > 1 and not (self._showdown(deal) and all(seat in deal.shown for seat in live)):
+            return p, effect
+        strengths = self._strengths(deal, live)
+        found, back = pots(deal.bets.put(), live, self.layering)
+        paid = pay(found, strengths, deal.bets.order, self.betting.minimum, self.rake)
+        ended = replace(deal, paid=paid, back=back)
+        if not self._balanced(ended):
+            return p, replace(effect, suspend=say("pot_unbalanced"), remedy=VOID)
+        return replace(p, deal=ended), effect
+
+    def _strengths(self, deal: Deal, live: tuple[int, ...]) -> dict[int, int]:
+        if len(live) == 1:
+            return {live[0]: 0}
+        return {seat: self.variant.ranking.best(deal.own[seat], deal.board) for seat in live}
+
+    def _balanced(self, deal: Deal) -> bool:
+        """Nothing came from nowhere: chips before and behind the line, and those paid, kept and given back."""
+        laid = deal.bets.put().total()
+        paid = sum(one.amount + one.kept for one in deal.paid or ()) + sum(deal.back.values())
+        return sum(deal.bets.stacks.values()) + laid == deal.began and paid == laid
+
+    def _misdeal(self, letter: str) -> str:
+        return f"13(69)({letter})" if self.variant.burns else "16(15)"
+
+    # ---- seats
+
+    def _seat(self, p: Position, seat: int, deal: Deal | None, *, joins: bool) -> tuple[Position, Effect]:
+        if seat > self.variant.seats:
+            return p, Effect((Note("no_such_seat", say("seat_alone", seat=seat), "13(6)"),), evidence=False)
+        if joins:
+            if seat in p.stacks:
+                return p, BESIDE
+            return replace(p, stacks={**p.stacks, seat: 0}, fresh=(*p.fresh, seat)), BESIDE
+        if deal is not None and seat in deal.bets.order:
+            bets = withdraw(deal.bets, seat) if seat in deal.bets.live() and len(deal.bets.live()) > 1 else deal.bets
+            deal = replace(deal, bets=bets)
+            return self._on(replace(p, deal=deal, leaving=(*p.leaving, seat)), deal, PLAIN)
+        kept = {other: chips for other, chips in p.stacks.items() if other != seat}
+        away = {other: deals for other, deals in p.resting.items() if other != seat}
+        unsure = tuple(other for other in p.unsure if other != seat)
+        fresh = tuple(other for other in p.fresh if other != seat)
+        missed = {other: chips for other, chips in p.missed.items() if other != seat}
+        return replace(p, stacks=kept, resting=away, unsure=unsure, fresh=fresh, missed=missed), BESIDE
+
+    def _away(self, p: Position, seat: int, action: str, chips: int, deal: Deal | None) -> tuple[Position, Effect]:
+        """Chips are bought, or a player rests: 13(13), 13(14)(e), 13(28), 14(7)."""
+        if seat > self.variant.seats:
+            return p, Effect((Note("no_such_seat", say("seat_alone", seat=seat), "13(6)"),), evidence=False)
+        if action == "rest":
+            return replace(p, resting={**p.resting, seat: p.resting.get(seat, 0)}), BESIDE
+        if action == "return":
+            return replace(p, resting={one: deals for one, deals in p.resting.items() if one != seat}), BESIDE
+        if deal is not None and seat in deal.bets.order:
+            return p, Effect((Note("chips_in_hand", say("seat_alone", seat=seat), "13(14)(e)"),))
+        notes: tuple[Note, ...] = ()
+        new = not p.stacks.get(seat)
+        others = [held for other, held in p.stacks.items() if held and other != seat]
+        if (
+            new
+            and p.hand
+            and others
+            and chips < sum(others) // len(others) // self.betting.minimum * self.betting.minimum
+        ):
+            notes = (Note("stack_below_average", say("seat_alone", seat=seat), "13(28)"),)
+        if new and chips < self.entry:
+            notes = (*notes, Note("stack_below_entry", say("seat_alone", seat=seat), "14(7)"))
+        fresh = p.fresh if seat in p.stacks else (*p.fresh, seat)
+        unsure = tuple(other for other in p.unsure if other != seat)
+        return replace(p, stacks={**p.stacks, seat: chips}, fresh=fresh, unsure=unsure), Effect(notes, evidence=False)
+
+    # ---- what the seats do
+
+    def _acted(self, deal: Deal, seat: int, action: str, chips: int) -> tuple[Deal, Effect]:
+        bets, faults = deal.bets, tuple[Fault, ...]()
+        match action:
+            case "post":
+                bets, faults = post(bets, seat, chips)
+                return replace(deal, bets=bets), Effect(_noted(seat, faults))
+            case "show" | "muck":
+                return self._shows(deal, seat, action)
+            case "dead" if seat in bets.live():
+                return replace(deal, bets=kill(bets, (seat,))), PLAIN
+            case "absent" if seat in bets.live():
+                return replace(deal, bets=withdraw(bets, seat)), PLAIN
+            case "skipped" if seat in bets.waiting:
+                return replace(deal, bets=bind(bets, (seat,))), PLAIN
+        if self._dealing(deal) and (deal.given or deal.packets):
+            return deal, Effect((Note("bet_before_cards", say("seat_alone", seat=seat), "13(36)"),))
+        if action in BLIND:
+            if not self.blind_raises or deal.street or (deal.acted and not bets.blind):
+                faults = (Fault("no_blind_raise", "16(12)", chips, taken=False),)
+            else:
+                bets, faults = blind_raise(bets, seat, action, chips)
+        elif action in ACTIONS and bets.waiting:
+            bets, faults = act(bets, seat, action, chips, self.betting)
+        else:
+            faults = (Fault("no_betting" if action in ACTIONS else "no_such_action", "13(39)", chips, taken=False),)
+        taken = bets is not deal.bets
+        return replace(deal, bets=bets, acted=deal.acted or taken), Effect(_noted(seat, faults), first=taken)
+
+    def _shows(self, deal: Deal, seat: int, action: str) -> tuple[Deal, Effect]:
+        if seat not in deal.bets.live():
+            return deal, Effect(_noted(seat, (Fault("not_in_hand", "13(39)"),)))
+        if not self._showdown(deal):
+            return deal, Effect((Note("shown_early", say("seat_alone", seat=seat), "13(71)(e)"),))
+        if action == "muck":
+            return replace(deal, bets=kill(deal.bets, (seat,))), PLAIN
+        if not self._whole(deal, seat):
+            return deal, Effect((Note("cards_not_told", say("seat_alone", seat=seat), "13(64)"),))
+        return replace(deal, shown=tuple(dict.fromkeys((*deal.shown, seat)))), PLAIN
+
+    def _showdown(self, deal: Deal) -> bool:
+        return not deal.bets.waiting and deal.street == len(self.variant.streets)
+
+    def _whole(self, deal: Deal, seat: int) -> bool:
+        cards = deal.own.get(seat, ())
+        return len(cards) == self.variant.ranking.cards and UNKNOWN not in cards
+
+    def _unposted(self, deal: Deal) -> tuple[Note, ...]:
+        """Art. 14(20), 16(17): the hand is valid; the first bet is due with the seat's next chips."""
+        article = "16(17)" if self.variant.ante else "14(20)"
+        seats = [seat for seat in deal.bets.posts if seat in deal.bets.live()]
+        return tuple(Note("first_bet_missing", say("seat_alone", seat=seat), article) for seat in seats)
+
+    # ---- cards
+
+    def _dealing(self, deal: Deal) -> bool:
+        """Whether own cards may still come."""
+        seats = len(deal.bets.order)
+        if deal.packets:
+            return deal.packets < seats
+        if deal.given:
+            return deal.given < seats * self.variant.ranking.cards + bool(deal.turned)
+        return not deal.acted
+
+    def _card(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
+        known = [*deal.board, *(one for cards in deal.own.values() for one in cards)]
+        if card != UNKNOWN and (card in known or card not in self.variant.ranking.deck):
+            return deal, Effect(
+                first=True, suspend=say("two_places" if card in known else "no_such_card"), remedy=HANDS
+            )
+        if not deal.packets and self._dealing(deal) and not deal.board:
+            order = deal.bets.order
+            place = deal.given % len(order)
+            seat = deal.turned if deal.given == len(order) * self.variant.ranking.cards else order[place]
+            own = {**deal.own, seat: (*deal.own.get(seat, ()), card)}
+            return replace(deal, own=own, given=deal.given + 1), Effect(first=True)
+        return self._common(deal, card, face)
+
+    def _common(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
+        streets, bets = self.variant.streets, deal.bets
+        if deal.street == len(streets):
+            return deal, Effect(suspend=say("card_more"), remedy=HANDS)
+        if self.variant.burns and not deal.burnt:
+            turned = (Note("burnt_card_turned", say("burnt_card_turned"), "13(70)(g)"),) if face == "up" else ()
+            return replace(deal, burnt=True), Effect(turned, first=True)
+        if card == UNKNOWN:
+            return deal, Effect(first=True, suspend=say("card_unreadable"), remedy=HANDS)
+        if not bets.waiting:
+            return self._opened(replace(deal, board=(*deal.board, card))), Effect(first=True)
+        if not self.variant.burns:
+            note = Note("betting_round_lost", say("street_early", n=deal.street + 1), "16(16)")
+            return replace(deal, board=(*deal.board, card), street=deal.street + 1), Effect((note,))
+        article = ("13(70)(d)", "13(70)(e)", "13(70)(f)")[deal.street]
+        notes = () if deal.aside else (Note("street_too_early", say("street_early", n=deal.street + 1), article),)
+        turn = deal.street == 1
+        early = replace(
+            deal, aside=(*deal.aside, card), bets=bind(bets, bets.waiting), burnt=not turn, burnt_after=turn
+        )
+        return early, Effect(notes, first=True)
+
+    def _opened(self, deal: Deal) -> Deal:
+        """A street that is whole begins a round of bets."""
+        if len(deal.board) < self.variant.streets[deal.street]:
+            return deal
+        bets = deal.bets
+        first = bets.order[0]
+        if self.variant.ante:
+            first = bets.highest if deal.street and bets.highest in bets.can_bet() else bets.order[1]
+        shows = deal.opener()
+        bets = opened(bets, first)
+        if not bets.waiting and shows in bets.live():
+            bets = replace(bets, opener=shows)  # no round of bets follows: who opened the last one shows first
+        return replace(deal, bets=bets, street=deal.street + 1, burnt=deal.burnt_after, burnt_after=False, aside=())
+
+    def _packet(self, deal: Deal, count: int) -> tuple[Deal, Effect]:
+        if deal.given or deal.packets == len(deal.bets.order):
+            return deal, PLAIN  # of the common cards, which a person tells
+        if count != self.variant.ranking.cards:
+            n = self.variant.ranking.cards
+            return deal, Effect(first=True, suspend=say("packet_own_cards", count=count, due=n), remedy=VOID)
+        return replace(deal, packets=deal.packets + 1), Effect(first=True)
+
+    def _exposed(self, deal: Deal, hand: str, card: str) -> tuple[Deal, Effect]:
+        """A card of a seat was seen: 13(69)(g), 13(70)(c), 13(71)(e), 16(15)."""
+        seat = int(hand[5:]) if hand.startswith("seat_") and hand[5:].isdigit() else 0
+        if seat not in deal.bets.order:
+            return deal, Effect(suspend=say("foreign_hand"), remedy=VOID)
+        if not self._dealing(deal):
+            return deal, Effect((Note("shown_early", say("seat_alone", seat=seat), "13(71)(e)"),))
+        if deal.turned or not self.variant.burns:
+            return deal, Effect(void=say("turned_in_deal"), article=self._misdeal("g"))
+        cards = deal.own.get(seat, ())
+        seen = card if card in cards else cards[-1] if cards else ""
+        own = {**deal.own, seat: tuple(one for one in cards if one != seen)}
+        note = Note("card_turned", say("seat_alone", seat=seat), "13(70)(c)")
+        return replace(deal, own=own if cards else deal.own, turned=seat, burnt=True), Effect((note,))
+
+    # ---- a person tells the hands
+
+    def lay(
+        self,
+        position: Position,
+        hands: Hands,
+        frame: Frame[Position],
+        before: Frame[Position] | None,
+        *,
+        named: bool,
+        reopened: bool,
+    ) -> tuple[Position, Effect]:
+        """The common cards and the hands as they lie, or why they are not used."""
+        deal = position.deal
+        if deal is None or deal.unheard or frame.lost:
+            return position, Effect(suspend=say("hand_incomplete"), remedy=VOID, again=True)
+        deal = replace(deal, paid=None, back={})
+        laid, reason = self._laid_out(deal, hands)
+        if reason is not None:
+            return position, Effect(suspend=reason, remedy=HANDS, again=True)
+        p = replace(position, deal=laid)
+        return self._on(p, laid, Effect(round=frame.round))
+
+    def _laid_out(self, deal: Deal, hands: Hands) -> tuple[Deal, Reason | None]:
+        board, own = hands.get(BOARD, deal.board), dict(deal.own)
+        told = [name for name in hands if name != BOARD]
+        if not hands:
+            return deal, say("no_hand_told")
+        for name in told:
+            seat = int(name[5:]) if name.startswith("seat_") and name[5:].isdigit() else 0
+            if seat not in deal.bets.order:
+                return deal, say("foreign_hand")
+            if len(hands[name]) != self.variant.ranking.cards:
+                return deal, say("hand_cards", n=len(hands[name]), hand=name, article=self.cite(self._misdeal("b")))
+            own[seat] = hands[name]
+        cards = [*board, *(card for mine in own.values() for card in mine if card != UNKNOWN)]
+        if any(card not in self.variant.ranking.deck for card in cards):
+            return deal, say("no_such_card")
+        if len(set(cards)) < len(cards):
+            return deal, say("two_places")
+        if len(board) < len(deal.board):
+            return deal, say("board_by_law")
+        shared = board[: len(deal.board)]
+        deal = replace(deal, board=shared, own=own, acted=True)
+        for card in board[len(shared) :]:
+            if deal.bets.waiting:
+                return deal, say("board_by_law")
+            deal = self._opened(replace(deal, board=(*deal.board, card)))
+        if BOARD in hands and len(board) not in (0, *self.variant.streets):
+            return deal, say("board_by_law")
+        if self._showdown(deal):
+            seats = [int(name[5:]) for name in told if int(name[5:]) in deal.bets.live()]
+            deal = replace(deal, shown=tuple(dict.fromkeys((*deal.shown, *seats))))
+        return deal, None
+
+    # ---- the result
+
+    def resolve(self, position: Position, frame: Frame[Position]) -> Result:
+        """Who is paid what."""
+        deal = position.deal
+        assert deal is not None
+        assert deal.paid is not None
+        live = deal.bets.live()
+        strengths = self._strengths(deal, live)
+        put = deal.bets.put()
+        back = {seat: deal.back.get(seat, 0) for seat in put.seats()}
+        for one in deal.paid:
+            back[one.seat] = back.get(one.seat, 0) + one.amount
+        won = list(dict.fromkeys(one.seat for one in deal.paid if one.amount))
+        winners = tuple(
+            Win("pot", str(Fraction(back[seat] - put.of(seat), put.of(seat))), seat=seat)
+            for seat in won
+            if put.of(seat)
+        )
+        result = resolved(
+            replace(frame.round, wagers=(), given_back=()),
+            self.terms,
+            outcome={**self.laid(position), **self._facts(deal, strengths)},
+            winners=winners,
+            announcements=self._called(deal, won, strengths),
+            law=tuple(map(self.cite, self.articles(deal, strengths))),
+        )
+        paid = [Settlement(seat, "pot", put.of(seat), back[seat]) for seat in put.seats()]
+        return replace(result, settlements=tuple(paid))
+
+    def _facts(self, deal: Deal, strengths: Mapping[int, int]) -> dict[str, Any]:
+        kept = sum(one.kept for one in deal.paid or ())
+        facts: dict[str, Any] = {"pots": self._pots(deal), "rake": kept, "seats": self._fates(deal)}
+        if len(strengths) > 1:
+            facts["combinations"] = {
+                f"seat_{seat}": self.variant.ranking.category(found) for seat, found in strengths.items()
+            }
+        return facts
+
+    def _fates(self, deal: Deal) -> dict[str, str]:
+        paid = {one.seat for one in deal.paid or ()}
+        fates = {}
+        for seat in deal.bets.order:
+            lost = "folded" if seat in deal.bets.folded else "dead" if seat in deal.bets.killed else "loses"
+            fates[f"seat_{seat}"] = "wins" if seat in paid else lost
+        return fates
+
+    def _pots(self, deal: Deal) -> tuple[dict[str, Any], ...]:
+        found, _ = pots(deal.bets.put(), deal.bets.live(), self.layering)
+        return tuple({"amount": one.amount, "among": one.among} for one in found)
+
+    def _called(self, deal: Deal, won: list[int], strengths: Mapping[int, int]) -> dict[str, str]:
+        said = {}
+        for language, words in self.words.items():
+            calls = [
+                words["wins"].format(seat, words[self.variant.ranking.category(strengths[seat])])
+                if len(strengths) > 1
+                else words["takes"].format(seat)
+                for seat in won
+            ]
+            said[language] = words["mark"].join(calls)
+        return said
+
+    # ---- what may be shown
+
+    def view(self, state: Table[Position]) -> View:
+        """Phase: idle, betting (the first bets), dealing, deciding, showdown, suspended, resolved. No own card."""
+        frame = state.open
+        if frame is None:
+            return self._between_hands(state)
+        round_, deal = frame.round, state.position.deal
+        if deal is None:
+            return View(round_.id, "suspended", {"stacks": _named(state.position.stacks), "reason": round_.suspended})
+        detail = self._shown(deal)
+        if round_.suspended:
+            return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
+        due, phase = self._due(deal), "deciding"
+        if not round_.closed:
+            phase = "betting"
+        elif due is not None and due.kind == "card":
+            phase = "dealing"
+        elif self._showdown(deal):
+            phase = "showdown"
+        return View(round_.id, phase, {**detail, **({"due": due} if due is not None else {})})
+
+    def _between_hands(self, state: Table[Position]) -> View:
+        stacks = {"stacks": _named(state.position.stacks)}
+        last = state.last
+        if last is None or not last.counts or last.result is None:
+            return View("", "idle", stacks)
+        return View(last.round.id, "resolved", {**last.result.outcome, **stacks, "say": last.result.announcements})
+
+    def _shown(self, deal: Deal) -> dict[str, Any]:
+        bets = deal.bets
+        hands = {f"seat_{seat}": deal.own[seat] for seat in deal.shown if seat in deal.own}
+        return {
+            "players": bets.order,
+            "folded": (*bets.folded, *bets.killed),
+            BOARD: deal.board,
+            "stacks": _named(bets.stacks),
+            "laid": _named({seat: chips for seat, chips in bets.street.items() if chips}),
+            "pot": bets.pot(),
+            "pots": self._pots(deal),
+            **({"hands": hands} if hands else {}),
+        }
+
+    def _due(self, deal: Deal) -> Due | None:
+        bets = deal.bets
+        if self._dealing(deal) and (deal.given or deal.packets):
+            return Due("card", "own")
+        if bets.waiting:
+            return Due("decision", f"seat_{bets.waiting[0]}", bets.waiting[0], actions(bets, self.betting))
+        if not self._showdown(deal):
+            return Due("card", BOARD if deal.burnt or not self.variant.burns else "burn")
+        first = deal.opener()
+        for seat in (first, *bets.after(first)):
+            if seat in bets.live() and seat not in deal.shown:
+                return Due("decision", f"seat_{seat}", seat, ("show", "muck"))
+        return None
+
+
+def _named(chips: Mapping[int, int]) -> dict[str, int]:
+    return {f"seat_{seat}": amount for seat, amount in sorted(chips.items())}
+
+
+def _noted(seat: int, faults: tuple[Fault, ...]) -> tuple[Note, ...]:
+    """What was irregular about an action, and what goes back."""
+    return tuple(
+        Note(
+            one.code,
+            say("seat_chips_back", seat=seat, chips=one.chips) if one.chips else say("seat_alone", seat=seat),
+            one.article,
+        )
+        for one in faults
+    )

@@ -1,0 +1,203 @@
+"""What a table of poker without a bank remembers: its seats between the hands, and the hand under way. Pure.
+
+`seated` says who is dealt in and what the first bets are; `closed` what each seat has after a hand. The games call both
+(`rules/games/poker_game.py`).
+
+Readings of Decreto Executivo 261/22:
+
+- 13(6), 13(30): seats are numbered clockwise from the dealer's left, and the hand goes to the next one that plays. It
+  moves on after a void deal, too: each new deal moves it. A hand that ended before anything was dealt keeps its place.
+- 13(13): a player who rests for a third deal in a row is noted once.
+- 14(8): a seat with less than the table minimum before it is not dealt in.
+- 14(9): a new player at whose seat the hand would be plays from the next deal on.
+- 14(18): of a blind the deals without a bet begin anew. What is posted then counts as a bet, unlike that of 14(19).
+- 14(19): a seat that rests while the small or the big bet passes it owes that bet when it plays again.
+"""
+
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from protocols.contract.reasons import Reason, say
+from rules.engine.facts import Note
+from rules.games.poker_betting import Betting, Limits, opened
+from rules.games.poker_hands import Ranking
+from rules.games.poker_pots import Payment
+
+LEAST_PLAYERS: Final = 4
+"""Art. 13(24)."""
+MOST_RESTS: Final = 2
+"""Art. 13(13)."""
+IDLE_DEALS: Final = 5
+"""Art. 14(18)."""
+
+
+class Variant(Struct, frozen=True):
+    """One of the games. `streets`: how many common cards lie after each; `ante`: each seat lays one, without blinds."""
+
+    ranking: Ranking
+    seats: int
+    streets: tuple[int, ...]
+    burns: bool
+    ante: bool = False
+
+
+class Deal(Struct, frozen=True):
+    """The hand under way.
+
+    `began`: all chips of its seats before the first bets. `own`: the cards of each seat, as far as known; nobody may
+    see them before the showdown. `given`: own cards that a shoe told, `packets` those of a shuffler. `street`:
+    common deals that are whole. `burnt`: the card before the next street is out; `burnt_after`: that of the street
+    after it, too (13(70)(e)). `aside`: common cards that came too early. `turned`: whose card was turned in the deal
+    (13(70)(c)). `acted`: a bet was told after the first ones. `unheard`: something was told while the hand waited for a
+    person. `notes`: not yet said. `paid`, `back`: at its end.
+    """
+
+    bets: Betting
+    began: int
+    own: dict[int, tuple[str, ...]] = {}
+    given: int = 0
+    packets: int = 0
+    board: tuple[str, ...] = ()
+    street: int = 0
+    burnt: bool = False
+    burnt_after: bool = False
+    aside: tuple[str, ...] = ()
+    turned: int = 0
+    acted: bool = False
+    unheard: bool = False
+    shown: tuple[int, ...] = ()
+    notes: tuple[Note, ...] = ()
+    paid: tuple[Payment, ...] | None = None
+    back: dict[int, int] = {}
+
+    @property
+    def dealt(self) -> bool:
+        """Whether anything was dealt, or can have been."""
+        return bool(self.given or self.packets or self.board or self.acted)
+
+    def opener(self) -> int:
+        """Who shows first: who bet first in the last round, else who spoke first (13(62))."""
+        live = self.bets.live()
+        return self.bets.opener if self.bets.opener in live else live[0]
+
+
+class Position(Struct, frozen=True):
+    """The seats, and the hand. `stacks`: what each seat has before a hand begins.
+
+    `hand`, `big`: who had them in the last deal; `named`: who has the hand next, as the dealer says. `resting`: for how
+    many deals. `fresh`: joined since the last deal. `idle`: deals without a bet. `missed`: first bets that a seat owes.
+    `leaving`: seats that left in the hand. `unsure`: seats whose chips may not be known.
+    """
+
+    stacks: dict[int, int] = {}
+    hand: int = 0
+    big: int = 0
+    named: int = 0
+    resting: dict[int, int] = {}
+    fresh: tuple[int, ...] = ()
+    idle: dict[int, int] = {}
+    missed: dict[int, int] = {}
+    leaving: tuple[int, ...] = ()
+    unsure: tuple[int, ...] = ()
+    deal: Deal | None = None
+
+
+def _from(seats: list[int], after: int) -> list[int]:
+    """The seats clockwise from the left of `after`."""
+    return [seat for seat in seats if seat > after] + [seat for seat in seats if seat <= after]
+
+
+def between(seats: list[int], one: int, other: int) -> list[int]:
+    """The seats that lie clockwise between two."""
+    found = []
+    for seat in _from(seats, one):
+        if seat == other:
+            break
+        found.append(seat)
+    return [seat for seat in found if seat != one]
+
+
+def seated(p: Position, variant: Variant, limits: Limits) -> tuple[Position, Reason | None]:
+    """The next hand, or why none can begin: few players 13(24), or stacks that are not known."""
+    at_rest = {seat: deals + 1 for seat, deals in p.resting.items() if seat in p.stacks}
+    able = sorted(seat for seat, chips in p.stacks.items() if seat not in at_rest and chips >= limits.minimum)
+    order = _from(able, p.hand)
+    if p.named in order:
+        order = [p.named, *_from([seat for seat in able if seat != p.named], p.named)]
+    elif not variant.ante and p.hand and order[:1] and order[0] in p.fresh:
+        order = order[1:]
+    if p.unsure:
+        return replace(p, deal=None), say("stacks_unknown")
+    if len(order) < LEAST_PLAYERS:
+        return replace(p, deal=None), say("too_few_players", n=len(order), least=LEAST_PLAYERS)
+    hand, big = order[0], order[1]
+    notes = [
+        Note("stack_below_minimum", say("seat_alone", seat=seat), "14(8)")
+        for seat, chips in p.stacks.items()
+        if 0 < chips < limits.minimum and seat not in at_rest
+    ]
+    notes += [
+        Note("rests_too_long", say("seat_alone", seat=seat), "13(13)")
+        for seat, deals in at_rest.items()
+        if deals == MOST_RESTS + 1
+    ]
+    missed = dict(p.missed)
+    if variant.ante:
+        posts, owed = dict.fromkeys(order, 0), dict.fromkeys(order, limits.minimum)
+    else:
+        small = limits.minimum // 2
+        for one, other, bet in ((p.hand, hand, small), (p.big, big, limits.minimum)):
+            for seat in between(sorted(at_rest), one, other) if one else ():
+                missed[seat] = missed.get(seat, 0) + bet
+        posts = {seat: limits.minimum for seat in order if p.idle.get(seat, 0) >= IDLE_DEALS}
+        posts |= {hand: small, big: limits.minimum}
+        owed = {seat: missed.pop(seat) for seat in order if missed.get(seat)}
+    level = 0 if variant.ante else limits.minimum
+    bets = Betting(tuple(order), {seat: p.stacks[seat] for seat in order}, posts=posts, owed=owed, level=level)
+    if not variant.ante:
+        bets = opened(bets, order[2 % len(order)], level, fresh=False)
+    began = sum(p.stacks[seat] for seat in order)
+    p = replace(
+        p, hand=hand, big=big, named=0, resting=at_rest, missed=missed, deal=Deal(bets, began, notes=tuple(notes))
+    )
+    return p, None
+
+
+def net(deal: Deal) -> dict[int, int]:
+    """What each seat has more or less after a hand that was paid."""
+    put = deal.bets.put()
+    after = {seat: deal.back.get(seat, 0) - put.of(seat) for seat in deal.bets.order}
+    for one in deal.paid or ():
+        after[one.seat] += one.amount
+    return after
+
+
+def closed(p: Position, *, void: bool) -> Position:
+    """The seats after the hand. Of a void one each seat has back what it laid."""
+    deal = p.deal
+    if deal is None:
+        return p
+    stacks, idle = dict(p.stacks), dict(p.idle)
+    if not void:
+        for seat, more in net(deal).items():
+            stacks[seat] = stacks.get(seat, 0) + more
+        for seat in deal.bets.order:
+            idle[seat] = 0 if deal.bets.bets.get(seat) else idle.get(seat, 0) + 1
+    for seat in p.leaving:
+        stacks.pop(seat, None)
+    idle = {seat: deals for seat, deals in idle.items() if seat in stacks}
+    p = replace(p, stacks=stacks, idle=idle, leaving=(), deal=None)
+    if void and not deal.dealt:
+        return replace(p, named=deal.bets.order[0])
+    return replace(p, fresh=tuple(seat for seat in p.fresh if seat not in deal.bets.order))
+
+
+def again(now: Position, ended: Position) -> Position:
+    """The hand that ended in `ended` is open again at the seats of now: what came since stays."""
+    if ended.deal is None:
+        return now
+    taken = net(ended.deal) if ended.deal.paid is not None else {}
+    stacks = {seat: chips - taken.get(seat, 0) for seat, chips in now.stacks.items()}
+    return replace(now, stacks=stacks, deal=replace(ended.deal, paid=None, back={}))
