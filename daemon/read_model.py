@@ -177,6 +177,14 @@ class _AmountData(Struct, frozen=True):
     confirmed: bool = False
 
 
+class _ResultVersion(Struct, frozen=True):
+    """What tells the results of a round from each other: a correction supersedes one, or rests on other events."""
+
+    round: str = ""
+    supersedes: str = ""
+    evidence: tuple[str, ...] = ()
+
+
 class TableView:
     """One table."""
 
@@ -251,9 +259,8 @@ class SiteState:
         self._connect = connect
         self._rounds: dict[tuple[str, str], Stream[Wire]] = {}
         self._asked: dict[tuple[str, str], int] = {}
-        self._standing: dict[str, tuple[int, Again | None]] = {}
-        """By table, the retained result while the verdict that ends its round has not arrived."""
-        self._known: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._standing: dict[str, tuple[_ResultVersion, Again | None]] = {}
+        """By table, the version of the retained result while the verdict that ends its round has not arrived."""
         self._recalled: dict[str, deque[Result]] = {}
         self._seen: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
         self._complained: set[str] = set()
@@ -386,15 +393,24 @@ class SiteState:
         for (_, table), stream in self._rounds.items():
             if (gap := stream.to_ask(now)) is not None:
                 await ask(session, table_topic(self.site, table, "round/cmd/replay"), "", *gap)
-        for table, (mark, again) in list(self._standing.items()):
+        for table, (version, again) in list(self._standing.items()):
             nexts = {stream.expected for (_, name), stream in self._rounds.items() if name == table}
-            if (table, mark) in self._known or not (nexts or self._from_start):
+            if self._has_result(table, version) or not (nexts or self._from_start):
                 del self._standing[table]
             elif again is None:  # the answer may be under way
-                self._standing[table] = mark, Again(now + ASK_AGAIN)
-            elif again.due(mark, now):
+                self._standing[table] = version, Again(now + ASK_AGAIN)
+            elif again.due(1, now):
                 for first in sorted(nexts or {1}):
                     await ask(session, table_topic(self.site, table, "round/cmd/replay"), "", first)
+
+    def _has_result(self, table: str, version: _ResultVersion) -> bool:
+        """Whether the verdict with this result arrived. Of tables beyond the limit nothing is kept."""
+        if table not in self.tables:
+            return True
+        return any(
+            (one.round, one.supersedes, one.evidence) == (version.round, version.supersedes, version.evidence)
+            for one in self.tables[table].results
+        )
 
     async def _ask(self, session: Session, key: tuple[str, str], first: int, last: int | None) -> None:
         """Request the next seq of each journal once: another journal may answer, which does not have it."""
@@ -710,8 +726,11 @@ class SiteState:
         """Note a retained result: the verdict that ends its round is missing until it arrives."""
         if not payload:
             self._standing.pop(table, None)
-        elif (mark := hash(b'{"result":%b}' % payload)) != self._standing.get(table, (None, None))[0]:
-            self._standing[table] = mark, None
+            return
+        with self._reading(payload):
+            version = msgspec.json.decode(payload, type=_ResultVersion)
+            if version != self._standing.get(table, (None, None))[0]:
+                self._standing[table] = version, None
 
     def _refuse(self, topic: str, why: object) -> None:
         """Log once per topic: a broken writer may repeat itself without end."""
@@ -821,7 +840,6 @@ class SiteState:
         except BadRound as error:
             self._refuse(table_topic(self.site, table, f"round/event/{wire.type}"), error)
             return
-        _first_time(self._known, (table, hash(bytes(wire.data))))
         if result in self._recalled.get(table, ()):
             return
         view = self._table(table)

@@ -1,5 +1,6 @@
 """What the console knows of the site, and that it says no more than it knows."""
 
+import asyncio
 import json
 import re
 from datetime import UTC, datetime, timedelta
@@ -9,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 import structlog
+from helpers import virtual_time
 from hypothesis import given, strategies as st
 from paho.mqtt.client import topic_matches_sub
 
@@ -558,3 +560,36 @@ async def test_the_console_hears_each_topic_once_and_only_events_with_less_care(
         **{f"table/x/{leaf}": 1 for leaf in ("round/state", "round/result", "round/event/x", "alert/x")},
         "table/x/round/cmd/replay/result": 1,
     }
+
+
+class _Asked:
+    """A session that keeps which topics were published."""
+
+    def __init__(self) -> None:
+        self.topics: list[str] = []
+
+    async def publish(self, topic: str, _payload: bytes) -> None:
+        self.topics.append(topic)
+
+
+@virtual_time
+async def test_a_retained_result_is_paired_with_its_verdict_however_it_is_written() -> None:
+    """By round and version: the verdict of another version of the round is asked for."""
+    heard, session = Heard(), _Asked()
+    first = heard.result(1, evidence=["e:bac-12:7"])
+    heard.ended(1, first)
+    heard.says("table/bac-12/round/result", json.dumps(dict(reversed(first.items())), indent=1).encode())
+    await heard.site._ask_again(cast("Session", session))
+    assert heard.site._standing == {}
+    heard.says("table/bac-12/round/result", {**first, "supersedes": first["round"]})
+    for _ in range(2):
+        await heard.site._ask_again(cast("Session", session))
+        await asyncio.sleep(read_model.ASK_AGAIN)
+    assert session.topics == ["felt/1/lisboa/table/bac-12/round/cmd/replay"]
+
+
+def test_a_retained_result_that_nobody_can_read_is_counted() -> None:
+    heard = Heard()
+    heard.says("table/bac-12/round/result", b'{"round":')
+    assert heard.site.refused == 1
+    assert heard.site._standing == {}
