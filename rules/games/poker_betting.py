@@ -79,6 +79,8 @@ class Betting(Struct, frozen=True):
 
     def live(self) -> tuple[int, ...]:
         """The seats that play for the pot."""
+        if not self.folded and not self.killed:
+            return self.order
         return tuple(seat for seat in self.order if seat not in self.folded and seat not in self.killed)
 
     def can_bet(self) -> tuple[int, ...]:

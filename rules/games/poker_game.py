@@ -71,6 +71,7 @@ from rules.games.poker_pots import Layering, Rake, pay, pots
 from rules.games.poker_table import Deal, Position, Variant, again, closed, seated
 
 BOARD: Final = "board"
+FIRST: Final = Effect(first=True)
 VOID: Final = say("do_void_hand")
 HANDS: Final = say("do_hands_or_void")
 
@@ -188,27 +189,33 @@ class PokerGame(Game[Position]):
         if frame.round.suspended:
             told = isinstance(event, SeatActed | CardDrawn | CardUnreadable | HandDispensed | CardExposed)
             return replace(p, deal=replace(deal, unheard=deal.unheard or told)), PLAIN
-        pending, deal = deal.notes, replace(deal, notes=())
+        pending, closed_ = deal.notes, frame.round.closed
+        deal, effect = self._told(replace(deal, notes=()) if pending else deal, event)
+        if effect.first and not closed_:
+            pending += self._unposted(deal)
+        elif effect.first:
+            effect = replace(effect, first=False)
+        if pending:
+            effect = replace(effect, notes=pending + effect.notes)
+        return self._on(replace(p, deal=deal), deal, effect)
+
+    def _told(self, deal: Deal, event: Event) -> tuple[Deal, Effect]:
+        """What an event of the hand makes of it."""
         match event:
             case SeatActed(seat=seat, action=action, amount=chips):
-                deal, effect = self._acted(deal, seat, action, chips)
+                return self._acted(deal, seat, action, chips)
             case CardDrawn(card=card, face=face):
-                deal, effect = self._card(deal, card, face)
+                return self._card(deal, card, face)
             case CardUnreadable():
-                deal, effect = self._card(deal, UNKNOWN, None)
+                return self._card(deal, UNKNOWN, None)
             case HandDispensed(cards=count):
-                deal, effect = self._packet(deal, count)
+                return self._packet(deal, count)
             case CardExposed(hand=hand, card=card):
-                deal, effect = self._exposed(deal, hand, card or "")
-            case CardDamaged():
-                reason = say("damaged_in_deal")
-                effect = Effect(void=reason, article=self._misdeal("f")) if self._dealing(deal) else PLAIN
+                return self._exposed(deal, hand, card or "")
+            case CardDamaged() if self._dealing(deal):
+                return deal, Effect(void=say("damaged_in_deal"), article=self._misdeal("f"))
             case _:
-                return p, PLAIN
-        if effect.first and not frame.round.closed:
-            pending += self._unposted(deal)
-        effect = replace(effect, notes=pending + effect.notes, first=effect.first and not frame.round.closed)
-        return self._on(replace(p, deal=deal), deal, effect)
+                return deal, PLAIN
 
     def _of_no_hand(self, event: Event) -> Effect:
         match event:
@@ -223,10 +230,13 @@ class PokerGame(Game[Position]):
         """The pot is paid where one hand is left, or all are shown."""
         if effect.void or effect.suspend or deal.paid is not None:
             return p, effect
-        live = deal.bets.live()
+        bets, showdown = deal.bets, self._showdown(deal)
+        if not showdown and len(bets.folded) + len(bets.killed) + 1 < len(bets.order):
+            return p, effect  # as after most events
+        live = bets.live()
         if not live:
             return p, replace(effect, suspend=say("no_hand_left"), remedy=VOID)
-        if len(live) > 1 and not (self._showdown(deal) and all(seat in deal.shown for seat in live)):
+        if len(live) > 1 and not (showdown and all(seat in deal.shown for seat in live)):
             return p, effect
         strengths = self._strengths(deal, live)
         found, back = pots(deal.bets.put(), live, self.layering)
@@ -324,7 +334,9 @@ class PokerGame(Game[Position]):
         else:
             faults = (Fault("no_betting" if action in ACTIONS else "no_such_action", "13(39)", chips, taken=False),)
         taken = bets is not deal.bets
-        return replace(deal, bets=bets, acted=deal.acted or taken), Effect(_noted(seat, faults), first=taken)
+        return replace(deal, bets=bets, acted=deal.acted or taken), Effect(
+            _noted(seat, faults), first=taken
+        ) if faults else FIRST if taken else PLAIN
 
     def _shows(self, deal: Deal, seat: int, action: str) -> tuple[Deal, Effect]:
         if seat not in deal.bets.live():
@@ -372,7 +384,7 @@ class PokerGame(Game[Position]):
             place = deal.given % len(order)
             seat = deal.turned if deal.given == len(order) * self.variant.ranking.cards else order[place]
             own = {**deal.own, seat: (*deal.own.get(seat, ()), card)}
-            return replace(deal, own=own, given=deal.given + 1), Effect(first=True)
+            return replace(deal, own=own, given=deal.given + 1), FIRST
         return self._common(deal, card, face)
 
     def _common(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
@@ -385,7 +397,7 @@ class PokerGame(Game[Position]):
         if card == UNKNOWN:
             return deal, Effect(first=True, suspend=say("card_unreadable"), remedy=HANDS)
         if not bets.waiting:
-            return self._opened(replace(deal, board=(*deal.board, card))), Effect(first=True)
+            return self._opened(replace(deal, board=(*deal.board, card))), FIRST
         if not self.variant.burns:
             note = Note("betting_round_lost", say("street_early", n=deal.street + 1), "16(16)")
             return replace(deal, board=(*deal.board, card), street=deal.street + 1), Effect((note,))
@@ -417,7 +429,7 @@ class PokerGame(Game[Position]):
         if count != self.variant.ranking.cards:
             n = self.variant.ranking.cards
             return deal, Effect(first=True, suspend=say("packet_own_cards", count=count, due=n), remedy=VOID)
-        return replace(deal, packets=deal.packets + 1), Effect(first=True)
+        return replace(deal, packets=deal.packets + 1), FIRST
 
     def _exposed(self, deal: Deal, hand: str, card: str) -> tuple[Deal, Effect]:
         """A card of a seat was seen: 13(69)(g), 13(70)(c), 13(71)(e), 16(15)."""
