@@ -33,7 +33,7 @@ MODEL = "USPC Bee-Tek"
 GOOD_RUN = 20  # consecutive good cards that end a fault cycle
 BYTE_S = 10 / 9600
 JOIN_S = 1.0  # an alarm and a failed read within this time are of one card
-QUIET = 0.2  # seconds: a frame takes 10 ms, and two cards are further apart
+QUIET_S = 0.2  # a frame takes 10 ms, and two cards are further apart
 CHECK_THE_LINE = "check cable, ground and adapter, and that the port is set to 9600 8N1"
 ASK_THE_TABLE = "look at the card with the supervisor and correct the coup at the console"
 
@@ -157,7 +157,7 @@ class BeeTekShoe:
         await emit([online, *early], self._memory())
         while True:
             try:
-                async with asyncio.timeout(QUIET if decoder.waiting else None):
+                async with asyncio.timeout(QUIET_S if decoder.waiting else None):
                     chunk = await link.read()
             except TimeoutError:
                 messages = decoder.quiet()
@@ -210,7 +210,7 @@ class BeeTekShoe:
                 case Echo():
                     continue
                 case Broken(raw) | Garbage(raw):
-                    quiet = self._noise_tick is None or chunk.tick - self._noise_tick >= QUIET
+                    quiet = self._noise_tick is None or chunk.tick - self._noise_tick >= QUIET_S
                     self._noise += len(raw)
                     self._noise_tick = chunk.tick
                     if not quiet:

@@ -25,7 +25,7 @@ from protocols.fdl import frame as fdl, lamps as fdl_lamps
 
 __all__ = ["FAULTS", "FdlLamps", "LampOptions", "named"]
 
-OPENING: Final = 0.1
+OPENING_POLL_S: Final = 0.1
 OPENING_TRIES: Final = 100
 
 _DARK = "goes on; the dealer announces what the lamps do not show"
@@ -168,7 +168,7 @@ class FdlLamps(FdlDriver):
             for _ in range(OPENING_TRIES):  # after the first contact it opens with the next answer
                 if self._session.opening:
                     break
-                await asyncio.sleep(OPENING)
+                await asyncio.sleep(OPENING_POLL_S)
             async with self._orders:
                 with contextlib.suppress(CommandRefused, CommandFailed):
                     await super().obey(Light(self._kept.ordered or ()))

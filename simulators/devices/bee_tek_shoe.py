@@ -18,9 +18,9 @@ from simulators.devices.device import Ailment
 
 __all__ = ["Cards", "Shoe", "TextShoe"]
 
-BYTE = 10 / 9600  # seconds: start, eight bits, stop
-READING = 0.04  # seconds from the card's first edge to its line
-REBOOT = 3.0
+BYTE_S = 10 / 9600  # start, eight bits, stop
+READING_S = 0.04  # from the card's first edge to its line
+REBOOT_S = 3.0
 WAITING = 4096  # unread bytes on the line; the oldest are lost, as in a UART
 
 
@@ -88,7 +88,7 @@ class Shoe(Cards):
             "a message that is not documented, before the next card", ("shoe.unknown_message",), "counts"
         ),
         "power_loss": Ailment(
-            f"the power fails in the middle of a card's line; cards of the next {REBOOT:g} s are unseen",
+            f"the power fails in the middle of a card's line; cards of the next {REBOOT_S:g} s are unseen",
             ("card.unreadable", "shoe.unreadable"),
             "suspended",
         ),
@@ -136,7 +136,7 @@ class Shoe(Cards):
                 frame = self._cut(frame)
             case "power_loss":
                 frame = self._cut(frame)
-                self._mute_until = now + REBOOT
+                self._mute_until = now + REBOOT_S
             case "unreadable" if not self._dirty:
                 frame = self._misread(frame)
             case "missing_card":
@@ -149,7 +149,7 @@ class Shoe(Cards):
                 frame = self._unknown() + frame
             case fault:
                 frame = self._besides(fault) + frame
-        self._say(frame, now + READING)
+        self._say(frame, now + READING_S)
         return card
 
     def _frame(self, card: str) -> bytes:
@@ -170,7 +170,7 @@ class Shoe(Cards):
     def _say(self, data: bytes, start: float) -> None:
         if self._line:
             start = max(start, self._line[-1][0])
-        self._line.extend((start + n * BYTE, byte) for n, byte in enumerate(data, 1))
+        self._line.extend((start + n * BYTE_S, byte) for n, byte in enumerate(data, 1))
 
     def due(self) -> float:
         """When the last byte on the line is over."""

@@ -19,8 +19,8 @@ from simulators.devices.device import Ailment
 __all__ = ["HidShoe"]
 
 GAP = 0.008  # seconds between two reports: what a full-speed keyboard is asked
-READING = 0.05  # seconds from the card's first edge to its code
-REBOOT = 2.0
+READING_S = 0.05  # from the card's first edge to its code
+REBOOT_S = 2.0
 REREAD = 0.25  # seconds after which a scanner reads again what lies before it
 SECOND_CARD = 0.1
 CUT, NO_READ, FOREIGN = "CUT", "NOREAD", "4901234567894"
@@ -55,7 +55,7 @@ class HidShoe(Cards):
         "no_enter": Ailment("the scanner forgets the Enter after a code", (_DOUBT, "shoe.unfinished"), "suspended"),
         "stray_reports": Ailment("reports that no keyboard sends", (_DOUBT, "shoe.unreadable"), "suspended"),
         "power_loss": Ailment(
-            f"the scanner starts again in the middle of a code and is blind for {REBOOT:g} s",
+            f"the scanner starts again in the middle of a code and is blind for {REBOOT_S:g} s",
             (_DOUBT, "shoe.unfinished"),
             "suspended",
         ),
@@ -109,7 +109,7 @@ class HidShoe(Cards):
         fault = self._faults.popleft() if self._faults else ""
         if now < self._blind_until:
             return card
-        start = now + READING
+        start = now + READING_S
         match fault:
             case _ if self._dirty:
                 self._type(NO_READ, start)
@@ -130,7 +130,7 @@ class HidShoe(Cards):
             case "half_code" | "power_loss":
                 self._type(code[: self._rng.randrange(1, len(code))], start, enter=False)
                 if fault == "power_loss":
-                    self._blind_until = now + REBOOT
+                    self._blind_until = now + REBOOT_S
             case "stuck_key":
                 self._type(code, start)
                 self._held = (strokes_of(code)[0][1],)
@@ -145,7 +145,7 @@ class HidShoe(Cards):
     def draw_cut(self, now: float) -> None:
         """The cut card comes out."""
         if now >= self._blind_until:
-            self._type(CUT, now + READING)
+            self._type(CUT, now + READING_S)
 
     def _type(self, code: str, start: float, *, enter: bool = True) -> None:
         up = press(self._held[0]) if self._held else RELEASED

@@ -14,7 +14,7 @@ __all__ = ["FrenchBankTable"]
 CHANCES: Final = {"aces": range(3, 4), "small": range(5, 8), "big": range(14, 17)}
 # The console's reasons for a null throw that no other set follows, and those that one does.
 SAME_SET, NEW_SET = (0x01, 0x05, 0x06, 0x07), (0x02, 0x03, 0x04)
-HOUR = 3600.0
+HOUR_S = 3600.0
 TRIES = 3
 
 
@@ -64,7 +64,7 @@ class FrenchBankTable(Ruled):
         now = floor.pace.now()
         if self._changed_at is None:
             self._changed_at = now
-        if now - self._changed_at > HOUR - 300:
+        if now - self._changed_at > HOUR_S - 300:
             self._changed_at = now
             await self._press(floor, "dice_replaced")
             await self._press(floor, "dealer_relieved")

@@ -15,7 +15,7 @@ from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, show
 __all__ = ["AmericanRouletteTable", "FrenchRouletteTable", "RouletteTable", "SaturnTable"]
 
 # Seconds that a round waits for a person before the dealer declares it void.
-SUSPENDED = 4.0
+SUSPENDED_S = 4.0
 TRIES = 30
 # How often he looks before he believes that no round is open: a broker that was away shows what it knows of before.
 LOOKS = 3
@@ -85,7 +85,7 @@ class RouletteTable(Ruled):
                 floor.press(self.console, "bell")
             before = settling
             doubt = doubt + 0.25 if floor.look().phase == "suspended" else 0.0
-            if doubt > SUSPENDED:
+            if doubt > SUSPENDED_S:
                 doubt = 0.0
                 floor.press(self.console, "void", 2)
             if len(self.wheel.truth) > paid:
@@ -102,7 +102,7 @@ class RouletteTable(Ruled):
                     await self._opened(floor)
         over = 0
         for _ in range(TRIES):  # stay until the display shows that no round waits for the dealer
-            await pace.sleep(SUSPENDED)
+            await pace.sleep(SUSPENDED_S)
             await floor.ready()
             look = floor.look()
             over = over + 1 if look.over else 0

@@ -33,7 +33,7 @@ from protocols.contract.events import (
     Event,
     type_of,
 )
-from simulators.devices.bee_tek_shoe import REBOOT, Shoe, TextShoe
+from simulators.devices.bee_tek_shoe import REBOOT_S, Shoe, TextShoe
 from simulators.devices.line import Line
 
 ONLINE = DeviceOnline(False, "USPC Bee-Tek")
@@ -520,7 +520,7 @@ def drawn_with(fault: str, seed: int, game_mode: bool = False) -> tuple[Shoe, li
     shoe = Shoe(Random(seed), 2, game_mode=game_mode)
     shoe.inject(fault, 0.0)
     shoe.draw(1.0)
-    shoe.draw(2.0 + REBOOT)
+    shoe.draw(2.0 + REBOOT_S)
     return shoe, decode(said(shoe))
 
 
@@ -558,9 +558,9 @@ def test_a_loss_of_power_ends() -> None:
     shoe.inject("power_loss", 0.0)
     shoe.draw(0.0)
     assert len(said(shoe)) < FRAME_LENGTH
-    shoe.draw(REBOOT - 0.1)
+    shoe.draw(REBOOT_S - 0.1)
     assert said(shoe) == b""
-    card = shoe.draw(REBOOT)
+    card = shoe.draw(REBOOT_S)
     assert said(shoe) == encode(Drawn(card))
     assert len(shoe.drawn) == 3
 

@@ -36,7 +36,7 @@ from protocols.hid_cards import (
     encode,
     press,
 )
-from simulators.devices.hid_shoe import GAP, REBOOT, HidShoe as Shoe
+from simulators.devices.hid_shoe import GAP, REBOOT_S, HidShoe as Shoe
 from simulators.devices.line import Line
 
 ONLINE = DeviceOnline(continuous=False, model=MODEL)
@@ -576,7 +576,7 @@ async def test_mirror_of_every_fault(fault: str, cable: Callable[[bytes], list[b
     assert [seen(news) for news in told[7:]] == [[CardDrawn(card)] for card in shoe.drawn[7:]]
     if ailment.person:
         assert CardUnreadable() in [event for news in told[4:6] for event in news]  # not over by itself
-    blind = {"missing_card": 1, "power_loss": int(REBOOT)}.get(fault, 0)
+    blind = {"missing_card": 1, "power_loss": int(REBOOT_S)}.get(fault, 0)
     assert [seen(news) for news in told].count([]) == (blind - 1 if fault == "power_loss" else blind)
 
 

@@ -49,7 +49,7 @@ MOST_TRACED = 20
 MOST_VIEWERS = 40
 LONGEST_MESSAGE = 256 * 1024
 HEARTBEAT = 2.0
-PAUSE = 0.1
+PAUSE_S = 0.1
 MINUTES = (1, 5, 10)
 UNREAD = ("garbage", "broken")  # how the words for bytes begin that are no message of the wire
 
@@ -251,7 +251,7 @@ class Traces:
                 lines = [viewer.waiting.popleft() for _ in range(min(AT_ONCE, len(viewer.waiting)))]
                 said = {"lines": lines, "left_out": viewer.left_out}
                 yield b"data: " + msgspec.json.encode(said) + b"\n\n"
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(PAUSE_S)
                 if not viewer.waiting:
                     with contextlib.suppress(TimeoutError):
                         async with asyncio.timeout(HEARTBEAT):
