@@ -4,7 +4,7 @@
 only while this program itself was on time.
 
 Called by: daemon/cli/conform.py.
-May import: the codec of FDL and a link.
+May import: the codec of FDL, the drivers' lists of its events, and a link.
 """
 
 from daemon.conformance.rules import ACTS, RULES, Act, EventKind, Finding, Hands, Report, Verdict

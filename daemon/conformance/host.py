@@ -3,12 +3,15 @@
 import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import TypeVar
 
 import msgspec
 
 from daemon.conformance.rules import Hands
-from protocols.fdl import bets, buttons, console, continuous, frame as fdl, lamps, peek, shaker, shuffler, timer
+from drivers import DRIVERS
+from drivers.fdl_session import FdlDriver
+from protocols.fdl import frame as fdl
 from protocols.link import Link
 
 __all__ = [
@@ -23,21 +26,11 @@ __all__ = [
     "events",
     "happenings",
     "identity_of",
+    "kinds",
 ]
 
 T = TypeVar("T")
 
-_KINDS: dict[int, Mapping[int, type[fdl.Happening]]] = {
-    fdl.SHAKER: shaker.HAPPENINGS,
-    fdl.CONSOLE: console.HAPPENINGS,
-    fdl.SHUFFLER: shuffler.HAPPENINGS,
-    fdl.BUTTON_COUNTER: buttons.HAPPENINGS,
-    fdl.CONTINUOUS_SHUFFLER: continuous.HAPPENINGS,
-    fdl.BET_SENSORS: bets.HAPPENINGS,
-    fdl.LAMPS: lamps.HAPPENINGS,
-    fdl.PEEK_READER: peek.HAPPENINGS,
-    fdl.TIMER: timer.HAPPENINGS,
-}
 _VENDOR = 0x80
 NO_COMMAND = 0x0F  # reserved: no device has it
 
@@ -213,7 +206,7 @@ class Host:
         self.judge("identity.unit", all(unit), f"{unit}")
         if before is not None:
             self.judge("identity.unit", unit == (before.vendor, before.model, before.serial), f"{unit}")
-        known = identity.kind in _KINDS or identity.kind >= _VENDOR
+        known = identity.kind in kinds() or identity.kind >= _VENDOR
         self.judge("identity.kind", known, f"kind {identity.kind:02X}")
 
     def _watch_event(self, report: fdl.EventReport) -> None:
@@ -229,7 +222,7 @@ class Host:
             return
         self.next = max(self.next, report.counter + 1)
         self.seen[report.kind] = self.seen.get(report.kind, 0) + 1
-        own = _KINDS.get(self.identity.kind)
+        own = kinds().get(self.identity.kind)
         if report.kind < _VENDOR and own is not None:
             happening = fdl.read_happening(report.kind, report.data, own)
             wrong = happening.what if isinstance(happening, fdl.Malformed) else ""
@@ -356,6 +349,12 @@ def events(heard: Sequence[Heard]) -> list[tuple[float, fdl.EventReport]]:
     return [(one.at, one.message) for one in heard if isinstance(one.message, fdl.EventReport)]
 
 
+@cache
+def kinds() -> Mapping[int, Mapping[int, type[fdl.Happening]]]:
+    """By kind of device, its own events: those of the drivers that speak FDL."""
+    return {one.kind: one.happenings for one in DRIVERS.values() if issubclass(one, FdlDriver)}
+
+
 def happenings(kind: int) -> Mapping[int, type[fdl.Happening]]:
     """The events that a device of this kind may report, common ones too."""
-    return {**fdl.COMMON, **_KINDS.get(kind, {})}
+    return {**fdl.COMMON, **kinds().get(kind, {})}

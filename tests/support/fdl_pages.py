@@ -9,21 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from daemon.conformance.host import happenings
+from drivers import DRIVERS
+from drivers.fdl_session import FdlDriver
 from protocols.fdl import frame as fdl
 from protocols.fdl.fields import Happening, Record
 
 PAGES: Final = Path(__file__).parents[2] / "docs/reference/protocols"
 EVENTS: Final[Mapping[str, Mapping[int, type[Happening]]]] = {
     "fdl.md": fdl.COMMON,
-    "fdl_shaker.md": happenings(fdl.SHAKER),
-    "fdl_console.md": happenings(fdl.CONSOLE),
-    "fdl_shuffler.md": happenings(fdl.SHUFFLER),
-    "fdl_buttons.md": happenings(fdl.BUTTON_COUNTER),
-    "fdl_continuous.md": happenings(fdl.CONTINUOUS_SHUFFLER),
-    "fdl_bets.md": happenings(fdl.BET_SENSORS),
-    "fdl_lamps.md": happenings(fdl.LAMPS),
-    "fdl_peek.md": happenings(fdl.PEEK_READER),
-    "fdl_timer.md": happenings(fdl.TIMER),
+    **{f"{name}.md": happenings(one.kind) for name, one in DRIVERS.items() if issubclass(one, FdlDriver)},
 }
 
 
