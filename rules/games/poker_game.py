@@ -528,7 +528,7 @@ class PokerGame(Game[Position]):
             announcements=self._called(deal, won, strengths),
             law=tuple(map(self.cite, self.articles(deal, strengths))),
         )
-        paid = [Settlement(seat, "pot", put.of(seat), back[seat]) for seat in put.seats()]
+        paid = [Settlement(seat, "pot", put.of(seat), returned) for seat, returned in back.items()]
         return replace(result, settlements=tuple(paid))
 
     def _facts(self, deal: Deal, strengths: Mapping[int, int]) -> dict[str, Any]:

@@ -88,10 +88,10 @@ def pots(put: Put, live: Collection[int], layering: Layering = "layered") -> tup
             amount += sum(put.dead.values())
         if found and (not among or among == found[-1].among):
             found[-1] = replace(found[-1], amount=found[-1].amount + amount)
-        elif amount:
+        else:
             found.append(Pot(amount, among))
         below = level
-    return tuple(found), back
+    return tuple(pot for pot in found if pot.amount), back
 
 
 def _upto(bet: int, level: int, top: int, live: bool, layering: Layering) -> int:

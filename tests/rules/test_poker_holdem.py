@@ -340,6 +340,15 @@ def test_an_absent_player_and_dead_hands() -> None:
     assert poker.result.outcome["seats"] == {"seat_1": "dead", "seat_2": "wins", "seat_3": "folded", "seat_4": "dead"}
 
 
+def test_the_last_live_hand_wins_though_it_has_not_bet() -> None:
+    """Art. 13(71)(g): seats 1 and 2 mix their cards before seat 4 acts; seat 4 takes the first bets."""
+    poker = dealt(percentage=50)
+    poker.acts("3 fold", "1 dead", "2 dead")
+    assert poker.paid == {1: (50, 0), 2: (100, 0), 4: (0, 143)}
+    assert poker.stacks == [9_950, 9_900, 10_000, 10_143]
+    assert poker.result.outcome["rake"] == 7
+
+
 def test_a_skipped_player_may_only_call() -> None:
     """Art. 13(71)(f), (i)."""
     poker = dealt()

@@ -197,6 +197,13 @@ def test_a_dead_hand_loses_what_nobody_called() -> None:
     assert pots(Put({1: 500, 2: 100}), (2,)) == ((Pot(600, (2,)),), {})
 
 
+def test_the_chips_of_dead_hands_go_to_one_who_has_put_in_nothing() -> None:
+    """Art. 13(71)(g): seat 1 has not bet yet when the others are out."""
+    assert pots(Put({1: 0, 2: 50, 3: 100}), (1,)) == ((Pot(150, (1,)),), {})
+    assert pots(Put({2: 50, 3: 100}), (1, 2)) == ((Pot(150, (2,)),), {})
+    assert pots(Put({1: 50}), (1, 2)) == ((), {1: 50})
+
+
 @pytest.mark.parametrize(
     ("amount", "winners", "unit", "parts"),
     [
