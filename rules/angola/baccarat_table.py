@@ -9,7 +9,15 @@ from typing import Annotated, ClassVar, Final, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from protocols.contract.events import CardDrawn, CardUnreadable, CutCardDrawn, ShoeStarted, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import (
+    CardDrawn,
+    CardUnreadable,
+    CutCardDrawn,
+    Event,
+    ShoeStarted,
+    WagerPlaced,
+    WagerWithdrawn,
+)
 from protocols.contract.reasons import say
 from rules.engine.cloth import refuse
 from rules.engine.facts import Effect, Fact, Frame, Note
@@ -221,9 +229,9 @@ class AngolaTable(Coups):
         note = Note("warn_card_misplaced", say("warn_card_misplaced", left=left), f"{self.article}(5)")
         return replace(effect, beside=(*effect.beside, note))
 
-    def missed(self, position: Position) -> Position:
+    def missed(self, position: Position, event: Event) -> Position:
         """The cards are no longer counted."""
-        return replace(super().missed(position), drawn=UNCOUNTED)
+        return replace(super().missed(position, event), drawn=UNCOUNTED)
 
     # ---- bets
 

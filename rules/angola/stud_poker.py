@@ -53,23 +53,19 @@ from msgspec.structs import replace
 from protocols.contract.events import (
     CardDamaged,
     CardsLoaded,
-    DeviceOnline,
-    EventsMissed,
-    SeatClosed,
-    SeatOpened,
     ShoeStarted,
 )
 from protocols.contract.reasons import say
-from protocols.contract.topics import Envelope
 from rules.engine.duties import Duties, Replacement
+from rules.engine.facts import Note
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding, odds
-from rules.engine.rounds import noted, terms
-from rules.engine.ruleset import Bet, Closed, Corrected, Verdict, Voided, Win, option
+from rules.engine.rounds import Round, terms
+from rules.engine.ruleset import Bet, Win, option
 from rules.games.poker import CATEGORIES, CATEGORY, strength
 from rules.games.stud_poker import Deal, Rulings, stakes
-from rules.games.stud_poker_ends import Step, StudPokerState
 from rules.games.stud_poker_game import CHINESE, ENGLISH, VALUE_BITS, Articles, Prize, Raise, Said, StudPokerGame, Text
+from rules.games.stud_poker_turns import Turn
 
 TEXT: Final = "Decreto Executivo 261/22"
 
@@ -249,6 +245,8 @@ class StudPoker(StudPokerGame):
     Options: ClassVar[type[StudPokerOptions]] = StudPokerOptions
     rulings: ClassVar[Rulings] = RULINGS
     text: ClassVar[Text] = STUD_POKER
+    article_void: ClassVar[str] = ARTICLES["void"]
+    article_bets: ClassVar[str] = ARTICLES["bet"]
 
     def __init__(self, options: StudPokerOptions) -> None:
         """Work out, once, what is offered."""
@@ -264,41 +262,26 @@ class StudPoker(StudPokerGame):
         self.bet_limits = {bet: least_most for bet, least_most in limits.items() if any(least_most)}
         self._letter = options.tie_break == "letter"
 
-    def apply(self, state: StudPokerState, seen: Envelope) -> Step:
-        """One event, and who has sat out three rounds (art. 9(34))."""
-        after, verdicts = super().apply(state, seen)
-        idle = state.idle
-        match seen.event:
-            case EventsMissed() | DeviceOnline(continuous=False):
-                idle = {}
-            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
-                idle = {other: rounds for other, rounds in idle.items() if other != seat}
-        closed = [one for one in verdicts if isinstance(one, Closed)]
-        if closed and after.deal is not None and not (after.deal.unproven or after.deal.unsure):
-            playing = after.deal.players
-            idle = {seat: idle.get(seat, 0) + 1 for seat in state.seats if seat not in playing}
-            verdicts += self._sat_out(idle, seen)
-        elif any(
-            isinstance(one, Voided | Corrected) and one.result.void for one in verdicts
-        ):  # it was no round that somebody sat out
-            idle = {seat: max(rounds - 1, 0) for seat, rounds in idle.items()}
-        return (after if idle == after.idle else replace(after, idle=idle)), verdicts
-
-    def _sat_out(self, idle: dict[int, int], seen: Envelope) -> tuple[Verdict, ...]:
-        law = f"{TEXT} art. 9(34)"
-        found: tuple[Verdict, ...] = ()
-        for seat in (seat for seat, rounds in idle.items() if rounds == IDLE_ROUNDS):
-            found += noted("seat_idle", say("seat_idle", seat=seat, rounds=IDLE_ROUNDS), law, seen)
-        return found
+    def sat_out(self, turn: Turn) -> Turn:
+        """Art. 9(34): an open seat that lays no ante in three rounds in a row is noted once."""
+        p = turn.p
+        idle = {seat: p.idle.get(seat, 0) + 1 for seat in p.seats if seat not in turn.deal.players}
+        named = [seat for seat, rounds in idle.items() if rounds == IDLE_ROUNDS]
+        notes = [Note("seat_idle", say("seat_idle", seat=seat, rounds=IDLE_ROUNDS), "9(34)") for seat in named]
+        return replace(turn, p=replace(p, idle=idle), beside=(*turn.beside, *notes))
 
     def value(self, cards: tuple[str, ...]) -> int:
         """Art. 9(7), 9(9)."""
         return value(cards, letter=self._letter)
 
-    def capped(self, deal: Deal, winners: tuple[Win, ...]) -> tuple[Win, ...]:
+    def capped(self, deal: Deal, round_: Round, winners: tuple[Win, ...]) -> tuple[Win, ...]:
         """Art. 9(16); without amounts nothing is capped."""
         most = self.options.maximum_prizes
-        laid = {(one.seat, one.bet): one.amount for one in stakes(deal)} if most and not deal.unsure else {}
+        laid = (
+            {(one.seat, one.bet): one.amount for one in stakes(deal, round_)}
+            if most and "amounts" not in deal.doubts
+            else {}
+        )
         total = sum(odds(win.pays) * laid.get((win.seat, win.bet), 0) for win in winners)
         if total <= most:
             return winners

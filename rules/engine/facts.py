@@ -38,7 +38,9 @@ class Effect(Struct, frozen=True):
     even where it waits already. `void`: why it is void, by `article`. `restart`: a new shoe, rounds are counted from 1.
     `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot be trusted.
     `round`: the round with other bets, or closed by this event; with corrected hands it says that they are taken, even
-    where the round waits on. `beside`: irregularities that are of no round.
+    where the round waits on. `beside`: irregularities that are of no round. `stays`: the round goes on as `round`
+    says, whatever came: the bell without a bet, bets opened over it, hands. `of_next`: the event is the next round's,
+    whose opening was not told. `lost`: bets of the round that begins may be missing.
     """
 
     notes: tuple[Note, ...] = ()
@@ -53,6 +55,9 @@ class Effect(Struct, frozen=True):
     next_doubt: Reason | None = None
     round: Round | None = None
     beside: tuple[Note, ...] = ()
+    stays: bool = False
+    of_next: bool = False
+    lost: bool = False
 
 
 PLAIN: Final = Effect()
@@ -125,3 +130,36 @@ class Table(Struct, Generic[P], frozen=True):
 
 
 Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]
+
+MAX_FACTS: Final = 400
+"""Facts kept of one round. A round with more goes on, but no late event can be put among its facts any more."""
+
+
+def open_frame(table: Table[P]) -> Frame[P]:
+    """The open round."""
+    assert table.open is not None
+    return table.open
+
+
+def with_fact(frame: Frame[P], round_: Round, fact: Fact) -> Frame[P]:
+    """The round with one fact more, as `round_`."""
+    if len(frame.facts) >= MAX_FACTS:
+        return replace(frame, round=round_, sealed=True)
+    return replace(frame, round=round_, facts=(*frame.facts, fact))
+
+
+def keep(table: Table[P], frame: Frame[P], round_: Round, fact: Fact) -> Table[P]:
+    """The table with a fact of its open round."""
+    return replace(table, open=with_fact(frame, round_, fact))
+
+
+def keep_after(table: Table[P], fact: Fact) -> Table[P]:
+    """A fact between two rounds is kept with the last one."""
+    return table if table.last is None else replace(table, last=with_after(table.last, fact))
+
+
+def with_after(last: Frame[P], fact: Fact) -> Frame[P]:
+    """The last round with a fact that came after it."""
+    if len(last.facts) + len(last.after) >= MAX_FACTS:
+        return replace(last, sealed=True)
+    return replace(last, after=(*last.after, fact))

@@ -23,7 +23,7 @@ a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a
   None between two rounds. It returns the next position and an `Effect`: what the engine does about it;
 - `lay(p, hands, frame, before, named=..., reopened=...)`: the position with corrected hands, or an Effect that refuses;
 - `over(p)`: nothing more is due; `resolve(p, frame)`: the Result; `laid(p)`: what lies on the table, for a void result;
-- `end(p, void=...)`: the position between rounds; `resume(now, ended)`: that of an ended round, taken up again now;
+- `end(p, frame, void=...)`: the position between rounds; `resume(now, ended)`: that of an ended round, taken up again;
 - optional: `missed`, `at_bell`, `take_wager`, `set_aside`, `left_over`, `never_was`, and more hooks with a default.
 """
 
@@ -54,7 +54,22 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.cloth import at_close, handed_back, lying, not_taken, wager
-from rules.engine.facts import PLAIN, Effect, Fact, Frame, Hands, Note, Step, Table
+from rules.engine.facts import (
+    MAX_FACTS,
+    PLAIN,
+    Effect,
+    Fact,
+    Frame,
+    Hands,
+    Note,
+    Step,
+    Table,
+    keep,
+    keep_after,
+    open_frame,
+    with_after,
+    with_fact,
+)
 from rules.engine.limits import Limits, Range, largest_odds
 from rules.engine.rounds import (
     MAX_WAGER_EVIDENCE,
@@ -82,13 +97,12 @@ from rules.engine.ruleset import (
     View,
     Void,
     Voided,
+    Wager,
 )
 from rules.engine.sameness import as_read_back, same_open, same_outcome, same_result, same_step
 
 P = TypeVar("P", bound=Struct)
 
-MAX_FACTS: Final = 400
-"""Facts kept of one round. A round with more goes on, but no late event can be put among its facts any more."""
 TOGETHER: Final = timedelta(milliseconds=100)
 """Events of two devices that are closer than this may have happened in either order."""
 LATE: Final = say("late_doubt")
@@ -114,8 +128,11 @@ class Game(ABC, Generic[P]):
     """Families of bets whose amount follows from another bet."""
     remedy: ClassVar[Reason]
     """What a person may do about a suspended round."""
-    steps_wagers: ClassVar[bool] = False
-    """Bets of an open round come to `step`, not to `take_wager`: they move more than the round's bets."""
+    steps_wagers: ClassVar[Literal["never", "open", "always"]] = "never"
+    """Bets of an open round come to `step`, not to `take_wager`: they move more than the round's bets.
+    `always`: so do bets between two rounds, and one may begin a round."""
+    corrects_last: ClassVar[bool] = True
+    """Whether hands or a void that name the last round are used while the next one is open."""
 
     bell_after_loss: ClassVar[bool] = True
     """Whether `at_bell` judges the bets where some of them may be missing."""
@@ -211,16 +228,33 @@ class Game(ABC, Generic[P]):
         """What lies on the table and may be shown, for a void result."""
 
     @abstractmethod
-    def end(self, position: P, *, void: bool) -> P:
+    def end(self, position: P, frame: Frame[P], *, void: bool) -> P:
         """The position between two rounds, after this one."""
 
     @abstractmethod
     def resume(self, now: P, ended: P) -> P:
         """The round that ended in `ended` is taken up again at a table that stands at `now`."""
 
-    def missed(self, position: P) -> P:
+    def article_of(self, code: str) -> str:
+        """The article of an irregularity that the engine notes."""
+        special = {"bell_without_round": self.article_bell, "bet_without_round": self.article_bets}
+        return special.get(code, self.article_void)
+
+    def missed(self, position: P, event: Event) -> P:
         """Events may be missing."""
         return position
+
+    def follows_loss(self, event: Event) -> bool:
+        """Whether a late event stands behind the loss that its device told before it; else it stands at its time."""
+        return True
+
+    def carried(self, position: P) -> tuple[Wager, ...]:
+        """The bets of a void round that are the next one's."""
+        return ()
+
+    def lies(self, position: P, round_: Round, one: WagerWithdrawn) -> int:
+        """What lies on a bet of an open round, in minor units."""
+        return lying(round_, one.seat, one.bet)
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
         """What becomes of bets when they are closed."""
@@ -266,9 +300,23 @@ class Game(ABC, Generic[P]):
         """Events of a closed round are missing; `remedy` of the effect says what a person may do."""
         return PLAIN
 
+    def stands(self, now: P, ended: P, *, waits: bool) -> P | None:
+        """A disputed round that ended in `ended` is paid: the position where its first result stands, or None."""
+        return now if waits and self.alike(now, ended) else None
+
     def alike(self, one: P, other: P) -> bool:
         """Whether the same cards lie there."""
         return self.laid(one) == self.laid(other)
+
+    def too_early(self, frame: Frame[P]) -> Note | None:
+        """Why no hand can be told yet."""
+        if frame.round.closed:
+            return None
+        return Note("correction_before_deal", say("corrected_no_card"), self.article_void)
+
+    def nothing_to_correct(self) -> Note:
+        """Hands were told, and no round has any."""
+        return Note("correction_without_round", say("corrected_no_round"), self.article_void)
 
     def untouched(self, table: Table[P]) -> bool:
         """Whether nothing was told of the table yet that events may be missing of."""
@@ -337,8 +385,12 @@ class Engine(Generic[P]):
             else:
                 position, effect = self.game.step(table.position, fact, None)
                 return self._between(table, position, effect, fact)
-            frame = _open(table)
+            frame = open_frame(table)
         position, effect = self.game.step(table.position, fact, frame)
+        if effect.of_next:
+            opened, more = self._opened(table, replace(fact, event=BetsOpened()))
+            table, rest = self._forward(opened, fact)
+            return table, verdicts + more + rest
         if effect.restart:
             if reason := frame.round.suspended or effect.void:
                 table, more = self._void(table, frame, fact, reason)
@@ -346,6 +398,12 @@ class Engine(Generic[P]):
             position, effect = self.game.step(table.position, fact, None)
             table, more = self._between(table, position, effect, fact)
             return table, verdicts + more
+        table, more = self._moved(table, position, effect, fact, told or fact)
+        return table, verdicts + more
+
+    def _moved(self, table: Table[P], position: P, effect: Effect, fact: Fact, told: Fact) -> Step[P]:
+        """The open round after a step of the game."""
+        frame, verdicts = open_frame(table), tuple[Verdict, ...]()
         round_ = effect.round or frame.round
         if effect.evidence:
             round_ = witness(round_, fact)
@@ -360,10 +418,11 @@ class Engine(Generic[P]):
                 round_ = replace(self._at_bell(frame, round_, fact), closed=True)
                 verdicts += (Closed(round_.id),)
         elif round_.closed and not frame.round.closed:
+            table = replace(table, doubt=None)
             verdicts += (Closed(round_.id),)
-        frame = _with(frame, round_, told or fact)
+        frame = with_fact(frame, round_, told)
         table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
-        beside = tuple([verdict for note in effect.beside for verdict in self._note(note, fact)])
+        beside = self._beside(effect, fact)
         if effect.void:
             table, more = self._void(table, frame, fact, effect.void, effect.article)
             return table, verdicts + more + beside
@@ -378,7 +437,7 @@ class Engine(Generic[P]):
 
     def _between(self, table: Table[P], position: P, effect: Effect, fact: Fact) -> Step[P]:
         """An event of the game's own, while no round is open."""
-        table = _after(replace(table, position=position), fact)
+        table = keep_after(replace(table, position=position), fact)
         if effect.restart:
             today = fact.time.date().isoformat()
             shoe = 1 if today > table.day else table.shoe + 1
@@ -397,49 +456,55 @@ class Engine(Generic[P]):
         day = today if new_day else table.day
         position, evidence, demo, effect = self.game.begin(table.position)
         number = f"{shoe}:{count}" if self.game.numbers_shoes else f"{count}"
-        round_ = Round(f"{table.table}:{day}:{number}", evidence, demo=demo, refused=table.refused)
+        bets = self.game.carried(table.position)
+        round_ = Round(f"{table.table}:{day}:{number}", evidence, bets, demo=demo, refused=table.refused)
         verdicts: tuple[Verdict, ...] = (Opened(round_.id),)
         if effect.suspend:
             round_ = replace(witness(round_, fact), closed=True, suspended=effect.suspend)
             verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy or self.game.remedy))
         frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt, refused=table.refused)
-        frame = replace(frame, tells_bets=table.tells_bets)
+        frame = replace(frame, tells_bets=table.tells_bets, lost=effect.lost)
         table = replace(table, position=position, day=day, shoe=shoe, count=count, open=frame, refused=())
         return table, verdicts
 
     def _opened(self, table: Table[P], fact: Fact) -> Step[P]:
         frame, verdicts = table.open, tuple[Verdict, ...]()
         if frame is not None and not frame.round.closed and not table.doubt:
-            return _keep(table, frame, witness(frame.round, fact), fact), ()
-        position, _ = self.game.step(table.position, fact, frame)
+            return keep(table, frame, witness(frame.round, fact), fact), ()
+        position, effect = self.game.step(table.position, fact, frame)
+        if effect.stays:
+            return self._moved(table, position, effect, fact, fact)
         table = replace(table, position=position)
         if frame is not None:
-            table, verdicts = self._void(
-                table, frame, fact, frame.round.suspended or table.doubt or say("never_completed")
-            )
+            reason = frame.round.suspended or effect.void or table.doubt or say("never_completed")
+            table, verdicts = self._void(table, frame, fact, reason)
         table, more = self._begin(table, fact)
-        frame = _open(table)
-        return _keep(replace(table, doubt=None), frame, witness(frame.round, fact), fact), verdicts + more
+        frame = open_frame(table)
+        return keep(replace(table, doubt=None), frame, witness(frame.round, fact), fact), verdicts + more
 
     def _bell(self, table: Table[P], fact: Fact) -> Step[P]:
         frame = table.open
         if frame is None:
-            note = Note("bell_without_round", say("bell_no_round"), self.game.article_bell)
+            note = self._remark("bell_without_round", say("bell_no_round"))
             return self._between(table, table.position, Effect((note,) if self.game.waits_for_bell else ()), fact)
         if not frame.round.closed:
             frame = replace(frame, round=self._within_limits(frame, frame.round, fact))
         position, effect = self.game.step(table.position, fact, frame)
+        if effect.of_next:
+            return self._step(table, fact)
+        if effect.stays:
+            return self._moved(replace(table, open=frame), position, effect, fact, fact)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
         closed: tuple[Verdict, ...] = ()
         if not round_.closed:
             closed = (Closed(round_.id),)
             round_ = replace(self._at_bell(frame, round_, fact), closed=True)
             table = replace(table, doubt=None if self.game.waits_for_bell else table.doubt)
-        table = _keep(replace(table, position=position), frame, round_, fact)
-        if not effect.suspend:
-            return table, closed
-        table, more = self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
-        return table, closed + more
+        table = keep(replace(table, position=position), frame, round_, fact)
+        more: tuple[Verdict, ...] = ()
+        if effect.suspend:
+            table, more = self._suspend(table, open_frame(table), fact, effect.suspend, effect.remedy)
+        return table, closed + more + self._beside(effect, fact)
 
     def _at_bell(self, frame: Frame[P], round_: Round, fact: Fact) -> Round:
         round_ = self._within_limits(frame, round_, fact)
@@ -455,30 +520,32 @@ class Engine(Generic[P]):
     def _wager(self, table: Table[P], fact: Fact, one: WagerPlaced | WagerWithdrawn) -> Step[P]:
         told = fact
         if isinstance(one, WagerWithdrawn):
-            held = lying(table.open.round, one.seat, one.bet) if table.open is not None else 0
+            held = self.game.lies(table.position, table.open.round, one) if table.open is not None else 0
             chips, rest = handed_back(table.ledger, one, held)
             table = table.with_ledger(chips)
             if rest is None:
                 return self._chips_alone(table, fact), ()
             one, fact = rest, replace(fact, event=rest)
         frame = table.open
+        if self.game.steps_wagers == "always":
+            return self._step(table, fact, told)
         if frame is None:
-            note = Note("bet_without_round", say("seat_bet", seat=one.seat, bet=one.bet), self.game.article_bets)
+            note = self._remark("bet_without_round", say("seat_bet", seat=one.seat, bet=one.bet))
             if one.bet in self.game.offered:
                 table = replace(table, refused=not_taken(table.refused, one))
             return self._refused(table, note, told)
-        if self.game.steps_wagers:
+        if self.game.steps_wagers == "open":
             return self._step(table, fact, told)
         round_ = self.game.take_wager(frame.round, one, fact)
         frame = replace(frame, wagered=frame.wagered or not round_.closed)
-        return _keep(replace(table, tells_bets=True), frame, round_, told), ()
+        return keep(replace(table, tells_bets=True), frame, round_, told), ()
 
     def _chips_alone(self, table: Table[P], fact: Fact) -> Table[P]:
         """Refused chips were taken away, and nothing of a bet."""
         frame = table.open
         if frame is None:
-            return _after(table, fact)
-        return _keep(table, frame, witness(frame.round, fact, MAX_WAGER_EVIDENCE), fact)
+            return keep_after(table, fact)
+        return keep(table, frame, witness(frame.round, fact, MAX_WAGER_EVIDENCE), fact)
 
     def _paid(self, table: Table[P], fact: Fact) -> Step[P]:
         frame, last = table.open, table.last
@@ -486,20 +553,21 @@ class Engine(Generic[P]):
             position, _ = self.game.step(table.position, fact, None)
             ended = last.position if last is not None and last.counts else None
             left = ended is not None and self.game.left_over(ended).next_doubt
-            return _after(replace(table, position=position, doubt=table.doubt if left else None), fact), ()
+            return keep_after(replace(table, position=position, doubt=table.doubt if left else None), fact), ()
         if not frame.round.closed:  # the last round may be paid while bets are open
-            return _keep(table, frame, frame.round, fact), ()
-        disputed = frame.position if frame.round.suspended else None
-        if frame.result is not None and disputed is not None and self.game.alike(disputed, table.position):
-            return self._stands(table, frame, frame.result, fact)
+            return keep(table, frame, frame.round, fact), ()
+        if frame.result is not None and frame.position is not None:
+            stands = self.game.stands(table.position, frame.position, waits=frame.round.suspended is not None)
+            if stands is not None:
+                return self._stands(replace(table, position=stands), frame, frame.result, fact)
         position, effect = self.game.step(table.position, fact, frame)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
-        table = _keep(replace(table, position=position), frame, round_, fact)
+        table = keep(replace(table, position=position), frame, round_, fact)
         if effect.suspend:
-            return self._suspend(table, _open(table), fact, effect.suspend, effect.remedy)
+            return self._suspend(table, open_frame(table), fact, effect.suspend, effect.remedy)
         if round_.suspended or not self.game.over(position):
             return table, ()
-        table, verdicts = self._end(table, _open(table))  # the payment showed that nothing else comes
+        table, verdicts = self._end(table, open_frame(table))  # the payment showed that nothing else comes
         position, _ = self.game.step(table.position, fact, None)
         return replace(table, position=position), verdicts
 
@@ -508,28 +576,28 @@ class Engine(Generic[P]):
         round_ = replace(witness(frame.round, fact), suspended=None)
         evidence, notes = round_.evidence, round_.irregularities
         result = replace(result, evidence=evidence, irregularities=notes, supersedes=result.round)
-        ended = replace(_with(frame, round_, fact), result=result, position=table.position)
+        ended = replace(with_fact(frame, round_, fact), result=result, position=table.position)
         table = replace(table, open=None, last=ended, refused=round_.refused)
         table = replace(table, doubt=self.game.left_over(table.position).next_doubt)
-        return replace(table, position=self.game.end(table.position, void=False)), (Corrected(result),)
+        return replace(table, position=self.game.end(table.position, ended, void=False)), (Corrected(result),)
 
     def _missed(self, table: Table[P], fact: Fact) -> Step[P]:
         """Events may be missing: a bet before the bell, a card after it; without a bell a card whenever it is."""
         frame = table.open
         if frame is None and self.game.untouched(table) and not isinstance(fact.event, EventsMissed):
             return table, ()  # a device that is met for the first time proves no loss
-        table = replace(table, position=self.game.missed(table.position))
+        table = replace(table, position=self.game.missed(table.position, fact.event))
         if frame is None:
-            table, last = _after(replace(table, doubt=BEFORE_CARD), fact), table.last
+            table, last = keep_after(replace(table, doubt=BEFORE_CARD), fact), table.last
             doubted = last if self.game.ended_in_doubt(table.position) else None
             return self._disputed(table, doubted, fact) if doubted is not None else (table, ())
         frame = replace(frame, lost=True)
         if not frame.round.closed:
             doubt = say("since_opened")
-            return _keep(replace(table, doubt=doubt), frame, witness(frame.round, fact), fact), ()
+            return keep(replace(table, doubt=doubt), frame, witness(frame.round, fact), fact), ()
         if not self.game.waits_for_bell:
             table = replace(table, doubt=BEFORE_CARD)
-        frame, effect = _with(frame, frame.round, fact), self.game.suspended_by_loss(table.position)
+        frame, effect = with_fact(frame, frame.round, fact), self.game.suspended_by_loss(table.position)
         return self._suspend(table, frame, fact, say("round_events"), effect.remedy)
 
     # ---- decisions of people
@@ -539,14 +607,11 @@ class Engine(Generic[P]):
         reopened, frame, before = table, table.open, table.last
         if frame is None:
             if before is None or not before.counts:
-                text = say("corrected_no_round")
-                return self._refused(table, Note("correction_without_round", text, self.game.article_void), fact)
+                return self._refused(table, self.game.nothing_to_correct(), fact)
             reopened, before = self._reopened(table, before), None
-            frame = _open(reopened)
-        elif not frame.round.closed:
-            text = say("corrected_no_card")
-            early = Effect((Note("correction_before_deal", text, self.game.article_void),))
-            return _keep(table, frame, self._noted_on(frame.round, early, fact), fact), ()
+            frame = open_frame(reopened)
+        elif early := self.game.too_early(frame):
+            return keep(table, frame, self._noted_on(frame.round, Effect((early,)), fact), fact), ()
         elif before is not None and before.counts:
             mistaken = PLAIN if named else self.game.never_was(table.position, before, frame, hands)
             if mistaken.void:
@@ -556,29 +621,30 @@ class Engine(Generic[P]):
         position, effect = self.game.lay(
             reopened.position, hands, frame, before, named=named, reopened=table.open is None
         )
-        if effect.notes and effect.round is None:
+        if not effect.evidence or (effect.notes and effect.round is None):
             return self._between(table, table.position, effect, fact)
+        if effect.stays:
+            return self._moved(reopened, position, effect, fact, fact)
         if effect.suspend and effect.round is None:
             if effect.again:
                 frame = replace(frame, round=replace(frame.round, suspended=None))
-            return self._suspend(reopened, _with(frame, frame.round, fact), fact, effect.suspend, effect.remedy)
+            return self._suspend(reopened, with_fact(frame, frame.round, fact), fact, effect.suspend, effect.remedy)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
-        frame = _with(frame, replace(round_, suspended=None), fact)
+        frame = with_fact(frame, replace(round_, suspended=None), fact)
         reopened = replace(reopened, open=frame, position=position)
         if effect.suspend:
             return self._suspend(reopened, frame, fact, effect.suspend, effect.remedy)
         return self._end(reopened, frame) if self.game.over(position) else (replace(reopened, doubt=None), ())
 
     def _declared_void(self, table: Table[P], fact: Fact, reason: Reason) -> Step[P]:
-        if table.open is None:
-            if table.last is None or not table.last.counts:
-                text = say("void_no_correction")
-                return self._refused(table, Note("void_without_round", text, self.game.article_void), fact)
-            table = self._reopened(table, table.last)
-        else:
-            position, _ = self.game.step(table.position, fact, table.open)
-            table = replace(table, position=position)
-        return self._void(table, _open(table), fact, reason)
+        last = table.last
+        if table.open is None and (last is None or not last.counts):
+            return self._refused(table, self._remark("void_without_round", say("void_no_correction")), fact)
+        position, _ = self.game.step(table.position, fact, table.open)
+        table = replace(table, position=position)
+        if table.open is None and last is not None:
+            table = self._reopened(table, last)
+        return self._void(table, open_frame(table), fact, reason)
 
     def _reopened(self, table: Table[P], last: Frame[P]) -> Table[P]:
         """The last round is open again, after all that came since."""
@@ -609,13 +675,18 @@ class Engine(Generic[P]):
     def _about_last(self, table: Table[P], fact: Fact, named: str) -> Step[P]:
         """A person's word that names a round which is not the open one."""
         last, open_ = table.last, table.open
+        text = say("round_unknown", event=type_of(fact.event), round=named[:80])
+        unknown = self._remark("round_unknown", text)
+        if open_ is not None and not self.game.corrects_last:
+            if isinstance(fact.event, RoundPaid):
+                return table, ()
+            return keep(table, open_, self._noted_on(open_.round, Effect((unknown,)), fact), fact), ()
         if last is None or named != last.round.id:
-            text = say("round_unknown", event=type_of(fact.event), round=named[:80])
-            return self._refused(table, Note("round_unknown", text, self.game.article_void), fact)
+            return self._refused(table, unknown, fact)
         if open_ is None:
             return self._forward(table, fact)
         if isinstance(fact.event, RoundPaid):
-            return replace(table, last=_with_after(last, fact)), ()
+            return replace(table, last=with_after(last, fact)), ()
         refusal = Note("round_not_reopened", say("round_not_reopened"), self.game.article_void)
         if not last.counts or last.sealed or open_.sealed:
             return self._refused(table, refusal, fact)
@@ -640,7 +711,7 @@ class Engine(Generic[P]):
             result = replace(result, supersedes=result.round)
         ended = replace(frame, result=as_read_back(result), position=table.position)
         doubt = self.game.left_over(table.position).next_doubt or table.doubt
-        position = self.game.end(table.position, void=False)
+        position = self.game.end(table.position, ended, void=False)
         table = replace(table, open=None, last=ended, position=position, doubt=doubt, refused=frame.round.refused)
         return table, (Resolved(result) if frame.result is None else Corrected(result),)
 
@@ -652,10 +723,10 @@ class Engine(Generic[P]):
         result = voided(known, self.game.terms, void, law, self.game.laid(table.position))
         if frame.result is not None:
             result = replace(result, supersedes=result.round)
-        frame = _with(frame, replace(round_, suspended=None), fact)
+        frame = with_fact(frame, replace(round_, suspended=None), fact)
         ended = replace(frame, result=as_read_back(result), position=table.position)
         table = replace(table, open=None, last=ended, refused=round_.refused)
-        table = replace(table, position=self.game.end(table.position, void=True))
+        table = replace(table, position=self.game.end(table.position, ended, void=True))
         return table, (Voided(result) if not result.supersedes else Corrected(result),)
 
     # ---- late events: the facts are played again
@@ -686,7 +757,10 @@ class Engine(Generic[P]):
         times = [one.time for one in kept]
         if any(later < earlier - TOGETHER for earlier, later in pairwise(times)):
             return set()  # a clock was set
-        own = max((n for n, one in enumerate(kept, 1) if one.source == fact.source), default=0)
+        before = [n for n, one in enumerate(kept, 1) if one.source == fact.source]
+        if not self.game.follows_loss(fact.event):
+            before = [n for n in before if not isinstance(kept[n - 1].event, _LOSSES)]
+        own = max(before, default=0)
         places = {max(own, _place(times, moment)) for moment in (fact.time - TOGETHER, fact.time + TOGETHER)}
         return set(range(min(places), max(places) + 1)) if 0 not in places else set()
 
@@ -722,9 +796,9 @@ class Engine(Generic[P]):
     def _disputed(self, table: Table[P], last: Frame[P], fact: Fact) -> Step[P]:
         table = self._reopened(table, last)
         position, effect = self.game.unused(table.position, fact)
-        table, frame = replace(table, position=position), _open(table)
+        table, frame = replace(table, position=position), open_frame(table)
         doubted = replace(fact, event=EventsMissed(count=1))
-        frame = replace(_with(frame, frame.round, doubted), lost=True, sealed=True)  # only a person ends the doubt
+        frame = replace(with_fact(frame, frame.round, doubted), lost=True, sealed=True)  # only a person ends the doubt
         return self._suspend(table, frame, fact, LATE, effect.remedy)
 
     def _play(self, table: Table[P], facts: list[Fact]) -> Step[P]:
@@ -793,6 +867,12 @@ class Engine(Generic[P]):
             round_ = irregular(round_, note.code, note.reason, self.game.cite(note.article), fact)
         return round_
 
+    def _remark(self, code: str, reason: Reason) -> Note:
+        return Note(code, reason, self.game.article_of(code))
+
+    def _beside(self, effect: Effect, fact: Fact) -> tuple[Verdict, ...]:
+        return tuple([verdict for note in effect.beside for verdict in self._note(note, fact)])
+
     def _refused(self, table: Table[P], note: Note, fact: Fact) -> Step[P]:
         return self._between(table, table.position, Effect((note,)), fact)
 
@@ -800,18 +880,9 @@ class Engine(Generic[P]):
         return noted(note.code, note.reason, self.game.cite(note.article), fact)
 
 
-_KINDS = (
-    BetsOpened
-    | BetsClosed
-    | WagerPlaced
-    | WagerWithdrawn
-    | DealCorrected
-    | RoundVoided
-    | RoundPaid
-    | EventsMissed
-    | DeviceOnline
-)
+_LOSSES = EventsMissed | DeviceOnline
 _PERSONS = DealCorrected | RoundVoided | RoundPaid
+_KINDS = BetsOpened | BetsClosed | WagerPlaced | WagerWithdrawn | _PERSONS | _LOSSES
 _A_DAY_MS: Final = 86_400_000
 
 
@@ -822,32 +893,6 @@ def _named(event: Event) -> str:
 def _hands(fact: Fact) -> Hands:
     assert isinstance(fact.event, DealCorrected)
     return fact.event.hands
-
-
-def _open(table: Table[P]) -> Frame[P]:
-    assert table.open is not None
-    return table.open
-
-
-def _with(frame: Frame[P], round_: Round, fact: Fact) -> Frame[P]:
-    if len(frame.facts) >= MAX_FACTS:
-        return replace(frame, round=round_, sealed=True)
-    return replace(frame, round=round_, facts=(*frame.facts, fact))
-
-
-def _keep(table: Table[P], frame: Frame[P], round_: Round, fact: Fact) -> Table[P]:
-    return replace(table, open=_with(frame, round_, fact))
-
-
-def _after(table: Table[P], fact: Fact) -> Table[P]:
-    """A fact between two rounds is kept with the last one."""
-    return table if table.last is None else replace(table, last=_with_after(table.last, fact))
-
-
-def _with_after(last: Frame[P], fact: Fact) -> Frame[P]:
-    if len(last.facts) + len(last.after) >= MAX_FACTS:
-        return replace(last, sealed=True)
-    return replace(last, after=(*last.after, fact))
 
 
 def _place(times: list[datetime], moment: datetime) -> int:

@@ -308,7 +308,7 @@ class Coups(Game[Position]):
         """By the table nobody receives a card."""
         return due(position.cards) is None
 
-    def end(self, position: Position, *, void: bool) -> Position:
+    def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
         """The cards still coming from a void coup belong to none."""
         if position.order == "first":  # whether it still is where a coup is void before its cards: no text says
             position = replace(position, order="later" if position.begun else "unknown")
@@ -327,7 +327,7 @@ class Coups(Game[Position]):
         player, banker = self._lie(position.cards)
         return {"hands": {"player": player, "banker": banker}}
 
-    def missed(self, position: Position) -> Position:
+    def missed(self, position: Position, event: Event) -> Position:
         """A card of the burn may be missing, and so may the start of a shoe."""
         position = replace(position, unsure=position.unsure or bool(position.burn))
         if self.house.coup_burn != "but_first":

@@ -94,7 +94,7 @@ class BlackjackRounds(Game[Position]):
             *(SeatActed, SeatClosed, SeatOpened, ShoeEmptied, ShoeStarted),
         )
     )
-    steps_wagers: ClassVar[bool] = True
+    steps_wagers = "open"
     fixed_bets: ClassVar[tuple[str, ...]] = ("double",)
     remedy: ClassVar[Reason] = CORRECT
     waits_for_bell = True
@@ -236,7 +236,7 @@ class BlackjackRounds(Game[Position]):
         """No hand and no bank waits for anything."""
         return position.play is not None and self.house.over(position.play)
 
-    def end(self, position: Position, *, void: bool) -> Position:
+    def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
         """The cards of a round that counts lie there until the next one begins."""
         p, play = replace(position, returned=False), position.play
         if void or play is None:
@@ -275,7 +275,7 @@ class BlackjackRounds(Game[Position]):
         unsure = position.play is not None and "seats" in position.play.doubts
         return Effect(remedy=NAME_SEATS) if unsure else PLAIN
 
-    def missed(self, position: Position) -> Position:
+    def missed(self, position: Position, event: Event) -> Position:
         """Bets may have been laid or taken back; before the first card it is not known which seats play, either."""
         p, play = position, position.play
         if not p.open or play is None:
@@ -297,7 +297,7 @@ class BlackjackRounds(Game[Position]):
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:
         """As after a loss; and a decision that was told too late must be told again."""
-        p, event = self.missed(position), fact.event
+        p, event = self.missed(position, fact.event), fact.event
         if p.play is None or not isinstance(event, SeatActed):
             return p, PLAIN
         return replace(p, play=p.play.doubted(f"{event.seat}.{event.hand}")), Effect(remedy=EARLIER)

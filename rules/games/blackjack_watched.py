@@ -235,9 +235,9 @@ class WatchedBlackjack(BlackjackRounds):
         note = Note("warn_card_misplaced", say("warn_card_misplaced", left=left), self.law_of["warn_card_misplaced"])
         return replace(effect, beside=(*effect.beside, note))
 
-    def missed(self, position: Position) -> Position:
+    def missed(self, position: Position, event: Event) -> Position:
         """The cards are no longer counted."""
-        return replace(super().missed(position), drawn=UNSURE)
+        return replace(super().missed(position, event), drawn=UNSURE)
 
     def lay(
         self,

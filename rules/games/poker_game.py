@@ -91,7 +91,7 @@ class PokerGame(Game[Position]):
         )
     )
     remedy: ClassVar[Reason] = VOID
-    steps_wagers: ClassVar[bool] = True
+    steps_wagers = "open"
     offered: frozenset[str] = frozenset()
     waits_for_bell: bool = False
     text: ClassVar[str]
@@ -136,7 +136,7 @@ class PokerGame(Game[Position]):
         """The pot is paid."""
         return position.deal is not None and position.deal.paid is not None
 
-    def end(self, position: Position, *, void: bool) -> Position:
+    def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
         """The chips are before their seats."""
         return closed(position, void=void)
 
@@ -144,7 +144,7 @@ class PokerGame(Game[Position]):
         """The hand of then at the seats of now."""
         return again(now, ended)
 
-    def missed(self, position: Position) -> Position:
+    def missed(self, position: Position, event: Event) -> Position:
         """Chips may have been laid, taken or bought unseen."""
         return replace(position, unsure=tuple(seat for seat, chips in position.stacks.items() if chips))
 

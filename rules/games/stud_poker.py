@@ -18,9 +18,10 @@ from protocols.contract.events import (
     HandDispensed,
     SeatActed,
     WagerPlaced,
-    WagerWithdrawn,
 )
 from protocols.contract.reasons import Reason, say
+from rules.engine.cloth import lying
+from rules.engine.facts import Hands as Told
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 from rules.games.cards import PIPS
@@ -58,71 +59,98 @@ class Rulings(Struct, frozen=True):
     fold_final: bool = False
 
 
+Decision: TypeAlias = Literal["raise", "fold", "doubted"]
+"""What a seat has said; `doubted`: both."""
+Doubt: TypeAlias = Literal[
+    "bets", "amounts", "carried", "antes", "held", "cards", "reopened_bets", "next_round", "after_result"
+]
+"""What is not known of a round.
+
+bets: some of them, until they are closed. amounts: what was laid, so nothing is settled. carried: whether jackpot bets
+of a void round lie there that were not told. antes: whether a seat without an ante had laid one. held: it waits until
+the hands are told. cards: what the shoe or shuffler told is not trusted. reopened_bets: bets were opened over it.
+next_round: since the first decision something came that is not of this round. after_result: a card came after a result
+that was given without cards.
+"""
+TableDoubt: TypeAlias = Literal["bets", "antes", "carried"]
+"""bets: some of the next round's. antes: the same, but its opening was told since. carried: as of a round."""
+Phase: TypeAlias = Literal["betting", "waiting", "dealing", "deciding", "showdown", "over"]
+
+
 class Deal(Struct, frozen=True):
-    """One round under way.
+    """One round under way, or the last one.
 
-    `players` are the seats that play, from the closing of the bets on; `anted` those whose ante was told without an
-    amount, `entered` those whose ante only the console told as yet, `carried` those whose jackpot bet came from a void
-    round. `cards` in the order a shoe told them; `packets` a shuffler's. `told` are the hands a person told, `shown`
-    the dealer's open card told so. `chips` lie on a raise. `exposed`: hand and card, "" where it is not known which.
-    `doubted`: seats whose decision was told both ways. `covered`: the dealer's last card lies face down, since another
-    of his was exposed before it. `faced`: it was seen to lie face up.
+    `id` is the round's, from the closing of the bets on; then `players` are the seats that play. `anted` are those
+    whose ante was told without an amount, `entered` those whose ante only the console told as yet, `carried` those
+    whose jackpot bet came from a void round. `asked`: seats that may have laid an ante, with what they have decided;
+    `dead`: those that were said to have no bet; `refused`: what other seats without a known ante have decided.
+    `early`: what was told where the first card was waited for, by the seat that decided; 0: hands, or a card seen.
 
-    `held`: it waits until the hands are told. `blind`: what the shoe told is not trusted. `lost`: events of the betting
-    are missing; `unsure`: so the amounts are not known, or two were told of one ante; `uncarried`: nor the jackpot bets
-    that were carried here. `reopened` after its result, `paid` after its payment.
-
-    `dealt`: a card or packet was told, trusted or not. `early`: hands or a decision were told where the first card was
-    waited for. `over`: bets were opened over it. `swept`: seats that raised before the first card and have not decided
-    since; their chips were not told.
-
-    `unproven`: antes may be among the events that are missing. `asked`: seats that may have laid one, with what they
-    have decided; `dead`: those that were said to have no bet.
-
-    `refused`: what seats without a known ante have decided; an ante that is late may still be theirs.
-
+    `cards` in the order a shoe told them; `packets` a shuffler's; `dealt`: one was told, trusted or not. `told` are the
+    hands a person told, `shown` the dealer's open card told so. `exposed`: hand and card, "" where it is not known
+    which. `last_card`: the dealer's lies face down where another of his was exposed before it; `up`: it was seen.
     `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have been another one.
-    `forfeited`: of the seats that folded, those whose cards were shown.
 
-    `missed`: events missing since the first decision. `ahead`: since then a bet, the bell or a card came that is not of
-    this round.
+    `forfeited`: seats that are out since their cards were shown. `chips` lie on a raise. `swept`: seats that raised
+    before the first card and have not decided since; their chips were not told. `missed`: events missing since the
+    first decision. `ended`: it has a result, and is not taken up again.
     """
 
-    round: Round
+    id: str = ""
     players: tuple[int, ...] = ()
     anted: tuple[int, ...] = ()
-    carried: tuple[int, ...] = ()
-    cards: tuple[str, ...] = ()
-    packets: int = 0
-    told: Hands = {}
-    shown: str = ""
-    raised: tuple[int, ...] = ()
-    folded: tuple[int, ...] = ()
-    chips: dict[int, int] = {}
-    exposed: tuple[tuple[str, str], ...] = ()
-    doubted: tuple[int, ...] = ()
-    covered: bool = False
-    faced: bool = False
-    held: bool = False
-    blind: bool = False
-    lost: bool = False
-    unsure: bool = False
-    uncarried: bool = False
-    reopened: bool = False
     entered: tuple[int, ...] = ()
-    paid: bool = False
-    dealt: bool = False
-    early: bool = False
-    over: bool = False
-    swept: tuple[int, ...] = ()
-    unproven: bool = False
+    carried: tuple[int, ...] = ()
     asked: dict[int, str] = {}
     dead: tuple[int, ...] = ()
-    missed: int = 0
-    ahead: bool = False
     refused: dict[int, str] = {}
+    early: dict[int, Literal["raise", "fold", ""]] = {}
+    cards: tuple[str, ...] = ()
+    packets: int = 0
+    dealt: bool = False
+    told: Hands = {}
+    shown: str = ""
+    exposed: tuple[tuple[str, str], ...] = ()
+    last_card: Literal["", "down", "up"] = ""
     burnt: int = 0
+    decisions: dict[int, Decision] = {}
     forfeited: tuple[int, ...] = ()
+    chips: dict[int, int] = {}
+    swept: tuple[int, ...] = ()
+    missed: int = 0
+    doubts: tuple[Doubt, ...] = ()
+    ended: bool = False
+    paid: bool = False
+
+    def with_doubts(self, *doubts: Doubt) -> "Deal":
+        """The deal with these doubts."""
+        return replace(self, doubts=tuple(sorted({*self.doubts, *doubts})))
+
+    def without_doubts(self, *doubts: Doubt) -> "Deal":
+        """The deal after these doubts were settled."""
+        return replace(self, doubts=tuple(one for one in self.doubts if one not in doubts))
+
+    def in_doubt(self, *doubts: Doubt) -> bool:
+        """Whether there is one of these doubts."""
+        return any(one in self.doubts for one in doubts)
+
+    def decide(self, seat: int, decision: Decision) -> "Deal":
+        """The deal with this decision of a seat."""
+        return replace(self, decisions={**self.decisions, seat: decision})
+
+    def who(self, *decisions: Decision) -> tuple[int, ...]:
+        """The seats that have decided so, ascending."""
+        return tuple(sorted(seat for seat, decision in self.decisions.items() if decision in decisions))
+
+    @property
+    def raised(self) -> tuple[int, ...]:
+        """The seats that raised."""
+        return self.who("raise")
+
+    @property
+    def folded(self) -> tuple[int, ...]:
+        """The seats that are out."""
+        return self.who("fold")
 
     @property
     def hands(self) -> int:
@@ -130,19 +158,28 @@ class Deal(Struct, frozen=True):
         return len(self.players) + 1
 
     @property
-    def dealing(self) -> bool:
-        """Some of the cards are out, not all."""
-        return not self.blind and (0 < len(self.cards) < CARDS * self.hands or 0 < self.packets < self.hands)
+    def phase(self) -> Phase:
+        """How far it is. `waiting`: for the first card, or for the hands where no device tells any."""
+        if self.ended:
+            return "over"
+        if not self.id:
+            return "betting"
+        if self.dealing:
+            return "dealing"
+        if not self.all_decided:
+            return "deciding" if self.begun else "waiting"
+        return "showdown"
 
     @property
-    def out(self) -> bool:
-        """A card or packet was told. A deal that was written down before `dealt` was noted has them all the same."""
-        return bool(self.dealt or self.cards or self.packets)
+    def dealing(self) -> bool:
+        """Some of the cards are out, not all."""
+        some = 0 < len(self.cards) < CARDS * self.hands or 0 < self.packets < self.hands
+        return some and "cards" not in self.doubts
 
     @property
     def decided(self) -> bool:
         """Somebody has decided."""
-        return bool(self.raised or self.folded or self.doubted or any(self.asked.values()))
+        return bool(self.decisions or any(self.asked.values()))
 
     @property
     def all_decided(self) -> bool:
@@ -152,13 +189,14 @@ class Deal(Struct, frozen=True):
     @property
     def begun(self) -> bool:
         """The first card is out, or must be."""
-        return bool(self.cards or self.packets or self.decided or self.blind)
+        return bool(self.cards or self.packets or self.decided or "cards" in self.doubts)
 
     @property
     def crossed(self) -> bool:
         """The next round's opening, bell and deal may be among the events that are missing."""
         dealt = self.hands if self.packets else CARDS * self.hands if self.cards else 0
-        return self.missed > 0 and (self.ahead or self.missed >= 2 + dealt)
+        told = "next_round" in self.doubts and "antes" in self.doubts
+        return told or self.missed >= 2 + dealt
 
     def whose(self, place: int) -> str:
         """The hand that receives the card or packet number `place`, from 0."""
@@ -167,38 +205,58 @@ class Deal(Struct, frozen=True):
 
     def known(self) -> Hands:
         """The hands that are known: what the shoe dealt where it is complete and trusted, and what was told."""
-        if self.blind or len(self.cards) != CARDS * self.hands:
+        if "cards" in self.doubts or len(self.cards) != CARDS * self.hands:
             return self.told
         return {self.whose(place): self.cards[place :: self.hands] for place in range(self.hands)} | self.told
 
-    def antes(self) -> tuple[int, ...]:
+    def antes(self, round_: Round) -> tuple[int, ...]:
         """The seats whose ante was told, ascending."""
-        return tuple(sorted({*self.anted, *(one.seat for one in self.round.wagers if one.bet == "ante")}))
-
-    def amount(self, seat: int, bet: str) -> int:
-        """What lies on `bet` of `seat`; 0 where it is not told."""
-        return sum(one.amount for one in self.round.wagers if one.seat == seat and one.bet == bet)
+        return tuple(sorted({*self.anted, *(one.seat for one in round_.wagers if one.bet == "ante")}))
 
     @property
-    def last_card(self) -> str:
+    def open_card(self) -> str:
         """The dealer's card that lies open by rule, as the shoe told it."""
-        dealt = self.players and len(self.cards) == CARDS * self.hands
-        return self.cards[-1] if dealt and not (self.blind or self.covered) else ""
+        whole = self.players and len(self.cards) == CARDS * self.hands
+        return self.cards[-1] if whole and "cards" not in self.doubts and self.last_card != "down" else ""
 
     @property
-    def last_due(self) -> bool:
+    def open_card_due(self) -> bool:
         """Of a shoe's deal the dealer's last card is missing alone, and it will lie open."""
         one_missing = len(self.cards) == CARDS * self.hands - 1
-        return one_missing and not (self.blind or self.shown or any(hand == DEALER for hand, _ in self.exposed))
+        seen = "cards" in self.doubts or self.shown or any(hand == DEALER for hand, _ in self.exposed)
+        return one_missing and not seen
 
     def open_cards(self) -> tuple[str, ...]:
         """The dealer's cards that all can see. Were there a hand more than is known, the last card would be somebody's:
         it is not shown before it is surely the dealer's.
         """
         seen = [card for hand, card in self.exposed if hand == DEALER and card]
-        sure = self.faced or self.raised or self.folded
-        last = self.shown or (self.last_card if sure else "")
+        sure = self.last_card == "up" or self.raised or self.folded
+        last = self.shown or (self.open_card if sure else "")
         return tuple(dict.fromkeys((*seen, last) if last else seen))
+
+
+class Position(Struct, frozen=True):
+    """A table between and in its rounds.
+
+    `deal`: the round under way, or the last one until the next begins; None after a void one. `seats` are open. `left`:
+    jackpot bets of a void round. `heard`: of the last deal cards or packets were told. `loose`: cards and packets since
+    the last deal, up to two, where one is burnt before the deal: one alone is burnt. `supervised`: the supervisor's key
+    is turned on. `idle`: rounds in a row that an open seat has not bet in.
+    """
+
+    deal: Deal | None = None
+    seats: tuple[int, ...] = ()
+    left: tuple[Wager, ...] = ()
+    heard: bool = False
+    loose: int = 0
+    supervised: bool = False
+    idle: dict[int, int] = {}
+    doubts: tuple[TableDoubt, ...] = ()
+
+    def with_doubts(self, *doubts: TableDoubt) -> "Position":
+        """The position with these doubts."""
+        return replace(self, doubts=tuple(sorted({*self.doubts, *doubts})))
 
 
 class Laid(Struct, frozen=True):
@@ -214,16 +272,17 @@ class Laid(Struct, frozen=True):
     left: tuple[int, ...] = ()
 
 
-def read_hands(deal: Deal, laid: Mapping[str, tuple[str, ...]], void: str) -> tuple[Laid, Reason | None]:
+def read_hands(deal: Deal, laid: Told, void: str) -> tuple[Laid, Reason | None]:
     """The hands that were told, and why this cannot be; `void`: the article of a wrong number of cards.
 
     After a loss a hand without an ante may have had one.
     """
     told: Hands = {}
     shown, dead, asked, left = "", [], [], []
+    unproven = "antes" in deal.doubts
     if not laid:
         return Laid(), say("no_hand_told")
-    if not (deal.players or deal.unproven):
+    if not (deal.players or unproven):
         return Laid(), say("nobody_ante")
     for name, cards in laid.items():
         hand = NAMES.get(name)
@@ -231,11 +290,11 @@ def read_hands(deal: Deal, laid: Mapping[str, tuple[str, ...]], void: str) -> tu
             return Laid(), say("foreign_hand")
         seat = 0 if hand == DEALER else int(hand[-1])
         plays = not seat or seat in deal.players
-        if not plays and not (deal.unproven and cards):
+        if not plays and not (unproven and cards):
             dead.append(hand)
         elif not plays and seat in deal.dead:
             continue
-        elif plays and seat and deal.unproven and not cards and seat not in (*deal.raised, *deal.folded):
+        elif plays and seat and unproven and not cards and deal.decisions.get(seat, "doubted") == "doubted":
             left.append(seat)
         elif hand == DEALER and len(cards) == 1:
             shown = cards[0]
@@ -282,24 +341,23 @@ def _fate(mine: int, dealers: int) -> str:
     return "ties" if mine == dealers else "wins" if mine > dealers else "loses"
 
 
-def stakes(deal: Deal) -> tuple[Wager, ...]:
+def stakes(deal: Deal, round_: Round) -> tuple[Wager, ...]:
     """What lies on the cloth: a raise is twice its ante, where that is known."""
     if not deal.raised and not deal.chips:
-        return deal.round.wagers
+        return round_.wagers
     raises = []
     for seat in deal.players:
         chips = deal.chips.get(seat, 0)
-        amount = (2 * deal.amount(seat, "ante") or chips) if seat in deal.raised else chips
+        amount = (2 * lying(round_, seat, "ante") or chips) if deal.decisions.get(seat) == "raise" else chips
         if amount:
             raises.append(Wager(seat, "raise", amount))
-    return (*deal.round.wagers, *raises)
+    return (*round_.wagers, *raises)
 
 
-def unbacked(deal: Deal) -> tuple[Wager, ...]:
+def unbacked(deal: Deal, round_: Round) -> tuple[Wager, ...]:
     """The chips on raises whose ante is not known: those of the others are counted with the ante."""
-    return tuple(
-        Wager(seat, "raise", chips) for seat, chips in deal.chips.items() if not deal.amount(seat, "ante") and chips
-    )
+    told = deal.chips.items()
+    return tuple(Wager(seat, "raise", chips) for seat, chips in told if chips and not lying(round_, seat, "ante"))
 
 
 def too_early(deal: Deal, *, heard: bool) -> bool:
@@ -307,12 +365,12 @@ def too_early(deal: Deal, *, heard: bool) -> bool:
 
     Else it may be a table without a device, where a person tells the hands whole.
     """
-    return not deal.round.closed or (heard and not deal.begun)
+    return not deal.id or (heard and not deal.begun)
 
 
 def unknowable(deal: Deal, told: Hands) -> bool:
     """Before the first decision nobody knows the hands that were dealt; but a shoe may tell all its cards but one."""
-    if not told or not deal.out or deal.decided:
+    if not told or not deal.dealt or deal.decided:
         return False
     cards = {card for hand in told.values() for card in hand}
     whole = len(deal.cards) >= CARDS * deal.hands - 1
@@ -372,19 +430,5 @@ def visible(deal: Deal) -> dict[str, Any]:
 
 def betrays_the_next(deal: Deal, event: Event) -> bool:
     """After a decision: a bet, the bell or a card that this round does not have. An ante may be a person's answer."""
-    known = deal.ahead or not deal.decided or (deal.unproven and isinstance(event, SeatActed))
-    return not (known or event.overtaken) and of_the_next(deal, event)  # a late one may be older
-
-
-def felt_again(deal: Deal, one: WagerPlaced | WagerWithdrawn) -> tuple[Deal, bool]:
-    """The sensor's first word of an ante that the console told, and whether nothing follows from it.
-
-    The same amount is the same chips. Another leaves unknown what lies there; after the bell it may be late, too.
-    """
-    deal = replace(deal, entered=tuple(seat for seat in deal.entered if seat != one.seat))
-    lay = deal.amount(one.seat, "ante")
-    if isinstance(one, WagerWithdrawn) and one.amount <= lay:
-        return deal, False
-    if one.amount == lay:
-        return deal, True
-    return replace(deal, unsure=True), not deal.round.closed
+    answer = "antes" in deal.doubts and isinstance(event, SeatActed)
+    return deal.decided and not answer and of_the_next(deal, event)

@@ -13,11 +13,11 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rules.engine.rounds import resolved, without_bets
+from rules.engine.facts import Frame, Table
+from rules.engine.rounds import Round, resolved, without_bets
 from rules.engine.ruleset import Award, Bet, Push, Result, View, Win
 from rules.games.poker import CATEGORIES, HEIGHT, packed, strength
-from rules.games.stud_poker import DEALER, Compared, Deal, Hands, compare, stakes, visible
-from rules.games.stud_poker_ends import StudPokerState
+from rules.games.stud_poker import DEALER, Compared, Deal, Hands, Position, compare, stakes, visible
 from rules.games.stud_poker_round import StudPokerRounds
 
 POOL: Final = "progressive"
@@ -153,7 +153,6 @@ class Showdown(Struct, frozen=True):
 class StudPokerGame(StudPokerRounds):
     """The ruleset of a text."""
 
-    State: ClassVar[type[StudPokerState]] = StudPokerState
     text: ClassVar[Text]
 
     paid_bets: tuple[Bet, ...]
@@ -167,7 +166,7 @@ class StudPokerGame(StudPokerRounds):
     def value(self, cards: tuple[str, ...]) -> int:
         """A hand as the text compares it: its strength, and in two bits more what tells equal hands apart."""
 
-    def raise_pays(self, deal: Deal, seat: int, name: str) -> Win:
+    def raise_pays(self, deal: Deal, round_: Round, seat: int, name: str) -> Win:
         """What the raise of `seat` wins with the combination `name`."""
         return Win("raise", str(self.text.raises[name].pays), seat=seat)
 
@@ -180,7 +179,7 @@ class StudPokerGame(StudPokerRounds):
         most = self.largest_raise()
         return {"ante": Fraction(2 + 2 * (1 + most) - 1), "raise": Fraction(most)}
 
-    def capped(self, deal: Deal, winners: tuple[Win, ...]) -> tuple[Win, ...]:
+    def capped(self, deal: Deal, round_: Round, winners: tuple[Win, ...]) -> tuple[Win, ...]:
         """The prizes of a round, where the house limits their sum."""
         return winners
 
@@ -188,17 +187,17 @@ class StudPokerGame(StudPokerRounds):
         """The bets offered."""
         return self.paid_bets
 
-    def view(self, state: StudPokerState) -> View:
+    def view(self, state: Table[Position]) -> View:
         """Phase: idle, betting, dealing, deciding, showdown, suspended, resolved. No card that lies face down."""
-        deal = state.deal
+        deal, frame, seats = state.position.deal, state.open, state.position.seats
         if deal is None:
-            if state.last is None:
-                return View("", "idle", {"seats": state.seats})
-            shown = self._showdown(state.last, state.last.known())
-            return View(state.last.round.id, "resolved", {**shown.outcome, "say": shown.announcements})
-        round_ = deal.round
-        if not round_.closed:
-            return View(round_.id, "betting", {"seats": state.seats, "antes": deal.antes()})
+            return View("", "idle", {"seats": seats})
+        if frame is None:
+            shown = self._showdown(deal, state.last.round if state.last else Round(""), deal.known())
+            return View(deal.id, "resolved", {**shown.outcome, "say": shown.announcements})
+        round_, phase = frame.round, deal.phase
+        if phase == "betting":
+            return View(round_.id, "betting", {"seats": seats, "antes": deal.antes(round_)})
         detail: dict[str, Any] = {
             "players": deal.players,
             "raised": deal.raised,
@@ -208,25 +207,25 @@ class StudPokerGame(StudPokerRounds):
         }
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
-        undecided = tuple(seat for seat in deal.players if seat not in deal.raised and seat not in deal.folded)
-        if deal.dealing or (undecided and not deal.begun):
-            return View(round_.id, "dealing", detail)
-        if undecided:
+        if phase == "deciding":
+            undecided = tuple(seat for seat in deal.players if seat not in (*deal.raised, *deal.folded))
             return View(round_.id, "deciding", {**detail, "undecided": undecided})
-        return View(round_.id, "showdown", {**detail, "missing": self.missing(deal, deal.known())})
+        if phase == "showdown":
+            return View(round_.id, "showdown", {**detail, "missing": self.missing(deal, round_, deal.known())})
+        return View(round_.id, "dealing", detail)
 
-    def _bettors(self, deal: Deal) -> tuple[int, ...] | None:
+    def _bettors(self, deal: Deal, round_: Round) -> tuple[int, ...] | None:
         """The seats with a bet on the jackpot; None where the bets are not told, or not surely all of them."""
-        if not deal.round.wagers or deal.unsure or deal.uncarried:
+        if not round_.wagers or deal.in_doubt("amounts", "carried"):
             return None
-        return tuple(one.seat for one in deal.round.wagers if one.bet == "jackpot")
+        return tuple(one.seat for one in round_.wagers if one.bet == "jackpot")
 
-    def missing(self, deal: Deal, hands: Hands) -> tuple[str, ...]:
+    def missing(self, deal: Deal, round_: Round, hands: Hands) -> tuple[str, ...]:
         """The hands that must be told before the round can end."""
         needed: list[str] = []
         # After a loss anybody may have bet on the jackpot. Where no bet is ever told, a hand that has won it is told.
-        anybody = self.jackpot and (deal.unsure or deal.uncarried)
-        bettors = deal.players if anybody else self._bettors(deal) or ()
+        anybody = self.jackpot and deal.in_doubt("amounts", "carried")
+        bettors = deal.players if anybody else self._bettors(deal, round_) or ()
         if deal.raised:
             dealer = hands.get(DEALER)
             if dealer is None:
@@ -237,11 +236,13 @@ class StudPokerGame(StudPokerRounds):
             needed += [f"seat_{seat}" for seat in deal.folded if seat in bettors and seat not in deal.forfeited]
         return tuple(name for name in needed if name not in hands)
 
-    def resolve(self, deal: Deal, hands: Hands) -> Result:
+    def resolve(self, position: Position, frame: Frame[Position]) -> Result:
         """Without settlements where the amounts are not known."""
-        shown = self._showdown(deal, hands)
-        laid = () if deal.unsure else stakes(deal)
-        known = without_bets(deal.round) if deal.unsure else deal.round
+        deal, round_ = position.deal or Deal(), frame.round
+        unsure = "amounts" in deal.doubts
+        shown = self._showdown(deal, round_, deal.known())
+        laid = () if unsure else stakes(deal, round_)
+        known = without_bets(round_) if unsure else round_
         return resolved(
             known if laid == known.wagers else replace(known, wagers=laid),
             self.terms,
@@ -255,7 +256,7 @@ class StudPokerGame(StudPokerRounds):
 
     # ---- winning hands
 
-    def _showdown(self, deal: Deal, hands: Hands) -> Showdown:
+    def _showdown(self, deal: Deal, round_: Round, hands: Hands) -> Showdown:
         """What each seat wins."""
         end = compare(deal, hands, self.value, OPENING)
         winners: list[Win] = []
@@ -267,11 +268,11 @@ class StudPokerGame(StudPokerRounds):
                     winners.append(Win("ante", "1", seat=seat))
                     pushes.append(Push("raise", seat))
                 case "wins":
-                    won = self.raise_pays(deal, seat, combination(end.values[hand]))
+                    won = self.raise_pays(deal, round_, seat, combination(end.values[hand]))
                     winners += (Win("ante", "1", seat=seat), won)
                 case "ties":
                     pushes += (Push("ante", seat), Push("raise", seat))
-        awards, holding = self._awards(deal, hands)
+        awards, holding = self._awards(deal, round_, hands)
         articles = {*_articles(self.text, deal, end)}
         articles.update(self.text.jackpot[award.combination].article for award in awards)
         opened = end.values | {hand: self.value(hands[hand]) for hand in holding if hand not in end.values}
@@ -282,10 +283,10 @@ class StudPokerGame(StudPokerRounds):
             "seats": dict(sorted(end.fates.items())),
         }
         law = tuple(f"{self.text.cite} art. {article}" for article in sorted(articles, key=_order))
-        paid = self.capped(deal, tuple(winners))
+        paid = self.capped(deal, round_, tuple(winners))
         return Showdown(outcome, paid, tuple(pushes), awards, _announced(self.text.words, end, opened), law)
 
-    def _awards(self, deal: Deal, hands: Hands) -> tuple[tuple[Award, ...], tuple[str, ...]]:
+    def _awards(self, deal: Deal, round_: Round, hands: Hands) -> tuple[tuple[Award, ...], tuple[str, ...]]:
         """The jackpots in the order of payment, and the hands that have won one: whatever the dealer holds.
 
         Where the bets on the jackpot are not told, one award for each combination, among seats that are not named.
@@ -293,7 +294,7 @@ class StudPokerGame(StudPokerRounds):
         if not self.jackpot:
             return (), ()
         prizes = self.text.jackpot
-        bettors = self._bettors(deal)
+        bettors = self._bettors(deal, round_)
         held: list[tuple[int, str]] = []
         for seat in deal.players:
             hand = f"seat_{seat}"

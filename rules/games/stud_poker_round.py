@@ -1,23 +1,20 @@
-"""The life of a round of stud poker against the dealer: betting, deal, decisions, what a person says.
+"""The rounds of stud poker against the dealer: bets, deal, decisions, and the hands that a person tells.
 
-The base of `rules/games/stud_poker_game.py`; how a round ends stands in `rules/games/stud_poker_ends.py`, where the
-texts differ in `Rulings`. What each event means stands with the text.
+The base of `rules/games/stud_poker_game.py`, on the engine of `rules/engine/refold.py`, which owns the life of a round.
+The texts differ in `Rulings`. What each event means, and what leaves a doubt, stands with the text.
 """
 
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
 from protocols.contract.events import (
-    MOST,
     BetsClosed,
     BetsOpened,
     CardDrawn,
     CardExposed,
     CardJammed,
     CardUnreadable,
-    DealCorrected,
-    DeviceOnline,
     Event,
     EventsMissed,
     HandDispensed,
@@ -37,10 +34,10 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
-from rules.engine.cloth import at_close, handed_back, lying, refuse, wager, with_refused
-from rules.engine.limits import from_terminal
-from rules.engine.rounds import Round, declared, irregular, next_number, witness
-from rules.engine.ruleset import Closed, Opened, Verdict, Wager
+from rules.engine.cloth import give_back, lying
+from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands as Told, Note, Table
+from rules.engine.rounds import Round, without_bets
+from rules.engine.ruleset import Verdict, Void, Wager
 from rules.games.cards import PIPS
 from rules.games.stud_poker import (
     CARDS,
@@ -48,342 +45,393 @@ from rules.games.stud_poker import (
     NAMES,
     SEATS,
     Deal,
-    Hands,
+    Laid,
+    Position,
     another_open,
     betrays_the_next,
     card_seen,
     contradiction,
     dealt_before,
-    felt_again,
     of_the_next,
     read_hands,
+    stakes,
     too_early,
-    unbacked,
     unknowable,
+    visible,
 )
-from rules.games.stud_poker_ends import MISSING, TELL, Step, StudPokerEnds, StudPokerState
+from rules.games.stud_poker_turns import AGAIN, MISSING, NAME_IT, ONE_MORE, TELL, WHO_PLAYS, Step, StudPokerTurns, Turn
 
 DECISIONS: Final = say("do_tell_all")
-NAME_IT: Final = say("do_name_hand")
-WHO_PLAYS: Final = say("do_who_plays")
-AGAIN: Final = say("do_decide")
 OR_OPEN: Final = say("do_correct")
 BEFORE_CARD: Final = say("first_card")
 BETWEEN: Final = say("hands_next_round")
 WHOSE: Final = say("do_name_round")
-ONE_MORE: Final = say("packet_more")
 EARLY: Final = say("hands_early")
 DEAL_ON: Final = say("do_deal_on")
 ONE_OR_TWO: Final = say("one_or_two")
 WHICH_FAULT: Final = say("do_which_fault")
+MANY: Final = 1000
+"""Events missing, where their number is not told."""
 
 
-class StudPokerRounds(StudPokerEnds):
-    """Tables of stud poker by one text: each event, and what follows from it."""
+class StudPokerState(Table[Position], frozen=True):
+    """Where a table stands."""
 
-    def start(self, table: str) -> StudPokerState:
+
+class StudPokerRounds(StudPokerTurns):
+    """Tables of stud poker by one text."""
+
+    State: ClassVar[type[StudPokerState]] = StudPokerState
+    own: ClassVar[frozenset[type[Event]]] = frozenset(
+        (
+            *(CardDrawn, CardExposed, CardJammed, CardUnreadable, HandDispensed, SeatActed, SeatClosed, SeatOpened),
+            *(ShoeEmptied, ShoeStarted, ShuffleFailed, ShuffleFinished, SupervisorKeyed),
+        )
+    )
+
+    def apply(self, state: Table[Position], seen: Envelope) -> tuple[Table[Position], tuple[Verdict, ...]]:
+        """One event. The supervisor's key is no event of a round: only a turn of it is kept."""
+        if isinstance(seen.event, SupervisorKeyed) and seen.event.present == state.position.supervised:
+            return state, ()
+        return super().apply(state, seen)
+
+    # ---- the life of a round
+
+    def fresh(self) -> Position:
         """A table that was never played on."""
-        return StudPokerState(table)
+        return Position()
+
+    def untouched(self, table: Table[Position]) -> bool:
+        """The first round may have begun before its devices were met: an ante is asked for, then."""
+        return False
+
+    def begins(self, position: Position, event: Event) -> bool:
+        """The first bet does, where the opening was not told."""
+        match event:
+            case WagerPlaced(seat=seat, bet=bet):
+                return bet in self.offered and bet != "raise" and seat in SEATS
+            case SeatActed(seat=seat, action="ante", hand=1):
+                return seat in SEATS
+            case _:
+                return False
+
+    def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
+        """A new round, with the jackpot bets that a void one left."""
+        p, lost = position, "bets" in position.doubts
+        # "antes": opened by hand, since its opening was lost: antes may have been laid, and lost, before.
+        deal = Deal(carried=tuple(one.seat for one in p.left), burnt=int(p.loose == 1)).with_doubts(*p.doubts)
+        deal = deal.with_doubts("amounts") if lost else deal
+        return replace(p, deal=deal, left=(), loose=0, doubts=()), (), False, Effect(lost=lost)
+
+    def carried(self, position: Position) -> tuple[Wager, ...]:
+        """The jackpot bets of a void round."""
+        return position.left
+
+    def reopens(self, position: Position, event: Event) -> bool:
+        """Another decision before the payment; a card after a result without cards, which came too early, then."""
+        deal = position.deal
+        if deal is None or deal.paid or "bets" in position.doubts:
+            return False
+        final = self.rulings.fold_final and not position.supervised
+        match event:
+            case SeatActed(seat=seat, action="raise" | "fold" as action, hand=1) if seat in deal.players:
+                if action == "fold":
+                    return seat not in deal.folded
+                return seat in deal.folded and not (final and seat not in deal.forfeited)
+            case WagerPlaced(seat=seat, bet="raise"):
+                return seat in deal.folded and not (final and seat not in deal.forfeited)
+            case CardDrawn() | HandDispensed() | CardUnreadable():
+                return not (deal.dealt or "cards" in deal.doubts)
+            case _:
+                return False
+
+    def resume(self, now: Position, ended: Position) -> Position:
+        """The last round is taken up again."""
+        return replace(now, deal=replace(now.deal or ended.deal or Deal(), ended=False))
+
+    def stands(self, now: Position, ended: Position, *, waits: bool) -> Position | None:
+        """The dealer, who sees the hands, pays the first result; but not one that was given before the cards."""
+        if ended.deal is None or (now.deal is not None and "after_result" in now.deal.doubts):
+            return None
+        return replace(now, deal=replace(ended.deal, ended=True, paid=True))
+
+    def over(self, position: Position) -> bool:
+        """All have decided, and the hands that are opened are known."""
+        return position.deal is not None and position.deal.ended
+
+    def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
+        """The jackpot bets of a void round are those of the next, by the text."""
+        p, deal = position, position.deal or Deal()
+        if not void:
+            return replace(p, heard=deal.dealt)
+        keeps = self.rulings.void_keeps_jackpot
+        left = tuple(one for one in frame.round.wagers if one.bet == "jackpot") if keeps else ()
+        if keeps and deal.in_doubt("carried", "amounts"):
+            p = p.with_doubts("carried")
+        idle = {seat: max(rounds - 1, 0) for seat, rounds in p.idle.items()}  # it was no round that somebody sat out
+        heard = deal.dealt or (p.heard and not deal.begun)
+        return replace(p, deal=None, left=left, heard=heard, idle=idle)
+
+    def laid(self, position: Position) -> dict[str, Any]:
+        """The cards that all can see."""
+        return visible(position.deal or Deal())
+
+    def known(self, position: Position, frame: Frame[Position]) -> Round:
+        """What a void round gives back. The jackpot bets are the next one's, by the text."""
+        deal, round_ = position.deal or Deal(), frame.round
+        # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
+        doubted = any(not deal.chips.get(seat) for seat in deal.who("doubted"))
+        if "amounts" in deal.doubts or deal.swept or doubted:
+            return without_bets(round_)
+        keeps = self.rulings.void_keeps_jackpot
+        return replace(
+            round_, wagers=tuple(one for one in stakes(deal, round_) if not (keeps and one.bet == "jackpot"))
+        )
+
+    def gives_back(self, position: Position, reason: Reason) -> Void:
+        """Antes and raises come back; the jackpot bets come back too, or are those of the next round."""
+        if not self.jackpot:
+            return Void(reason, "returned")
+        return Void(reason, "returned", "carried" if self.rulings.void_keeps_jackpot else "returned")
+
+    def missed(self, position: Position, event: Event) -> Position:
+        """Before the bell no card can be missing, only bets; after it a late ante may be."""
+        p = replace(position, supervised=False, idle={})
+        deal = p.deal
+        if deal is None or deal.ended:
+            return p.with_doubts("bets")
+        if not deal.id:
+            return replace(p, deal=deal.with_doubts("amounts", "bets"))
+        deal = deal.with_doubts("amounts", "antes", "held", "cards")
+        if deal.decided:
+            deal = replace(deal, missed=deal.missed + (event.count if isinstance(event, EventsMissed) else MANY))
+        return replace(p, deal=deal)
+
+    def follows_loss(self, event: Event) -> bool:
+        """Cards of a shoe are counted; packets, bets and decisions say themselves what they are."""
+        return isinstance(event, CardDrawn | CardUnreadable)
+
+    def matters(self, position: Position, event: Event) -> bool:
+        """Only another decision changes a round that ended."""
+        return isinstance(event, SeatActed | WagerPlaced) and self.reopens(position, event)
+
+    def unused(self, position: Position, fact: Fact) -> Step:
+        """A decision that was told too late contradicts the one that was known."""
+        deal, event = position.deal, fact.event
+        if deal is None or not isinstance(event, SeatActed) or event.seat not in deal.players:
+            return position, PLAIN
+        return replace(position, deal=deal.decide(event.seat, "doubted")), Effect(remedy=AGAIN)
 
     # ---- events
 
-    def apply(self, state: StudPokerState, seen: Envelope) -> Step:
+    def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> Step:
         """One event."""
-        if state.deal is not None and state.deal.over and of_the_next(state.deal, seen.event):
-            state, verdicts = self._bets_opened(state, seen)
-            state, more = StudPokerRounds.apply(self, state, seen)
-            return state, verdicts + more
-        if (name := _round_named(seen.event)) and name != _round_of(state):
-            if isinstance(seen.event, RoundPaid):
-                return state, ()  # of the round before, which counts
-            text = say("round_not_on_table", event=type_of(seen.event), round=name[:80])
-            return self._noted(state, "round_unknown", text, seen)
-        if state.deal is not None and betrays_the_next(state.deal, seen.event):
-            state = replace(state, deal=replace(state.deal, ahead=True))
-        match seen.event:
+        if frame is None:
+            return self._between(position, fact)
+        deal, event = position.deal or Deal(), fact.event
+        if "reopened_bets" in deal.doubts and of_the_next(deal, event):
+            return position, Effect(of_next=True)
+        if isinstance(event, CardExposed) and event.round not in ("", frame.round.id):
+            return position, Effect((self._unknown(event),))
+        if betrays_the_next(deal, event):
+            deal = deal.with_doubts("next_round")
+        turn = Turn(replace(position, deal=deal), deal, frame.round, disputed=frame.result is not None)
+        match event:
             case SeatActed() as acted:
-                return self._acted(state, seen, acted)
+                return self._acted(turn, acted, fact)
             case WagerPlaced() | WagerWithdrawn() as one:
-                return self._chips(state, seen, one)
+                return self._wager(turn, one, fact)
             case BetsOpened():
-                return self._bets_opened(state, seen)
+                return self._opened_again(turn)
             case BetsClosed():
-                return self._bell(state, seen)
-            case DealCorrected(hands=laid):
-                return self._corrected(state, seen, laid)
-            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
-                return self._seat(state, seen, seat, opened=isinstance(seen.event, SeatOpened))
-            case RoundPaid():
-                return self._paid(state, seen)
-            case RoundVoided(reason=reason):
-                return self._declared_void(state, seen, declared(reason))
-            case DeviceOnline(continuous=False) | EventsMissed():
-                return self._missed(replace(state, supervised=False) if state.supervised else state, seen)
+                return self._bell(turn)
+            case SeatOpened() | SeatClosed() as told:
+                return self._seat(turn.p, told)
+            case RoundPaid() if deal.begun:
+                return turn.end(suspend=say("paid_hands" if deal.all_decided else "paid_decisions"))
+            case RoundVoided():
+                return replace(turn.p, loose=0), PLAIN
             case SupervisorKeyed(present=present):
-                return replace(state, supervised=present), ()
+                return replace(turn.p, supervised=present), BESIDE
+            case RoundPaid():
+                return turn.p, PLAIN
             case _:
-                return self._cards(state, seen)
+                return self._cards(turn, event)
 
-    def _cards(self, state: StudPokerState, seen: Envelope) -> Step:
+    def _cards(self, turn: Turn, event: Event) -> Step:
         """An event of the cards, of the shoe or of the shuffler."""
-        match seen.event:
-            case CardDrawn(card=card, face=face):
-                return self._card(state, seen, card, face)
+        match event:
+            case CardDrawn(card=card, face=face) if card in PIPS:
+                return self._card(turn, card, face)
             case HandDispensed(cards=cards):
-                return self._packet(state, seen, cards)
+                return self._packet(turn, cards)
             case CardExposed(hand=hand, card=card):
-                return self._exposed(state, seen, hand, card or "")
-            case CardUnreadable():
-                return self._unreadable(state, seen)
-            case ShuffleFailed(reason=reason):
-                return self._shuffler_failed(
-                    state, seen, say("shuffler_reports_failure", why=reason or "no_reason_told")
-                )
-            case CardJammed(where=where):
-                return self._shuffler_failed(state, seen, say("shuffler_stuck", where=where or "somewhere"))
-            case ShoeStarted(decks=decks) | ShuffleFinished(decks=decks):
-                return self._new_cards(state, seen, decks, shoe=isinstance(seen.event, ShoeStarted))
-            case ShoeEmptied():
-                return self._emptied(state, seen)
+                return self._exposed(turn, NAMES.get(hand, ""), card or "")
+            case CardDrawn() | CardUnreadable():
+                return self._unreadable(turn)
+            case ShuffleFailed() | CardJammed() as failure:
+                return self._shuffler_failed(turn, failure)
+            case ShoeStarted() | ShuffleFinished() as started:
+                turn = replace(turn, notes=self._decks(started), evidence=False)
+                broken = isinstance(started, ShoeStarted) and turn.deal.dealing and turn.deal.cards
+                return self._hold(turn, say("new_shoe")) if broken else turn.end()
+            case ShoeEmptied() if turn.deal.dealing and turn.deal.cards:
+                return self._hold(turn, say("shoe_empty_hands"))
             case _:
-                return state, ()
+                return turn.p, BESIDE
+
+    def _between(self, p: Position, fact: Fact) -> Step:
+        """No round is open."""
+        match fact.event:
+            case BetsOpened():
+                return self._told_of_opening(p), PLAIN
+            case SeatOpened() | SeatClosed() as told:
+                return self._seat(p, told)
+            case SupervisorKeyed(present=present):
+                return replace(p, supervised=present), PLAIN
+            case RoundPaid():
+                p = replace(p, loose=0) if p.loose > 1 else p
+                return replace(p, deal=replace(p.deal, paid=True)) if p.deal is not None else p, PLAIN
+            case RoundVoided():
+                return replace(p, loose=0), PLAIN
+            case SeatActed() as acted:
+                return self._acted_between(p, acted)
+            case WagerPlaced() | WagerWithdrawn() as one:
+                return self._wager_between(p, one)
+            case CardDrawn() | CardUnreadable() | HandDispensed() as card:
+                return self._card_between(p, card)
+            case CardExposed(hand=hand, card=card, round=named):
+                if named and (p.deal is None or named != p.deal.id):
+                    return p, Effect((self._unknown(fact.event),))
+                return p, Effect((self._note("card_exposed", card_seen(card or "", NAMES.get(hand, ""))),))
+            case ShoeStarted() | ShuffleFinished() as started:
+                return p, Effect(self._decks(started))
+            case _:
+                return p, PLAIN
+
+    def _unknown(self, event: CardExposed) -> Note:
+        return self._note("round_unknown", say("round_unknown", event=type_of(event), round=event.round[:80]))
+
+    def _decks(self, started: ShoeStarted | ShuffleFinished) -> tuple[Note, ...]:
+        """A single deck."""
+        if started.decks <= 1:
+            return ()
+        return (self._note("wrong_number_of_decks", say("wrong_decks_one", decks=started.decks)),)
+
+    def _seat(self, p: Position, told: SeatOpened | SeatClosed) -> Step:
+        """Who takes part from the next closing of the bets on."""
+        seat = told.seat
+        if seat not in SEATS:
+            reason = say("seat_there_are", seat=seat, seats=len(SEATS))
+            return p, Effect((self._note("no_such_seat", reason),), evidence=False)
+        seats = {*p.seats, seat} if isinstance(told, SeatOpened) else {*p.seats} - {seat}
+        idle = {other: rounds for other, rounds in p.idle.items() if other != seat}
+        return replace(p, seats=tuple(sorted(seats)), idle=idle), BESIDE
 
     # ---- the betting
 
-    def _seat(self, state: StudPokerState, seen: Envelope, seat: int, *, opened: bool) -> Step:
-        """Who takes part from the next closing of the bets on."""
-        if seat not in SEATS:
-            return self._noted(state, "no_such_seat", say("seat_there_are", seat=seat, seats=len(SEATS)), seen)
-        seats = {*state.seats, seat} if opened else {*state.seats} - {seat}
-        return replace(state, seats=tuple(sorted(seats))), ()
+    def _told_of_opening(self, p: Position) -> Position:
+        """What may be missing of the next round came before its opening."""
+        if "bets" not in p.doubts:
+            return p
+        return replace(p, doubts=tuple(one for one in p.doubts if one != "bets")).with_doubts("antes")
 
-    def _begin(self, state: StudPokerState, seen: Envelope, *, missed: bool) -> tuple[StudPokerState, Deal]:
-        """A new round, with the jackpot bets that a void one left; `missed`: bets of it may be missing."""
-        day, count = next_number(state.day, state.count, seen)
-        round_ = Round(f"{state.table}:{day}:{count}", (seen.id,), state.carried, refused=state.refused)
-        deal = Deal(
-            round_,
-            carried=tuple(one.seat for one in state.carried),
-            lost=missed,
-            unsure=missed,
-            uncarried=state.uncarried,
-            burnt=int(state.loose == 1),
-        )
-        heard = state.heard or (state.last is not None and state.last.out)
-        state = StudPokerState(state.table, day, count, state.seats, deal, heard=heard, supervised=state.supervised)
-        return state, deal
+    def _opened_again(self, turn: Turn) -> Step:
+        """What is in doubt is void. Else a stray press, or the next round.
 
-    def _bets_opened(self, state: StudPokerState, seen: Envelope) -> Step:
-        deal = state.deal
-        verdicts: tuple[Verdict, ...] = ()
-        if deal is not None:
-            if not (deal.round.suspended or deal.lost or deal.reopened):
-                if not deal.round.closed:
-                    return self._seen(state, deal, seen), ()
-                return self._opened_over(state, deal, seen)
-            reason = deal.round.suspended or (say("not_completed_again") if deal.reopened else say("events_missed"))
-            state, verdicts = self._void(state, deal, seen, reason)
-        unproven = state.doubt or (deal is not None and deal.unsure)
-        state, deal = self._begin(state, seen, missed=False)
-        # Opened by hand, since its opening was lost: antes may have been laid, and lost, before.
-        state = replace(state, deal=replace(deal, unproven=unproven))
-        return state, (*verdicts, Opened(deal.round.id))
-
-    def _opened_over(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
-        """A stray press, or the next round. Before the first card no hands can be mixed, only what was laid."""
+        Before the first card no hands can be mixed, only what was laid.
+        """
+        deal, round_ = turn.deal, turn.round_
+        if round_.suspended or turn.disputed or not round_.closed:
+            p = self._told_of_opening(turn.p)
+            if "amounts" in deal.doubts:
+                p = p.with_doubts("antes")
+            reason = say("not_completed_again") if turn.disputed else say("events_missed")
+            return p, Effect(void=reason)
         text = say("bets_reopened_round")
-        deal = replace(deal, round=self._irregular(deal.round, "bets_reopened", text, seen))
+        turn = self._noting(turn, "bets_reopened", text)
         if deal.begun or deal.told or deal.shown or deal.exposed:
-            return self._hold(state, replace(deal, over=True), seen, text, OR_OPEN, blind=False)
-        return replace(state, deal=replace(deal, unsure=True)), ()
-
-    def _chips(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
-        """Refused chips are taken away before a bet is."""
-        if isinstance(one, WagerPlaced):
-            return self._wager(state, seen, one)
-        deal, held = state.deal, 0
-        if deal is not None:
-            held = deal.chips.get(one.seat, 0) if one.bet == "raise" else deal.amount(one.seat, one.bet)
-        chips, rest = handed_back(state.ledger, one, held)
-        if chips is not state.ledger:
-            state = state.with_ledger(chips)
-        if rest is not None:
-            return self._wager(state, seen, rest)
-        return (state if state.deal is None else self._seen(state, state.deal, seen)), ()
-
-    def _wager(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
-        text = say("seat_bet", seat=one.seat, bet=one.bet)
-        if one.seat not in SEATS:
-            text = say("seat_bet_there_are", seat=one.seat, bet=one.bet, seats=len(SEATS))
-            return self._noted(state, "no_such_seat", text, seen)
-        if one.bet == "raise":
-            return self._raise_chips(state, seen, one)
-        deal = state.deal
-        verdicts: tuple[Verdict, ...] = ()
-        if deal is None:
-            if isinstance(one, WagerWithdrawn) or one.bet not in self.offered:
-                return self._noted(state, "bet_without_round", text, seen)
-            state, deal = self._begin(state, seen, missed=state.doubt)
-            verdicts = (Opened(deal.round.id),)
-        round_ = deal.round
-        late = round_.closed
-        if one.bet == "jackpot" and self.jackpot:
-            if one.seat in deal.carried:
-                return self._carried_again(state, deal, seen, one), verdicts
-            late = late and (deal.begun or self.rulings.jackpot_until == "bell")
-            stranger = round_.closed and not late and one.seat not in deal.players
-            if stranger and deal.unproven and isinstance(one, WagerPlaced):
-                deal = replace(deal, asked={one.seat: "", **deal.asked})
-            elif stranger:
-                text = say("without_ante", seat=one.seat, bet=one.bet)
-                law = self._law("jackpot_without_ante")
-                note = refuse(round_, one, "jackpot_without_ante", text, law, seen)
-                return self._with(state, deal, note), verdicts
-        if one.bet == "ante" and one.seat in deal.entered:
-            deal, enough = felt_again(deal, one)
-            if enough:
-                return self._seen(state, deal, seen), verdicts
-        if from_terminal(one) and not late and one.bet in self.bet_limits:  # answered at once, not at the bell
-            lay = lying(round_, one.seat, one.bet)
-            left = lay + one.amount if isinstance(one, WagerPlaced) else lay - (one.amount or lay)
-            reason = self._outside(Wager(one.seat, one.bet, min(left, MOST))) if left > 0 else None
-            if reason is not None:
-                note = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
-                return self._with(state, deal, note), verdicts
-        law = self._law("late_jackpot" if late else "bet")
-        raises = unbacked(deal) if deal.chips else ()
-        laid = wager(replace(round_, closed=late), one, self.offered, law, seen, self.limits, raises)
-        deal = replace(deal, round=replace(laid, closed=round_.closed))
-        if not deal.asked:
-            return replace(state, deal=deal), verdicts
-        state, asks = self._ask(state, deal, seen)
-        return state, verdicts + asks
-
-    def _carried_again(
-        self, state: StudPokerState, deal: Deal, seen: Envelope, one: WagerPlaced | WagerWithdrawn
-    ) -> StudPokerState:
-        """The bet is laid already. Its chip told again is the same chip, and it stays."""
-        if isinstance(one, WagerPlaced):
-            return self._seen(state, deal, seen)
-        text = say("bet_transferred", seat=one.seat, bet=one.bet)
-        return self._with(state, deal, self._irregular(deal.round, "bet_stands", text, seen))
-
-    def _close(self, deal: Deal, seen: Envelope, players: tuple[int, ...]) -> tuple[Deal, tuple[Verdict, ...]]:
-        """Nothing more. A bet on the jackpot without an ante goes back , if none can be missing."""
-        round_, asked, lost = deal.round, deal.asked, deal.lost
-        if lost:
-            asked = {one.seat: "" for one in round_.wagers if one.seat not in players}
-        else:
-            round_ = self._without_ante(round_, players, seen)
-        round_ = self._within_limits(replace(witness(round_, seen), closed=True), seen)
-        if deal.uncarried and self.jackpot:
-            text = say("jackpot_bets_unknown")
-            round_ = self._irregular(round_, "jackpot_bets_unknown", text, seen, "void")
-        deal = replace(deal, round=round_, players=players, lost=False, asked=asked)
-        deal = replace(deal, unproven=deal.unproven or lost)
-        return deal, (Closed(round_.id),)
-
-    def _within_limits(self, round_: Round, seen: Envelope) -> Round:
-        """Bets outside the limits of the text are noted."""
-        for one in round_.wagers if self.bet_limits else ():
-            if reason := self._outside(one):
-                round_ = self._irregular(round_, "outside_limits", reason, seen, f"{one.bet}_limits")
-        return round_
-
-    def _outside(self, one: Wager) -> Reason | None:
-        """Why a bet is outside the limits of the text."""
-        least, most = self.bet_limits.get(one.bet, (0, 0))
-        if least <= one.amount <= (most or one.amount):
-            return None
-        return say("outside_limits", seat=one.seat, bet=one.bet, amount=one.amount, least=least, most=most)
-
-    def _bell(self, state: StudPokerState, seen: Envelope) -> Step:
-        deal = state.deal
-        if deal is None:
-            return self._noted(state, "bell_without_round", say("bell_no_round"), seen)
-        if deal.round.closed:
-            return self._seen(state, deal, seen), ()
-        if not deal.lost:  # bets that are not known are not judged
-            deal = replace(deal, round=at_close(deal.round, self.limits, self._law("bet"), seen))
-        players = deal.antes() or state.seats
-        if not players and not deal.lost:
-            note = self._irregular(deal.round, "no_ante", say("nobody_ante_bell"), seen)
-            return self._with(state, deal, note), ()
-        deal, closed = self._close(deal, seen, players)
-        if not players:
-            state, held = self._hold(state, deal, seen, MISSING, WHO_PLAYS, blind=False)
-            return state, closed + held
-        state, asks = self._ask(state, deal, seen) if deal.asked else (replace(state, deal=deal), ())
-        return state, closed + asks
+            p, effect = self._hold(turn.doubting("reopened_bets"), text, OR_OPEN, blind=False)
+            return p, replace(effect, stays=True)
+        return turn.doubting("amounts").end(stays=True)
 
     # ---- the deal
 
-    def _first(
-        self, state: StudPokerState, deal: Deal, seen: Envelope
-    ) -> tuple[Deal, tuple[Verdict, ...], Reason | None]:
+    def _first(self, turn: Turn) -> tuple[Turn, Reason | None]:
         """The first card closes the bets too. Last, the reason why nobody knows whose it is, where that is so."""
-        if deal.round.closed:
-            first = not (deal.out or deal.blind)
+        deal = turn.deal
+        if turn.round_.closed:
+            first = not (deal.dealt or "cards" in deal.doubts)
             doubt = EARLY if first and (deal.told or deal.shown) else None
             if first and (deal.asked or not deal.players):
                 doubt = doubt or BEFORE_CARD
-            elif first and deal.unproven and not (deal.blind or deal.over):
-                deal = replace(deal, held=False)  # the seats were named, and the cards say whether those are all
-            return replace(self._swept(deal, seen) if first else deal, dealt=True), (), doubt
-        lost = deal.lost
-        deal, closed = self._close(deal, seen, deal.antes() or state.seats)
-        deal = replace(deal, dealt=True)
+            elif first and "antes" in deal.doubts and "reopened_bets" not in deal.doubts:
+                turn = replace(turn, deal=deal.without_doubts("held"))  # the cards say whether all seats were named
+            return (self._swept(turn) if first else turn).dealt(dealt=True), doubt
+        lost = "bets" in deal.doubts
+        turn = self._close(turn).dealt(dealt=True)
+        turn = replace(turn, round_=replace(turn.round_, closed=True))
         if lost:
-            return deal, closed, BEFORE_CARD
-        return deal, closed, None if deal.players else say("card_no_ante")
+            return turn, BEFORE_CARD
+        return turn, None if turn.deal.players else say("card_no_ante")
 
-    def _without_round(self, state: StudPokerState, seen: Envelope, code: str, reason: Reason) -> Step:
-        """A card where no round waits for one. After a result without cards it says that the result came too early.
+    def _swept(self, turn: Turn) -> Turn:
+        """At the first card: what was told of hands before it is no word of this round. Chips lie where they lie."""
+        deal, round_ = turn.deal, turn.round_
+        for seat in sorted(deal.decisions):
+            turn = self._noting(turn, "decision_before_deal", say("decided_dealing", seat=seat))
+        if "held" not in deal.doubts:
+            turn = turn.unsuspended()
+        known = {seat for seat in deal.players if deal.chips.get(seat, 0) >= (2 * lying(round_, seat, "ante") or 1)}
+        swept = tuple(seat for seat in deal.who("raise", "doubted") if seat not in known)
+        return turn.dealt(told={}, shown="", decisions={}, exposed=(), swept=swept)
 
-        But one that was told late may be older than the result, and one after the payment is of no round.
-        """
-        last = state.deal or state.last
-        if last is None or last.out or last.blind or last.paid or state.doubt or seen.event.overtaken:
-            return self._noted(state, code, reason, seen)
-        deal = self._swept(replace(last, reopened=True, dealt=True), seen)
-        return self._hold(replace(state, last=None), deal, seen, say("card_after_result"), DECISIONS)
+    def _card_between(self, p: Position, card: CardDrawn | CardUnreadable | HandDispensed) -> Step:
+        """It is burnt for the next round, or of no round."""
+        due = self.burns and not p.loose and (p.deal is None or p.deal.paid or p.deal.dealt)
+        if self.burns:
+            p = replace(p, loose=min(p.loose + 1, 2))
+        if due and not (isinstance(card, HandDispensed) and card.cards != 1):
+            return p, PLAIN
+        match card:
+            case HandDispensed():
+                return p, Effect((self._note("packet_without_round", say("packet_no_round")),))
+            case CardDrawn(card=drawn) if drawn in PIPS:
+                return p, Effect((self._note("card_without_round", say("card_no_round")),))
+            case _:
+                return p, Effect((self._note("unreadable_without_round", say("card_may_no_round")),))
 
-    def _burn_due(self, state: StudPokerState, seen: Envelope, burnt: int = 0) -> bool:
-        """Whether the next card is not dealt, but burnt. What comes before the bets are opened is of the next round.
+    def _burn_due(self, turn: Turn, burnt: int = 0) -> bool:
+        """Whether the next card is not dealt, but burnt; `burnt`: how much may be known of a burnt card already."""
+        deal = turn.deal
+        begun = deal.dealt or "cards" in deal.doubts or turn.disputed
+        return self.burns and deal.burnt <= burnt and not begun
 
-        `burnt`: how much may be known of a burnt card already.
-        """
-        deal, last = state.deal, state.last
-        if not self.burns or seen.event.overtaken:
-            return False
-        if deal is None:
-            return not state.loose and (last is None or last.paid or last.out)
-        return deal.burnt <= burnt and not (deal.out or deal.blind or deal.reopened)
+    def _loose(self, turn: Turn) -> Turn:
+        """A card that comes after a decision may be the one that is burnt for the next round."""
+        if not (self.burns and turn.deal.decided):
+            return turn
+        return replace(turn, p=replace(turn.p, loose=min(turn.p.loose + 1, 2)))
 
-    def _burn(self, state: StudPokerState, seen: Envelope) -> StudPokerState:
-        deal = state.deal
-        if deal is None:
-            return self._loose(state)
-        return self._seen(state, replace(deal, burnt=2), seen)
+    def _after_result(self, turn: Turn, code: str, reason: Reason) -> Step:
+        """A card after a result without cards: it says that the result came too early."""
+        deal = turn.deal
+        if "cards" in deal.doubts or deal.paid or "bets" in turn.p.doubts:
+            return self._noting(turn, code, reason).end()
+        turn = self._swept(turn.doubting("after_result").dealt(dealt=True))
+        return self._hold(turn, say("card_after_result"), DECISIONS)
 
-    def _loose(self, state: StudPokerState) -> StudPokerState:
-        """A card that is of no deal, or comes after a decision, may be the one that is burnt for the next round."""
-        between = self.burns and (state.deal is None or state.deal.decided)
-        return replace(state, loose=min(state.loose + 1, 2)) if between else state
-
-    def _card(self, state: StudPokerState, seen: Envelope, card: str, face: str | None) -> Step:
+    def _card(self, turn: Turn, card: str, face: str | None) -> Step:
         """One card to each hand in turn."""
-        if card not in PIPS:
-            return self._unreadable(state, seen)
-        if self._burn_due(state, seen):
-            return self._burn(state, seen), ()
-        state = self._loose(state)
-        deal = state.deal
-        if deal is None or (deal.reopened and not deal.out):
-            return self._without_round(state, seen, "card_without_round", say("card_no_round"))
-        deal, closed, doubt = self._first(state, deal, seen)
-        if deal.blind and not doubt:
-            return self._seen(state, deal, seen), closed
+        if self._burn_due(turn):
+            return turn.dealt(burnt=2).end()
+        turn = self._loose(turn)
+        if turn.disputed and not turn.deal.dealt:
+            return self._after_result(turn, "card_without_round", say("card_no_round"))
+        turn, doubt = self._first(turn)
+        deal = turn.deal
+        if "cards" in deal.doubts and not doubt:
+            return turn.end()
         place = len(deal.cards)
         if place == CARDS * deal.hands:
             doubt = doubt or say("card_more")
@@ -394,484 +442,242 @@ class StudPokerRounds(StudPokerEnds):
         if self.burns and deal.decided:
             doubt = doubt or MISSING  # it may be the one that is burnt for the next round
         if doubt:
-            state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
-            return state, closed + held
-        round_ = witness(deal.round, seen)
+            return self._hold(turn, doubt, DECISIONS if doubt == EARLY else TELL)
         if not place and self.dealing == "shuffler":
-            round_ = self._irregular(round_, "wrong_equipment", say("from_shoe"), seen, "from_shoe")
+            turn = self._noting(turn, "wrong_equipment", say("from_shoe"), "from_shoe")
         last = place + 1 == CARDS * deal.hands
         covered = last and any(hand == DEALER for hand, _ in deal.exposed)
-        faced = last and not covered and face == "up"
-        deal = replace(deal, round=round_, cards=(*deal.cards, card), covered=covered, faced=faced)
+        lies = deal.last_card if not last else "down" if covered else "up" if face == "up" else ""
+        turn = turn.dealt(cards=(*deal.cards, card), last_card=lies)
         # The dealer's last card lies open, unless another of his does.
         if face == "up" and (covered or not last):
-            state, step = self._expose(state, deal, seen, deal.whose(place), card)
-            return state, closed + step
-        if not last:
-            return replace(state, deal=deal), closed
-        state, step = self._go_on(state, deal)
-        return state, closed + step
+            return self._expose(turn, deal.whose(place), card)
+        return self._go_on(turn) if last else turn.end()
 
-    def _packet(self, state: StudPokerState, seen: Envelope, cards: int) -> Step:
+    def _packet(self, turn: Turn, cards: int) -> Step:
         """Five cards to each hand."""
-        unburnt = self._burn_due(state, seen)
-        if cards == 1 and self._burn_due(state, seen, burnt=1):
-            return self._burn(state, seen), ()
-        state = self._loose(state)
-        deal = state.deal
-        if deal is None or (deal.reopened and not deal.out):
-            return self._without_round(state, seen, "packet_without_round", say("packet_no_round"))
-        deal, closed, doubt = self._first(state, deal, seen)
+        unburnt = self._burn_due(turn)
+        if cards == 1 and self._burn_due(turn, burnt=1):
+            return turn.dealt(burnt=2).end()
+        turn = self._loose(turn)
+        if turn.disputed and not turn.deal.dealt:
+            return self._after_result(turn, "packet_without_round", say("packet_no_round"))
+        turn, doubt = self._first(turn)
+        deal = turn.deal
         if deal.cards:
             doubt = doubt or say("packet_then_shoe")
         if self.burns and deal.decided:
             doubt = doubt or MISSING
         if doubt:
-            state, held = self._hold(state, deal, seen, doubt, DECISIONS if doubt == EARLY else TELL)
-            return state, closed + held
+            return self._hold(turn, doubt, DECISIONS if doubt == EARLY else TELL)
         if deal.packets == deal.hands:
             # Told once more than hands with a bet: whether it lies with a hand without one, nobody can know.
-            state, held = self._hold(state, deal, seen, ONE_MORE, WHO_PLAYS if deal.unproven else NAME_IT)
-            return state, closed + held
-        round_ = witness(deal.round, seen)
+            return self._hold(turn, ONE_MORE, WHO_PLAYS if "antes" in deal.doubts else NAME_IT)
         if not deal.packets and self.dealing == "shoe":
-            round_ = self._irregular(round_, "wrong_equipment", say("by_shuffler"), seen, "by_shuffler")
+            turn = self._noting(turn, "wrong_equipment", say("by_shuffler"), "by_shuffler")
         if unburnt:
-            round_ = self._irregular(round_, "not_burnt", say("not_burnt"), seen)
-        whose = deal.whose(deal.packets)
-        deal = replace(deal, round=round_, packets=deal.packets + 1)
+            turn = self._noting(turn, "not_burnt", say("not_burnt"))
+        turn = turn.dealt(packets=deal.packets + 1)
         if cards != CARDS:
-            text = say("packet_cards", n=cards, hand=whose)
-            deal = replace(deal, round=self._irregular(round_, "wrong_number_of_cards", text, seen))
-            state, void = self._void(state, deal, seen, say("wrong_number_of_cards"))
-            return state, closed + void
-        state, step = self._go_on(state, deal)
-        return state, closed + step
+            text = say("packet_cards", n=cards, hand=deal.whose(deal.packets))
+            return self._noting(turn, "wrong_number_of_cards", text).end(void=say("wrong_number_of_cards"))
+        return self._go_on(turn)
 
-    def _unreadable(self, state: StudPokerState, seen: Envelope) -> Step:
-        if self._burn_due(state, seen):
-            return self._burn(state, seen), ()
-        state = self._loose(state)
-        deal = state.deal
-        if deal is None or (deal.reopened and not deal.out):
-            return self._without_round(state, seen, "unreadable_without_round", say("card_may_no_round"))
-        deal, closed, _ = self._first(state, deal, seen)
-        state, held = self._hold(state, deal, seen, say("card_unreadable"))
-        return state, closed + held
+    def _unreadable(self, turn: Turn) -> Step:
+        if self._burn_due(turn):
+            return turn.dealt(burnt=2).end()
+        turn = self._loose(turn)
+        if turn.disputed and not turn.deal.dealt:
+            return self._after_result(turn, "unreadable_without_round", say("card_may_no_round"))
+        return self._hold(self._first(turn)[0], say("card_unreadable"))
 
-    def _new_cards(self, state: StudPokerState, seen: Envelope, decks: int, *, shoe: bool) -> Step:
-        """A single deck. A shoe begun in the middle of a deal leaves it unknown what was dealt."""
-        verdicts: tuple[Verdict, ...] = ()
-        if decks > 1:
-            text = say("wrong_decks_one", decks=decks)
-            state, verdicts = self._noted(state, "wrong_number_of_decks", text, seen)
-        deal = state.deal
-        if shoe and deal is not None and deal.dealing and deal.cards:
-            state, held = self._hold(state, deal, seen, say("new_shoe"))
-            return state, verdicts + held
-        return state, verdicts
-
-    def _emptied(self, state: StudPokerState, seen: Envelope) -> Step:
-        deal = state.deal
-        if deal is None or not deal.dealing or not deal.cards:
-            return state, ()
-        return self._hold(state, deal, seen, say("shoe_empty_hands"))
-
-    def _shuffler_failed(self, state: StudPokerState, seen: Envelope, what: Reason) -> Step:
+    def _shuffler_failed(self, turn: Turn, failure: ShuffleFailed | CardJammed) -> Step:
         """It counts between the bell and the last packet; later the machine is at its next deck.
 
         Where events are missing, or decisions are told, the last packet may be out already: a person says.
         """
-        deal = state.deal
-        if deal is None or not deal.round.closed or deal.reopened or deal.cards or self.dealing == "shoe":
-            return state, ()
+        deal = turn.deal
+        if not turn.round_.closed or turn.disputed or deal.cards or self.dealing == "shoe":
+            return turn.p, BESIDE
         if deal.packets == deal.hands or (deal.decided and not deal.packets):
-            return state, ()
-        failed = replace(deal, round=self._irregular(deal.round, "shuffler_failed", what, seen))
-        if deal.blind:
-            return replace(state, deal=failed), ()
+            return turn.p, BESIDE
+        if isinstance(failure, ShuffleFailed):
+            what = say("shuffler_reports_failure", why=failure.reason or "no_reason_told")
+        else:
+            what = say("shuffler_stuck", where=failure.where or "somewhere")
+        noted = self._noting(turn, "shuffler_failed", what)
+        if "cards" in deal.doubts:
+            return noted.end()
         if deal.decided:
-            return self._hold(state, deal, seen, what)
+            return self._hold(turn, what)
         if not self.rulings.failure_voids:
-            return self._suspend(state, failed, seen, what, DEAL_ON)
-        return self._void(state, failed, seen, say("shuffler_failed"))
+            return noted.end(suspend=what, remedy=DEAL_ON)
+        return noted.end(void=say("shuffler_failed"), article=self.article_of("shuffler_failed"))
 
-    def _exposed(self, state: StudPokerState, seen: Envelope, hand: str, card: str) -> Step:
-        deal = state.deal
-        text = card_seen(card, NAMES.get(hand, ""))
-        if deal is None:
-            return self._noted(state, "card_exposed", text, seen)
-        if deal.reopened:
-            return self._with(state, deal, self._irregular(deal.round, "card_exposed", text, seen)), ()
-        if too_early(deal, heard=state.heard):
-            return self._early(state, deal, seen, "card_exposed", text)
-        return self._expose(state, deal, seen, NAMES.get(hand, ""), card)
-
-    def _expose(self, state: StudPokerState, deal: Deal, seen: Envelope, hand: str, card: str) -> Step:
-        """One card is left as it is; two make the round void."""
-        if card and hand == DEALER and card in (deal.shown, deal.last_card):
-            return self._seen(state, replace(deal, faced=True), seen), ()
-        if card and (hand, card) in deal.exposed:
-            return self._seen(state, deal, seen), ()
-        if card and hand == DEALER and deal.last_due and card not in deal.cards:
-            # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
-            return self._seen(state, replace(deal, shown=card), seen), ()
-        if hand in [f"seat_{seat}" for seat in deal.forfeited]:
-            return self._seen(state, deal, seen), ()
-        if any(hand == other and not (card and known) for other, known in deal.exposed):
-            return self._hold(state, deal, seen, ONE_OR_TWO, blind=False)
-        if self.rulings.error_voids:
-            return self._shown(state, deal, seen, hand, card)
+    def _exposed(self, turn: Turn, hand: str, card: str) -> Step:
         text = card_seen(card, hand)
-        round_ = self._irregular(deal.round, "card_exposed", text, seen, "second_card_exposed" if deal.exposed else "")
-        second = bool(deal.exposed)
-        deal = replace(deal, round=round_, exposed=(*deal.exposed, (hand, card)))
-        return self._void(state, deal, seen, say("two_cards_exposed")) if second else self._go_on(state, deal)
+        if turn.disputed:
+            return self._noting(turn, "card_exposed", text).end()
+        if too_early(turn.deal, heard=turn.p.heard):
+            return self._early(turn, "card_exposed", text)
+        return self._expose(turn, hand, card)
 
-    def _shown(self, state: StudPokerState, deal: Deal, seen: Envelope, hand: str, card: str) -> Step:
+    def _expose(self, turn: Turn, hand: str, card: str) -> Step:
+        """One card is left as it is; two make the round void."""
+        deal = turn.deal
+        if card and hand == DEALER and card in (deal.shown, deal.open_card):
+            return turn.dealt(last_card=deal.last_card or "up").end()
+        if card and (hand, card) in deal.exposed:
+            return turn.end()
+        if card and hand == DEALER and deal.open_card_due and card not in deal.cards:
+            # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
+            return turn.dealt(shown=card).end()
+        if hand in [f"seat_{seat}" for seat in deal.forfeited]:
+            return turn.end()
+        if any(hand == other and not (card and known) for other, known in deal.exposed):
+            return self._hold(turn, ONE_OR_TWO, blind=False)
+        if self.rulings.error_voids:
+            return self._shown(turn, hand, card)
+        second = bool(deal.exposed)
+        turn = self._noting(turn, "card_exposed", card_seen(card, hand), "second_card_exposed" if second else "")
+        turn = turn.dealt(exposed=(*deal.exposed, (hand, card)))
+        return turn.end(void=say("two_cards_exposed")) if second else self._go_on(turn)
+
+    def _shown(self, turn: Turn, hand: str, card: str) -> Step:
         """A card that should be covered: an error of the deal, the dealer's open card, or a player's fault.
 
         Once all have decided, hands are uncovered. Where the deal may or may not be over, a person says what it was.
         """
-        text = card_seen(card, hand)
+        deal, text = turn.deal, card_seen(card, hand)
         seat = int(hand[-1]) if hand and hand != DEALER else 0
         if deal.all_decided and seat not in deal.folded:
-            return self._seen(state, deal, seen), ()
-        dealt = deal.decided or (deal.out and not deal.dealing and not deal.blind)
-        if dealt and not (deal.dealing or deal.held) and seat in deal.players:
-            round_ = self._irregular(deal.round, "cards_shown", text, seen)
-            return self._forfeit(state, replace(deal, round=round_, exposed=(*deal.exposed, (hand, card))), seat)
-        noted_ = replace(deal, round=self._irregular(deal.round, "card_exposed", text, seen))
-        open_ = deal.shown or deal.last_card or any(other == DEALER for other, _ in deal.exposed)
-        after = replace(noted_, exposed=(*deal.exposed, (hand, card)))
+            return turn.end()
+        dealt = deal.decided or (deal.dealt and not deal.dealing and "cards" not in deal.doubts)
+        exposed = (*deal.exposed, (hand, card))
+        if dealt and not (deal.dealing or "held" in deal.doubts) and seat in deal.players:
+            return self._forfeit(self._noting(turn, "cards_shown", text).dealt(exposed=exposed), seat)
+        noted = self._noting(turn, "card_exposed", text)
+        open_ = deal.shown or deal.open_card or any(other == DEALER for other, _ in deal.exposed)
         if hand == DEALER and not open_:
-            return self._go_on(state, after)
+            return self._go_on(noted.dealt(exposed=exposed))
         if hand == DEALER and not card:
-            return self._hold(state, deal, seen, ONE_OR_TWO, blind=False)
-        dealing = deal.dealing and not deal.decided
-        if hand == DEALER or (hand and dealing):
-            return self._void(state, after, seen, say("card_exposed_dealing"))
-        return self._hold(state, noted_, seen, text, WHICH_FAULT, blind=False)
+            return self._hold(turn, ONE_OR_TWO, blind=False)
+        if hand == DEALER or (hand and deal.dealing and not deal.decided):
+            return noted.dealt(exposed=exposed).end(void=say("card_exposed_dealing"))
+        return self._hold(noted, text, WHICH_FAULT, blind=False)
 
-    def _forfeit(self, state: StudPokerState, deal: Deal, seat: int) -> Step:
+    def _forfeit(self, turn: Turn, seat: int) -> Step:
         """The seat loses what it has laid, its raise too."""
-        laid = 2 * deal.amount(seat, "ante") or deal.chips.get(seat, 0)
-        raised = seat in deal.raised and laid > 0
-        deal = replace(
-            deal,
-            raised=tuple(other for other in deal.raised if other != seat),
-            folded=tuple(sorted({*deal.folded, seat})),
-            doubted=tuple(other for other in deal.doubted if other != seat),
-            forfeited=tuple(sorted({*deal.forfeited, seat})),
-            chips={**deal.chips, seat: laid} if raised else deal.chips,
-        )
-        return self._go_on(state, deal)
-
-    # ---- the decisions
-
-    def _early(self, state: StudPokerState, deal: Deal, seen: Envelope, code: str, reason: Reason) -> Step:
-        """It is the round before's. A second such word says that the cards are out and not told: the round is held."""
-        deal = replace(deal, round=self._irregular(deal.round, code, reason, seen))
-        if deal.early:
-            return self._hold(state, deal, seen, MISSING)
-        if not deal.round.closed:
-            deal = replace(deal, burnt=0)  # so is the card that was told
-        word = deal.round.closed and not isinstance(seen.event, WagerPlaced | WagerWithdrawn)  # chips are moved often
-        return replace(state, deal=replace(deal, early=word)), ()
-
-    def _acted(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
-        text = say("seat_action", seat=acted.seat, action=acted.action)
-        if acted.seat not in SEATS:
-            text = say("seat_action_there_are", seat=acted.seat, action=acted.action, seats=len(SEATS))
-            return self._noted(state, "no_such_seat", text, seen)
-        if acted.hand != 1:
-            text = say("seat_action_hand", seat=acted.seat, action=acted.action, number=acted.hand)
-            return self._noted(state, "one_hand_only", text, seen)
-        match acted.action:
-            case "ante":
-                return self._ante(state, seen, acted)
-            case "raise" | "fold":
-                return self._decided(state, seen, acted)
-            case _:
-                return self._noted(state, "no_such_decision", text, seen)
-
-    def _ante(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
-        """An ante told at the console; with its amount it is a wager, unless one lies there: then it is the same."""
-        deal = state.deal
-        if deal is not None and deal.unproven and (deal.asked or deal.held) and acted.seat not in deal.players:
-            return self._plays(state, deal, seen, acted.seat)
-        lay = 0 if deal is None else deal.amount(acted.seat, "ante")
-        if acted.amount and not lay:
-            chips = deal.round.refused if deal is not None else ()
-            state, verdicts = self._wager(state, seen, WagerPlaced(acted.seat, "ante", acted.amount))
-            if state.deal is not None and state.deal.round.refused != chips:  # what is entered lays no chips
-                state = replace(state, deal=replace(state.deal, round=replace(state.deal.round, refused=chips)))
-            if state.deal is not None and state.deal.amount(acted.seat, "ante"):
-                entered = tuple(sorted({*state.deal.entered, acted.seat}))
-                state = replace(state, deal=replace(state.deal, entered=entered))
-            return state, verdicts
-        verdicts = ()
-        if deal is None:
-            state, deal = self._begin(state, seen, missed=state.doubt)
-            verdicts = (Opened(deal.round.id),)
-        differs = acted.amount not in (0, lay)
-        if deal.round.closed and (differs or acted.seat not in deal.players):
-            if deal.round.suspended:
-                text = say("bet_while_waiting", seat=acted.seat, bet="ante")
-                round_ = self._irregular(deal.round, "bet_while_waiting", text, seen)
-                return self._with(state, deal, round_), ()
-            text = say("late_bet", seat=acted.seat, bet="ante")
-            return self._with(state, deal, self._irregular(deal.round, "late_bet", text, seen)), ()
-        anted = deal.anted if deal.round.closed else tuple(sorted({*deal.anted, acted.seat}))
-        deal = replace(deal, round=witness(deal.round, seen), anted=anted, unsure=deal.unsure or differs)
-        return replace(state, deal=deal), verdicts
-
-    def _ask(self, state: StudPokerState, deal: Deal, seen: Envelope) -> Step:
-        """Which of the seats that may have laid an ante plays: said again where another one is meant than before."""
-        reason = say("ante_missing", seat=min(deal.asked))
-        if deal.round.suspended != reason:
-            deal = replace(deal, round=replace(deal.round, suspended=None))
-        return self._suspend(state, deal, seen, reason, WHO_PLAYS)
-
-    def _plays(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
-        """A person says that this seat had laid its ante; what it has decided since is told already."""
-        decided = deal.asked.get(seat, "")
-        deal = replace(
-            deal,
-            round=witness(deal.round, seen),
-            players=tuple(sorted({*deal.players, seat})),
-            anted=tuple(sorted({*deal.anted, seat})),
-            raised=tuple(sorted({*deal.raised, seat})) if decided == "raise" else deal.raised,
-            folded=tuple(sorted({*deal.folded, seat})) if decided == "fold" else deal.folded,
-            asked={other: word for other, word in deal.asked.items() if other != seat},
-            dead=tuple(other for other in deal.dead if other != seat),
-            blind=deal.blind or deal.out,
-            unsure=True,
-        )
-        if deal.asked:
-            return self._ask(state, deal, seen)
-        if deal.held and deal.out:
-            deal = replace(deal, round=replace(deal.round, suspended=None))
-            return self._hold(state, deal, seen, MISSING, TELL)
-        return self._go_on(state, deal)
-
-    def _playing(
-        self, state: StudPokerState, seen: Envelope, seat: int, action: str, reason: Reason
-    ) -> tuple[StudPokerState, Deal | None, tuple[Verdict, ...]]:
-        """The round in which `seat` may decide, a resolved one reopened; or None, with what follows from that."""
-        deal = state.deal
-        if deal is None:
-            if state.last is not None and seat in state.last.players and not (state.last.paid or state.doubt):
-                return state, replace(state.last, reopened=True), ()
-            if state.doubt and state.loose:
-                state = replace(state, loose=0)  # cards of a deal whose bets were lost
-            state, noted = self._noted(state, "decision_without_round", reason, seen)
-            return state, None, noted
-        if too_early(deal, heard=state.heard):
-            state, held = self._early(state, deal, seen, "decision_before_deal", reason)
-            return state, None, held
-        if seat not in deal.players and (deal.unproven or deal.round.suspended == ONE_MORE):
-            deal = replace(deal, unproven=True)  # dealt to, and decides: its ante may be late
-            before = deal.asked.get(seat, "")
-            word = action if before in ("", action) else "fold" if self.rulings.fold_final else ""
-            asked = {**deal.asked, seat: word}
-            dead = tuple(other for other in deal.dead if other != seat)
-            deal = replace(deal, asked=asked, dead=dead, blind=deal.blind or deal.out)
-            state, asks = self._ask(state, deal, seen)
-            return state, None, asks
-        if seat not in deal.players:
-            if not deal.unsure:  # after a loss it may be the next round's
-                deal = replace(deal, round=self._irregular(deal.round, "decision_without_ante", reason, seen))
-            chips = reason.code == "seat_bet"  # told by a sensor, not as an action
-            deal = replace(deal, refused={**deal.refused, seat: action})
-            missing = say("no_ante_raise", seat=seat) if chips else say("no_ante", seat=seat, action=action)
-            state, held = self._hold(state, deal, seen, missing, NAME_IT)
-            return state, None, held
-        return state, deal, ()
-
-    def _decided(self, state: StudPokerState, seen: Envelope, acted: SeatActed) -> Step:
-        """A raise or a fold."""
-        seat, raises = acted.seat, acted.action == "raise"
-        state, deal, verdicts = self._playing(
-            state, seen, seat, acted.action, say("seat_action", seat=seat, action=acted.action)
-        )
-        if deal is None:
-            return state, verdicts
-        if seat in (deal.raised if raises else deal.folded):
-            return (state if deal.reopened and state.deal is None else self._seen(state, deal, seen)), ()
-        chips = deal.chips.get(seat, 0)
-        if raises and self._has_folded(deal, seen, seat):
-            if not state.supervised:
-                return self._fold_stands(state, deal, seen, seat)
-            deal = self._fold_reversed(deal, seen, seat)
-        elif seat not in deal.doubted and (seat in deal.raised or seat in deal.folded or (chips and not raises)):
-            return self._contradicted(state, deal, seen, seat)
-        double = 2 * deal.amount(seat, "ante")
-        if raises and double:
-            for amount in dict.fromkeys((acted.amount, chips)):
-                if amount not in (0, double):
-                    text = say("raise_not_double", seat=seat, amount=amount, double=double)
-                    deal = replace(deal, round=self._irregular(deal.round, "raise_not_double", text, seen))
-        elif raises and acted.amount:
-            others = (*deal.round.wagers, *(one for one in unbacked(deal) if one.seat != seat))
-            why = self.limits.refusal(others, WagerPlaced(seat, "raise", acted.amount), self._law("bet"))
-            if why is None:
-                chips = acted.amount
-            else:  # the raise counts, its amount is not known
-                deal = replace(deal, round=irregular(deal.round, why.code, why.reason, why.law, seen))
-        lie = raises or seat in deal.forfeited
-        return self._decide(state, deal, seen, seat, raises=raises, chips=chips if lie else 0)
-
-    def _decide(
-        self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int, *, raises: bool, chips: int
-    ) -> Step:
-        round_ = witness(deal.round, seen)
-        if deal.dealing:
-            text = say("decided_dealing", seat=seat)
-            round_ = self._irregular(round_, "decision_before_deal", text, seen)
-        told = deal.chips
-        if chips or seat in told:
-            told = {other: amount for other, amount in told.items() if other != seat} | ({seat: chips} if chips else {})
-        deal = replace(
-            deal,
-            round=round_,
-            raised=tuple(sorted({*deal.raised, seat})) if raises else deal.raised,
-            folded=deal.folded if raises else tuple(sorted({*deal.folded, seat})),
-            chips=told,
-            doubted=tuple(other for other in deal.doubted if other != seat) if deal.doubted else (),
-            swept=tuple(other for other in deal.swept if other != seat) if deal.swept else (),
-            forfeited=tuple(other for other in deal.forfeited if other != seat) if raises else deal.forfeited,
-        )
-        return self._go_on(state, deal)
-
-    def _has_folded(self, deal: Deal, seen: Envelope, seat: int) -> bool:
-        """Whether a raise cannot take back a fold of the seat. A late raise may be older than the fold."""
-        folded = seat in (*deal.doubted, *deal.folded) and seat not in deal.forfeited
-        return self.rulings.fold_final and folded and not seen.event.overtaken
-
-    def _fold_stands(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
-        """A raise after a fold is noted and not taken."""
-        code = "fold_is_final"
-        if state.deal is None:  # the round is resolved, and stays so
-            return self._noted(state, code, say("fold_is_final", seat=seat), seen)
-        return self._with(state, deal, self._irregular(deal.round, code, say("fold_is_final", seat=seat), seen)), ()
-
-    def _fold_reversed(self, deal: Deal, seen: Envelope, seat: int) -> Deal:
-        """The supervisor, whose key is on, says that the seat did not fold."""
-        text = say("fold_reversed", seat=seat)
-        folded = tuple(other for other in deal.folded if other != seat)
-        return replace(deal, folded=folded, round=self._irregular(deal.round, "fold_reversed", text, seen))
-
-    def _contradicted(self, state: StudPokerState, deal: Deal, seen: Envelope, seat: int) -> Step:
-        """A raise and a fold: the third word decides."""
-        deal = replace(
-            deal,
-            raised=tuple(other for other in deal.raised if other != seat),
-            folded=tuple(other for other in deal.folded if other != seat),
-            doubted=tuple(sorted({*deal.doubted, seat})),
-        )
-        return self._suspend(state, deal, seen, say("raises_and_folds", seat=seat), AGAIN)
-
-    def _raise_chips(self, state: StudPokerState, seen: Envelope, one: WagerPlaced | WagerWithdrawn) -> Step:
-        """Chips on the raise are one when they are twice the ante, no more and no less."""
-        seat = one.seat
-        if state.deal is None and state.last is not None and seat in state.last.raised:
-            return state, ()  # the console was faster than the sensor
-        state, deal, verdicts = self._playing(state, seen, seat, "raise", say("seat_bet", seat=seat, bet="raise"))
-        if deal is None:
-            return state, verdicts
-        lay, double = deal.chips.get(seat, 0), 2 * deal.amount(seat, "ante")
-        if isinstance(one, WagerWithdrawn):
-            left = lay - (one.amount or lay)
-            if deal.reopened or seat in deal.raised or not lay or left < 0:
-                text = say("raise_taken_back", seat=seat)
-                note = self._irregular(deal.round, "bet_stands", text, seen, "raise_stands")
-                return (self._with(state, deal, note), ()) if state.deal is not None else (state, ())
-            chips = {**deal.chips, seat: left}
-            return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
-        if self._has_folded(deal, seen, seat):
-            if not state.supervised:
-                if state.deal is None:
-                    return self._fold_stands(state, deal, seen, seat)
-                code = "fold_is_final"
-                text = say("fold_is_final", seat=seat)
-                return self._with(state, deal, refuse(deal.round, one, code, text, self._law(code), seen)), ()
-            deal = self._fold_reversed(deal, seen, seat)
-        left = lay + one.amount
-        lying_ = (*deal.round.wagers, *unbacked(deal))
-        if not double and (why := self.limits.refusal(lying_, one, self._law("bet"))):
-            note = refuse(deal.round, one, why.code, why.reason, why.law, seen)
-            return self._with(state, deal, note), ()
-        if double and left > double:
-            text = say("raise_too_much", seat=seat, amount=double)
-            note = self._irregular(deal.round, "raise_not_double", text, seen)
-            if from_terminal(one):  # it lays no chips: a refused raise is none
-                return self._with(state, deal, note), ()
-            refused = with_refused(note.refused, seat, "raise", left - double)
-            deal, left = replace(deal, round=replace(note, refused=refused)), double
-        if seat in deal.folded:
-            return self._contradicted(state, replace(deal, chips={**deal.chips, seat: left}), seen, seat)
-        if seat in deal.raised or seat in deal.doubted or left < double:
-            chips = {**deal.chips, seat: left}
-            return replace(state, deal=replace(deal, round=witness(deal.round, seen), chips=chips)), ()
-        return self._decide(state, deal, seen, seat, raises=True, chips=left)
+        deal = turn.deal
+        laid = 2 * lying(turn.round_, seat, "ante") or deal.chips.get(seat, 0)
+        if deal.decisions.get(seat) == "raise" and laid:
+            turn = turn.dealt(chips={**deal.chips, seat: laid})
+        turn = turn.dealt(forfeited=tuple(sorted({*deal.forfeited, seat})))
+        return self._go_on(replace(turn, deal=turn.deal.decide(seat, "fold")))
 
     # ---- the hands a person tells
 
-    def _corrected(self, state: StudPokerState, seen: Envelope, laid: Hands) -> Step:
+    def too_early(self, frame: Frame[Position]) -> Note | None:
+        """`lay` says so."""
+        return None
+
+    def nothing_to_correct(self) -> Note:
+        """Hands were told, and no round has any."""
+        return self._note("hands_without_round", say("hands_no_round"))
+
+    def lay(
+        self,
+        position: Position,
+        hands: Told,
+        frame: Frame[Position],
+        before: Frame[Position] | None,
+        *,
+        named: bool,
+        reopened: bool,
+    ) -> Step:
         """The hands named lie so; the others as they were known."""
-        deal = state.deal
-        if deal is None:
-            unsure = state.last is not None and (state.doubt or state.last.crossed)
-            if state.last is None or (unsure and not _round_named(seen.event)):  # they may be another round's
-                return self._noted(state, "hands_without_round", say("hands_no_round"), seen)
-            deal = replace(state.last, reopened=True)
-        elif too_early(deal, heard=state.heard):
-            return self._early(state, deal, seen, "hands_before_deal", say("hands_before_deal"))
-        dealt = {int(NAMES[name][-1]) for name, cards in laid.items() if cards and NAMES.get(name, DEALER) != DEALER}
+        p, deal = position, position.deal or Deal()
+        if reopened and not named and ("bets" in p.doubts or deal.crossed):  # they may be another round's
+            return p, Effect((self.nothing_to_correct(),))
+        turn = Turn(p, deal, frame.round, disputed=frame.result is not None)
+        p, effect = self._told(turn, hands, named=named, reopened=reopened)
+        return p, replace(effect, stays=effect.evidence)
+
+    def _told(self, turn: Turn, hands: Told, *, named: bool, reopened: bool) -> Step:
+        p, deal = turn.p, turn.deal
+        if not turn.disputed and too_early(deal, heard=p.heard):
+            return self._early(turn, "hands_before_deal", say("hands_before_deal"))
+        dealt = {int(NAMES[name][-1]) for name, cards in hands.items() if cards and NAMES.get(name, DEALER) != DEALER}
         if dealt := dealt & deal.refused.keys() - {*deal.players, *deal.dead}:
             # It has cards and has decided: its ante may be late.
-            deal = replace(deal, unproven=True, asked={seat: deal.refused[seat] for seat in sorted(dealt)} | deal.asked)
-        said, wrong = read_hands(deal, laid, self.rulings.articles["wrong_number_of_cards"])
+            turn = turn.doubting("antes").dealt(asked={seat: deal.refused[seat] for seat in sorted(dealt)} | deal.asked)
+            deal = turn.deal
+        said, wrong = read_hands(deal, hands, self.article_of("wrong_number_of_cards"))
         known = deal.known()
-        again = said.shown in ("", deal.shown, deal.last_card) and all(
+        again = said.shown in ("", deal.shown, deal.open_card) and all(
             known.get(name) == said.told[name] for name in said.told
         )
-        if state.deal is None and again and not (wrong or said.dead or said.asked or said.left):
-            return state, ()  # what is resolved was told again
-        if deal.crossed and not (_round_named(seen.event) or dealt_before(deal, said.told)):
-            if deal.round.suspended != BETWEEN:
-                deal = replace(deal, round=replace(deal.round, suspended=None))
-            return self._hold(state, deal, seen, BETWEEN, WHOSE, blind=False)
-        told, dead = said.told, said.dead
-        strayed = not deal.unproven or deal.round.suspended == ONE_MORE or any(hand in deal.told for hand in dead)
-        deal = self._named(deal, said, seen)
+        if reopened and again and not (wrong or said.dead or said.asked or said.left):
+            return p, BESIDE  # what is resolved was told again
+        if deal.crossed and not (named or dealt_before(deal, said.told)):
+            return self._hold(_said_once(turn, BETWEEN), BETWEEN, WHOSE, blind=False)
+        return self._laid(turn, said, wrong)
+
+    def _laid(self, turn: Turn, said: Laid, wrong: Reason | None) -> Step:
+        deal, told, dead = turn.deal, said.told, said.dead
+        more = turn.round_.suspended == ONE_MORE
+        strayed = "antes" not in deal.doubts or more or any(hand in deal.told for hand in dead)
+        turn = self._named(turn, said)
         if self.rulings.error_voids and dead and strayed and not wrong:
-            return self._void(state, deal, seen, say("hand_without_bet", hand=dead[0]))
-        shown = said.shown or deal.shown
+            return turn.end(void=say("hand_without_bet", hand=dead[0]))
+        deal = turn.deal
         strangers = bool(dead or said.asked or said.left)
         # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
-        blind = deal.blind or deal.over or (deal.dealing and bool(told or dead)) or (strangers and bool(deal.cards))
-        asked = dict.fromkeys(said.asked, "") | deal.asked
-        next_ = replace(deal, told=deal.told | told, shown=shown, held=False, blind=blind, over=False, asked=asked)
+        doubtful = "reopened_bets" in deal.doubts or (deal.dealing and bool(told or dead))
+        blind = doubtful or (strangers and bool(deal.cards))
         if not wrong and unknowable(deal, told):
             # Said also where the round waits already: who tells the hands would not know what it still waits for.
-            if deal.round.suspended != EARLY:
-                deal = replace(deal, round=replace(deal.round, suspended=None))
-            return self._hold(state, deal, seen, EARLY, DECISIONS, blind=bool(dead and deal.cards))
-        wrong = wrong or contradiction(next_)
+            early = _said_once(turn, EARLY)
+            return self._hold(early, EARLY, DECISIONS, blind=bool(dead and deal.cards))
+        laid = deal.without_doubts("held", "reopened_bets")
+        laid = replace(
+            laid.with_doubts("cards") if blind else laid,
+            told=deal.told | told,
+            shown=said.shown or deal.shown,
+            asked=dict.fromkeys(said.asked, "") | deal.asked,
+        )
+        wrong = wrong or contradiction(laid)
         if self.rulings.error_voids and said.shown and another_open(deal, said.shown):
             wrong = wrong or ONE_OR_TWO
         if wrong:
-            return self._hold(state, deal, seen, wrong, blind=bool(dead and deal.cards))
-        return self._ask(state, next_, seen) if asked else self._go_on(state, next_)
+            return self._hold(turn, wrong, blind=bool(dead and deal.cards))
+        turn = replace(turn, deal=laid)
+        return self._ask(turn) if laid.asked else self._go_on(turn)
+
+    def _named(self, turn: Turn, said: Laid) -> Turn:
+        """The seats that a person named without a bet; cards dealt to one are an irregularity."""
+        deal = turn.deal
+        none = {int(hand[-1]) for hand in said.dead}
+        for hand in said.dead:
+            seat = int(hand[-1])
+            if hand in deal.told or not (seat in deal.asked or seat in deal.dead):
+                turn = self._noting(turn, "hand_without_bet", say("hand_without_bet", hand=hand))
+        if "antes" not in deal.doubts:
+            return turn
+        asked = {seat: word for seat, word in deal.asked.items() if seat not in none}
+        players = tuple(seat for seat in deal.players if seat not in said.left)
+        gone = tuple(one for one in turn.round_.wagers if one.seat in said.left)
+        turn = replace(turn, round_=give_back(turn.round_, *gone))
+        turn = self._without_ante(turn, (*players, *asked, *said.asked))
+        return turn.dealt(
+            players=players,
+            anted=tuple(seat for seat in deal.anted if seat not in said.left),
+            asked=asked,
+            dead=tuple(sorted({*deal.dead, *none, *said.left})),
+            told={hand: cards for hand, cards in deal.told.items() if hand not in said.dead},
+        )
 
 
-def _round_named(event: Event) -> str:
-    return event.round if isinstance(event, DealCorrected | RoundVoided | RoundPaid | CardExposed) else ""
-
-
-def _round_of(state: StudPokerState) -> str:
-    """The round on the table: the open one, else the last."""
-    deal = state.deal or state.last
-    return deal.round.id if deal is not None else ""
+def _said_once(turn: Turn, reason: Reason) -> Turn:
+    """Where the round waits for something else, the reason is said all the same."""
+    return turn if turn.round_.suspended == reason else turn.unsuspended()

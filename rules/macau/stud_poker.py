@@ -20,8 +20,9 @@ Readings, each with its article:
 - 6(5): nobody knows a dealt hand before the first decision: hands told then are told again after the decisions, but for
   hands of the very cards that the shoe gave, of which one may be lost.
 - 6(5), 6(8): where the cards of the last deal were told, hands, a decision or an exposed card before the first card are
-  the last round's: noted and not used; two of them say that the device is dumb, and the round waits for the hands. At
-  other tables they count until a card comes; then they are dropped, and a result that was given is in doubt.
+  the last round's: noted and not used; two of them say that the device is dumb: their decisions count, and the round
+  waits for the hands. At other tables they count until a card comes; then they are dropped, and a result that was given
+  is in doubt.
 - 6(8): of a shuffler's cards `deal.corrected` tells the hands at the showdown, at once or one after the other: the
   dealer's and, where it opens, every raised one; else those with a bet on the jackpot, after a loss every one.
 - 7(1): a shoe tells seats ascending, then the dealer, five times. The dealer's last card is shown when it is told face
@@ -50,11 +51,14 @@ What leaves a doubt, of which the text says nothing:
 - A card that could not be read, came twice or is one too many, and events that may be missing, suspend the round until
   the hands are told. After a loss the amounts may be wrong too: the round is resolved without settlements. Before the
   bell a loss costs the amounts only, unless a card comes before the bell does.
-- After a loss or a late event a seat without a known ante may have laid one where it has a hand, a decision or a
+- What is told late counts at its time (`rules/engine/refold.py`); what cannot be placed there is noted and counts as a
+  loss.
+- After a loss a seat without a known ante may have laid one where it has a hand, a decision or a
   jackpot bet; so it may where a packet more was given out and the seat decides. The round waits until the seat is said
   to play (`seat.acted` ante) or to have no bet (its hand without cards).
-- 6(8): a loss after the first decision may hold the next round's opening and deal too. Then hands resolve the round
-  that they name, or whose cards the shoe gave; others may be the next round's, and the round waits.
+- 6(8): what is lost after the bell may be the next round's opening and deal too, where enough is missing since the
+  first decision, or a bet, the bell or a card of the next round comes. Then hands resolve the round that they name, or
+  whose cards the shoe gave; others may be the next round's, and the round waits.
 - A void, hands, a payment or an exposed card that name a round are of no other.
 - A second opening of the bets voids what is in doubt; what is sound waits. The hands let it go on; a bet, or after the
   last card the bell or another card, are the next round's, and void it. Before the first card it costs the amounts.
@@ -68,9 +72,10 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
+from rules.engine.cloth import lying
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
-from rules.engine.rounds import terms
+from rules.engine.rounds import Round, terms
 from rules.engine.ruleset import Bet, Win, option
 from rules.games.poker import CATEGORIES, CATEGORY, HEIGHT, leading, strength
 from rules.games.stud_poker import Deal, Rulings
@@ -269,6 +274,8 @@ class StudPoker(StudPokerGame):
     Options: ClassVar[type[StudPokerOptions]] = StudPokerOptions
     rulings: ClassVar[Rulings] = RULINGS
     text: ClassVar[Text] = STUD_POKER
+    article_void: ClassVar[str] = ARTICLES["void"]
+    article_bets: ClassVar[str] = ARTICLES["bet"]
 
     def __init__(self, options: StudPokerOptions) -> None:
         """Work out, once, what is offered."""
@@ -289,11 +296,11 @@ class StudPoker(StudPokerGame):
         """Art. 9(5)(9)."""
         return self.options.royal_flush_pays
 
-    def raise_pays(self, deal: Deal, seat: int, name: str) -> Win:
+    def raise_pays(self, deal: Deal, round_: Round, seat: int, name: str) -> Win:
         """Art. 9(5); the three highest combinations pay no more than the house's maximum."""
         pays = self.options.royal_flush_pays if name == "royal_flush" else RAISE_PAYS[name].pays
         most = self.options.maximum_prize
-        stake = 2 * deal.amount(seat, "ante") or deal.chips.get(seat, 0)
-        if most and name in CAPPED and not deal.unsure and pays * stake > most:
+        stake = 2 * lying(round_, seat, "ante") or deal.chips.get(seat, 0)
+        if most and name in CAPPED and "amounts" not in deal.doubts and pays * stake > most:
             return Win("raise", str(Fraction(most, stake)), str(pays), seat=seat)
         return Win("raise", str(pays), seat=seat)

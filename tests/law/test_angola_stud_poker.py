@@ -59,8 +59,8 @@ from rules.engine.ruleset import (
 )
 from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, classes
-from rules.games.stud_poker_ends import StudPokerState
 from rules.games.stud_poker_game import OPENING, combination
+from rules.games.stud_poker_round import StudPokerState
 
 LAW = "angola.stud-poker"
 
@@ -866,7 +866,7 @@ def test_the_state_survives_being_written_down() -> None:
         assert kept == state
         state, verdicts = ruleset.apply(kept, seen)
         opened += sum(isinstance(one, Opened) for one in verdicts)
-    assert (opened, state.loose) == (2, 1)
+    assert (opened, state.position.loose) == (2, 1)
 
 
 def test_the_bank_plays_as_often_as_published() -> None:
