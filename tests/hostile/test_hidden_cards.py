@@ -56,13 +56,14 @@ from protocols.contract.events import (
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import table_topic
 from protocols.hid_cards import Code, code_of, encode
+from rules.engine.facts import Note
 from rules.engine.refold import Engine
-from rules.engine.rounds import noted
 from rules.games.baccarat import hands
 from rules.games.baccarat_coups import Coups
 from rules.games.blackjack import House
 from rules.games.cards import DECK, PIPS, RANKS
 from rules.games.poker import CATEGORIES, strength
+from rules.games.stud_poker_turns import Turn
 from rules.macau.blackjack import Blackjack
 from rules.macau.stud_poker import StudPoker
 
@@ -597,9 +598,9 @@ def more_words_of_an_ace(patch: pytest.MonkeyPatch) -> None:
     """Not in what is said: in how often."""
     card = StudPoker._card
 
-    def told(self: StudPoker, state: Any, seen: Any, drawn: str, face: str | None) -> Any:
-        state, verdicts = card(self, state, seen, drawn, face)
-        return state, verdicts + (noted("x", say("x"), "x", seen) if drawn[0] == "A" else ())
+    def told(self: StudPoker, turn: Turn, drawn: str, face: str | None) -> Any:
+        position, effect = card(self, turn, drawn, face)
+        return position, replace(effect, beside=(Note("x", say("x"), "x"),)) if drawn[0] == "A" else effect
 
     patch.setattr(StudPoker, "_card", told)
 
