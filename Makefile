@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb deb-try deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks pins clean
+.PHONY: install wheels deb deb-try deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks measures pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
@@ -67,6 +67,10 @@ pictures: .venv/.runtime .venv/.lab .venv/.dev
 tasks: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	PYTHONPATH=.:tests/support $(BIN)/python tests/support/tasks.py
+
+# Size and shape of this checkout, or of those in ARGS: lines, machines, booleans, functions an event passes, upward imports.
+measures: .venv/.runtime .venv/.lab .venv/.dev
+	@$(BIN)/python tests/support/measures.py $(ARGS)
 
 # A fresh Debian has python3 without the venv module: install the package if that is allowed.
 .venv/bin/python:

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 import structlog
@@ -73,7 +73,7 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-async def supervise(
+async def supervise(  # noqa: PLR0915 - every way a session can end stands in one place
     device: Device,
     supervised: SupervisedDevice,
     opener: Opener,
@@ -101,22 +101,26 @@ async def supervise(
 
     supervised.on_online = came_online
 
-    while True:
-        fault: DeviceFaulted | None = None
+    async def session() -> NoReturn:
+        nonlocal soon, after_bug
         began = loop.time()
         try:
-            try:
-                async with opener(device.url) as link:
-                    supervised.linked(link)
-                    driver = driver_type(options, supervised.memory())
-                    supervised.driven(driver)
-                    await driver.run(link, supervised.emit)
-                raise RuntimeError("it ended by itself")
-            finally:
-                supervised.driven(None)
-                supervised.linked(None)
-                if loop.time() - began > GOOD_SESSION:
-                    soon, after_bug = SOON, AFTER_BUG
+            async with opener(device.url) as link:
+                supervised.linked(link)
+                driver = driver_type(options, supervised.memory())
+                supervised.driven(driver)
+                await driver.run(link, supervised.emit)
+            raise RuntimeError("it ended by itself")
+        finally:
+            supervised.driven(None)
+            supervised.linked(None)
+            if loop.time() - began > GOOD_SESSION:
+                soon, after_bug = SOON, AFTER_BUG
+
+    while True:
+        fault: DeviceFaulted | None = None
+        try:
+            await session()
         except LinkLost as error:
             reason, wait = str(error), soon
             soon = min(soon * 2, SOON_MOST)

@@ -8,7 +8,7 @@ from pathlib import Path
 from event_functions import event, of_the_edge, of_the_page, of_the_rules
 from helpers import virtual_time
 
-LIMITS = {"edge": 61, "rules": 60, "console": 25, "tile": 26}
+LIMITS = {"edge": 62, "rules": 60, "console": 25, "tile": 26}
 
 
 @virtual_time
