@@ -22,6 +22,7 @@ from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Config, Mqtt, Table
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
 from protocols.contract.events import EVENT_TYPES, Event, UnknownEvent, decode_data
+from protocols.contract.facts import RoundFacts
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.results import (
     ENDS,
@@ -31,8 +32,8 @@ from protocols.contract.results import (
     Opened,
     Result,
     RoundState,
-    decode_end,
-    decode_state,
+    decode_state_as,
+    facts_as,
 )
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
@@ -46,6 +47,7 @@ from protocols.contract.topics import (
 )
 from protocols.contract.wagers import Unreadable, WagerAnswer, decode_answer
 from protocols.plain_errors import plain as plain_error
+from rules.facts import facts_kind, result_with_facts
 
 __all__ = ["AlertKey", "Amount", "Change", "DeviceView", "EdgeView", "Lamp", "Seen", "SiteState", "TableView", "utc"]
 
@@ -194,6 +196,9 @@ class TableView:
         self.phase = "-"
         self.round = ""
         self.detail: dict[str, Any] = {}
+        self.facts = RoundFacts()
+        """`detail` as the struct of the game."""
+        self.kind = RoundFacts
         self.stand: RoundState | None = None
         """The last `round/state`; None where it was cleared or unreadable."""
         self.events = 0
@@ -296,6 +301,7 @@ class SiteState:
         self.on_change: list[Callable[[str], None]] = []
         for table in tables:
             self.tables[table.name] = TableView(keep)
+            self.tables[table.name].kind = facts_kind(table.ruleset)
             for device in table.device:
                 known = self._device(table.name, device.name)
                 known.meta = self._configured[table.name, device.name] = DeviceMeta(
@@ -743,17 +749,17 @@ class SiteState:
         view = self._table(table)
         stood = view.phase, view.round, view.detail
         try:
-            state = decode_state(message.payload)
+            state, facts = decode_state_as(view.kind, message.payload)
         except BadRound as error:  # the earlier state no longer holds
             view.stand = None
-            view.phase, view.round, view.detail = "-", "", {}
+            view.phase, view.round, view.detail, view.facts = "-", "", {}, RoundFacts()
             if message.payload:  # empty: cleared, the rules no longer have this table
                 self._refuse(message.topic, error)
         else:
             if view.stand is not None and self._lags(state, view.stand):
                 return
             view.stand = state
-            view.phase, view.round, view.detail = state.phase, state.round, state.detail
+            view.phase, view.round, view.detail, view.facts = state.phase, state.round, state.detail, facts
         if stood != (view.phase, view.round, view.detail):
             self._notify_of(table, "table")
         if stood[0] != view.phase:
@@ -836,7 +842,7 @@ class SiteState:
 
     def _ended(self, table: str, wire: Wire) -> None:
         try:
-            result = decode_end(wire.data)
+            result = result_with_facts(wire.data)
         except BadRound as error:
             self._refuse(table_topic(self.site, table, f"round/event/{wire.type}"), error)
             return
@@ -844,6 +850,10 @@ class SiteState:
             return
         view = self._table(table)
         view.results.append(result)
+        if table not in self.configured and view.kind is not facts_kind(result.ruleset):
+            view.kind = facts_kind(result.ruleset)
+            with contextlib.suppress(BadRound):  # what is shown may be of the game before
+                view.facts = facts_as(view.kind, view.detail)
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
         for hear in self.on_result:

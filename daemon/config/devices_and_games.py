@@ -9,16 +9,15 @@ from typing import Any, Final
 
 from daemon.config.model import Config, line_of
 from drivers import DRIVERS
-from protocols.contract.events import Told
+from protocols.contract.events import DiceThrown, Told
 from rules import RULESETS
 from rules.engine.ruleset import BadOption, options_from
-from rules.needs import Need, met, needs, unmet
+from rules.needs import Need, met, unmet
 
 __all__ = ["missing", "needs_of", "others", "serving"]
 
 UNDER_A_DOME: Final = ("fdl_shaker",)
 """Readers of dice that nobody throws by hand."""
-BY_HAND: Final = ("angola.craps", "angola.french-bank")
 
 
 def needs_of(ruleset: str, options: Mapping[str, Any]) -> tuple[Need, ...]:
@@ -26,9 +25,11 @@ def needs_of(ruleset: str, options: Mapping[str, Any]) -> tuple[Need, ...]:
     if ruleset not in RULESETS:
         return ()
     try:
-        return needs(ruleset, options_from(RULESETS[ruleset], dict(options)))
+        chosen = options_from(RULESETS[ruleset], dict(options))
     except BadOption:
         return ()
+    wanted: tuple[Need, ...] = RULESETS[ruleset].needs(chosen)
+    return wanted
 
 
 def others(need: Need) -> list[str]:
@@ -36,11 +37,12 @@ def others(need: Need) -> list[str]:
     return [name for name, driver in DRIVERS.items() if met(need, driver.emits)]
 
 
-def serving(ruleset: str, wanted: Sequence[Need]) -> dict[str, list[Need]]:
+def serving(wanted: Sequence[Need]) -> dict[str, list[Need]]:
     """By driver that tells what decides a round of this game: what it needs beside it."""
+    by_hand = any(DiceThrown in need.events for need in wanted)
     found: dict[str, list[Need]] = {}
     for name, driver in DRIVERS.items():
-        if name in UNDER_A_DOME and ruleset in BY_HAND:
+        if name in UNDER_A_DOME and by_hand:
             continue
         if any(need.decides and met(need, driver.emits) for need in wanted):
             found[name] = unmet(wanted, driver.emits)

@@ -1,17 +1,33 @@
 """How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
 
 import re
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 
 from msgspec import Struct
 
-from daemon.console.games import GAMES
+from daemon.console.games import GAMES, family_of
 from daemon.read_model import TableView
 from daemon.words import words
 from drivers import DRIVERS
-from protocols.contract.results import Result, RoundFacts, facts_of
+from protocols.contract.facts import (
+    BaccaratFacts,
+    BlackjackFacts,
+    CardFacts,
+    CrapsFacts,
+    DiceFacts,
+    FantanFacts,
+    FrenchBankFacts,
+    RouletteFacts,
+    RoundFacts,
+    ShakenDiceFacts,
+    StudPokerFacts,
+    of_kind,
+)
+from protocols.contract.results import Result
+from rules.facts import facts_of_result
 
 __all__ = [
     "Card",
@@ -113,7 +129,8 @@ def device_icon(driver: str) -> str:
 
 def game_icon(ruleset: str) -> str:
     """The icon of a table, by its game."""
-    return GAMES.get(ruleset, "table")
+    family = family_of(ruleset)
+    return family if family in icon_names() else "table"
 
 
 @cache
@@ -128,40 +145,57 @@ def pips(face: int) -> tuple[tuple[int, int], ...]:
     return PIPS.get(face, ())
 
 
-def colour_of(outcome: RoundFacts) -> str:
+def colour_of(outcome: RouletteFacts) -> str:
     """Of the pocket of a roulette outcome: which are red the house says, and a zero has no colour there."""
     return outcome.colour or "green"
 
 
 def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
     """The drawing of a round as it stands, or of its outcome."""
-    notes = {**detail.combinations, **(detail.seats if isinstance(detail.seats, dict) else {})}
-    hands = [_hand(name, cards, detail.totals.get(name), notes) for name, cards in detail.hands.items()]
-    if detail.open:  # the cards of the dealer that lie open
-        hands.append(_hand("dealer", detail.open, None, {}))
-    facts = {
-        "antes": detail.antes,
-        "raised": detail.raised,
-        "folded": detail.folded,
-        "undecided": detail.undecided,
-        "missing": [hand_words(name, lang) for name in detail.missing],
-        "point": (detail.point,) if detail.point else (),
-        "shooter": (detail.shooter,) if detail.shooter else (),
-    }
+    spin, dice, heap = of_kind(RouletteFacts, detail), of_kind(DiceFacts, detail), of_kind(FantanFacts, detail)
     return RoundShape(
-        tuple(hands),
-        detail.faces,
-        detail.figures,
-        detail.pocket,
-        colour_of(detail) if detail.pocket else "",
-        detail.number,
-        detail.count,
-        detail.total,
-        detail.say.get(lang) or detail.say.get("en", ""),
-        words.reason(lang, detail.reason),
-        tuple((key, ", ".join(map(str, value))) for key, value in facts.items() if value),
-        duties(detail, lang),
+        hands=tuple(_hands(detail)),
+        dice=dice.faces,
+        figures=of_kind(ShakenDiceFacts, detail).figures,
+        pocket=spin.pocket,
+        colour=colour_of(spin) if spin.pocket else "",
+        number=heap.number,
+        count=heap.count,
+        total=dice.total,
+        say=detail.say.get(lang) or detail.say.get("en", ""),
+        reason=words.reason(lang, detail.reason),
+        facts=tuple((key, ", ".join(map(str, value))) for key, value in _facts(detail, lang).items() if value),
+        duties=duties(detail, lang),
     )
+
+
+def _hands(detail: RoundFacts) -> Iterator[Hand]:
+    cards, stud = of_kind(CardFacts, detail), of_kind(StudPokerFacts, detail)
+    notes = {**stud.combinations, **(stud.seats if isinstance(stud.seats, dict) else {})}
+    for name, hand in cards.hands.items():
+        yield _hand(name, hand, cards.totals.get(name), notes)
+    if stud.open:  # the cards of the dealer that lie open
+        yield _hand("dealer", stud.open, None, {})
+
+
+def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
+    """By the key of its word, what is told beside the drawing."""
+    match detail:
+        case StudPokerFacts():
+            return {
+                "antes": detail.antes,
+                "raised": detail.raised,
+                "folded": detail.folded,
+                "undecided": detail.undecided,
+                "missing": [hand_words(name, lang) for name in detail.missing],
+            }
+        case CrapsFacts():
+            return {
+                "point": (detail.point,) if detail.point else (),
+                "shooter": (detail.shooter,) if detail.shooter else (),
+            }
+        case _:
+            return {}
 
 
 def duties(detail: RoundFacts, lang: words.Lang) -> tuple[Duty, ...]:
@@ -209,34 +243,35 @@ def chip(result: Result, lang: words.Lang) -> Chip:
     title = result.announcements.get(lang, "")
     if result.void is not None:
         return Chip("–", "void", words.reason(lang, result.void.reason))
-    outcome = facts_of(result.outcome)
-    match GAMES.get(result.ruleset):
-        case "roulette":
+    outcome = facts_of_result(result)
+    match outcome:
+        case RouletteFacts():
             return Chip(outcome.pocket or "?", colour_of(outcome), title)
-        case "baccarat":
+        case BaccaratFacts():
             ponto = result.ruleset.startswith("angola.")
             letters = {"en": "PBT", "pt": "PBE" if ponto else "JBE", "zh-Hant": "閒莊和"}[lang]
             known = dict(zip(("player", "banker", "tie"), letters, strict=True))
             return Chip(known.get(outcome.winner, "?"), outcome.winner, title)
-        case "shaken_dice":
+        case ShakenDiceFacts():
             return Chip(_or(outcome.total, "?"), "triple" if outcome.triple else "", title)
-        case "french_bank":
+        case FrenchBankFacts():
             letters = {"en": "ASB", "pt": "APG", "zh-Hant": "么小大"}[lang]
             known = dict(zip(("aces", "small", "big"), letters, strict=True))
             return Chip(known.get(outcome.chance, "?"), "", title)
-        case "craps":
+        case CrapsFacts():
             return Chip(_or(outcome.total, "?"), "red" if outcome.series == "seven_out" else "", title)
-        case "fantan":
+        case FantanFacts():
             return Chip(_or(outcome.number, "?"), "", title)
-        case "blackjack":
+        case BlackjackFacts():
             total = outcome.totals.get("dealer")
             if total is not None and total > BUST:
                 return Chip(words.say(lang, "chip.bust"), "bust", title)
             return Chip(_or(total, "–"), "", title)
-        case "stud_poker":
+        case StudPokerFacts():
             return Chip("●" if outcome.opens else "○", "", title)
         case _:
-            return Chip("✓", "", title)
+            word = GAMES[result.ruleset].chip if result.ruleset in GAMES else None
+            return Chip("✓" if word is None else word(outcome), "", title)
 
 
 def _or(number: int | None, else_: str) -> str:

@@ -24,7 +24,7 @@ ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Ha
 
 @cache
 def catalog(lang: Lang) -> Mapping[str, str]:
-    """All words of one language: every `words/*<lang>.toml`, and the translations of each device in `words/devices`.
+    """All words of one language: every `words/*<lang>.toml`, and those of each device and game in a folder.
 
     Of a sentence that counts: its form "other".
     """
@@ -43,6 +43,8 @@ def _read(lang: Lang) -> dict[str, str | dict[str, str]]:
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name == f"{lang}.toml" or file.name.endswith(f".{lang}.toml"):
             found |= tomllib.loads(file.read_text(encoding="utf-8"))
+    for file in sorted((folder / "games").iterdir(), key=lambda file: file.name):
+        found |= tomllib.loads(file.read_text(encoding="utf-8"))[lang]
     if lang != "en":  # that is the drivers' own, in devices.en.toml
         for file in sorted((folder / "devices").iterdir(), key=lambda file: file.name):
             found |= tomllib.loads(file.read_text(encoding="utf-8")).get(lang, {})

@@ -1,15 +1,15 @@
-"""The verdicts of the rules, the result of a round, and the facts of each game.
+"""The verdicts of the rules and the result of a round.
 
 The rules write these structs and every reader decodes into them. A reader ignores unknown fields and takes the default
 for a missing one; `decode_result` bounds the nesting of what it keeps.
 """
 
-from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 from msgspec import Meta, Raw, Struct, field
 
+from protocols.contract.facts import F, RoundFacts
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import ANY_VALUES
 from protocols.plain_errors import plain
@@ -102,127 +102,8 @@ class Award(Struct, frozen=True, omit_defaults=True):
         return self.jackpot in ("blackjack", "progressive") and self.share != "1"
 
 
-class Exposed(Struct, frozen=True):
-    """A card that was seen while it should be face down."""
-
-    hand: str = ""
-    card: str = ""
-
-
-class Due(Struct, frozen=True):
-    """What a game of seats waits for: a card to a hand, or a decision of a seat and the actions it may choose."""
-
-    kind: str = ""
-    hand: str = ""
-    seat: int = 0
-    actions: tuple[str, ...] = ()
-
-
-class DutyDue(Struct, frozen=True):
-    """A duty of the house by the clock, as `value.duty_<code>` of the catalogues names it, and when it is due."""
-
-    code: str = ""
-    law: str = ""
-    at: datetime | None = None
-
-
-class RoundFacts(Struct, frozen=True):
-    """The facts of a round of any game: `outcome` in a result, `detail` in `round/state`.
-
-    Each game writes its own fields. A hand is named player, banker, dealer, seat_<n> or <seat>.<hand>.
-    """
-
-    # any game
-    say: dict[str, str] = field(default_factory=dict)
-    reason: Reason | None = None
-    refused: str = ""
-    demo: bool = False
-    duties: tuple[DutyDue, ...] = ()
-    # cards
-    hands: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    totals: dict[str, int] = field(default_factory=dict)
-    open: tuple[str, ...] = ()
-    exposed: tuple[Exposed, ...] = ()
-    missing: tuple[str, ...] = ()
-    burn: int = 0
-    dealt: int = 0
-    last: bool = False
-    shoe: int = 0
-    # baccarat
-    winner: str = ""
-    natural: bool = False
-    player_pair: bool = False
-    banker_pair: bool = False
-    dragon_7: bool = False
-    lucky_6: bool = False
-    next: str = ""
-    face_up: tuple[str, ...] = ()
-    handles: dict[str, int] = field(default_factory=dict)
-    # blackjack and stud poker; `seats` are those that play, or the fate of each hand
-    seats: dict[str, str] | tuple[int, ...] = ()
-    results: dict[str, str] = field(default_factory=dict)
-    ended: dict[str, str] = field(default_factory=dict)
-    blackjack: bool = False
-    bust: bool = False
-    doubled: tuple[str, ...] = ()
-    insured: tuple[int, ...] = ()
-    discarded: tuple[str, ...] = ()
-    pay_now: dict[str, str] = field(default_factory=dict)
-    streaks: dict[str, int] = field(default_factory=dict)
-    due: Due | None = None
-    combinations: dict[str, str] = field(default_factory=dict)
-    opens: bool = False
-    players: tuple[int, ...] = ()
-    antes: tuple[int, ...] = ()
-    raised: tuple[int, ...] = ()
-    folded: tuple[int, ...] = ()
-    undecided: tuple[int, ...] = ()
-    # roulette
-    pocket: str = ""
-    last_pocket: str = ""
-    colour: str = ""
-    parity: str = ""
-    half: str = ""
-    dozen: int = 0
-    column: int = 0
-    # shaken dice
-    faces: tuple[int, ...] = ()
-    figures: tuple[str, ...] = ()
-    colours: dict[str, int] = field(default_factory=dict)
-    total: int | None = None
-    triple: bool = False
-    size: str = ""
-    stacked: int = 0
-    leaning: int = 0
-    lit: tuple[str, ...] = ()
-    panel: bool = False
-    agitations: int = 0
-    pulls: int = 0
-    # French bank: `throws` and `null_throws` of the round so far; `shown`: how often its valid throws showed each face,
-    # from 1 to 6; `disturbed`: the dealer touched the dice too early
-    chance: str = ""
-    throws: int = 0
-    null_throws: int = 0
-    shown: tuple[int, ...] = ()
-    disturbed: bool = False
-    # craps: the point before and after the throw (0: come-out), the seat that threw, and what became of the series
-    point: int = 0
-    next_point: int = 0
-    come_out: bool = False
-    shooter: int = 0
-    shooters: tuple[int, ...] = ()
-    stated_by: str = ""
-    series: str = ""
-    # fan-tan
-    number: int | None = None
-    count: int | None = None
-    fragments: int = 0
-    lamp: str = ""
-    separated: bool = False
-
-
 Facts: TypeAlias = Annotated[dict[str, Any], Meta(extra_json_schema={"$ref": "#/components/schemas/RoundFacts"})]
-"""RoundFacts as a game writes them: only its own fields, in its order. `facts_of` gives the struct."""
+"""The facts as a game writes them: only its own fields, in its order. `facts_as` gives the struct."""
 
 
 Options: TypeAlias = Annotated[
@@ -370,28 +251,32 @@ def decode_result(payload: bytes | Raw) -> Result:
 def _checked(result: Result) -> Result:
     if not _flat(msgspec.json.decode(result.options), DEEPEST):
         raise BadRound(f"its options are nested deeper than {DEEPEST}")
-    facts_of(result.outcome)
+    facts_as(RoundFacts, result.outcome)
     return result
 
 
 def decode_state(payload: bytes) -> RoundState:
     """`round/state`. Raises BadRound."""
+    return decode_state_as(RoundFacts, payload)[0]
+
+
+def decode_state_as(kind: type[F], payload: bytes) -> tuple[RoundState, F]:
+    """`round/state` with the facts of its game. Raises BadRound."""
     try:
         state = _STATE.decode(payload)
     except UNREADABLE as error:
         raise BadRound(plain(error)) from error
     if not state.phase:
         raise BadRound("it has no phase")
-    facts_of(state.detail)
-    return state
+    return state, facts_as(kind, state.detail)
 
 
-def facts_of(facts: dict[str, Any]) -> RoundFacts:
+def facts_as(kind: type[F], facts: dict[str, Any]) -> F:
     """The facts that a game wrote, as far as this version knows the fields. Raises BadRound."""
     if not _flat(facts, DEEPEST):
         raise BadRound(f"it is nested deeper than {DEEPEST}")
     try:
-        return msgspec.convert(facts, RoundFacts)
+        return msgspec.convert(facts, kind)
     except UNREADABLE as error:
         raise BadRound(plain(error)) from error
 

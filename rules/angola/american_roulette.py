@@ -43,6 +43,7 @@ from rules.engine.ruleset import Result, Settlement, Wager, Win, option
 from rules.engine.single_outcome import Note, Step, there
 from rules.games.alternating_roulette import AlternatingState, left_of
 from rules.games.roulette_cloth import FRENCH_ORDER, SERIES, Chips, chips_win, neighbours
+from rules.needs import Needs, roulette
 
 AT: Final = Paragraphs(
     article=1,
@@ -124,6 +125,7 @@ class AmericanRoulette(AngolanRoulette):
     title: ClassVar[str] = "American roulette, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22 art. 1"
     Options: ClassVar[type[AmericanRouletteOptions]] = AmericanRouletteOptions
+    needs: ClassVar[Needs] = roulette("art. 1(23)", "art. 1(26)", "art. 1(22)")
 
     def __init__(self, options: AmericanRouletteOptions) -> None:
         """Lay the cloth, and the chips of the announced bets upon it."""

@@ -46,6 +46,7 @@ from rules.engine.duties import Duties, Replacement
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
+from rules.needs import Needs, baccarat
 
 LIMITS: Final = "10(24)(c)"
 RATIOS: Final = {"": 70, "tie_": 15, "pair_": 8}
@@ -97,6 +98,7 @@ class AngolaBaccarat(AngolaTable):
     title: ClassVar[str] = "Baccarat, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22, article 10"
     Options: ClassVar[type[AngolaBaccaratOptions]] = AngolaBaccaratOptions
+    needs: ClassVar[Needs] = baccarat("art. 10(5)", "art. 10(13)", "art. 10(14)", "art. 10(4)(c)")
     article: ClassVar[str] = "10"
     article_void: ClassVar[str] = "10(17)"
     article_bets: ClassVar[str] = "10(11)"

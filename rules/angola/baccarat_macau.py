@@ -33,6 +33,7 @@ from rules.engine.duties import Duties, Replacement
 from rules.engine.facts import Fact, Note
 from rules.engine.rounds import Round, irregular
 from rules.engine.ruleset import option
+from rules.needs import Needs, baccarat
 
 TIE_PERCENT: Final = 10
 PAIR_PERCENT: Final = 8
@@ -69,6 +70,7 @@ class AngolaBaccaratMacau(AngolaTable):
     title: ClassVar[str] = "Baccarat Macau, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22, article 11"
     Options: ClassVar[type[AngolaBaccaratMacauOptions]] = AngolaBaccaratMacauOptions
+    needs: ClassVar[Needs] = baccarat("art. 11(5)", "art. 11(13)", "art. 11(14)", "art. 11(4)(c)")
     article: ClassVar[str] = "11"
     article_void: ClassVar[str] = "11(17)"
     article_bets: ClassVar[str] = "11(11)"

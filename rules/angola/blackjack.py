@@ -62,6 +62,7 @@ from rules.games.blackjack_decisions import Text
 from rules.games.blackjack_jackpot import combinations
 from rules.games.blackjack_round import VOID_WORDS
 from rules.games.blackjack_watched import Stakes, WatchedBlackjack
+from rules.needs import Needs, blackjack
 
 TEXT: Final = "Decreto Executivo 261/22"
 RATIO: Final = 30
@@ -194,6 +195,7 @@ class Blackjack(WatchedBlackjack):
     title: ClassVar[str] = "Blackjack/21, Angola"
     law: ClassVar[str] = TEXT
     Options: ClassVar[type[BlackjackOptions]] = BlackjackOptions
+    needs: ClassVar[Needs] = blackjack("art. 6(15)", "art. 6(20)", "art. 6(22)", "art. 8(10)")
     article_void: ClassVar[str] = "6(20)"
     article_bets: ClassVar[str] = "6(15)"
     article_bell: ClassVar[str] = "6(15)"

@@ -56,6 +56,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.facts import CrapsFacts, RoundFacts
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
@@ -92,6 +93,7 @@ from rules.games.craps import (
     pass_line,
     seven_before,
 )
+from rules.needs import Needs, thrown
 
 Step: TypeAlias = tuple["CrapsState", tuple[Verdict, ...]]
 Words: TypeAlias = tuple[str, str]  # in Portuguese, in English
@@ -373,7 +375,9 @@ class Craps(SingleOutcome[CrapsState]):
     title: ClassVar[str] = "Craps, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22 art. 4"
     Options: ClassVar[type[CrapsOptions]] = CrapsOptions
+    needs: ClassVar[Needs] = thrown("art. 4(9)", "art. 4(4)", "arts. 4(7), 4(8)")
     State: ClassVar[type[CrapsState]] = CrapsState
+    Facts: ClassVar[type[RoundFacts]] = CrapsFacts
     outcome: ClassVar[type[DiceThrown]] = DiceThrown
     lasting: ClassVar = ("point", "before", "standing", "unknown", "shooter", "threw", "passes", "replaces", "stated")
     told_again_stands: ClassVar[bool] = True

@@ -30,6 +30,7 @@ from rules.engine.ruleset import option
 from rules.games import cussec as game
 from rules.games.cussec import EACH, single, sizes, total, triples, two_dice
 from rules.games.shaken_dice import Articles
+from rules.needs import Needs, shaken
 
 # 5(9)h: what the totals pay.
 TOTAL_PAYS: Final = {4: 65, 5: 32, 6: 19, 7: 12, 8: 8, 9: 7, 10: 6, 11: 6, 12: 7, 13: 8, 14: 12, 15: 19, 16: 32, 17: 65}
@@ -99,6 +100,7 @@ class Cussec(game.Cussec):
     title: ClassVar[str] = "Cussec, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22 art. 5"
     Options: ClassVar[type[CussecOptions]] = CussecOptions
+    needs: ClassVar[Needs] = shaken("art. 5(3)a", "art. 5(5)", "art. 5(6)", "art. 5(6)", "art. 5(12)", light=True)
     bell_words: ClassVar[dict[str, str]] = {
         "pt": "Nada mais. Vou abrir.",
         "zh-Hant": "停止下注，開",

@@ -37,6 +37,7 @@ from protocols.contract.events import (
     DiceDisturbed,
     DiceReplaced,
 )
+from protocols.contract.facts import FrenchBankFacts, RoundFacts
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names
@@ -47,6 +48,7 @@ from rules.engine.rounds import Round, resolved, terms
 from rules.engine.ruleset import Corrected, Resolved, Result, Settlement, Verdict, View, Win, option
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, there
 from rules.games.thrown_dice import NOT_FLAT, Throw, ThrownDice, ThrownTable
+from rules.needs import Needs, thrown
 
 Step: TypeAlias = tuple[ThrownTable, tuple[Verdict, ...]]
 
@@ -159,6 +161,8 @@ class FrenchBank(ThrownDice):
     title: ClassVar[str] = "French bank, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22 art. 3"
     Options: ClassVar[type[FrenchBankOptions]] = FrenchBankOptions
+    needs: ClassVar[Needs] = thrown("art. 3(9)", "art. 3(7)a-c", "")
+    Facts: ClassVar[type[RoundFacts]] = FrenchBankFacts
     starts: ClassVar = (BetsOpened,)
 
     def __init__(self, options: FrenchBankOptions) -> None:

@@ -14,6 +14,7 @@ from rules.angola.roulette import CHANCES, AngolanRoulette, Paragraphs, TableOpt
 from rules.engine.bets import check_offered
 from rules.engine.duties import Duties, Duty
 from rules.engine.ruleset import option
+from rules.needs import Needs, roulette
 
 AT: Final = Paragraphs(
     article=2,
@@ -60,6 +61,7 @@ class FrenchRoulette(AngolanRoulette):
     title: ClassVar[str] = "French roulette, Angola"
     law: ClassVar[str] = "Decreto Executivo 261/22 art. 2"
     Options: ClassVar[type[FrenchRouletteOptions]] = FrenchRouletteOptions
+    needs: ClassVar[Needs] = roulette("art. 2(12)", "art. 2(15)", "art. 2(11)")
     told_again_stands: ClassVar[bool] = True
     look: ClassVar[Reason] = say("do_enter_ball")
     closing_words: ClassVar[dict[str, str]] = AngolanRoulette.closing_words | {"pt": "Jogo feito, nada mais"}

@@ -66,6 +66,7 @@ from rules.games.poker import CATEGORIES, CATEGORY, strength
 from rules.games.stud_poker import Deal, Rulings, stakes
 from rules.games.stud_poker_game import CHINESE, ENGLISH, VALUE_BITS, Articles, Prize, Raise, Said, StudPokerGame, Text
 from rules.games.stud_poker_turns import Turn
+from rules.needs import Needs, stud
 
 TEXT: Final = "Decreto Executivo 261/22"
 
@@ -243,6 +244,9 @@ class StudPoker(StudPokerGame):
     title: ClassVar[str] = "Stud poker, Angola"
     law: ClassVar[str] = TEXT
     Options: ClassVar[type[StudPokerOptions]] = StudPokerOptions
+    needs: ClassVar[Needs] = stud(
+        "art. 9(20)", "arts. 9(22), 9(23)(b)", "arts. 9(26) to 9(29)", "arts. 9(23)(c), 9(25)"
+    )
     rulings: ClassVar[Rulings] = RULINGS
     text: ClassVar[Text] = STUD_POKER
     article_void: ClassVar[str] = ARTICLES["void"]

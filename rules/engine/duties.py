@@ -14,10 +14,11 @@ from msgspec import Struct, defstruct
 from msgspec.structs import replace
 
 from protocols.contract.events import DeviceOnline, EventsMissed, TableClosed
+from protocols.contract.facts import DutyDue, RoundFacts
 from protocols.contract.reasons import say
-from protocols.contract.results import DutyDue
 from protocols.contract.topics import Envelope
 from rules.engine.ruleset import Bet, Irregularity, Noted, Opened, Ruleset, Verdict, View, judge
+from rules.needs import Needs
 
 __all__ = [
     "HOUR",
@@ -113,6 +114,8 @@ def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]
         law: ClassVar[str] = kind.law
         Options: ClassVar[type[Any]] = kind.Options
         State: ClassVar[type[Any]] = state
+        Facts: ClassVar[type[RoundFacts]] = kind.Facts
+        needs: ClassVar[Needs] = kind.needs
 
         def __init__(self, options: Any) -> None:
             super().__init__(kind(options), duties, closing_time(getattr(options, "closes_at", "")))

@@ -116,8 +116,9 @@ class Game(ABC, Generic[P]):
     title: ClassVar[str]
     law: ClassVar[str]
     State: ClassVar[type[Any]]
+    Facts: ClassVar[type[Any]]
+    needs: ClassVar[Any]
     places_late_events: ClassVar[bool] = True
-
     own: ClassVar[frozenset[type[Event]]]
     """The game's own events; wagers, bell and persons' words are the engine's."""
     numbers_shoes: ClassVar[bool] = False

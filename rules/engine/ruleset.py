@@ -21,6 +21,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
     type_of as event_type,
 )
+from protocols.contract.facts import RoundFacts
 from protocols.contract.reasons import say
 from protocols.contract.results import (
     Award,
@@ -43,6 +44,7 @@ from protocols.contract.results import (
 )
 from protocols.contract.topics import Envelope
 from protocols.plain_errors import plain
+from rules.needs import Needs
 
 __all__ = [
     "Award",
@@ -104,6 +106,10 @@ class Ruleset(Protocol[S]):
     law: ClassVar[str]
     Options: ClassVar[type[Any]]
     State: ClassVar[type[Any]]
+    Facts: ClassVar[type[RoundFacts]]
+    """What its rounds tell: `outcome` of a result, `detail` of a view."""
+    needs: ClassVar[Needs]
+    """What the devices of its table must tell, by its options."""
 
     def __init__(self, options: Any) -> None: ...
 

@@ -19,7 +19,7 @@ A suspended round is never resolved: an outcome that follows may be another roun
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias, TypeVar
@@ -31,6 +31,7 @@ from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
     DeviceOnline,
+    Event,
     EventsMissed,
     RoundPaid,
     RoundVoided,
@@ -39,6 +40,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
     type_of,
 )
+from protocols.contract.facts import RoundFacts
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
@@ -180,6 +182,7 @@ class SingleOutcome(ABC, Generic[T]):
     """A game that one event decides: the machine is here, subclasses give the game."""
 
     State: ClassVar[type[Any]]
+    Facts: ClassVar[type[RoundFacts]] = RoundFacts
     outcome: ClassVar[type[Any]]
     """The event that decides a round."""
     starts: ClassVar[tuple[type[Any], ...]] = ()
@@ -195,6 +198,15 @@ class SingleOutcome(ABC, Generic[T]):
         self._offered = frozenset(board.places)
         self._rulings = rulings
         self._transitions = self.transitions()
+
+    @classmethod
+    def whole_rounds(cls) -> Iterator[tuple[Event, ...]]:
+        """A round for each outcome, all equally likely, without bets, as a table with the default options tells it.
+
+        The figures of the game are computed of them, the laboratory plays them, and so do the tests of all games. A
+        game whose rounds are no such list yields nothing.
+        """
+        return iter(())
 
     @cached_property
     def limits(self) -> Limits:

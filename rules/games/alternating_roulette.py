@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from msgspec.structs import replace
 
 from protocols.contract.events import BallLanded, BallLaunched, WagerPlaced, WagerWithdrawn
+from protocols.contract.facts import RouletteFacts, RoundFacts
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
@@ -50,6 +51,7 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
     """The machine; the families of `board` stand in the order of payment."""
 
     State: ClassVar[type[AlternatingState]] = AlternatingState
+    Facts: ClassVar[type[RoundFacts]] = RouletteFacts
     lasting: ClassVar[tuple[str, ...]] = ("last_pocket", "unpaid", "turned", "before", "idle")
     unknown: ClassVar[dict[str, str]] = {"last_pocket": "", "turned": "", "before": ""}
 

@@ -29,6 +29,7 @@ from protocols.contract.events import (
     ShoeEmptied,
     ShoeStarted,
 )
+from protocols.contract.facts import BaccaratFacts, RoundFacts
 from protocols.contract.reasons import Reason, say
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
 from rules.engine.money import odds
@@ -188,6 +189,7 @@ class Coups(Game[Position]):
 
     Options: ClassVar[type[Any]]
     State: ClassVar[type[BaccaratState]] = BaccaratState
+    Facts: ClassVar[type[RoundFacts]] = BaccaratFacts
     own: ClassVar[frozenset[type[Event]]] = frozenset(
         (CardDrawn, CardUnreadable, CutCardDrawn, ShoeStarted, ShoeEmptied, CardsReturned)
     )

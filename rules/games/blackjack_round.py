@@ -30,6 +30,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.facts import BlackjackFacts, RoundFacts
 from protocols.contract.reasons import Reason, say
 from rules.engine.cloth import give_back, refuse as refuse_bet, wager
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Note, Table
@@ -88,6 +89,7 @@ class BlackjackRounds(Game[Position]):
     """The life of a table's rounds. A ruleset sets `house`, `text`, `terms` and `offered`."""
 
     State: ClassVar[type[BlackjackState]] = BlackjackState
+    Facts: ClassVar[type[RoundFacts]] = BlackjackFacts
     own: ClassVar[frozenset[type[Event]]] = frozenset(
         (
             *(CardDrawn, CardUnreadable, CardExposed, CardsReturned, CutCardDrawn, HoleCardPeeked),

@@ -46,8 +46,8 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.facts import Due
 from protocols.contract.reasons import Reason, say
-from protocols.contract.results import Due
 from rules.engine.facts import BESIDE, PLAIN, Effect, Fact, Frame, Hands, Note, Table
 from rules.engine.refold import Game
 from rules.engine.rounds import Round, resolved

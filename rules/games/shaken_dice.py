@@ -46,6 +46,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.facts import RoundFacts, ShakenDiceFacts
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board
@@ -186,6 +187,7 @@ class ShakenDice(StandingBets[ShakenState]):
 
     id: ClassVar[str]
     State: ClassVar[type[ShakenState]] = ShakenState
+    Facts: ClassVar[type[RoundFacts]] = ShakenDiceFacts
     outcome: ClassVar[type[DiceRead]] = DiceRead
     starts: ClassVar = (DiceCovered,)
     lasting: ClassVar[tuple[str, ...]] = ("covered",)

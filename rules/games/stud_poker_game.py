@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from protocols.contract.facts import RoundFacts, StudPokerFacts
 from rules.engine.facts import Frame, Table
 from rules.engine.rounds import Round, resolved, without_bets
 from rules.engine.ruleset import Award, Bet, Push, Result, View, Win
@@ -153,6 +154,7 @@ class Showdown(Struct, frozen=True):
 class StudPokerGame(StudPokerRounds):
     """The ruleset of a text."""
 
+    Facts: ClassVar[type[RoundFacts]] = StudPokerFacts
     text: ClassVar[Text]
 
     paid_bets: tuple[Bet, ...]

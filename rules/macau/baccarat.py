@@ -78,6 +78,7 @@ from rules.games.baccarat_coups import (
     Words,
 )
 from rules.games.cards import colour, points, rank, suit
+from rules.needs import Needs, baccarat
 
 TEXT: Final = "Despacho 55/2004"
 PAYTABLE: Final = (
@@ -290,6 +291,7 @@ class Baccarat(Coups):
     title: ClassVar[str] = "Baccarat, Macau"
     law: ClassVar[str] = "Despacho 55/2004 as amended up to Despacho 56/2018"
     Options: ClassVar[type[BaccaratOptions]] = BaccaratOptions
+    needs: ClassVar[Needs] = baccarat("art. 2(1)", "arts. 7(1), 10", "art. 7(1)", "art. 7(2)")
     own: ClassVar[frozenset[type[Event]]] = Coups.own | {RoundDemo}
     bell_after_loss: ClassVar[bool] = False
     article_void: ClassVar[str] = "10"

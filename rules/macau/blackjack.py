@@ -101,6 +101,7 @@ from rules.macau.blackjack_bets import (
     streak_ends,
 )
 from rules.macau.blackjack_options import BlackjackOptions
+from rules.needs import Needs, blackjack
 
 _AMENDED: Final = ("6", "13", "16", "17", "21")
 
@@ -112,6 +113,7 @@ class Blackjack(BlackjackRounds):
     title: ClassVar[str] = "Blackjack, Macau"
     law: ClassVar[str] = "Despacho 57/2009; edition 2004: Despacho 56/2004 with 42/2007"
     Options: ClassVar[type[BlackjackOptions]] = BlackjackOptions
+    needs: ClassVar[Needs] = blackjack("art. 5(1)", "arts. 5(1), 5(2)", "art. 6(3)", "art. 1(4)")
     article_void: ClassVar[str] = "5(1)(2)"
     article_bets: ClassVar[str] = "5(1)"
     article_bell: ClassVar[str] = "5(1)"

@@ -21,6 +21,7 @@ from rules.engine.ruleset import option
 from rules.games import cussec as game
 from rules.games.cussec import EACH, single, sizes, total, triples, two_dice
 from rules.games.shaken_dice import FACES, Articles, Faces, Words, is_triple
+from rules.needs import Needs, shaken
 
 # Art. 6(6): what the totals pay; 5, 16 and 6, 15 are the house's choice in edition 2004.
 TOTAL_PAYS: Final = {4: 50, 5: 18, 6: 14, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 15: 14, 16: 18, 17: 50}
@@ -179,6 +180,7 @@ class Cussec(game.Cussec):
     title: ClassVar[str] = "Cussec, Macau"
     law: ClassVar[str] = "Despacho 57/2004 with 69/2006; edition 2003: Despacho 31/2003"
     Options: ClassVar[type[CussecOptions]] = CussecOptions
+    needs: ClassVar[Needs] = shaken("art. 1(2)(1)", "art. 2(1)", "art. 3(1)", "art. 3(2)", "art. 4")
 
     def __init__(self, options: CussecOptions) -> None:
         self.options = options

@@ -23,7 +23,7 @@ Readings. The text has no void round:
 - 5(2): the next heap may be set apart before the prizes are paid: what is unpaid then can no longer be corrected.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import combinations, permutations
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
@@ -32,13 +32,17 @@ import msgspec
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    BetsClosed,
+    BetsOpened,
     ButtonsCounted,
     ButtonsSeparated,
     ButtonsUncovered,
+    Event,
     LampsLit,
     WagerPlaced,
     WagerWithdrawn,
 )
+from protocols.contract.facts import FantanFacts, RoundFacts
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import Board, Family, check_offered, names, numbers
@@ -47,6 +51,7 @@ from rules.engine.money import Rounding
 from rules.engine.rounds import Round, noted, resolved, terms
 from rules.engine.ruleset import Result, Verdict, View, Win, option
 from rules.engine.single_outcome import Doubt, Note, Null, Rulings, SingleOutcome, Table
+from rules.needs import Need, Needs, the_bell
 
 Step: TypeAlias = tuple["FantanState", tuple[Verdict, ...]]
 
@@ -138,6 +143,14 @@ class FantanOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         check_offered(self.bets_offered, FAMILIES, "art. 6")
 
 
+def _needs(_options: Any) -> tuple[Need, ...]:
+    return (
+        Need("that a heap is set apart and covered", (ButtonsSeparated,), "arts. 2, 4"),
+        the_bell("arts. 4, 5(1)"),
+        Need("the count of the buttons", (ButtonsCounted,), "arts. 3(1), 5(1)", decides=True),
+    )
+
+
 class FantanState(Table, frozen=True):
     """`separated`: a heap stands under its cover."""
 
@@ -152,7 +165,9 @@ class Fantan(SingleOutcome[FantanState]):
     title: ClassVar[str] = "Fantan, Macau"
     law: ClassVar[str] = "Despacho 58/2004"
     Options: ClassVar[type[FantanOptions]] = FantanOptions
+    needs: ClassVar[Needs] = _needs
     State: ClassVar[type[FantanState]] = FantanState
+    Facts: ClassVar[type[RoundFacts]] = FantanFacts
     outcome: ClassVar[type[ButtonsCounted]] = ButtonsCounted
     starts: ClassVar = (ButtonsSeparated,)
     told_again_stands: ClassVar[bool] = True
@@ -162,6 +177,12 @@ class Fantan(SingleOutcome[FantanState]):
         super().__init__(terms(self.id, "2004", options, VOID), Board(PAYTABLE, options.bets_offered), _rulings())
         self.options = options
         self._endings = {number: (*self._board.ending(number), self._articles(number)) for number in NUMBERS}
+
+    @classmethod
+    def whole_rounds(cls) -> Iterator[tuple[Event, ...]]:
+        """Each remainder of a heap."""
+        for count in range(61, 65):
+            yield ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(count)
 
     def _articles(self, number: int) -> tuple[str, ...]:
         """What a result with this number rests on: a bet comes back (8) where such a family is offered."""

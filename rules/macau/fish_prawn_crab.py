@@ -23,6 +23,7 @@ from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games.shaken_dice import TOTALS, Articles, Faces, ShakenDice, Words, is_big, is_small, is_triple
+from rules.needs import Needs, shaken
 
 # Art. 1(1): the six faces in the order of their numbers, 1 to 6.
 FIGURES: Final = ("fish", "prawn", "gourd", "coin", "crab", "rooster")
@@ -145,6 +146,7 @@ class FishPrawnCrab(ShakenDice):
     title: ClassVar[str] = "Fish-prawn-crab, Macau"
     law: ClassVar[str] = "Despacho 59/2004 with 69/2006"
     Options: ClassVar[type[FishPrawnCrabOptions]] = FishPrawnCrabOptions
+    needs: ClassVar[Needs] = shaken("art. 1(3)(1)", "art. 2(1)", "art. 3(1)", "art. 3(2)", "art. 4")
 
     def __init__(self, options: FishPrawnCrabOptions) -> None:
         self.options = options

@@ -19,12 +19,14 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 import msgspec
 
+from protocols.contract.facts import RouletteFacts, RoundFacts
 from rules.engine.bets import Board, Family, check_offered, names, numbers
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.ruleset import option
 from rules.games.roulette import Articles, RouletteGame, SpinState
 from rules.games.roulette_cloth import USUAL_RED, Numbers, alone, cloth
+from rules.needs import Needs, roulette
 
 # Art. 6(7) of both editions.
 SECTOR_A: Final = (1, 3, 5, 13, 15, 17, 20, 22, 24, 32, 34, 36)
@@ -154,7 +156,9 @@ class Roulette(RouletteGame[SpinState]):
     title: ClassVar[str] = "Roulette, Macau"
     law: ClassVar[str] = "Despacho 60/2004; edition 2003: Despacho 30/2003"
     Options: ClassVar[type[RouletteOptions]] = RouletteOptions
+    needs: ClassVar[Needs] = roulette("art. 3(2)", "art. 4", "art. 3(1)")
     State: ClassVar[type[SpinState]] = SpinState
+    Facts: ClassVar[type[RoundFacts]] = RouletteFacts
 
     def __init__(self, options: RouletteOptions) -> None:
         """Lay the cloth."""

@@ -90,6 +90,7 @@ from rules.games.stud_poker_game import (
     StudPokerGame,
     Text,
 )
+from rules.needs import Needs, stud
 
 TEXT: Final = "Despacho 61/2004"
 
@@ -272,6 +273,7 @@ class StudPoker(StudPokerGame):
     title: ClassVar[str] = "Stud poker, Macau"
     law: ClassVar[str] = TEXT
     Options: ClassVar[type[StudPokerOptions]] = StudPokerOptions
+    needs: ClassVar[Needs] = stud("art. 6(2)", "arts. 3, 7", "art. 6(8)", "art. 6(5)")
     rulings: ClassVar[Rulings] = RULINGS
     text: ClassVar[Text] = STUD_POKER
     article_void: ClassVar[str] = ARTICLES["void"]

@@ -6,7 +6,9 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 import msgspec
@@ -29,7 +31,7 @@ from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire, device_topic, table_topic
 from protocols.idp_dice import DICE
-from simulators import SIMULATORS
+from simulators import SIMULATORS, tables
 from simulators.clock import Pace
 from simulators.devices.bet_terminals import BetTerminals
 from simulators.devices.compare import Account, Outcome, compare
@@ -100,6 +102,13 @@ KINDS: dict[str, type[Table]] = {
     "text": TextShoeTable,
 }
 """All kinds of tables, of the demo and of the campaign, which draws from them in this order."""
+KINDS |= {
+    kind: table
+    for module in iter_modules(tables.__path__, f"{tables.__name__}.")
+    for table in vars(import_module(module.name)).values()
+    if (kind := vars(table).get("kind") if isinstance(table, type) else None)
+}
+"""A table may say its kind itself, as that of a new game does."""
 KINDS |= {
     name.replace("_", "-"): with_device(KINDS[place[0]], place[1], device)
     for name, device in SIMULATORS.items()

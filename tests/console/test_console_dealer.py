@@ -18,8 +18,10 @@ from daemon.config.model import parse
 from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.access import may
 from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
+from daemon.console.dealer.keys import KEYS
 from daemon.console.dealer.unit import State
-from daemon.console.pages.dealer import ACTED, GAMES, KEYS, WRONG, BadPress, happenings_of
+from daemon.console.games import GAMES
+from daemon.console.pages.dealer import WRONG, BadPress, happenings_of
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.store import Journal
@@ -262,14 +264,12 @@ def test_every_key_of_the_console_has_a_key_here() -> None:
 
 def test_every_game_has_its_keys_and_its_players_decisions() -> None:
     assert set(GAMES) == set(RULESETS)
-    for keys in GAMES.values():
-        assert set(keys) <= set(KEYS)
-        assert {"bets_opened", "bell", "paid", "void"} <= set(keys)
-    for ruleset, actions in ACTED.items():
-        assert "action" in GAMES[ruleset]
-        assert set(actions) <= set(ACTIONS.values())
-    assert {one for one in GAMES if "action" in GAMES[one]} == set(ACTED)
-    assert SeatActed(1, "hit").action in ACTED["macau.blackjack"]
+    for game in GAMES.values():
+        assert set(game.keys) <= set(KEYS)
+        assert {"bets_opened", "bell", "paid", "void"} <= set(game.keys)
+        assert ("action" in game.keys) == bool(game.actions)
+        assert set(game.actions) <= set(ACTIONS.values())
+    assert SeatActed(1, "hit").action in GAMES["macau.blackjack"].actions
 
 
 # ---- words
@@ -299,7 +299,7 @@ async def test_a_dealer_sees_the_keys_of_the_game_and_how_things_stand(inn: Inn)
         page = await browser.get("/dealer/bac-1")
     assert page.status_code == 200
     keys = re.findall(r'action="/dealer/bac-1/key/([a-z_]+)"', page.text)
-    assert sorted(keys) == sorted(key for key in GAMES["macau.baccarat"] if not KEYS[key].supervisor)
+    assert sorted(keys) == sorted(key for key in GAMES["macau.baccarat"].keys if not KEYS[key].supervisor)
     assert words.say("en", "dealer.edge_away") in html.unescape(page.text)
     assert "unknown" in page.text
     assert "<script>" not in page.text

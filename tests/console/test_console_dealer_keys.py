@@ -5,12 +5,10 @@ import pytest
 from daemon.config.model import Table, parse
 from daemon.console.dealer.cloth import Cloth, cloth_of
 from daemon.console.dealer.keys import (
-    AGAIN,
-    GAMES,
-    KEYS,
     Moment,
     Way,
     hand_names,
+    keys_of,
     live_actions,
     live_keys,
     next_key,
@@ -18,9 +16,18 @@ from daemon.console.dealer.keys import (
     seats_taken,
     ways_out,
 )
+from daemon.console.games import GAMES
 from daemon.console.pages.dealer import dome_is_told
+from protocols.contract.facts import (
+    BaccaratFacts,
+    BlackjackFacts,
+    Due,
+    FantanFacts,
+    RouletteFacts,
+    RoundFacts,
+    StudPokerFacts,
+)
 from protocols.contract.reasons import say
-from protocols.contract.results import Due, RoundFacts
 from rules import RULESETS
 
 ROUND = ("bets_opened", "bell", "paid")
@@ -30,9 +37,13 @@ def live(ruleset: str, now: Moment) -> set[str]:
     return {key for key, why in live_keys(ruleset, now).items() if not why}
 
 
+SPUN = RouletteFacts(last_pocket="17")
+DECIDES = BlackjackFacts(due=Due("decision", "3.2", 3))
+
+
 @pytest.mark.parametrize("ruleset", ["", *RULESETS])
 def test_every_key_is_live_where_the_rules_are_not_heard(ruleset: str) -> None:
-    keys = set(GAMES.get(ruleset, KEYS))
+    keys = set(keys_of(ruleset))
     assert live(ruleset, Moment("unknown")) == keys
     assert live_actions("blackjack", Moment("unknown"))[0]
 
@@ -41,8 +52,8 @@ def test_every_key_is_live_where_the_rules_are_not_heard(ruleset: str) -> None:
     ("ruleset", "now", "first", "others"),
     [
         ("macau.fantan", Moment("idle"), {"bets_opened"}, {"buttons_separated"}),
-        ("macau.fantan", Moment("covered", RoundFacts(separated=True)), {"bets_opened"}, {"bet"}),
-        ("macau.fantan", Moment("betting", RoundFacts(separated=True)), {"bell"}, {"bet", "void"}),
+        ("macau.fantan", Moment("covered", FantanFacts(separated=True)), {"bets_opened"}, {"bet"}),
+        ("macau.fantan", Moment("betting", FantanFacts(separated=True)), {"bell"}, {"bet", "void"}),
         ("macau.fantan", Moment("closed"), set(), {"buttons", "void"}),
         ("macau.fantan", Moment("paying", ended=True), {"bets_opened", "paid"}, {"buttons", "buttons_separated"}),
         ("macau.fantan", Moment("suspended"), set(), {"void"}),
@@ -51,8 +62,13 @@ def test_every_key_is_live_where_the_rules_are_not_heard(ruleset: str) -> None:
         ("macau.roulette", Moment("betting"), {"bell"}, {"ball_launched", "bet"}),
         ("macau.roulette", Moment("running"), {"bell"}, {"ball", "void"}),
         ("angola.american-roulette", Moment("running", RoundFacts(say={"en": "no more"})), set(), {"ball"}),
-        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17")), {"bets_opened", "paid"}, {"void", "ball"}),
-        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17"), paid=True), {"bets_opened"}, {"ball_launched"}),
+        ("macau.roulette", Moment("idle", SPUN), {"bets_opened", "paid"}, {"void", "ball"}),
+        (
+            "macau.roulette",
+            Moment("idle", SPUN, paid=True),
+            {"bets_opened"},
+            {"ball_launched"},
+        ),
         ("angola.craps", Moment("closed"), set(), {"throw", "bet_back"}),
         ("angola.french-bank", Moment("betting"), {"bell"}, {"throw"}),
         ("macau.baccarat", Moment("ended"), set(), {"new_shoe"}),
@@ -86,30 +102,30 @@ def test_a_key_of_payment_says_that_the_round_is_paid() -> None:
 
 def test_only_the_seat_that_decides_has_live_actions() -> None:
     due = Due("decision", "3.2", 3, ("hit", "stand"))
-    facts = RoundFacts(hands={"dealer": ("7D",), "3.1": ("5S",), "3.2": ("9S",), "5.1": ("KD",)}, due=due)
+    facts = BlackjackFacts(hands={"dealer": ("7D",), "3.1": ("5S",), "3.2": ("9S",), "5.1": ("KD",)}, due=due)
     assert live_actions("blackjack", Moment("dealing", facts)) == {3: ("hit", "stand")}
     assert not live_keys("macau.blackjack", Moment("dealing", facts))["action"]
     assert live_keys("macau.blackjack", Moment("betting"))["action"] == "no_decision"
 
 
 def test_insurance_is_offered_to_every_seat_against_an_ace() -> None:
-    facts = RoundFacts(hands={"dealer": ("AD",), "3.1": ("5S", "6S"), "5.1": ("KD", "9C")}, insured=(5,))
+    facts = BlackjackFacts(hands={"dealer": ("AD",), "3.1": ("5S", "6S"), "5.1": ("KD", "9C")}, insured=(5,))
     assert live_actions("blackjack", Moment("dealing", facts)) == {3: ("insurance",)}
 
 
 def test_stud_poker_antes_before_the_bell_and_decides_after_the_deal() -> None:
     assert live_actions("stud_poker", Moment("betting")) == {0: ("ante",)}
-    facts = RoundFacts(players=(1, 3, 5), raised=(1,), undecided=(3, 5))
+    facts = StudPokerFacts(players=(1, 3, 5), raised=(1,), undecided=(3, 5))
     assert live_actions("stud_poker", Moment("deciding", facts)) == {3: ("raise", "fold"), 5: ("raise", "fold")}
 
 
 def test_a_correction_names_hands_as_the_console_writes_them() -> None:
-    facts = RoundFacts(hands={"dealer": ("7D", "?"), "3.1": ("5S", "6H"), "3.2": ("9S",)}, seats=(3, 4))
+    facts = BlackjackFacts(hands={"dealer": ("7D", "?"), "3.1": ("5S", "6H"), "3.2": ("9S",)}, seats=(3, 4))
     found = dict(hand_names("macau.blackjack", Moment("dealing", facts)))
     assert found == {"dealer": ("7D",), "seat_3": ("5S", "6H"), "seat_3_2": ("9S",), "seat_4": ()}
-    shown = Moment("showdown", RoundFacts(missing=("seat_1",), raised=(1,)))
+    shown = Moment("showdown", StudPokerFacts(missing=("seat_1",), raised=(1,)))
     assert [name for name, _ in hand_names("macau.stud-poker", shown)] == ["seat_1", "dealer"]
-    assert seats_taken(Moment("betting", RoundFacts(seats=(2, 4)))) == (2, 4)
+    assert seats_taken(Moment("betting", BlackjackFacts(seats=(2, 4)))) == (2, 4)
 
 
 VOID = Way("void")
@@ -146,7 +162,8 @@ def test_ways_out_of_a_suspended_round(ruleset: str, now: Moment, ways: tuple[Wa
 def test_only_where_the_rules_take_it_a_result_is_entered_again() -> None:
     rulesets = {name: kind(kind.Options()) for name, kind in RULESETS.items()}
     games = {name: getattr(one, "game", one) for name, one in rulesets.items()}
-    assert {name for name, one in games.items() if getattr(one, "told_again_stands", False)} == AGAIN
+    for name, one in games.items():
+        assert GAMES[name].again_stands == getattr(one, "told_again_stands", False)
 
 
 @pytest.mark.parametrize("ruleset", RULESETS)
@@ -186,16 +203,20 @@ def test_a_table_without_a_game_has_an_empty_cloth() -> None:
         ("macau.fantan", Moment("paying"), ("pay", ())),
         ("macau.fantan", Moment("suspended"), ("", ())),
         ("macau.roulette", Moment("closed"), ("launch", ())),
-        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17")), ("pay", ())),
-        ("macau.roulette", Moment("idle", RoundFacts(last_pocket="17"), paid=True), ("open", ())),
-        ("macau.baccarat", Moment("dealing", RoundFacts(next="player")), ("card", ("player",))),
-        ("macau.baccarat", Moment("closed", RoundFacts(next="burn")), ("burn", ())),
+        ("macau.roulette", Moment("idle", SPUN), ("pay", ())),
+        ("macau.roulette", Moment("idle", SPUN, paid=True), ("open", ())),
+        ("macau.baccarat", Moment("dealing", BaccaratFacts(next="player")), ("card", ("player",))),
+        ("macau.baccarat", Moment("closed", BaccaratFacts(next="burn")), ("burn", ())),
         ("macau.baccarat", Moment("ended"), ("shoe", ())),
-        ("macau.blackjack", Moment("dealing", RoundFacts(due=Due("card", "burn"))), ("burn", ())),
-        ("macau.blackjack", Moment("dealing", RoundFacts(due=Due("decision", "3.2", 3))), ("decision", ("seat_3_2",))),
-        ("macau.blackjack", Moment("dealing", RoundFacts(due=Due("peek", "dealer"))), ("peek", ("dealer",))),
-        ("macau.stud-poker", Moment("deciding", RoundFacts(undecided=(1, 3))), ("decision", ("seat_1", "seat_3"))),
-        ("macau.stud-poker", Moment("showdown", RoundFacts(missing=("dealer",))), ("hands", ("dealer",))),
+        ("macau.blackjack", Moment("dealing", BlackjackFacts(due=Due("card", "burn"))), ("burn", ())),
+        (
+            "macau.blackjack",
+            Moment("dealing", DECIDES),
+            ("decision", ("seat_3_2",)),
+        ),
+        ("macau.blackjack", Moment("dealing", BlackjackFacts(due=Due("peek", "dealer"))), ("peek", ("dealer",))),
+        ("macau.stud-poker", Moment("deciding", StudPokerFacts(undecided=(1, 3))), ("decision", ("seat_1", "seat_3"))),
+        ("macau.stud-poker", Moment("showdown", StudPokerFacts(missing=("dealer",))), ("hands", ("dealer",))),
     ],
 )
 def test_the_page_says_what_the_table_waits_for(ruleset: str, now: Moment, step: tuple[str, tuple[str, ...]]) -> None:

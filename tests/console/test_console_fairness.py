@@ -59,7 +59,8 @@ def wire(seq: int, kind: str, seconds: float = 0.0, device: str = "wheel-1", tab
 
 
 def result(number: int, outcome: dict[str, Any], table: str = TABLE, **more: Any) -> dict[str, Any]:
-    given_ = {"round": f"{table}:2026-11-20:{number}", "ruleset": "macau.roulette", "options": {}, "outcome": outcome}
+    game = "macau.cussec" if "faces" in outcome else "macau.roulette"
+    given_ = {"round": f"{table}:2026-11-20:{number}", "ruleset": game, "options": {}, "outcome": outcome}
     return given_ | {"void": None, "supersedes": "", "evidence": []} | more
 
 

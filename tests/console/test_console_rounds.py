@@ -19,8 +19,9 @@ from daemon.console import shapes
 from daemon.console.live import Viewer
 from daemon.console.pages import fairness as fair_pages
 from daemon.words.words import LANGS
+from protocols.contract.facts import RouletteFacts, RoundFacts, StudPokerFacts
 from protocols.contract.reasons import Reason
-from protocols.contract.results import Result, RoundFacts
+from protocols.contract.results import Result
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 ROU, BAC = "rou-3", "bac-12"
@@ -129,13 +130,13 @@ def test_the_chip_of_french_bank_is_the_letter_of_its_chance(chance: str, letter
 
 
 def test_zero_has_no_colour_of_its_own() -> None:
-    assert shapes.round_shape(RoundFacts(pocket="0"), "en").colour == "green"
-    assert shapes.round_shape(RoundFacts(pocket="2", colour="red"), "en").colour == "red"
+    assert shapes.round_shape(RouletteFacts(pocket="0"), "en").colour == "green"
+    assert shapes.round_shape(RouletteFacts(pocket="2", colour="red"), "en").colour == "red"
     assert shapes.round_shape(RoundFacts(reason=Reason("x")), "en").colour == ""
 
 
 def test_hands_that_are_missing_are_named_in_words() -> None:
-    facts = shapes.round_shape(RoundFacts(missing=("dealer", "seat_3")), "pt").facts
+    facts = shapes.round_shape(StudPokerFacts(missing=("dealer", "seat_3")), "pt").facts
     assert facts == (("missing", "Croupier, Lugar 3"),)
 
 

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from paho.mqtt.client import topic_matches_sub
 
 from daemon import read_model
+from daemon.broker import gap_recovery
 from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
 from daemon.console.site.past import Past
@@ -584,7 +585,7 @@ async def test_a_retained_result_is_paired_with_its_verdict_however_it_is_writte
     heard.says("table/bac-12/round/result", {**first, "supersedes": first["round"]})
     for _ in range(2):
         await heard.site._ask_again(cast("Session", session))
-        await asyncio.sleep(read_model.ASK_AGAIN)
+        await asyncio.sleep(gap_recovery.ASK_AGAIN)
     assert session.topics == ["felt/1/lisboa/table/bac-12/round/cmd/replay"]
 
 

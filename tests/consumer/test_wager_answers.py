@@ -59,6 +59,10 @@ BEFORE: dict[str, list[Event]] = {
     "macau.fantan": [ButtonsSeparated()],
     **{key: [WheelStarted()] for key in ("macau.roulette", "angola.french-roulette", "angola.american-roulette")},
 }
+for _name in set(RULESETS) - set(BETS):  # a game of whole rounds
+    _kind: Any = RULESETS[_name]
+    _round = next(_kind.whole_rounds())
+    BEFORE[_name], BETS[_name] = [*_round[: _round.index(BetsOpened())]], _kind(_kind.Options()).board[0]
 VOID_AT_BELL = {"macau.cussec", "angola.cussec", "macau.fish-prawn-crab"}
 """Dice that were not shaken before the bell make the round void, and bets may be laid again."""
 

@@ -12,10 +12,10 @@ from helpers import at_length, script
 
 from daemon.cli.main import main
 from protocols.contract.events import EVENT_TYPES, CardDrawn, DiceRead
-from protocols.contract.results import RoundFacts, facts_of
 from protocols.contract.topics import encode_envelope
 from rules import RULESETS
 from rules.engine.ruleset import options_from
+from rules.facts import facts_of
 
 PUBLISHED = Path(__file__).parents[2] / "docs/reference/asyncapi.json"
 DOCUMENT: dict[str, Any] = json.loads(PUBLISHED.read_text(encoding="utf-8"))
@@ -87,7 +87,8 @@ def test_no_schema_is_an_untyped_object() -> None:
 @pytest.mark.parametrize("name", RULESETS)
 def test_the_schema_names_each_fact_of_a_game(name: str) -> None:
     """In the outcome of its results and in the detail of its rounds, over the corpus."""
-    known = set(RoundFacts.__struct_fields__)
+    known = set(RULESETS[name].Facts.__struct_fields__)
+    assert known <= set(DOCUMENT["components"]["schemas"]["RoundFacts"]["properties"])
     facts = {"outcome": 0, "detail": 0}
     for options in corpus.option_sets(name):
         ruleset = RULESETS[name](options_from(RULESETS[name], options))
@@ -95,7 +96,7 @@ def test_the_schema_names_each_fact_of_a_game(name: str) -> None:
             at = msgspec.json.decode(line)
             outcomes = [verdict["result"]["outcome"] for verdict in at["said"] if "result" in verdict]
             for written in (at["shown"]["detail"], *outcomes):
-                facts_of(written)
+                facts_of(name, written)
                 assert set(written) <= known
             facts["outcome"] += len(outcomes)
             facts["detail"] += 1

@@ -14,9 +14,19 @@ import msgspec
 import pytest
 from helpers import at_length
 
-from protocols.contract.results import Push, Result, RoundFacts, decode_result, facts_of
+from protocols.contract.facts import (
+    BaccaratFacts,
+    CrapsFacts,
+    FrenchBankFacts,
+    RouletteFacts,
+    ShakenDiceFacts,
+    StudPokerFacts,
+    of_kind,
+)
+from protocols.contract.results import Push, Result, decode_result
 from rules import RULESETS
 from rules.engine.ruleset import options_from
+from rules.facts import facts_of_result
 
 Options = dict[str, Any]
 LOST, BACK = Fraction(0), Fraction(1)
@@ -92,7 +102,7 @@ def numbers(chip: tuple[int, ...], pocket: int) -> Fraction:
     return won(ODDS_BY_NUMBERS[len(chip)]) if pocket in chip else LOST
 
 
-def roulette(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def roulette(bet: str, facts: RouletteFacts, options: Options) -> Fraction:
     pocket, (family, _, place) = int(facts.pocket), bet.partition(":")
     dozen, column = (pocket + 11) // 12, (pocket - 1) % 3 + 1
     if family in EVEN_CHANCES:
@@ -118,7 +128,7 @@ def roulette(bet: str, facts: RoundFacts, options: Options) -> Fraction:
 # ---- article 3: French bank
 
 
-def french_bank(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def french_bank(bet: str, facts: FrenchBankFacts, options: Options) -> Fraction:
     total = sum(facts.faces)
     half = bet.endswith("_line")
     name = bet.removesuffix("_line")
@@ -135,7 +145,7 @@ def french_bank(bet: str, facts: RoundFacts, options: Options) -> Fraction:
 CUSSEC_TOTALS = {4: 65, 17: 65, 5: 32, 16: 32, 6: 19, 15: 19, 7: 12, 14: 12, 8: 8, 13: 8, 9: 7, 12: 7, 10: 6, 11: 6}
 
 
-def cussec(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def cussec(bet: str, facts: ShakenDiceFacts, options: Options) -> Fraction:
     count, total = Counter(facts.faces), sum(facts.faces)
     triple = max(count.values()) == 3
     family, _, place = bet.partition(":")
@@ -167,7 +177,7 @@ def points(cards: tuple[str, ...]) -> int:
     return sum(1 if card[0] == "A" else 0 if card[0] in "TJQK" else int(card[0]) for card in cards) % 10
 
 
-def baccarat(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def baccarat(bet: str, facts: BaccaratFacts, options: Options) -> Fraction:
     player, banker = facts.hands["player"], facts.hands["banker"]
     mine, theirs = points(player), points(banker)
     deduction = {
@@ -191,7 +201,7 @@ def baccarat(bet: str, facts: RoundFacts, options: Options) -> Fraction:
 # ---- article 4: craps
 
 
-def craps(bet: str, facts: RoundFacts, options: Options) -> Fraction | None:
+def craps(bet: str, facts: CrapsFacts, options: Options) -> Fraction | None:
     """None where the throw does not decide the bet. `facts.point` is the point before the throw, 0 at a come-out."""
     total, hard = sum(facts.faces), facts.faces[0] == facts.faces[1]
     family, _, place = bet.partition(":")
@@ -285,7 +295,7 @@ def rank_of(cards: tuple[str, ...]) -> tuple[int, tuple[int, ...], bool]:
     return {(3, 1): 3, (2, 2): 2, (2, 1): 1, (1, 1): 0}[shape[0], shape[1]], key, three
 
 
-def stud_poker(bet: str, facts: RoundFacts, options: Options, seat: int) -> Fraction | None:
+def stud_poker(bet: str, facts: StudPokerFacts, options: Options, seat: int) -> Fraction | None:
     """None where the hands do not say it: a hand that was forfeited, a jackpot bet."""
     fates = facts.seats if isinstance(facts.seats, dict) else {}
     name = f"seat_{seat}"
@@ -314,7 +324,7 @@ def stud_poker(bet: str, facts: RoundFacts, options: Options, seat: int) -> Frac
 
 # ---- the comparison
 
-Oracle = Callable[[str, RoundFacts, Options], Fraction | None]
+Oracle = Callable[[str, Any, Options], Fraction | None]
 ORACLES: dict[str, Oracle] = {
     "angola.american-roulette": roulette,
     "angola.baccarat": baccarat,
@@ -341,7 +351,7 @@ def test_every_settlement_is_what_the_article_says(name: str) -> None:
     compared = 0
     for options in corpus.option_sets(name):
         for result in results(name, options):
-            facts = facts_of(result.outcome)
+            facts = facts_of_result(result)
             gone = {(one.seat, one.bet) for one in result.pushes if isinstance(one, Push)}  # it was too small
             for one in result.settlements:
                 if (one.seat, one.bet) in gone and one.returned == one.stake:
@@ -360,7 +370,7 @@ def test_every_settlement_of_stud_poker_is_what_the_article_says() -> None:
         if options.get("maximum_prizes") or options.get("tie_break") == "letter":
             continue
         for result in results("angola.stud-poker", options):
-            facts = facts_of(result.outcome)
+            facts = of_kind(StudPokerFacts, facts_of_result(result))
             for one in result.settlements:
                 back = stud_poker(one.bet, facts, options, one.seat)
                 if back is not None:
@@ -375,6 +385,6 @@ def test_the_winners_of_a_round_are_those_of_the_article(name: str) -> None:
     """Every place on the board, not only those with chips."""
     for options in corpus.option_sets(name)[:2]:
         for result in results(name, options):
-            facts = facts_of(result.outcome)
+            facts = facts_of_result(result)
             for win in result.winners:
                 assert ORACLES[name](win.bet, facts, options) == 1 + Fraction(win.pays), (win, result.outcome)

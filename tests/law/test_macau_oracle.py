@@ -14,9 +14,11 @@ import msgspec
 import pytest
 from helpers import at_length
 
-from protocols.contract.results import Push, Result, RoundFacts, decode_result, facts_of
+from protocols.contract.facts import BaccaratFacts, FantanFacts, RouletteFacts, ShakenDiceFacts
+from protocols.contract.results import Push, Result, decode_result
 from rules import RULESETS
 from rules.engine.ruleset import options_from
+from rules.facts import facts_of_result
 
 Options = dict[str, Any]
 LOST, BACK = Fraction(0), Fraction(1)
@@ -34,7 +36,7 @@ def places(bet: str) -> tuple[str, list[str]]:
     return family, place.split("-") if place else []
 
 
-def fantan(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def fantan(bet: str, facts: FantanFacts, options: Options) -> Fraction:
     family, words = places(bet)
     numbers, left = [int(word) for word in words], facts.number
     comes_back = {"nim": 1, "nga": 1}.get(family, 0)
@@ -52,7 +54,7 @@ BY_NUMBERS = {"straight": 35, "split": 17, "street": 11, "corner": 8, "line": 5,
 USUAL_RED = [1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36]
 
 
-def roulette(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def roulette(bet: str, facts: RouletteFacts, options: Options) -> Fraction:
     family, words = places(bet)
     pocket = int(facts.pocket)
     if pocket == 0:
@@ -85,7 +87,7 @@ def sizes(family: str, total: int, *, triple: bool) -> Fraction:
     return won(1) if wins and not triple else LOST
 
 
-def cussec(bet: str, facts: RoundFacts, options: Options) -> Fraction | None:
+def cussec(bet: str, facts: ShakenDiceFacts, options: Options) -> Fraction | None:
     """None where an option decides it: totals, even and odd on triples, doubles."""
     family, words = places(bet)
     count, total = Counter(str(face) for face in facts.faces), sum(facts.faces)
@@ -121,7 +123,7 @@ FIGURES = ("fish", "prawn", "gourd", "coin", "crab", "rooster")
 COLOURS = {"fish": "red", "rooster": "red", "prawn": "green", "crab": "green", "gourd": "blue", "coin": "blue"}
 
 
-def fish(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def fish(bet: str, facts: ShakenDiceFacts, options: Options) -> Fraction:
     family, words = places(bet)
     figures = [FIGURES[face - 1] for face in facts.faces]
     count, total = Counter(figures), sum(facts.faces)
@@ -149,7 +151,7 @@ def points(cards: tuple[str, ...]) -> int:
     return sum(1 if card[0] == "A" else 0 if card[0] in "TJQK" else int(card[0]) for card in cards) % 10
 
 
-def baccarat(bet: str, facts: RoundFacts, options: Options) -> Fraction:
+def baccarat(bet: str, facts: BaccaratFacts, options: Options) -> Fraction:
     player, banker = facts.hands["player"], facts.hands["banker"]
     mine, theirs = points(player), points(banker)
     dragon, six = theirs == 7 and mine < 7 and len(banker) == 3, theirs == 6 and mine < 6
@@ -175,7 +177,7 @@ def baccarat(bet: str, facts: RoundFacts, options: Options) -> Fraction:
             return won(11) if pair[0][0] == pair[1][0] else LOST
 
 
-Oracle = Callable[[str, RoundFacts, Options], Fraction | None]
+Oracle = Callable[[str, Any, Options], Fraction | None]
 ORACLES: dict[str, Oracle] = {
     "macau.baccarat": baccarat,
     "macau.cussec": cussec,
@@ -200,7 +202,7 @@ def test_every_settlement_is_what_the_article_says(name: str) -> None:
     compared, families = 0, set()
     for options in corpus.option_sets(name):
         for result in results(name, options):
-            facts = facts_of(result.outcome)
+            facts = facts_of_result(result)
             alone = {(one.seat, one.bet) for one in result.pushes if isinstance(one, Push)}  # without a main bet
             for one in result.settlements:
                 if (one.seat, one.bet) in alone and one.returned == one.stake:

@@ -127,7 +127,7 @@ def cited(article: str) -> str:
 
 
 def run(ruleset: StudPoker, events: Iterable[Event]) -> tuple[StudPokerState, list[Verdict]]:
-    state = ruleset.start("t-1")
+    state: Any = ruleset.start("t-1")
     verdicts: list[Verdict] = []
     for seen in script(events):
         state, new = ruleset.apply(state, seen)

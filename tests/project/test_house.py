@@ -28,7 +28,8 @@ def test_the_example_configuration_is_good_and_shows_every_device_and_game() -> 
     assert device_mistakes(config, EXAMPLE) == []
     assert ruleset_mistakes(config, EXAMPLE) == []
     assert {device.driver for table in config.table for device in table.device} == set(DRIVERS)
-    assert {table.ruleset for table in config.table if table.ruleset} == set(RULESETS)
+    by_law = {name for name in RULESETS if not name.startswith("house.")}
+    assert {table.ruleset for table in config.table if table.ruleset} >= by_law
 
 
 def test_the_example_says_how_many_tables_it_has() -> None:
@@ -65,8 +66,8 @@ def test_a_device_is_whole(name: str) -> None:
 
 @pytest.mark.parametrize("name", RULESETS)
 def test_a_game_is_whole(name: str) -> None:
-    """Ruleset, tests, a README line."""
-    assert f"| `{name}` |" in README
+    """Ruleset, tests; a README line where it is played by a law."""
+    assert f"| `{name}` |" in README or name.startswith("house.")
     place, _, game = name.replace("-", "_").partition(".")
     assert (ROOT / f"rules/{place}/{game}.py").exists()
     assert (ROOT / f"tests/law/test_{place}_{game}.py").exists()

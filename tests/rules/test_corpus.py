@@ -13,7 +13,8 @@ from helpers import NIGHTLY
 from rules import RULESETS
 from rules.engine.ruleset import options_from
 
-every_game = pytest.mark.parametrize("name", sorted(RULESETS))
+every_game = pytest.mark.parametrize("name", [name for name in sorted(RULESETS) if not name.startswith("house.")])
+"""Those by a law: of a house's own game no verdict is frozen."""
 COMMITTED = tomllib.loads(corpus.HASHES.read_text(encoding="utf-8"))
 
 

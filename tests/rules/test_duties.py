@@ -19,10 +19,10 @@ from protocols.contract.events import (
     EventsMissed,
     TableClosed,
 )
-from protocols.contract.results import facts_of
 from protocols.contract.topics import Envelope
 from rules.engine.duties import Duty, LastRound, closing_time, watched
 from rules.engine.ruleset import Noted, Resolved, Ruleset, Suspended, judge
+from rules.facts import facts_of
 from rules.macau.fantan import Fantan, FantanOptions
 
 DUTIES = (
@@ -62,7 +62,7 @@ class Table:
 
     def due(self) -> dict[str, float]:
         """By duty, in how many minutes from the start it is due."""
-        shown = facts_of(msgspec.to_builtins(self.ruleset.view(self.state).detail))
+        shown = facts_of("macau.fantan", msgspec.to_builtins(self.ruleset.view(self.state).detail))
         return {one.code: (one.at - START).total_seconds() / 60 for one in shown.duties if one.at is not None}
 
 

@@ -23,7 +23,7 @@ from protocols.contract.events import (
 )
 from rules import RULESETS
 from rules.engine.ruleset import Resolved, Ruleset, Verdict, Voided, options_from
-from rules.needs import Need, met, needs, unmet
+from rules.needs import Need, met, unmet
 from simulators.lab.bench.rules import MIXES, Round, id_of, rounds
 
 CAST: Round = (DiceAgitated("electronic"), BetsOpened(), BetsClosed(), DiceRead((1, 2, 4)), RoundPaid())
@@ -48,7 +48,7 @@ def table(name: str) -> tuple[Ruleset[Any], tuple[Need, ...], Round]:
     """A ruleset with its options, its needs, and whole rounds."""
     ruleset, chosen, events = TABLES[name]
     options = options_from(RULESETS[ruleset], chosen)
-    return RULESETS[ruleset](options), needs(ruleset, options), events
+    return RULESETS[ruleset](options), RULESETS[ruleset].needs(options), events
 
 
 def ends(verdicts: list[Verdict]) -> list[Any]:
@@ -84,7 +84,7 @@ def test_rounds_end_otherwise_without_one_thing_that_is_needed(name: str) -> Non
 def test_every_ruleset_has_needs_with_articles() -> None:
     assert {ruleset for ruleset, _, _ in TABLES.values()} == set(RULESETS)
     for name in TABLES:
-        assert all(need.law.startswith("art") for need in table(name)[1])
+        assert all(need.law.startswith(("art", "rule")) for need in table(name)[1])
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_every_ruleset_has_needs_with_articles() -> None:
     ],
 )
 def test_a_payment_that_the_console_must_tell_is_needed(name: str, chosen: dict[str, str]) -> None:
-    wanted = needs(name, options_from(RULESETS[name], chosen))
+    wanted = RULESETS[name].needs(options_from(RULESETS[name], chosen))
     told: list[Told] = [one for need in wanted for one in need.events if one is not RoundPaid]
     assert [need.events for need in unmet(wanted, told)] == [(RoundPaid,)]
-    assert unmet(needs(name, options_from(RULESETS[name], {})), told) == []
+    assert unmet(RULESETS[name].needs(options_from(RULESETS[name], {})), told) == []
 
 
 def test_a_motor_is_no_lever() -> None:
-    by_lever = needs("angola.cussec", options_from(RULESETS["angola.cussec"], {}))
+    by_lever = RULESETS["angola.cussec"].needs(options_from(RULESETS["angola.cussec"], {}))
     told: list[Told] = [DiceCovered, DiceAgitated("electronic"), BetsClosed, DiceRead]
     assert [need.what for need in unmet(by_lever, told)] == [
         "the shaking of the dice, by the lever",
@@ -112,6 +112,6 @@ def test_a_motor_is_no_lever() -> None:
 
 def test_the_bell_may_be_a_wheel_s_own() -> None:
     options = options_from(RULESETS["macau.roulette"], {"betting": "no_more_bets"})
-    bell = next(need for need in needs("macau.roulette", options) if "bell" in need.what)
+    bell = next(need for need in RULESETS["macau.roulette"].needs(options) if "bell" in need.what)
     assert met(bell, [BallSettling])
     assert not met(bell, [BallLaunched])

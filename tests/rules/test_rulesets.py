@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from datetime import timedelta
 from fractions import Fraction
 from functools import cache
+from itertools import islice
 from typing import Any, TypeAlias
 
 import msgspec
@@ -236,6 +237,14 @@ ROUNDS: list[list[Event]] = [
         *(SeatActed(3, "stand", 2), RoundPaid()),
     ],
 ]
+
+
+for _kind in RULESETS.values():
+    _game: Any = _kind(_kind.Options())
+    for _events in islice(getattr(_kind, "whole_rounds", tuple)(), 1):
+        _place = _events.index(BetsOpened()) + 1
+        _bets = (WagerPlaced(seat, bet, 100) for seat, bet in enumerate(_game.board[:3], 1))
+        ROUNDS.append([*_events[:_place], *_bets, *_events[_place:], RoundPaid()])
 
 
 @st.composite

@@ -419,7 +419,29 @@ def blackjack(rng: random.Random, options: Options) -> Dealer:
                 shown = yield RoundPaid()
 
 
-SAMPLES: Final[dict[str, Sample]] = {
+def whole_rounds(name: str) -> Sample:
+    """A game without a dealer of its own: its whole rounds, some without a bell, some told in doubt."""
+    kind: Any = RULESETS[name]
+    rounds, board = tuple(kind.whole_rounds()), kind(kind.Options()).board
+
+    def dealer(rng: random.Random, _options: Options) -> Dealer:
+        while True:
+            events = rng.choice(rounds)
+            place = events.index(BetsOpened()) + 1
+            yield from events[:place]
+            yield from wagers(rng, (*board, "nothing"))
+            for event in events[place:]:
+                if event != BetsClosed() or rng.random() < 0.97:
+                    yield event
+            if rng.random() < 0.1:
+                yield rng.choice(rounds)[-1]
+            yield RoundPaid()
+
+    families = [bet.id.partition(":")[0] for bet in kind(kind.Options()).bets()]
+    return Sample(dealer, ([], families[:1]))
+
+
+SAMPLES: dict[str, Sample] = {
     **corpus_dice.SAMPLES,
     **corpus_roulette.SAMPLES,
     **corpus_craps.SAMPLES,
@@ -433,6 +455,7 @@ SAMPLES: Final[dict[str, Sample]] = {
     **corpus_stud_poker.SAMPLES,
     **corpus_blackjack.SAMPLES,
 }
+SAMPLES |= {name: whole_rounds(name) for name in set(RULESETS) - set(SAMPLES)}
 
 # ---- what goes wrong
 

@@ -198,7 +198,7 @@ def pairs() -> dict[tuple[str, str], list[Need]]:
     """By driver and ruleset, with the options of a documented table: what it needs beside it."""
     found: dict[tuple[str, str], list[Need]] = {}
     for table in load(EXAMPLE).table:
-        for name, beside in serving(table.ruleset, needs_of(table.ruleset, table.options)).items():
+        for name, beside in serving(needs_of(table.ruleset, table.options)).items():
             known = found.get((name, table.ruleset))
             if known is None or len(beside) < len(known):
                 found[name, table.ruleset] = beside

@@ -276,7 +276,7 @@ def _articles(name: str) -> list[str]:
     law, files = checklist(name), proofs_of(name)
     parts = ["## Article by article"]
     if law is None:
-        return [*parts, f"**Nobody has written `rules/law/{name}.toml` yet.**"]
+        return [*parts, "The house's own rules: no text of the law."]
     where = ", ".join(_link(one.name) for one in files) or "none"
     parts += [f"What the text demands, in our words, and the tests that fail where it is not kept: {where}."]
     parts += _by_edition(

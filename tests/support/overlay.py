@@ -14,7 +14,17 @@ from pathlib import Path
 __all__ = ["Overlay"]
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("daemon", "drivers", "protocols", "rules", "simulators", "systemd", "tests", "docs/reference", "README.md")
+COPIED: tuple[str, ...] = (
+    "daemon",
+    "drivers",
+    "protocols",
+    "rules",
+    "simulators",
+    "systemd",
+    "tests",
+    "docs/reference",
+    "README.md",
+)
 COPIED += ("CHANGELOG.md", "CONTRIBUTING.md", "pyproject.toml")
 
 

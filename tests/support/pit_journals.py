@@ -45,8 +45,8 @@ async def _play(folder: Path, seed: int, rounds: int) -> None:
     from simulators.clock import Pace
     from simulators.lab.campaign.broker import Broker
     from simulators.lab.campaign.loop import VirtualLoop
-    from simulators.lab.campaign.pit import KINDS as TABLES, VirtualPit
-    from simulators.lab.pit import SITE
+    from simulators.lab.campaign.pit import VirtualPit
+    from simulators.lab.pit import KINDS as TABLES, SITE
 
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualLoop)

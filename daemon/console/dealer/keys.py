@@ -9,26 +9,30 @@ from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
-from daemon.console.games import GAMES as GAME_OF
-from protocols.contract.results import RoundFacts
+from daemon.console.games import GAMES, family_of
+from protocols.contract.facts import (
+    BaccaratFacts,
+    BlackjackFacts,
+    CardFacts,
+    FantanFacts,
+    RouletteFacts,
+    RoundFacts,
+    StudPokerFacts,
+    of_kind,
+)
 from protocols.fdl.console import ACTIONS
 
 __all__ = [
-    "ACTED",
-    "AGAIN",
     "BETTING",
-    "DICE",
-    "DOME",
-    "GAMES",
     "GRIDS",
     "KEYS",
-    "NULL_THROWS",
     "PLAYING",
     "Key",
     "Moment",
     "Way",
     "group_of",
     "hand_names",
+    "keys_of",
     "live_actions",
     "live_keys",
     "next_key",
@@ -97,57 +101,6 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
     )
 }
-_EVERY = ("bets_opened", "bell", "paid", "void")
-_AFTER = ("dealer_relieved", "demo")
-_BETS = ("bet", "bet_back")
-"""For a table, or a bet, without sensors and terminals."""
-_SHOE = ("new_shoe", "cut_card", "correct", "card_damaged")
-_DICE = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
-DOME: Final = ("dice_covered", "dice_uncovered")
-"""For a shaker that does not see its dome."""
-_BALL = ("ball_launched", "ball", "ball_replaced")
-_STUD = (
-    *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed"),
-    *("jackpot_won", "jackpot_paid", *_AFTER),
-)
-_OF_GAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "angola.american-roulette": (
-        *(*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed", "seat_opened", "seat_closed"),
-    ),
-    "angola.cussec": (*_EVERY, *DOME, *_DICE, *_AFTER),
-    "angola.french-bank": (*_EVERY, "throw", *_DICE[1:], "dealer_relieved", "table_closed"),
-    "angola.french-roulette": (*_EVERY, *_BALL, "ball_changed", "dealer_relieved", "table_closed"),
-    "angola.craps": (*_EVERY, "throw", "hand_passed", "dice_replaced", "dice_seized", "table_closed", *_AFTER),
-    "angola.baccarat": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
-    "angola.baccarat-macau": (*_EVERY, *_SHOE, "dealer_relieved", "table_closed"),
-    "angola.blackjack": (
-        *(*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", "jackpot_won", "jackpot_paid"),
-        *("table_closed", *_AFTER),
-    ),
-    "macau.baccarat": (*_EVERY, *_SHOE, "jackpot_won", "jackpot_paid", *_AFTER),
-    "macau.blackjack": (*_EVERY, "action", "seat_opened", "seat_closed", *_SHOE, "card_exposed", *_AFTER),
-    "macau.cussec": (*_EVERY, *DOME, *_DICE, *_AFTER),
-    "macau.fantan": (*_EVERY, "buttons_separated", "buttons", *_AFTER),
-    "macau.fish-prawn-crab": (*_EVERY, *DOME, *_DICE, *_AFTER),
-    "macau.roulette": (*_EVERY, *_BALL, *_AFTER),
-    "angola.stud-poker": (*_STUD, "fold_reversed"),
-    "macau.stud-poker": _STUD,
-}
-GAMES: Final[Mapping[str, tuple[str, ...]]] = {name: (*keys, *_BETS) for name, keys in _OF_GAMES.items()}
-ACTED: Final[Mapping[str, tuple[str, ...]]] = {
-    "angola.blackjack": ("hit", "stand", "double", "split", "insurance", "even_money", "surrender"),
-    "macau.blackjack": (
-        *("hit", "stand", "double", "split", "insurance", "even_money", "surrender", "five_cards", "decline"),
-    ),
-    **dict.fromkeys(("angola.stud-poker", "macau.stud-poker"), ("ante", "raise", "fold")),
-}
-DICE: Final[Mapping[str, int]] = {
-    "angola.craps": 2,
-    **dict.fromkeys(("angola.cussec", "angola.french-bank", "macau.cussec", "macau.fish-prawn-crab"), 3),
-}
-"""How many dice are tapped, die by die."""
-NULL_THROWS: Final[Mapping[str, tuple[str, ...]]] = {"angola.craps": ("", "a_die_off_the_table", "short_of_the_middle")}
-"""Why a throw does not count, where the text names it."""
 GRIDS: Final = frozenset({"blackjack", "stud_poker"})
 """Games whose players decide: seats by actions."""
 
@@ -160,13 +113,14 @@ _UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
 """Reasons of blackjack: which seats play is not known."""
 
 
+def keys_of(ruleset: str) -> tuple[str, ...]:
+    """The keys of a game; of an unknown one, all."""
+    return GAMES[ruleset].keys if ruleset in GAMES else tuple(KEYS)
+
+
 def group_of(key: Key, ruleset: str) -> Group:
     """The place of a key: a card that was seen is rare at blackjack; stud poker tells the dealer's open card by it."""
-    return "rare" if key.name == "card_exposed" and GAME_OF.get(ruleset) == "blackjack" else key.group
-
-
-AGAIN: Final = frozenset({"angola.craps", "angola.french-roulette", "macau.fantan"})
-"""Games where a disputed result that is entered once more stands; in others a payment or a void ends the dispute."""
+    return "rare" if key.name == "card_exposed" and family_of(ruleset) == "blackjack" else key.group
 
 
 class Moment(Struct, frozen=True):
@@ -191,8 +145,8 @@ class Way(Struct, frozen=True):
 
 def live_keys(ruleset: str, now: Moment) -> dict[str, str]:
     """The keys of the game, each with "" where it means something now, else the code of the reason."""
-    game = GAME_OF.get(ruleset, "")
-    keys = GAMES.get(ruleset, tuple(KEYS))
+    game = family_of(ruleset)
+    keys = keys_of(ruleset)
     if not game or now.phase in ("unknown", "-"):  # the page needs nothing but the edge
         return dict.fromkeys(keys, "")
     return {key: _why_not(key, game, now) for key in keys}
@@ -273,7 +227,7 @@ def _payment(game: str, now: Moment) -> str:
 
 def _spun(game: str, now: Moment) -> bool:
     """A roulette stands idle as soon as the ball has landed."""
-    return game == "roulette" and now.phase == "idle" and bool(now.detail.last_pocket)
+    return game == "roulette" and now.phase == "idle" and bool(of_kind(RouletteFacts, now.detail).last_pocket)
 
 
 def _wager(key: str, game: str, now: Moment) -> str:
@@ -290,7 +244,7 @@ def _wager(key: str, game: str, now: Moment) -> str:
 
 def _heap(now: Moment) -> str:
     if now.phase in BETTING:
-        return "heap_is_set" if now.detail.separated else ""
+        return "heap_is_set" if of_kind(FantanFacts, now.detail).separated else ""
     return {"closed": "count_first", "suspended": "round_waits"}.get(now.phase, "")
 
 
@@ -306,34 +260,40 @@ def _outcome(game: str, now: Moment) -> str:
 
 def seats_taken(now: Moment) -> tuple[int, ...]:
     """The seats that take part, as far as the rules say."""
-    seats = now.detail.seats
-    if isinstance(seats, tuple):
-        return tuple(sorted({*seats, *now.detail.antes, *now.detail.players}))
-    return ()
+    match now.detail:
+        case BlackjackFacts(seats=seats):
+            return tuple(sorted(seats))
+        case StudPokerFacts(antes=antes, players=players, seats=tuple() as seats):
+            return tuple(sorted({*seats, *antes, *players}))
+        case _:
+            return ()
 
 
 def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
     """By seat, the decisions that mean something; 0 stands for every seat."""
-    detail, due = now.detail, now.detail.due
+    stud, blackjack = of_kind(StudPokerFacts, now.detail), of_kind(BlackjackFacts, now.detail)
     every = tuple(ACTIONS.values())
     if game == "blackjack" and now.phase == "suspended":  # a decision may be told again where cards lie
         return {
-            int(name.partition(".")[0]): every for name, cards in detail.hands.items() if name[:1].isdecimal() and cards
+            int(name.partition(".")[0]): every
+            for name, cards in blackjack.hands.items()
+            if name[:1].isdecimal() and cards
         }
     if now.phase in ("suspended", "unknown", "-") or not game:
         return {0: every}
     if game == "stud_poker":
         if now.phase == "betting":
             return {0: ("ante",)}
-        asked = detail.undecided or (detail.players if now.phase == "dealing" else ())
-        decided = {*detail.raised, *detail.folded}
+        asked = stud.undecided or (stud.players if now.phase == "dealing" else ())
+        decided = {*stud.raised, *stud.folded}
         return {seat: ("raise", "fold") for seat in asked if seat not in decided}
     if game != "blackjack" or now.phase != "dealing":
         return {}
     found: dict[int, tuple[str, ...]] = {}
-    if any(card.startswith("A") for card in detail.hands.get("dealer", ())[:1]):
-        seats = {int(name.partition(".")[0]) for name in detail.hands if name[:1].isdecimal()}
-        found = {seat: ("insurance",) for seat in seats if seat not in detail.insured}
+    if any(card.startswith("A") for card in blackjack.hands.get("dealer", ())[:1]):
+        seats = {int(name.partition(".")[0]) for name in blackjack.hands if name[:1].isdecimal()}
+        found = {seat: ("insurance",) for seat in seats if seat not in blackjack.insured}
+    due = blackjack.due
     if due is not None and due.kind == "decision":
         found[due.seat] = tuple(dict.fromkeys((*due.actions, *found.get(due.seat, ()))))
     return found
@@ -350,21 +310,22 @@ _NEXT_KEYS: Final[Mapping[str, str]] = {
 
 def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
     """What the table waits for, as a code and the hands it is about; "" where a doubt says it."""
-    detail, due = now.detail, now.detail.due
+    due, next_hand = of_kind(BlackjackFacts, now.detail).due, of_kind(BaccaratFacts, now.detail).next
+    stud = of_kind(StudPokerFacts, now.detail)
     if due is not None and due.kind and now.phase != "suspended":
         return ("burn", ()) if due.hand == "burn" else (due.kind, (_hand_name(due.hand),))
-    game = GAME_OF.get(ruleset, "")
+    game = family_of(ruleset)
     match now.phase:
         case "burning":
             return "burn", ()
-        case "closed" | "dealing" if detail.next:
-            return ("burn", ()) if detail.next == "burn" else ("card", (detail.next,))
+        case "closed" | "dealing" if next_hand:
+            return ("burn", ()) if next_hand == "burn" else ("card", (next_hand,))
         case "dealing":
             return "deal", ()
         case "deciding":
-            return "decision", tuple(f"seat_{seat}" for seat in detail.undecided)
+            return "decision", tuple(f"seat_{seat}" for seat in stud.undecided)
         case "showdown":
-            return "hands", detail.missing
+            return "hands", stud.missing
         case "betting":
             return "bell", ()
         case "closed" | "uncovered" | "running":
@@ -387,13 +348,13 @@ def next_key(ruleset: str, now: Moment) -> str:
 
 def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The hands that a correction may name, with their open cards; hands with missing cards come first."""
-    game, detail = GAME_OF.get(ruleset, ""), now.detail
-    hands = {_hand_name(name): _face_up(cards) for name, cards in detail.hands.items()}
+    game, stud = family_of(ruleset), of_kind(StudPokerFacts, now.detail)
+    hands = {_hand_name(name): _face_up(cards) for name, cards in of_kind(CardFacts, now.detail).hands.items()}
     if game == "baccarat":
         names: Iterable[str] = ("player", "banker")
     elif game == "stud_poker":
-        raised = detail.raised or detail.players
-        names = (*detail.missing, "dealer", *(f"seat_{seat}" for seat in raised))
+        raised = stud.raised or stud.players
+        names = (*stud.missing, "dealer", *(f"seat_{seat}" for seat in raised))
     else:
         names = ("dealer", *hands, *(f"seat_{seat}" for seat in seats_taken(now)))
     ordered = dict.fromkeys(map(_hand_name, names))
@@ -416,14 +377,14 @@ def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
     """What ends a suspended round, the best way first."""
     if now.phase != "suspended":
         return ()
-    game = GAME_OF.get(ruleset, "")
+    game = family_of(ruleset)
     reason = now.detail.reason.code if now.detail.reason is not None else ""
     if game not in _CARDS:
         if not now.ended:
             return (Way("void"),)
-        again = tuple(Way(key, advice="enter_again") for key in GAMES[ruleset] if key in _RESULTS)
+        again = tuple(Way(key, advice="enter_again") for key in keys_of(ruleset) if key in _RESULTS)
         paid = Way("paid", advice="" if game in _THROWN else "first_stands")
-        return (*(again if ruleset in AGAIN else ()), paid, Way("void"))
+        return (*(again if GAMES[ruleset].again_stands else ()), paid, Way("void"))
     if game == "blackjack" and reason in _UNCERTAIN:
         return (Way("name_seats", supervisor=True, advice="name_seats"), Way("void", advice="void_this_only"))
     return (Way("correct", supervisor=True), Way("void"))

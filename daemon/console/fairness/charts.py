@@ -2,12 +2,15 @@
 
 import math
 from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from daemon.words import words
 from protocols.contract.documents import Alert
+from protocols.contract.facts import CardFacts, CrapsFacts, DiceFacts, FrenchBankFacts, RouletteFacts, RoundFacts
 
 __all__ = [
     "AMERICAN_WHEEL",
@@ -22,6 +25,7 @@ __all__ = [
     "Shoe",
     "Span",
     "Test",
+    "counted",
     "shown",
 ]
 
@@ -50,6 +54,7 @@ DECK: Final = tuple(rank + suit for suit in "SHDC" for rank in "A23456789TJQK")
 _SIGNS: Final = {"S": "♠", "H": "♥", "D": "♦", "C": "♣"}
 
 
+FACES: Final = 6
 CARD_PLACE: Final = {card: place for place, card in enumerate(DECK)}
 
 
@@ -191,3 +196,30 @@ class Ranges:
 def shown(card: str) -> str:
     """A card as people write it: 10♥."""
     return card[0].replace("T", "10") + _SIGNS[card[1]]
+
+
+def counted(outcome: RoundFacts, *, void: bool) -> dict[str, dict[str, int]]:
+    """What a result adds, by the name of its chart: the pocket, the faces, the cards.
+
+    A round of French bank lives over many throws. The one that decided is no fair sample of the dice, all of them
+    (`shown`) are. At craps they are not told. The cards of a void round came out of the shoe as well.
+    """
+    found: Iterable[str]
+    match outcome:
+        case CardFacts(hands=hands):
+            name, found = "cards", [card for hand in hands.values() for card in hand if card in CARD_PLACE]
+        case _ if void:
+            return {}
+        case RouletteFacts(pocket=pocket) if pocket in WHEEL:
+            name, found = "wheel", (pocket,)
+        case FrenchBankFacts(shown=shown):
+            whole = len(shown) == FACES and min(shown) >= 0 < sum(shown)
+            return {"dice": {str(face): count for face, count in enumerate(shown, 1) if count}} if whole else {}
+        case CrapsFacts():
+            return {}
+        case DiceFacts(faces=faces) if all(1 <= face <= FACES for face in faces):
+            name, found = "dice", map(str, faces)
+        case _:
+            return {}
+    counts = Counter(found)
+    return {name: dict(counts)} if counts else {}

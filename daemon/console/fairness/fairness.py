@@ -18,7 +18,7 @@ import asyncio
 import contextlib
 import hashlib
 import math
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final, Literal, TypeAlias
@@ -40,15 +40,17 @@ from daemon.console.fairness.charts import (
     Shoe,
     Span,
     Test,
+    counted,
     shown,
 )
 from daemon.console.fairness.schema import RATED, TABLES
-from daemon.console.games import GAMES
+from daemon.console.games import family_of
 from daemon.console.site.store import BadStore, Store
 from protocols.contract.documents import Alert
 from protocols.contract.events import DeviceOnline, Event
-from protocols.contract.results import Result, facts_of
+from protocols.contract.results import Result
 from protocols.contract.topics import Wire
+from rules.facts import facts_of_result
 
 __all__ = ["Fairness"]
 
@@ -79,7 +81,6 @@ SLOWER: Final = 1.25
 SLOW_WEEK: Final = 20
 SLOW_LIFE: Final = 100
 SECTOR: Final = 9
-FACES: Final = 6
 
 
 # What begins a phase and what ends it; what began again began anew. "play" is from the bell until all is paid.
@@ -108,10 +109,6 @@ _DAYS: Final = {"today": 1, "week": 7, "month": 30}
 
 Begin: TypeAlias = Callable[[tuple[str, str], Alert, datetime], None]
 End: TypeAlias = Callable[[tuple[str, str], datetime], None]
-
-
-# Their rounds live over many throws. The one that decided is no fair sample of the dice, all of them (`shown`) are.
-_DECIDING: Final = frozenset(("craps", "french_bank"))
 
 
 class _Facts(Struct, frozen=True):
@@ -363,26 +360,16 @@ class Fairness:
         )
 
     def _facts(self, table: str, result: Result, day: str) -> _Facts:
-        counts: dict[str, Counter[str]] = defaultdict(Counter)
-        outcome, shoe, decks, order = facts_of(result.outcome), "", 0, ""
-        if result.void is None and outcome.pocket in WHEEL:
-            counts["wheel"][outcome.pocket] += 1
-            order = _options(result).order
-        elif GAMES.get(result.ruleset) in _DECIDING:
-            if result.void is None and len(outcome.shown) == FACES and min(outcome.shown) >= 0 < sum(outcome.shown):
-                counts["dice"].update({str(face): count for face, count in enumerate(outcome.shown, 1) if count})
-        elif result.void is None and outcome.faces and all(1 <= face <= 6 for face in outcome.faces):
-            counts["dice"].update(map(str, outcome.faces))
-        elif cards := [card for hand in outcome.hands.values() for card in hand if card in CARD_PLACE]:
-            # The cards of a void round came out of the shoe as well.
-            counts["cards"].update(cards)
-            shoe, decks = self._shoe_of(table, result)
+        outcome, shoe, decks, order = facts_of_result(result), "", 0, ""
+        counts = counted(outcome, void=result.void is not None)
         if not counts:
             return _Facts("", 0, day, {})
+        if "wheel" in counts:
+            order = _options(result).order
+        if "cards" in counts:
+            shoe, decks = self._shoe_of(table, result)
         device = self._teller(table, next(iter(counts)), result.evidence)
-        return _Facts(
-            device, self._life(table, device), day, {k: dict(v) for k, v in counts.items()}, shoe, decks, order
-        )
+        return _Facts(device, self._life(table, device), day, counts, shoe, decks, order)
 
     def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
         """The device that told it; the last one that told such a thing where its event was not seen."""
@@ -422,7 +409,7 @@ class Fairness:
         """
         options = _options(result)
         decks = options.decks if 0 < options.decks <= 12 else 0
-        match GAMES.get(result.ruleset), options.device:
+        match family_of(result.ruleset), options.device:
             case "baccarat" | "blackjack", "continuous" | "metal_box":
                 return "", decks
             case "baccarat", _:

@@ -14,8 +14,19 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.console.games import GAMES, Game
-from protocols.contract.results import BadRound, Result, RoundFacts, facts_of
+from daemon.console.games import family_of
+from protocols.contract.facts import (
+    BaccaratFacts,
+    BlackjackFacts,
+    CrapsFacts,
+    F,
+    FantanFacts,
+    FrenchBankFacts,
+    RouletteFacts,
+    ShakenDiceFacts,
+    StudPokerFacts,
+)
+from protocols.contract.results import BadRound, Result, facts_as
 
 ROWS: Final = 6
 NUMBERS_SHOWN: Final = 18
@@ -97,7 +108,7 @@ class Baccarat(Struct, frozen=True):
 def baccarat(results: Iterable[Result]) -> Baccarat:
     """The boards of the shoe that the last result is of; a shuffler that deals has one shoe without an end."""
     coups: list[Coup] = []
-    for name, facts in _read(results, "winner", "totals"):
+    for name, facts in _read(results, BaccaratFacts, "winner", "totals"):
         if facts.winner not in WINNERS:
             continue
         if coups and not _goes_on(coups[-1].round, name):
@@ -189,7 +200,7 @@ class Roulette(Struct, frozen=True):
 
 def roulette(results: Sequence[Result]) -> Roulette:
     """Hot is what came at least twice, the most frequent first; cold the rarest, the longest ago first."""
-    spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, "pocket")]
+    spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, RouletteFacts, "pocket")]
     counts = Counter(spin.pocket for spin in spins)
     ago = {spin.pocket: len(spins) - 1 - place for place, spin in enumerate(spins)}
     red = red_of(results)
@@ -239,7 +250,7 @@ class Dice(Struct, frozen=True):
 def dice(results: Iterable[Result]) -> Dice:
     """A triple is neither small nor big."""
     throws = []
-    for name, facts in _read(results, "faces", "total", "triple"):
+    for name, facts in _read(results, ShakenDiceFacts, "faces", "total", "triple"):
         size = facts.size or "triple"
         throws.append(Throw(name, facts.faces, facts.total or 0, size, facts.figures))
     sizes = Counter(throw.size for throw in throws)
@@ -271,7 +282,7 @@ def french_bank(results: Iterable[Result]) -> FrenchBank:
     """A round that is void decided nothing."""
     rounds = [
         Decided(name, facts.chance, facts.faces, facts.throws)
-        for name, facts in _read(results, "chance", "faces", "throws")
+        for name, facts in _read(results, FrenchBankFacts, "chance", "faces", "throws")
         if facts.chance in ("aces", "small", "big")
     ]
     often = Counter(one.chance for one in rounds)
@@ -323,7 +334,7 @@ def craps(results: Iterable[Result]) -> Craps:
                 if series and not series[-1].end:
                     series[-1] = replace(series[-1], end="void")
             continue
-        for name, facts in _read([result], "faces", "total", "series", "next_point"):
+        for name, facts in _read([result], CrapsFacts, "faces", "total", "series", "next_point"):
             if facts.come_out or not series or series[-1].end:
                 series.append(Series(facts.point, 0))
             one, point = series[-1], facts.next_point
@@ -354,7 +365,11 @@ class Fantan(Struct, frozen=True):
 
 def fantan(results: Iterable[Result]) -> Fantan:
     """The remainders."""
-    counts = [Count(name, facts.number) for name, facts in _read(results, "number") if facts.number in (1, 2, 3, 4)]
+    counts = [
+        Count(name, facts.number)
+        for name, facts in _read(results, FantanFacts, "number")
+        if facts.number in (1, 2, 3, 4)
+    ]
     often = Counter(one.number for one in counts)
     return Fantan(tuple(reversed(counts)), (often[1], often[2], often[3], often[4]))
 
@@ -383,7 +398,7 @@ class Deals(Struct, frozen=True):
 def blackjack(results: Iterable[Result]) -> Deals:
     """`dealer` is blackjack, bust or total."""
     deals = []
-    for name, facts in _read(results, "totals", "results"):
+    for name, facts in _read(results, BlackjackFacts, "totals", "results"):
         fates = Counter(facts.results.values())
         dealer = "blackjack" if facts.blackjack else "bust" if facts.bust else "total"
         total = facts.totals.get("dealer", 0)
@@ -396,7 +411,7 @@ def blackjack(results: Iterable[Result]) -> Deals:
 def stud_poker(results: Iterable[Result]) -> Deals:
     """`dealer` is not_opened, all_folded or the name of his combination. Who did not open pays the ante: those won."""
     deals = []
-    for name, facts in _read(results, "opens", "seats"):
+    for name, facts in _read(results, StudPokerFacts, "opens", "seats"):
         fates = Counter(facts.seats.values() if isinstance(facts.seats, dict) else ())
         won = fates["wins"] + fates["not_opened"]
         held = facts.combinations.get("dealer", "")
@@ -408,7 +423,7 @@ def stud_poker(results: Iterable[Result]) -> Deals:
 
 Board: TypeAlias = Baccarat | Roulette | Dice | FrenchBank | Craps | Fantan | Deals
 
-BOARDS: Final[Mapping[Game, Callable[[list[Result]], Board]]] = {
+BOARDS: Final[Mapping[str, Callable[[list[Result]], Board]]] = {
     "baccarat": baccarat,
     "roulette": roulette,
     "shaken_dice": dice,
@@ -428,14 +443,13 @@ def kind(board: Board) -> str:
 def board(results: Iterable[Result]) -> Board | None:
     """The board of a table's game, as its last result names it; None for a game without one, or without results."""
     kept = list(results)
-    game = GAMES.get(kept[-1].ruleset) if kept else None
-    make = BOARDS.get(game) if game is not None else None
+    make = BOARDS.get(family_of(kept[-1].ruleset)) if kept else None
     return None if make is None else make([one for one in kept if one.ruleset == kept[-1].ruleset])
 
 
-def _read(results: Iterable[Result], *needed: str) -> Iterator[tuple[str, RoundFacts]]:
+def _read(results: Iterable[Result], kind: type[F], *needed: str) -> Iterator[tuple[str, F]]:
     """The name and the facts of each round that counts and has the facts that are needed."""
     for result in standing(results):
         if all(name in result.outcome for name in needed):
             with contextlib.suppress(BadRound):  # of another version
-                yield result.round, facts_of(result.outcome)
+                yield result.round, facts_as(kind, result.outcome)

@@ -26,19 +26,15 @@ from daemon.console.auth.access import User, home
 from daemon.console.context import ConsoleContext
 from daemon.console.dealer.cloth import Cloth, cloth_of
 from daemon.console.dealer.keys import (
-    ACTED,
     BETTING,
-    DICE,
-    DOME,
-    GAMES,
     GRIDS,
     KEYS,
-    NULL_THROWS,
     PLAYING,
     Key,
     Moment,
     group_of,
     hand_names,
+    keys_of,
     live_actions,
     live_keys,
     next_key,
@@ -47,7 +43,8 @@ from daemon.console.dealer.keys import (
     ways_out,
 )
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
-from daemon.console.games import GAMES as GAME_OF
+from daemon.console.games import GAMES, family_of
+from daemon.console.games.game import DOME, ConsoleGame
 from daemon.console.site.store import BadStore
 from daemon.read_model import TableView, utc
 from daemon.words import words
@@ -55,8 +52,9 @@ from daemon.words.local import Local
 from daemon.words.money import money
 from drivers import DRIVERS
 from protocols.contract import events
+from protocols.contract.facts import BaccaratFacts, BlackjackFacts, StudPokerFacts, of_kind
 from protocols.contract.reasons import Reason
-from protocols.contract.results import Irregularity, facts_of
+from protocols.contract.results import Irregularity
 from protocols.contract.wagers import WagerAnswer
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
@@ -104,8 +102,9 @@ from protocols.fdl.console import (
     SupervisorKey,
     TableClosed,
 )
+from rules.facts import facts_of_result
 
-__all__ = ["ACTED", "GAMES", "ID", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of", "refused"]
+__all__ = ["ID", "KEYS", "WRONG", "BadPress", "Dealers", "happenings_of", "refused"]
 
 SHOWN = 12
 HEARTBEAT = 2.0
@@ -117,7 +116,6 @@ EXTRA_FORMS = ["whole", "name_seats"]
 """Forms beside those of the keys, which have ids of their own."""
 RANKS = "A23456789TJQK"
 USUAL_RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
-FIGURES = ("fish", "prawn", "gourd", "coin", "crab", "rooster")
 # Events that come after the payment of a round, or decide the next one.
 _PLAYED = frozenset(
     {"bets.closed", "card.drawn", "hand.dispensed", "ball.landed", "dice.read", "dice.thrown", "buttons.counted"}
@@ -128,6 +126,8 @@ _ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")
 DECIDES = ("void", "correct")
 """Keys whose note in the log of actions names the round."""
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
+_ANY = ConsoleGame("", ())
+"""Of a table whose game the console does not know."""
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
 
@@ -396,7 +396,7 @@ class Dealers:
 
     def keys(self, table: str) -> list[Key]:
         """Those of the table's game; of no game, all."""
-        names = GAMES.get(self._context.site.ruleset(table), tuple(KEYS))
+        names = keys_of(self._context.site.ruleset(table))
         return [KEYS[name] for name in names if name not in DOME or table not in self._domes]
 
     def _phase(self, table: str) -> str:
@@ -422,18 +422,18 @@ class Dealers:
         if view is None:
             return Moment(phase)
         ended = bool(view.round) and any(one.round == view.round for one in view.results)
-        return Moment(phase, facts_of(view.detail), ended, _paid(view))
+        return Moment(phase, view.facts, ended, _paid(view))
 
     def _now(self, unit: Unit, lang: words.Lang, *, supervisor: bool = False) -> dict[str, Any]:
         """What the page shows beside its keys, and which of them are live."""
         table = unit.table
         moment, view = self._moment(table), self._context.site.tables.get(table)
         ruleset = self._context.site.ruleset(table)
-        game, detail = GAME_OF.get(ruleset, ""), moment.detail
+        game, detail = family_of(ruleset), moment.detail
         shown = f"phase.{moment.phase}" if moment.phase != "unknown" else "dealer.unknown"
-        if moment.phase == "closed" and detail.next == "burn":
+        if moment.phase == "closed" and of_kind(BaccaratFacts, detail).next == "burn":
             shown = "dealer.burn_due"
-        live = live_keys(ruleset, moment)
+        live, seats = live_keys(ruleset, moment), of_kind(StudPokerFacts, detail).seats
         return {
             "edge": unit.met,
             "waiting": unit.waiting,
@@ -446,7 +446,7 @@ class Dealers:
             "keys": {key: words.say(lang, f"dealer.off_{why}") if why else "" for key, why in live.items()},
             "actions": {str(seat): actions for seat, actions in live_actions(game, moment).items()},
             "seats": seats_taken(moment),
-            "known": bool(game) and moment.phase != "unknown" and isinstance(detail.seats, tuple),
+            "known": bool(game) and moment.phase != "unknown" and isinstance(seats, tuple),
             "rows": _rows(moment, lang),
             "hands": [(name, shapes.hand_words(name, lang), cards) for name, cards in hand_names(ruleset, moment)],
             "last": [self._shown(one, lang) for one in unit.last(SHOWN)],
@@ -473,7 +473,7 @@ class Dealers:
             supervisor=supervisor,
             round=shapes.round_shape(moment.detail, lang) if open_ else None,
             result=result,
-            result_shape=shapes.round_shape(facts_of(result.outcome), lang) if result else None,
+            result_shape=shapes.round_shape(facts_of_result(result), lang) if result else None,
             chip=shapes.chip(result, lang) if result else None,
             whole_bet=partial(_whole_bet, lang),
         )
@@ -485,7 +485,7 @@ class Dealers:
         lang, supervisor = self._context.lang(request), user.role == "supervisor"
         keys = [key for key in self.keys(unit.table) if not key.supervisor or supervisor]
         pressed = unit.find(request.query_params.get("pressed", ""))
-        wrong = request.query_params.get("wrong", "")
+        wrong, game = request.query_params.get("wrong", ""), GAMES.get(ruleset, _ANY)
         cloth = self._cloths[unit.table]
         return self._context.page(
             request,
@@ -495,13 +495,13 @@ class Dealers:
             ruleset=ruleset,
             groups={group: [key for key in keys if group_of(key, ruleset) == group] for group in GROUPS},
             ids={name: uuid.uuid4().hex for name in [key.name for key in keys] + EXTRA_FORMS + list(_seats(cloth))},
-            grid=ACTED.get(ruleset, ()) if GAME_OF.get(ruleset) in GRIDS else (),
+            grid=game.actions if game.family in GRIDS else (),
             choices=self._choices(ruleset, lang, cloth, supervisor=supervisor),
             rounds=self._rounds(unit.table),
             cloth=cloth,
-            dice=DICE.get(ruleset, 0),
-            figures=FIGURES if ruleset == "macau.fish-prawn-crab" else (),
-            pockets=_POCKETS[1:39] if ruleset == "" else _POCKETS[1:38],
+            dice=game.dice,
+            figures=game.figures,
+            pockets=game.pockets or _POCKETS[1:39],
             red=USUAL_RED,
             standing=self._now(unit, lang, supervisor=supervisor),
             pressed=self._shown(pressed, lang) if pressed else None,
@@ -531,6 +531,7 @@ class Dealers:
         self, ruleset: str, lang: words.Lang, cloth: Cloth, *, supervisor: bool
     ) -> dict[str, list[tuple[Any, str]]]:
         """The values of each field that is tapped or chosen, with their words."""
+        game = GAMES.get(ruleset, _ANY)
         reasons = [number for number in VOID_REASONS if number != SUPERVISORS_DECISION or supervisor]
         seats = [(seat, str(seat)) for seat in _seats(cloth)]
         owners = ["dealer", *(f"seat_{seat}" for seat in _seats(cloth))]
@@ -539,9 +540,9 @@ class Dealers:
             "throw_reason": [
                 (number, _why(lang, code, "dealer.throw_0"))
                 for number, code in THROW_REASONS.items()
-                if code in NULL_THROWS.get(ruleset, THROW_REASONS.values())
+                if code in (game.null_throws or THROW_REASONS.values())
             ],
-            "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in ACTED.get(ruleset, ACTIONS.values())],
+            "action": [(one, words.say(lang, f"dealer.act_{one}")) for one in game.actions or ACTIONS.values()],
             "ball": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (CLOCKWISE, ANTICLOCKWISE)],
             "rotor": [(turn, words.say(lang, f"dealer.turn_{turn}")) for turn in (ANTICLOCKWISE, CLOCKWISE)],
             "pocket": [(pocket, pocket) for pocket in _POCKETS[1:]],
@@ -708,7 +709,7 @@ def _next(ruleset: str, moment: Moment, lang: words.Lang) -> str:
 
 def _rows(moment: Moment, lang: words.Lang) -> dict[str, dict[str, Any]]:
     """By seat, what lies there, and the hand that the seat decides for."""
-    due = moment.detail.due
+    due = of_kind(BlackjackFacts, moment.detail).due
     rows: dict[str, dict[str, Any]] = {}
     for hand in shapes.round_shape(moment.detail, lang).hands:
         if hand.kind == "seat" and hand.seat:

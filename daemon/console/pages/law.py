@@ -24,7 +24,7 @@ class _Pages:
 
     async def all(self, request: Request) -> Response:
         self._context.needs(request, "look")
-        texts = {ruleset: text_of(ruleset) for ruleset in GAMES}
+        texts = {ruleset: text for ruleset in GAMES if (text := text_of(ruleset)) is not None}
         return self._context.page(request, "law_all.html", texts=texts)
 
     async def one(self, request: Request) -> Response:

@@ -21,7 +21,8 @@ from daemon.console.site.actions import Action, read_actions
 from daemon.console.site.rounds import SHOWS, Asked, Ended, Position, Records, Rounds, Show
 from daemon.read_model import Seen
 from daemon.words import words
-from protocols.contract.results import LONGEST_ROUND, Result, facts_of
+from protocols.contract.results import LONGEST_ROUND, Result
+from rules.facts import facts_of_result
 
 __all__ = ["LONGEST", "Period", "acts_of", "period_of", "routes", "table_of", "time_asked"]
 
@@ -204,7 +205,7 @@ class _Pages:
         """The newest first; from memory where the store does not have it."""
 
         def version(result: Result, *more: Any) -> Version:
-            drawn = shapes.round_shape(facts_of(result.outcome), lang)
+            drawn = shapes.round_shape(facts_of_result(result), lang)
             return Version(result, msgspec.json.decode(msgspec.json.encode(result)), drawn, *more)
 
         stored = self._records.versions(table, wanted)

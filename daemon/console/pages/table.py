@@ -27,8 +27,10 @@ from daemon.console.pages.dealer import ID, BadPress, Dealers, happenings_of, re
 from daemon.console.site.store import BadStore
 from daemon.read_model import TableView
 from daemon.words import words
-from protocols.contract.results import Result, RoundFacts, facts_of
+from protocols.contract.facts import CardFacts, RoundFacts, of_kind
+from protocols.contract.results import Result
 from protocols.fdl.console import SUPERVISORS_DECISION, VOID_REASONS
+from rules.facts import facts_of_result
 
 __all__ = ["Decisions"]
 
@@ -228,7 +230,7 @@ def _outcome(view: TableView, one: Decided, pressed: Pressed, lang: words.Lang) 
         return Outcome(one, pressed, "refused", words.noted(lang, noted[-1]))
     match pressed.state:
         case "edge" if view.round == one.round and view.phase == "suspended":
-            return Outcome(one, pressed, "waits", words.reason(lang, facts_of(view.detail).reason))
+            return Outcome(one, pressed, "waits", words.reason(lang, view.facts.reason))
         case "edge" | "lost":
             return Outcome(one, pressed, pressed.state)
         case _:
@@ -249,12 +251,13 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
         """The ids are the same on all pages that show the same: a decision that two people press at once is one."""
         named = ((key, f"{unit.table} {round_} {key} {last}") for key in DECISIONS)
         ids = {key: hashlib.sha256(name.encode()).hexdigest()[:32] for key, name in named}
-        hands = "\n".join(f"{name} {' '.join(cards)}" for name, cards in facts.hands.items() if cards)
+        lying = of_kind(CardFacts, facts).hands
+        hands = "\n".join(f"{name} {' '.join(cards)}" for name, cards in lying.items() if cards)
         return Choice(round_, suspended, void, text, hands, ids)
 
     found: dict[str, Choice] = {}
     if view.round and view.phase not in ("-", "idle"):
-        facts, suspended = facts_of(view.detail), view.phase == "suspended"
+        facts, suspended = view.facts, view.phase == "suspended"
         text = words.reason(lang, facts.reason) if suspended else words.say(lang, f"phase.{view.phase}")
         found[view.round] = choice(view.round, text, facts, suspended=suspended)
     for one in reversed(view.results):
@@ -263,5 +266,5 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
         if one.round not in found:
             void = one.void is not None
             head = words.say(lang, "round.void") + words.say(lang, "site.colon") if void else ""
-            found[one.round] = choice(one.round, head + _said(one, lang), facts_of(one.outcome), void=void)
+            found[one.round] = choice(one.round, head + _said(one, lang), facts_of_result(one), void=void)
     return list(found.values())

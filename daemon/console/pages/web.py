@@ -28,8 +28,8 @@ from daemon.read_model import DeviceView, Lamp
 from daemon.words import words
 from drivers import CHOICES, DRIVERS
 from protocols.contract.commands import BadCommand, Command, Reply, Request as Asking, decode_command, name_of, typed
-from protocols.contract.results import facts_of
 from protocols.contract.topics import device_topic
+from rules.facts import facts_of_result
 
 __all__ = ["Answers", "fragments", "routes"]
 
@@ -140,7 +140,7 @@ def _edge_lamp(context: ConsoleContext, online: bool | None) -> Lamp:
 def _round_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:
     view = context.site.tables[table]
     sure = context.site.rules() is True
-    detail = facts_of(view.detail)
+    detail = view.facts
     return {
         "round": view.round.partition(":")[2],
         "phase": view.phase if sure else "unknown",
@@ -156,7 +156,7 @@ def _result_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[
     if not results:
         return {"result": None}
     result = results[-1]
-    return {"result": result, "drawn": shapes.round_shape(facts_of(result.outcome), viewer.lang)}
+    return {"result": result, "drawn": shapes.round_shape(facts_of_result(result), viewer.lang)}
 
 
 def _history_values(context: ConsoleContext, table: str, viewer: Viewer) -> dict[str, Any]:

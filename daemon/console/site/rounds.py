@@ -26,9 +26,10 @@ from daemon.console.site.store import BadStore, Store
 from daemon.journal.rows import EPOCH, micros_of
 from daemon.read_model import ROUNDS, SiteState
 from protocols.contract.reasons import Reason
-from protocols.contract.results import ENDS, BadRound, Result, Suspended, decode_end
+from protocols.contract.results import ENDS, BadRound, Result, Suspended
 from protocols.contract.topics import Wire
 from protocols.contract.wagers import WagerAnswer
+from rules.facts import result_with_facts
 
 __all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rounds", "Show", "Stretch"]
 
@@ -233,7 +234,7 @@ class Rounds:
     def _ended(self, place: str, wire: Wire) -> None:
         data = bytes(wire.data)
         try:
-            result = decode_end(data)
+            result = result_with_facts(data)
         except BadRound:  # the site has said so
             return
         digest, packed = sha256(data).digest(), zlib.compress(data, 1)
@@ -443,7 +444,7 @@ def _each(rows: sqlite3.Cursor) -> Iterator[Ended]:
 
 
 def _result(data: bytes) -> Result:
-    return decode_end(zlib.decompress(data))
+    return result_with_facts(zlib.decompress(data))
 
 
 def _time(micros: int) -> datetime:

@@ -251,7 +251,7 @@ ANGOLAN_CLOTH: Final = (
 _SIDES: Final = ("player", "banker", "player", "banker", "tie", "player_pair", "banker_pair")
 
 # By the ruleset's id, and after a comma how its table differs from the usual.
-MIXES: Final[dict[str, Mix]] = {
+_OWN: Final[dict[str, Mix]] = {
     "macau.baccarat, a shoe alone": Mix(_shoe),
     "macau.baccarat": Mix(
         _baccarat,
@@ -332,6 +332,28 @@ MIXES: Final[dict[str, Mix]] = {
 }
 
 
+def id_of(name: str) -> str:
+    """The ruleset of a mix."""
+    return name.partition(",")[0]
+
+
+def _of_its_rounds(name: str) -> Mix:
+    """A game without a mix of its own plays its whole rounds, with bets on the first places of its board."""
+    kind: Any = RULESETS[name]
+
+    def game(rng: Random, betting: Betting) -> Iterator[Round]:
+        rounds = tuple(kind.whole_rounds())
+        while True:
+            events = rng.choice(rounds)
+            place = events.index(BetsOpened()) + 1
+            yield (*events[:place], *betting(), *events[place:], RoundPaid())
+
+    return Mix(game, 8, kind(kind.Options()).board[:12], 15)
+
+
+MIXES: Final = _OWN | {name: _of_its_rounds(name) for name in sorted(set(RULESETS) - {id_of(mix) for mix in _OWN})}
+
+
 def rounds(mix: Mix, *, wagers: bool, seed: int = 1) -> Iterator[Round]:
     """An endless game, the same for the same seed."""
     rng = Random(seed)
@@ -406,11 +428,6 @@ class RulesReport(Struct, frozen=True):
     def same(self) -> bool:
         """The same events gave the same bytes."""
         return len({(one.events_hash, one.verdicts_hash) for one in self.replays}) == 1
-
-
-def id_of(name: str) -> str:
-    """The ruleset of a mix."""
-    return name.partition(",")[0]
 
 
 def ruleset_of(name: str) -> Ruleset[Any]:

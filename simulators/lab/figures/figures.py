@@ -27,8 +27,6 @@ from protocols.contract.events import (
     BallLaunched,
     BetsClosed,
     BetsOpened,
-    ButtonsCounted,
-    ButtonsSeparated,
     DiceAgitated,
     DiceCovered,
     DiceRead,
@@ -36,12 +34,14 @@ from protocols.contract.events import (
     Event,
     SpinStarted,
 )
+from rules import RULESETS
 from rules.engine.money import odds
 from rules.engine.ruleset import Result, Ruleset
 from rules.figures import Figure, how_computed
 from rules.games.cards import DECK, RANKS, SUITS
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import ALWAYS, PERMITTED, STREAK_PAYS, STREAKS
+from rules.macau.fantan import Fantan
 from simulators.lab.figures import baccarat, blackjack, craps, dice, roulette, stud_poker
 from simulators.lab.figures.cards import (
     ROUNDS,
@@ -82,11 +82,6 @@ def _throws() -> Iterator[tuple[Event, ...]]:
     shaken = (DiceCovered(), DiceAgitated("lever"), DiceAgitated("lever"), DiceAgitated("lever"), BetsOpened())
     for faces in product(range(1, 7), repeat=3):
         yield (*shaken, BetsClosed(), DiceUncovered(), DiceRead(faces))
-
-
-def _heaps() -> Iterator[tuple[Event, ...]]:
-    for count in range(61, 65):
-        yield ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(count)
 
 
 @lru_cache(maxsize=16)
@@ -260,7 +255,7 @@ ALL_BETS: Final = {"bets_offered": ",".join((*ALWAYS, *PERMITTED))}
 AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
 
-GAMES: Final[dict[str, Game]] = {
+_OWN: Final[dict[str, Game]] = {
     **baccarat.GAMES,
     **blackjack.GAMES,
     craps.NAME: craps.GAME,
@@ -324,7 +319,7 @@ GAMES: Final[dict[str, Game]] = {
         },
     ),
     "macau.fantan": Game(
-        equally("macau.fantan", _heaps()),
+        equally("macau.fantan", Fantan.whole_rounds()),
         (Variant({}, None),),
         beside(
             "",
@@ -370,6 +365,15 @@ GAMES: Final[dict[str, Game]] = {
     ),
     **stud_poker.GAMES,
 }
+
+
+def _by_its_rounds(name: str) -> Game:
+    kind: Any = RULESETS[name]
+    return Game(equally(name, kind.whole_rounds()), (Variant({}, None),))
+
+
+GAMES: Final[dict[str, Game]] = {name: _OWN.get(name) or _by_its_rounds(name) for name in RULESETS}
+"""A game without an entry of its own is weighed by its whole rounds."""
 
 
 # ---- rows

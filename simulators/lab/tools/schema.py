@@ -5,6 +5,7 @@
 
 import importlib.metadata
 import string
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -25,6 +26,7 @@ from protocols.contract.documents import (
     TraceLine,
 )
 from protocols.contract.events import EVENT_TYPES
+from protocols.contract.facts import RoundFacts
 from protocols.contract.jackpots import (
     ENTRIES,
     ORDERS,
@@ -36,9 +38,10 @@ from protocols.contract.jackpots import (
     WinsPage,
     WinsRequest,
 )
-from protocols.contract.results import VERDICTS, Result, RoundFacts, RoundState
+from protocols.contract.results import VERDICTS, Result, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
 from protocols.contract.wagers import PlaceWager, WagerAnswer, WithdrawWager
+from rules import RULESETS
 
 __all__ = ["asyncapi", "schema"]
 
@@ -93,7 +96,8 @@ def asyncapi(version: str) -> dict[str, Any]:
     """The document."""
     enveloped = EVENT_TYPES | VERDICTS
     kinds = [*enveloped.values(), *COMMANDS.values(), *ORDERS.values(), *DOCUMENTS.values()]
-    kinds += [BookEntry, RoundFacts, Wire, Request, TraceLine]
+    facts = {kind.Facts.__name__: kind.Facts for kind in RULESETS.values()}
+    kinds += [BookEntry, RoundFacts, *facts.values(), Wire, Request, TraceLine]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     for kind in (*enveloped.values(), *COMMANDS.values(), *ORDERS.values()):  # the envelope or the topic holds the tag
         schema, tag = schemas[kind.__name__], str(kind.__struct_config__.tag_field)
@@ -103,6 +107,7 @@ def asyncapi(version: str) -> dict[str, Any]:
         if not kind.__struct_config__.omit_defaults and kind not in (ReplayRequest, ReplayAnswer):
             schemas[kind.__name__]["required"] = list(schemas[kind.__name__]["properties"])  # every field is written
     schemas["Reason"]["x-codes"] = _codes()
+    _merge_facts(schemas, facts)
     messages = {name: _enveloped(name, kind) for name, kind in enveloped.items()}
     messages |= {name: _document(name, kind) for name, kind in DOCUMENTS.items()}
     messages |= {f"command.{name}": _command(kind) for name, kind in COMMANDS.items()}
@@ -134,6 +139,19 @@ def asyncapi(version: str) -> dict[str, Any]:
         },
         "components": {"messages": messages, "schemas": schemas},
     }
+
+
+def _merge_facts(schemas: dict[str, dict[str, Any]], kinds: Iterable[str]) -> None:
+    """The schema of the facts of any game has the fields of all: a reader need not know which game it is."""
+    fields = schemas["RoundFacts"]["properties"]
+    for kind in sorted(kinds):
+        for name, schema in schemas[kind]["properties"].items():
+            known = fields.setdefault(name, schema)
+            choices = [*known.get("anyOf", [known]), *schema.get("anyOf", [schema])]
+            bare = [{key: value for key, value in one.items() if key != "default"} for one in choices]
+            different = [one for place, one in enumerate(bare) if one not in bare[:place]]
+            if len(different) > 1:
+                fields[name] = {"anyOf": different, "default": known["default"]}
 
 
 def _channels() -> dict[str, tuple[str, str, list[str]]]:

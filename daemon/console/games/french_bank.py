@@ -1,0 +1,11 @@
+"""French bank: what the console knows of its games."""
+
+from typing import Final
+
+from daemon.console.games.game import BETS, DICE, ROUND, ConsoleGame
+
+GAMES: Final = {
+    "angola.french-bank": ConsoleGame(
+        "french_bank", (*ROUND, "throw", *DICE[1:], "dealer_relieved", "table_closed", *BETS), dice=3
+    ),
+}
