@@ -21,7 +21,7 @@ from daemon.broker.heartbeat import SILENT_S
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Config, Mqtt, Table
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
-from protocols.contract.events import EVENT_TYPES, Event, UnknownEvent, decode_data
+from protocols.contract.events import EVENT_TYPES, Event
 from protocols.contract.facts import RoundFacts
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.results import (
@@ -40,6 +40,7 @@ from protocols.contract.topics import (
     LONGEST_EVENT,
     BadEnvelope,
     Wire,
+    about_device,
     decode_wire,
     edge_topic,
     is_id,
@@ -797,7 +798,7 @@ class SiteState:
             if not wire.type.startswith("device."):
                 view.lately.append(wire)
             view.last_event = wire.time
-            event = _about_device(wire)
+            event = about_device(wire)
             self._device_event(table, wire, event)
             for hear in self.on_event:
                 hear(table, wire, event)
@@ -865,16 +866,6 @@ class SiteState:
         if table in self.tables:
             for kind in kinds:
                 self.notify(f"{kind}/{table}")
-
-
-def _about_device(wire: Wire) -> Event | None:
-    """The event of a device about itself; None for other events, and for those of another version."""
-    if not wire.type.startswith("device."):
-        return None
-    try:
-        return decode_data(wire.type, wire.data)
-    except UnknownEvent:
-        return None
 
 
 def _in_words(wire: Wire) -> str:

@@ -14,7 +14,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from protocols.contract.events import MOST, Event, decode_data, encode_data, type_of
+from protocols.contract.events import MOST, Event, UnknownEvent, decode_data, encode_data, type_of
 from protocols.plain_errors import plain
 
 ROOT = "felt/1"
@@ -231,3 +231,13 @@ def _iso(time: datetime) -> str:
 def joined(*texts: str) -> bytes:
     """The texts with their lengths. Different lists of texts give different bytes."""
     return "".join([f"{len(text)}:{text}" for text in texts]).encode()
+
+
+def about_device(wire: Wire) -> Event | None:
+    """The event of a device about itself; None for other events, and for those of another version."""
+    if not wire.type.startswith("device."):
+        return None
+    try:
+        return decode_data(wire.type, wire.data)
+    except UnknownEvent:
+        return None
