@@ -2,11 +2,14 @@
 
 Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered value twice
 and accepts corrections only under the supervisor's key, so a reported value has passed both checks. An action, reason
-or card that the document does not define becomes the fault `fdl.unknown_event`.
+or card that the document does not define becomes the fault `fdl.unknown_event`, and so does a statement of
+a series from a console that signs nobody in: names count from the dealer's page alone, which the kernel
+knows by its user.
 """
 
 from typing import ClassVar, Literal
 
+from drivers.driver import Emit, Link
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.events import (
@@ -34,6 +37,7 @@ from protocols.contract.events import (
     HandPassed,
     JackpotPaid,
     JackpotWon,
+    LaidBet,
     Pool,
     RoundDemo,
     RoundPaid,
@@ -41,6 +45,7 @@ from protocols.contract.events import (
     SeatActed,
     SeatClosed,
     SeatOpened,
+    SeriesStated,
     ShoeStarted,
     SupervisorKeyed,
     TableClosed,
@@ -49,6 +54,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.fdl import console as fdl_console, frame as fdl
+from protocols.link import LocalLink
 
 FAULTS = {
     0x20: Fault(
@@ -133,6 +139,7 @@ class FdlConsole(FdlDriver):
         SeatActed,
         SeatClosed,
         SeatOpened,
+        SeriesStated,
         ShoeStarted,
         SupervisorKeyed,
         TableClosed,
@@ -150,6 +157,12 @@ class FdlConsole(FdlDriver):
         """One session."""
         super().__init__(options, memory)
         self._pool = options.pool
+        self._signs_in = False
+
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Speak until LinkLost or DeviceRefused."""
+        self._signs_in = isinstance(link, LocalLink)
+        await super().run(link, emit)
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
         """A console's happening in the casino's words."""
@@ -179,6 +192,9 @@ class FdlConsole(FdlDriver):
                 return SupervisorKeyed(on)
             case fdl_console.TableClosed():
                 return TableClosed()
+            case fdl_console.SeriesStated(by, point, round_, bets, part, parts) if self._signs_in:
+                lie = tuple(LaidBet(seat, bet, amount) for seat, bet, amount in bets)
+                return SeriesStated(by=by, point=point, bets=lie, round=round_, part=part, parts=parts)
             case fdl_console.Corrected(hands, round_):
                 return DealCorrected(dict(hands), round_)
             case fdl_console.CardExposed(hand, card):

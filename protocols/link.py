@@ -4,7 +4,7 @@ A link never reconnects. It lives until `LinkLost`; its owner, the supervisor, t
 """
 
 from datetime import datetime, timedelta
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import msgspec
 
@@ -69,3 +69,10 @@ class Link(Protocol):
     def stamp(self) -> Chunk:
         """An empty chunk with the present time, for what a driver concludes from silence."""
         ...
+
+
+@runtime_checkable
+class LocalLink(Protocol):
+    """A link to a program of this computer. `peer_user`: who it runs as, by the kernel."""
+
+    peer_user: str

@@ -28,6 +28,8 @@ Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
 RoundName: TypeAlias = Annotated[str, Meta(max_length=200, description="the id of a round; empty: not said")]
 LONGEST_NAME = 64
+MAX_PARTS = 16
+"""Maximum messages in which one person states the bets on a table."""
 RequestId: TypeAlias = Annotated[
     str,
     Meta(
@@ -277,12 +279,16 @@ class LaidBet(msgspec.Struct, frozen=True):
 class SeriesStated(_Event, frozen=True, tag="series.stated"):
     """A supervisor, `by` name, says what stands on the table after lost events: the `point` (0: none), and all `bets`.
 
-    It counts when a second supervisor says the same.
+    It counts when a second supervisor says the same. `round`: the round that waits. More bets than one message of the
+    console holds come in `parts`, each with some of the bets; what they say counts with the last.
     """
 
     by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
     point: Annotated[int, Meta(ge=0, le=12)] = 0
     bets: Annotated[tuple[LaidBet, ...], Meta(max_length=256)] = ()
+    round: RoundName = ""
+    part: Annotated[int, Meta(ge=1, le=MAX_PARTS)] = 1
+    parts: Annotated[int, Meta(ge=1, le=MAX_PARTS)] = 1
 
 
 class LampsLit(_Event, frozen=True, tag="lamps.lit"):

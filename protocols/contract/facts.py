@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from msgspec import Struct, field
 
+from protocols.contract.events import LaidBet
 from protocols.contract.reasons import Reason
 
 
@@ -35,6 +36,14 @@ class DutyDue(Struct, frozen=True):
     code: str = ""
     law: str = ""
     at: datetime | None = None
+
+
+class Stated(Struct, frozen=True):
+    """What one supervisor, `by` name, said of a series of craps after a loss: point and all bets."""
+
+    by: str
+    point: int = 0
+    bets: tuple[LaidBet, ...] = ()
 
 
 class RoundFacts(Struct, frozen=True):
@@ -185,7 +194,7 @@ class CrapsFacts(DiceFacts, frozen=True):
     come_out: bool = False
     shooter: int = 0
     shooters: tuple[int, ...] = ()
-    stated_by: str = ""
+    stated: Stated | None = None
     series: str = ""
 
 

@@ -80,6 +80,8 @@ CLOCKWISE, ANTICLOCKWISE = 1, 2
 
 MAX_BET = 40
 MAX_ROUND = 100
+MAX_NAME = 64
+MAX_PARTS = 16
 
 
 class _Hand:
@@ -132,6 +134,59 @@ class _Hands:
         return f"{name}, each: owner · number · n · n cards"
 
 
+class _Short:
+    """A text of 1 to `longest` characters, or also none, behind the number of its bytes in UTF-8."""
+
+    def __init__(self, says: str, least: int, longest: int) -> None:
+        self._says = says
+        self._least = least
+        self._longest = longest
+
+    def write(self, value: str) -> bytes:
+        if not (self._least <= len(value) <= self._longest and value.isprintable() and len(value.encode()) <= MAX_DATA):
+            raise ValueError(f"{self._says} has {self._least} to {self._longest} printable characters")
+        data = value.encode()
+        return bytes((len(data), *data))
+
+    def read(self, data: bytes, at: int) -> tuple[str, int] | None:
+        end = at + 1 + data[at] if at < len(data) else 0
+        try:
+            value = data[at + 1 : end].decode()
+        except UnicodeDecodeError:
+            return None
+        fits = self._least <= len(value) <= self._longest and value.isprintable()
+        return (value, end) if at < len(data) and end <= len(data) and fits else None
+
+    def page(self, name: str) -> str:  # noqa: ARG002 - the words for an error say more than the attribute's name
+        return f"n · n bytes: {self._says}, {self._least} to {self._longest} characters of UTF-8"
+
+
+class _LaidBets:
+    """The rest of the data: bets, each seat, amount, n, n characters of its name."""
+
+    def write(self, value: tuple[tuple[int, str, int], ...]) -> bytes:
+        return b"".join(
+            _SEAT.write(seat) + _LAID.write(amount) + bytes((len(bet),)) + _BET_NAME.write(bet)
+            for seat, bet, amount in value
+        )
+
+    def read(self, data: bytes, at: int) -> tuple[tuple[tuple[int, str, int], ...], int] | None:
+        bets = []
+        while at < len(data):
+            seat, amount = _SEAT.read(data, at), _LAID.read(data, at + 1)
+            if seat is None or amount is None or at + 6 > len(data):
+                return None
+            start, at = at + 6, at + 6 + data[at + 5]
+            name = _BET_NAME.read(data[start:at], 0)
+            if at > len(data) or name is None:
+                return None
+            bets.append((seat[0], name[0], amount[0]))
+        return tuple(bets), at
+
+    def page(self, name: str) -> str:
+        return f"{name}, each: {_SEAT.page('seat')} · {_LAID.page('amount')} · n · {_BET_NAME.page('bet')}"
+
+
 class _NamedRound:
     """The id of a round behind NO_OWNER, or nothing."""
 
@@ -155,6 +210,7 @@ _CARD: Final = Code(CARDS, "a card is rank then suit, as in TD")
 _CARD_OR_0: Final = Code({0x00: None, **CARDS}, "a card is rank then suit, as in TD", ", 00 not said")
 _ROUND: Final = Text("a round's id", "a-z 0-9 : -", 0, MAX_ROUND)
 _BET_NAME: Final = Text("a bet's name", "a-z 0-9 _ : -", 1, MAX_BET)
+_LAID: Final = Number(4, least=1, note=" (minor units)")
 _FACES: Final = Numbers(Number(1, 1, 6), MAX_FACES)
 _AMOUNT: Final = Number(4, note=" (minor units), 0 not said")
 _DIRECTION: Final = Number(1, CLOCKWISE, ANTICLOCKWISE, note=" (1 clockwise, 2 anticlockwise)")
@@ -427,6 +483,49 @@ class BetWithdrawn(_Bet, frozen=True):
 
     KIND: ClassVar[int] = 0x3F
     FIELDS: ClassVar = {"seat": _SEAT, "amount": Number(4, note=" (minor units), 0 all of it"), "bet": _BET_NAME}
+
+
+class SeriesStated(Record, frozen=True):
+    """A supervisor, `by` name, says what lies on a table of craps after a loss: the `point`, 0 none, and all bets.
+
+    Each bet is its seat, its name in the ruleset and minor units. `stated` writes as many parts as the bets need.
+    """
+
+    KIND: ClassVar[int] = 0x42
+    FIELDS: ClassVar = {
+        "part": Number(1, 1, MAX_PARTS),
+        "parts": Number(1, 1, MAX_PARTS),
+        "point": Number(1, 0, 12, note=", 0 none"),
+        "by": _Short("the supervisor's name", 1, MAX_NAME),
+        "round": _Short("a round's id", 0, MAX_ROUND),
+        "bets": _LaidBets(),
+    }
+    by: str
+    point: int = 0
+    round: str = ""
+    bets: tuple[tuple[int, str, int], ...] = ()
+    part: int = 1
+    parts: int = 1
+
+    def contradiction(self) -> str:
+        return "a part behind the last one" if self.part > self.parts else ""
+
+
+def stated(by: str, point: int, round_: str, bets: tuple[tuple[int, str, int], ...]) -> tuple[SeriesStated, ...]:
+    """The whole statement, in as many events as it needs. Raises ValueError for what does not fit into MAX_PARTS."""
+    shares: list[tuple[tuple[int, str, int], ...]] = [()]
+    for bet in bets:
+        longer = SeriesStated(by, point, round_, (*shares[-1], bet))
+        if shares[-1] and len(longer.to_bytes()) > MAX_DATA:
+            shares.append((bet,))
+        else:
+            shares[-1] = longer.bets
+    parts = tuple(
+        SeriesStated(by, point, round_, share, part, len(shares)) for part, share in enumerate(shares, start=1)
+    )
+    if len(parts) > MAX_PARTS or any(len(part.to_bytes()) > MAX_DATA for part in parts):
+        raise ValueError(f"the bets do not fit into {MAX_PARTS} events")
+    return parts
 
 
 class DiceCovered(Record, frozen=True):

@@ -56,7 +56,8 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
-from protocols.contract.facts import CrapsFacts, RoundFacts
+from protocols.contract.facts import CrapsFacts, RoundFacts, Stated
+from protocols.contract.people import may_be_one_person
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.bets import ALONE, Board, Family, check_offered, names, prize
@@ -99,6 +100,8 @@ Step: TypeAlias = tuple["CrapsState", tuple[Verdict, ...]]
 Words: TypeAlias = tuple[str, str]  # in Portuguese, in English
 
 DICE: Final = 2
+MOST_BETS: Final = 256
+"""Bets that may be stated at once."""
 OFF_TABLE: Final = "a_die_off_the_table"
 NULL_REASONS: Final = (OFF_TABLE, "short_of_the_middle")
 PLACE: Final = {4: "9/5", 5: "7/5", 6: "7/6", 8: "7/6", 9: "7/5", 10: "9/5"}
@@ -337,7 +340,8 @@ class CrapsState(Table, frozen=True):
 
     `standing`: the bets that wait for the next round. `unknown`: events were lost, so neither can be trusted.
     `shooter`, `threw`: the seats that throw next and threw last, 0 where that is not told. `passes`: the dice must
-    change hands, `replaces`: a die must be replaced. `stated`: what one supervisor said of the series after a loss.
+    change hands, `replaces`: a die must be replaced. `stated`: what one supervisor said of the series after a loss;
+    `stating`: what came of a statement whose last part did not come yet.
     """
 
     told: tuple[DiceThrown, ...] = ()
@@ -349,6 +353,7 @@ class CrapsState(Table, frozen=True):
     threw: int = 0
     passes: bool = False
     replaces: bool = False
+    stating: SeriesStated | None = None
     stated: SeriesStated | None = None
 
 
@@ -379,7 +384,9 @@ class Craps(SingleOutcome[CrapsState]):
     State: ClassVar[type[CrapsState]] = CrapsState
     Facts: ClassVar[type[RoundFacts]] = CrapsFacts
     outcome: ClassVar[type[DiceThrown]] = DiceThrown
-    lasting: ClassVar = ("point", "before", "standing", "unknown", "shooter", "threw", "passes", "replaces", "stated")
+    lasting: ClassVar = (
+        *("point", "before", "standing", "unknown", "shooter", "threw", "passes", "replaces", "stating", "stated"),
+    )
     told_again_stands: ClassVar[bool] = True
 
     def __init__(self, options: CrapsOptions) -> None:
@@ -406,7 +413,8 @@ class Craps(SingleOutcome[CrapsState]):
         if round_ is not None:
             if round_.suspended:
                 waits = {"shooter": table.shooter, "reason": round_.suspended}
-                return View(round_.id, "suspended", waits | ({"stated_by": table.stated.by} if table.stated else {}))
+                stated = {} if table.stated is None else {"stated": _facts(table.stated)}
+                return View(round_.id, "suspended", waits | stated)
             return View(round_.id, "closed" if round_.closed else "betting", detail)
         if last is None:
             return View("", "idle", {} if table.unknown else detail)
@@ -443,12 +451,19 @@ class Craps(SingleOutcome[CrapsState]):
         waits = table.unknown and (table.round is None or table.round.suspended == MISSING)
         if not waits:
             return self._noted(table, seen, "series_is_known", say("series_is_known"))
-        if not self._can_stand(stated):
+        if stated.round and (table.round is None or stated.round != table.round.id):
+            other = say("round_not_on_table", event="series.stated", round=stated.round[:80])
+            return self._noted(table, seen, "round_unknown", other)
+        whole = _joined(table.stating, stated)
+        table = replace(table, stating=None)
+        if whole is None or not self.can_stand(whole):
             return self._noted(table, seen, "series_impossible", say("series_impossible", name=stated.by))
         if table.round is not None:
             table = self.witness(table, seen)
-        first = table.stated
-        if first is None or _one_person(first, stated):
+        if whole.part < whole.parts:
+            return replace(table, stating=whole), ()
+        first, stated = table.stated, whole
+        if first is None or may_be_one_person(first.by, stated.by):
             return replace(table, stated=stated), ()
         if not _say_the_same(first, stated):
             differs = say("series_differs", name=first.by, other=stated.by)
@@ -468,8 +483,10 @@ class Craps(SingleOutcome[CrapsState]):
             return table, (Noted(Irregularity(note.code, note.reason, note.law, seen.id)),)
         return self.note(table, seen, note), ()
 
-    def _can_stand(self, stated: SeriesStated) -> bool:
-        """Whether such bets can lie there at this point."""
+    def can_stand(self, stated: SeriesStated) -> bool:
+        """Whether such bets can lie there at this point; of a statement that goes on, once it is whole."""
+        if stated.part < stated.parts:
+            return True
         lie = {(one.seat, one.bet): one.amount for one in stated.bets}
         if stated.point not in (0, *POINTS) or len(lie) != len(stated.bets):
             return False
@@ -656,7 +673,9 @@ class Craps(SingleOutcome[CrapsState]):
 
     def after_void(self, table: CrapsState, round_: Round, **fields: Any) -> CrapsState:
         """All bets went back: the next throw is the first of a series."""
-        return self.fresh(table, point=0, standing=(), unknown=table.unseen, stated=None, passes=False, **fields)
+        return self.fresh(
+            table, point=0, standing=(), unknown=table.unseen, stating=None, stated=None, passes=False, **fields
+        )
 
     def confirm(self, table: CrapsState, seen: Envelope) -> Step:
         """A throw that was called null since is not confirmed: the payment may be of the throw after it."""
@@ -675,7 +694,7 @@ class Craps(SingleOutcome[CrapsState]):
         if not table.count:
             return table, ()
         table, verdicts = super().lose(
-            replace(table, unknown=True, stated=None, shooter=0, passes=False, replaces=False), seen
+            replace(table, unknown=True, stating=None, stated=None, shooter=0, passes=False, replaces=False), seen
         )
         return replace(table, unheard=False), verdicts
 
@@ -687,9 +706,20 @@ def order_of_shooters(wagers: Iterable[Wager], threw: int) -> tuple[int, ...]:
     return tuple(sorted({one.seat for one in laid}, key=lambda seat: (seat not in on_pass, seat <= threw, seat)))
 
 
-def _one_person(one: SeriesStated, other: SeriesStated) -> bool:
-    """As the console compares names: capitals do not count."""
-    return one.by.strip().casefold() == other.by.strip().casefold()
+def _joined(before: SeriesStated | None, part: SeriesStated) -> SeriesStated | None:
+    """A statement with the parts before it; None where it does not follow them."""
+    if part.part == 1:
+        return part
+    follows = before is not None and replace(before, part=before.part + 1, bets=part.bets) == replace(
+        part, overtaken=before.overtaken, age_ms=before.age_ms
+    )
+    if before is None or not follows or len(before.bets) + len(part.bets) > MOST_BETS:
+        return None
+    return replace(part, bets=(*before.bets, *part.bets))
+
+
+def _facts(stated: SeriesStated) -> Stated:
+    return Stated(stated.by, stated.point, stated.bets)
 
 
 def _say_the_same(one: SeriesStated, other: SeriesStated) -> bool:

@@ -85,6 +85,7 @@ HAPPENINGS: dict[int, fdl.Happening] = {
     0x3F: fdl_console.BetWithdrawn(3, "fan:2"),
     0x40: fdl_console.DiceCovered(),
     0x41: fdl_console.DiceUncovered(),
+    0x42: fdl_console.SeriesStated("ana", 6, "c:1", ((1, "pass", 3000),)),
 }
 
 PRINTED_DATA = {

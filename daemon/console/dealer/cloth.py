@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from daemon.config.model import Table
 
-__all__ = ["CHIPS", "SEATS", "Cloth", "cloth_of"]
+__all__ = ["CHIPS", "SEATS", "Cloth", "cloth_of", "ruleset_of"]
 
 SEATS = 9
 CHIPS = (1, 5, 10, 50, 100, 500)
@@ -24,24 +24,31 @@ class Cloth(Struct, frozen=True):
     families: Mapping[str, tuple[str, ...]] = {}
 
 
-def cloth_of(table: Table | None) -> Cloth:
-    """The cloth of a table as it is configured; an invalid option is the rules process's to report."""
+def ruleset_of(table: Table | None) -> tuple[Any, Any] | None:
+    """The game of a table and its options; None where it has none, or an option that the rules process reports."""
     from rules import RULESETS
+    from rules.engine.duties import without_duties
     from rules.engine.ruleset import BadOption, options_from
 
-    if table is None:
-        return Cloth()
-    unknown = Cloth(chips=table.chips or Cloth().chips)
-    if table.ruleset not in RULESETS:
-        return unknown
-    kind = RULESETS[table.ruleset]
+    kind = RULESETS.get(table.ruleset) if table is not None else None
+    if table is None or kind is None:
+        return None
     try:
         options: Any = options_from(kind, table.options)
     except BadOption:
-        return unknown
-    ruleset = kind(options)
-    game: Any = getattr(ruleset, "game", ruleset)
-    places = getattr(game, "board", None) or [one.id for one in ruleset.bets() if not one.id.endswith(":n")]
+        return None
+    return without_duties(kind(options)), options
+
+
+def cloth_of(table: Table | None) -> Cloth:
+    """The cloth of a table as it is configured."""
+    if table is None:
+        return Cloth()
+    found = ruleset_of(table)
+    if found is None:
+        return Cloth(chips=table.chips or Cloth().chips)
+    game, options = found
+    places = getattr(game, "board", None) or [one.id for one in game.bets() if not one.id.endswith(":n")]
     families: dict[str, list[str]] = {}
     for bet in places:
         family, _, place = bet.partition(":")

@@ -338,6 +338,7 @@ class Dealers:
         self._context = context
         self.units = {table: Unit(context.store, table, context.now) for table in context.config.console.dealer}
         tables = {one.name: one for one in context.config.table}
+        self._tables = tables
         self._domes = {name for name, table in tables.items() if dome_is_told(table)}
         self._cloths = {table: cloth_of(tables.get(table)) for table in self.units}
         self._changed: dict[str, set[asyncio.Event]] = {table: set() for table in self.units}
@@ -393,6 +394,16 @@ class Dealers:
         if unit is None:
             raise HTTPException(404)
         return unit
+
+    def configured(self, table: str) -> Table | None:
+        """The table as the configuration has it."""
+        return self._tables.get(table)
+
+    def places(self, table: str, lang: words.Lang) -> list[tuple[str, str]]:
+        """The bets that the table offers, by name, with their words."""
+        families = self._cloths[table].families if table in self._cloths else {}
+        names = [f"{family}:{place}" if place else family for family, places in families.items() for place in places]
+        return [(name, _whole_bet(lang, name)) for name in names]
 
     def keys(self, table: str) -> list[Key]:
         """Those of the table's game; of no game, all."""

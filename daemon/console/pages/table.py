@@ -1,4 +1,5 @@
-"""A supervisor's decisions on the page of a table: a round is declared void, or its cards are corrected.
+"""A supervisor's decisions on the page of a table: a round is declared void, its cards are corrected, or two of them
+state what lies on a table of craps after a loss.
 
 They take the way of the dealer's page: the console is a device of the table (docs/decisions/0035), and a decision is a
 press of its keys with the supervisor's key turned. So a table without a dealer's page cannot be decided here.
@@ -19,22 +20,23 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from daemon.console.auth.access import may
+from daemon.console.auth.access import User, may
 from daemon.console.context import ConsoleContext
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit
 from daemon.console.live import Fragment
+from daemon.console.pages import series
 from daemon.console.pages.dealer import ID, BadPress, Dealers, happenings_of, refused
 from daemon.console.site.store import BadStore
 from daemon.read_model import TableView
 from daemon.words import words
-from protocols.contract.facts import CardFacts, RoundFacts, of_kind
+from protocols.contract.facts import CardFacts, RoundFacts, Stated, of_kind
 from protocols.contract.results import Result
 from protocols.fdl.console import SUPERVISORS_DECISION, VOID_REASONS
 from rules.facts import facts_of_result
 
 __all__ = ["Decisions"]
 
-Decision: TypeAlias = Literal["void", "correct"]
+Decision: TypeAlias = Literal["void", "correct", "series"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 ENDED = 2
 """So many rounds that ended are offered beside the open one."""
@@ -45,7 +47,10 @@ UNTAKEN = frozenset({"void_without_round", "correction_without_round", "round_un
 
 
 class Choice(Struct, frozen=True):
-    """A round that can be decided. `hands` are written as a correction writes them; `ids` are those of its forms."""
+    """A round that can be decided. `hands` are written as a correction writes them; `ids` are those of its forms.
+
+    `series`: it waits for two supervisors to state point and bets; `stated`: what the first of them said.
+    """
 
     round: str
     suspended: bool
@@ -53,10 +58,12 @@ class Choice(Struct, frozen=True):
     text: str
     hands: str
     ids: Mapping[Decision, str]
+    series: bool = False
+    stated: Stated | None = None
 
     def keys(self, of_game: Sequence[Decision]) -> list[Decision]:
-        """What can be decided of it: a void round is not declared void again."""
-        return [key for key in of_game if not (self.void and key == "void")]
+        """What can be decided of it: a void round is not declared void again, a known series is not stated."""
+        return [key for key in of_game if not (self.void if key == "void" else key == "series" and not self.series)]
 
 
 class Decided(Struct, frozen=True):
@@ -76,7 +83,7 @@ class Outcome(Struct, frozen=True):
 
     one: Decided
     pressed: Pressed
-    state: Literal["here", "edge", "lost", "waits", "taken", "refused"]
+    state: Literal["here", "edge", "lost", "waits", "taken", "refused", "second", "differs"]
     text: str = ""
 
 
@@ -133,14 +140,19 @@ class Decisions:
                 for number, code in sorted(VOID_REASONS.items(), key=lambda one: one[0] != SUPERVISORS_DECISION)
             ],
             outcomes=self._outcomes(view, unit, lang) if unit is not None else [],
-            typed=dict.fromkeys(("round", "key", "wrong", "reason", "hands", "why"), "") | dict(typed or {}),
+            typed=dict.fromkeys(("round", "key", "wrong", "reason", "hands", "why", "point", "bets"), "")
+            | dict(typed or {}),
             longest_why=LONGEST_WHY,
+            points=series.POINTS,
+            lines_of=series.lines_of,
+            line_of=series.line_of,
+            places=self._dealers.places(table, lang) if any(one.series for one in choices) else [],
         )
 
     def _keys(self, table: str) -> list[Decision]:
         """What can be decided in the table's game."""
         known = {key.name for key in self._dealers.keys(table)}
-        return [key for key in DECISIONS if key in known]
+        return [key for key in DECISIONS if key in known or key == "series"]
 
     async def decide(self, request: Request) -> Response:
         """Press the supervisor's key. Answered once it is durable here; the page follows what comes of it."""
@@ -154,7 +166,8 @@ class Decisions:
         lang, round_ = context.lang(request), given.get("round", "")
         made = self._made.setdefault(table, deque(maxlen=SHOWN))
         try:
-            press = self._press(unit, key, given, user.name)
+            press = self._press(unit, key, given, user)
+            why = _why(given) if key != "series" else press.values["stated"]
             view = context.site.tables[table]
             before = sum(one.round == round_ for one in view.results)
             noted = view.noted[-1][0] if view.noted else None
@@ -170,7 +183,7 @@ class Decisions:
             ruleset = context.site.ruleset(table)
             return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page, hours="")
         if all(one.id != press.id for one in made):
-            made.append(Decided(press.id, key, round_, user.name, _why(given), before, noted))
+            made.append(Decided(press.id, key, round_, user.name, why, before, noted))
         context.actions.collect()
         context.site.notify(f"decide/{table}")
         return RedirectResponse(f"/table/{table}#decide", 303)
@@ -179,11 +192,11 @@ class Decisions:
         """Who made the same decision first; "" where the refusal has another reason."""
         is_late = isinstance(error, Other) or (isinstance(error, BadPress) and error.key == "decide.already_void")
         same = [one for one in self._made.get(table, ()) if one.round == round_ and one.key == key]
-        if not is_late or not same:
+        if not is_late or not same or key == "series":
             return ""
         return words.say(lang, "decide.already_decided", by=same[0].by, why=same[0].why)
 
-    def _press(self, unit: Unit, key: Decision, given: Mapping[str, str], by: str) -> Press:
+    def _press(self, unit: Unit, key: Decision, given: Mapping[str, str], user: User) -> Press:
         """What the form says. Raises BadPress; Other where somebody else made the same decision first."""
         view = self._context.site.tables[unit.table]
         round_, why, id_ = given.get("round", ""), _why(given), given.get("id", "")
@@ -192,15 +205,26 @@ class Decisions:
             raise BadPress("decide.no_round")
         if key not in choice.keys(DECISIONS):
             raise BadPress("decide.already_void")
-        if not why:
-            raise BadPress("decide.no_why")
         if not ID.fullmatch(id_):
             raise BadPress("dealer.bad_id")
-        if any(one.id == id_ and (one.by, one.why) != (by, why) for one in self._made.get(unit.table, ())):
+        if key == "series":
+            return self._statement(unit.table, view, id_, given, user)
+        if not why:
+            raise BadPress("decide.no_why")
+        if any(one.id == id_ and (one.by, one.why) != (user.name, why) for one in self._made.get(unit.table, ())):
             raise Other
         happenings = happenings_of(key, given, supervisor=True)
         reason = {"reason": given.get("reason", "")} if key == "void" else {}
         return Press(id_, key, happenings, {**reason, "round": round_, "why": why}, round_)
+
+    def _statement(self, table: str, view: TableView, id_: str, given: Mapping[str, str], user: User) -> Press:
+        """What the signed-in user states. Each has a press of their own, also from forms that are the same."""
+        if kept := self._context.access.may_decide(user):
+            raise BadPress(kept)
+        stated = series.typed(given, user.name)
+        own = hashlib.sha256(f"{id_} {user.name}".encode()).hexdigest()[:32]
+        happenings = series.pressed(stated, view, self._dealers.configured(table))
+        return Press(own, "series", happenings, {"stated": series.line_of(stated), "round": view.round}, view.round)
 
     def _outcomes(self, view: TableView, unit: Unit, lang: words.Lang) -> list[Outcome]:
         """The last decisions, the newest first."""
@@ -222,8 +246,13 @@ def _none(_table: str) -> tuple[str, ...]:
 
 def _outcome(view: TableView, one: Decided, pressed: Pressed, lang: words.Lang) -> Outcome:
     results = [result for result in view.results if result.round == one.round]
+    if len(results) > one.before and one.key == "series" and results[-1].void is not None:
+        return Outcome(one, pressed, "refused", _said(results[-1], lang))
     if len(results) > one.before and (results[-1].void is not None or one.key == "correct"):
         return Outcome(one, pressed, "taken", _said(results[-1], lang))
+    if one.key == "series" and pressed.state == "edge":
+        state, text = series.state_of(view, one.round, one.why, one.by)
+        return Outcome(one, pressed, state, text)
     # By the times of the table's computer, whose clock is not this one's.
     noted = [note for at, note in view.noted if (one.noted is None or at > one.noted) and note.code in UNTAKEN]
     if noted:
@@ -253,7 +282,8 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
         ids = {key: hashlib.sha256(name.encode()).hexdigest()[:32] for key, name in named}
         lying = of_kind(CardFacts, facts).hands
         hands = "\n".join(f"{name} {' '.join(cards)}" for name, cards in lying.items() if cards)
-        return Choice(round_, suspended, void, text, hands, ids)
+        first = series.first_of(view) if suspended else None
+        return Choice(round_, suspended, void, text, hands, ids, suspended and series.waits(view), first)
 
     found: dict[str, Choice] = {}
     if view.round and view.phase not in ("-", "idle"):

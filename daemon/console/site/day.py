@@ -31,7 +31,7 @@ MINUTE = 30
 MOST_LOADED = 5_000
 MOST_ACTIONS = 200
 MOST_RESTARTS = 200
-DECISIONS = ("void", "correct")
+DECISIONS = ("void", "correct", "series")
 """Of the keys of a dealer's page only these are actions of the timeline: the others are the rounds themselves."""
 
 

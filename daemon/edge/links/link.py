@@ -406,11 +406,19 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
     return link
 
 
+class UnixLink(StreamLink):
+    """A connection to a program of this computer; its user was asked of the kernel (`protocols.link.LocalLink`)."""
+
+    def __init__(self, peer_user: str, now: Callable[[], datetime] = utc_now) -> None:
+        super().__init__(now)
+        self.peer_user = peer_user
+
+
 async def _open_unix(target: _Target, now: Callable[[], datetime]) -> StreamLink:
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
-            transport, link = await loop.create_unix_connection(lambda: StreamLink(now), target.path)
+            transport, link = await loop.create_unix_connection(lambda: UnixLink(target.user, now), target.path)
     except TimeoutError as error:
         raise LinkLost(f"no answer from {target.path} in {CONNECT_TIMEOUT:g} s; {CHECK_CONSOLE}") from error
     except OSError as error:
