@@ -70,7 +70,7 @@ def pressed(stated: Stated, view: TableView, table: Table | None) -> tuple[fdl.H
         raise BadPress("decide.series_yourself")
     game = found[0] if (found := ruleset_of(table)) is not None else None
     said = SeriesStated(by=stated.by, point=stated.point, bets=stated.bets)
-    if not hasattr(game, "can_stand") or not game.can_stand(said):
+    if game is None or not hasattr(game, "can_stand") or not game.can_stand(said):
         raise BadPress("decide.series_impossible")
     bets = tuple((one.seat, one.bet, one.amount) for one in stated.bets)
     try:
