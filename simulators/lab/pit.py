@@ -106,7 +106,7 @@ KINDS |= {
     kind: table
     for module in iter_modules(tables.__path__, f"{tables.__name__}.")
     for table in vars(import_module(module.name)).values()
-    if (kind := vars(table).get("kind") if isinstance(table, type) else None)
+    if isinstance(table, type) and isinstance(kind := vars(table).get("kind"), str)
 }
 """A table may say its kind itself, as that of a new game does."""
 KINDS |= {

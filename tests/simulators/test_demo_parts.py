@@ -255,6 +255,11 @@ def test_without_a_timer_it_waits_for_the_world() -> None:
     assert in_jumping_time(body()) >= 0.04
 
 
+def test_every_kind_is_a_table() -> None:
+    """A device says its kind too, as a number of its wire."""
+    assert [kind for kind, table in KINDS.items() if not (isinstance(kind, str) and hasattr(table, "ruleset"))] == []
+
+
 @pytest.mark.parametrize("kind", ["pty", "tcp"])
 def test_no_time_limit_ends_while_its_bytes_are_under_way(tmp_path: Path, kind: str) -> None:
     """A thousand answers through the kernel, each due within a millisecond of time that could jump a day."""
