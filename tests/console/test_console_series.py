@@ -17,7 +17,7 @@ from drivers.fdl_console import ConsoleOptions, FdlConsole
 from protocols.contract.events import BetsOpened, DiceThrown, Event, EventsMissed, RoundPaid, SeriesStated, WagerPlaced
 from protocols.contract.results import RoundState
 from protocols.contract.topics import Envelope, table_topic
-from protocols.fdl import console as fdl_console
+from protocols.fdl import console as fdl_console, frame as fdl
 from rules import RULESETS
 from rules.angola.craps import CrapsOptions
 from rules.engine.ruleset import Resolved
@@ -64,7 +64,9 @@ class Craps:
         driver = FdlConsole(ConsoleOptions())
         driver._signs_in = True
         happenings = [fdl_console.HAPPENINGS[kind].from_bytes(data) for _, kind, data in rows if kind >= 0x20]
-        told = [event for one in happenings for event in driver.translate(one) or ()]
+        told = [
+            event for one in happenings if not isinstance(one, fdl.Malformed) for event in driver.translate(one) or ()
+        ]
         self.taken = rows[-1][0] if rows else self.taken
         unit = self.console.house.dealers.units[TABLE]
         unit._acknowledged(self.taken, 0.0)

@@ -2,12 +2,14 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from daemon import local_peer
 from daemon.edge.links.link import StreamLink, open_stream
+from drivers.driver import Sighting
 from drivers.fdl_console import ConsoleOptions, FdlConsole
 from protocols.contract.events import LaidBet, SeriesStated
 from protocols.fdl.console import MAX_PARTS, stated
@@ -24,8 +26,8 @@ class Closed(StreamLink):
 
 
 async def test_only_the_dealers_page_of_this_computer_states_a_series(tmp_path: Path) -> None:
-    async def nobody(*_: object) -> None:
-        return None
+    async def nobody(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+        """No edge listens."""
 
     driver = FdlConsole(ConsoleOptions())
     with pytest.raises(LinkLost):
