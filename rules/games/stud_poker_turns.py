@@ -311,8 +311,11 @@ class StudPokerTurns(Game[Position]):
             return p, effect
         differs = acted.amount not in (0, lay)
         if round_.closed and (differs or seat not in deal.players):
-            code = "bet_while_waiting" if round_.suspended else "late_bet"
-            return self._noting(turn, code, say(code, seat=seat, bet="ante")).end()
+            if round_.suspended:
+                reason = say("bet_while_waiting", seat=seat, bet="ante")
+            else:
+                reason = say("late_bet", seat=seat, bet="ante")
+            return self._noting(turn, reason.code, reason).end()
         if not round_.closed:
             turn = turn.dealt(anted=tuple(sorted({*deal.anted, seat})))
         return (turn.doubting("amounts") if differs else turn).end()

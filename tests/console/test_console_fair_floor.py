@@ -25,9 +25,8 @@ def floor(tmp_path: Path) -> Iterator[Console]:
         fair.on_event("rou-3", decode_wire(encode_envelope(landed)))
         for number in range(1, 4):
             name = f"rou-3:2026-11-20:{number}"
-            fair.on_result(
-                "rou-3", "resolved", result_of({"round": name, "outcome": {"pocket": "17"}, "evidence": [landed.id]})
-            )
+            said = {"round": name, "ruleset": "macau.roulette", "outcome": {"pocket": "17"}, "evidence": [landed.id]}
+            fair.on_result("rou-3", "resolved", result_of(said))
         yield one
 
 
