@@ -103,7 +103,7 @@ class Play(Struct, frozen=True):
     unread: int = 0
     entered: tuple[str, ...] = ()
     contradicted: tuple[str, ...] = ()
-    doubts: frozenset[Doubt] = frozenset()
+    doubts: tuple[Doubt, ...] = ()
     held: tuple[str, ...] = ()
     discarded: tuple[str, ...] = ()
 
@@ -135,11 +135,11 @@ class Play(Struct, frozen=True):
 
     def with_doubts(self, *doubts: Doubt) -> "Play":
         """The play with these doubts."""
-        return replace(self, doubts=self.doubts.union(doubts))
+        return replace(self, doubts=tuple(sorted({*self.doubts, *doubts})))
 
     def without_doubts(self, *doubts: Doubt) -> "Play":
         """The play after these doubts were settled."""
-        return replace(self, doubts=self.doubts.difference(doubts))
+        return replace(self, doubts=tuple(one for one in self.doubts if one not in doubts))
 
     def doubted(self, name: str) -> "Play":
         """What that hand decided is not certain until it is told again."""

@@ -87,7 +87,7 @@ class Position(Struct, frozen=True):
     burn: int = 0
     left: int = UNLIMITED
     shoe: Literal["unknown", "fresh", "used"] = "unknown"
-    doubts: frozenset[TableDoubt] = frozenset()
+    doubts: tuple[TableDoubt, ...] = ()
     drawn: int = UNSURE
     alone: bool = True
     returned: bool = False
@@ -97,11 +97,11 @@ class Position(Struct, frozen=True):
 
     def with_doubts(self, *doubts: TableDoubt) -> "Position":
         """The position with these doubts."""
-        return replace(self, doubts=self.doubts.union(doubts))
+        return replace(self, doubts=tuple(sorted({*self.doubts, *doubts})))
 
     def without_doubts(self, *doubts: TableDoubt) -> "Position":
         """The position after these doubts were settled."""
-        return replace(self, doubts=self.doubts.difference(doubts))
+        return replace(self, doubts=tuple(one for one in self.doubts if one not in doubts))
 
     @property
     def kept_streaks(self) -> tuple[Streak, ...]:

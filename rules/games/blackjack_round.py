@@ -295,7 +295,7 @@ class BlackjackRounds(Game[Position]):
 
     def ended_in_doubt(self, position: Position) -> bool:
         """A card came that no hand of it asked for, and what is lost may be that hand's bet."""
-        return {"card_after_end", "loss_after_end"} <= position.doubts
+        return {"card_after_end", "loss_after_end"} <= {*position.doubts}
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:
         """As after a loss; and a decision that was told too late must be told again."""

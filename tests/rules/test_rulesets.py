@@ -379,6 +379,27 @@ def test_a_state_may_be_written_down_and_read_back_at_any_point(name: str, night
     assert msgspec.json.encode(read) == msgspec.json.encode(kept)
 
 
+def kinds_within(kind: msgspec.inspect.Type, seen: set[type]) -> set[str]:
+    """The names of all kinds of value that a type may hold."""
+    found = {type(kind).__name__}
+    for name in kind.__struct_fields__:
+        part = getattr(kind, name)
+        for one in part if isinstance(part, tuple) else (part,):
+            inner = one.type if isinstance(one, msgspec.inspect.Field) else one
+            if isinstance(inner, msgspec.inspect.StructType):
+                if inner.cls in seen:
+                    continue
+                seen.add(inner.cls)
+            if isinstance(inner, msgspec.inspect.Type):
+                found |= kinds_within(inner, seen)
+    return found
+
+
+@every_game
+def test_a_state_holds_no_set_because_the_order_of_its_bytes_would_differ_from_process_to_process(name: str) -> None:
+    assert not kinds_within(msgspec.inspect.type_info(game(name).State), set()) & {"SetType", "FrozenSetType"}
+
+
 # ---- what was told late
 
 
