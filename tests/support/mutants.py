@@ -1,35 +1,38 @@
 """Mutants of the rules: each number and each comparison is changed once, and a test of the game must see it.
 
-    python -m tests.support.mutants                       all files of `TESTS`, for hours
+    python -m tests.support.mutants                       all files of `TESTS`
     python -m tests.support.mutants rules/angola/craps.py  one file
     python -m tests.support.mutants --sample 5 --seed 3    so many mutants, chosen by chance
 
 A number n, also of printed odds, becomes n + 1; `<` becomes `<=`, `==` becomes `!=`, and so on; `a < b` becomes
-`a < b + 1`. The tests of a file run in a process of their own, which imports the changed file. A mutant that no test
-sees is a survivor: it is named, and the run fails, unless tests/mutants.toml knows it, with the reason why no test can
-tell it from the rules.
+`a < b + 1`. The tests of a file run in a process for each of its mutants, forked by `mutant_runner.py`. A mutant that
+no test sees is a survivor: it is named, and the run fails, unless tests/mutants.toml knows it, with the reason why no
+test can tell it from the rules.
 
 `make nightly` runs all of them, tests/rules/test_mutants.py a few.
 """
 
 import ast
+import json
 import random
 import re
-import subprocess
 import sys
 import tomllib
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from os import cpu_count, environ
+from os import cpu_count, environ, pathsep
 from pathlib import Path
+from subprocess import PIPE, Popen
+from tempfile import TemporaryFile
+from time import monotonic
 from typing import Final
 
 from msgspec import Struct
 
 TOP: Final = Path(__file__).parents[2]
 KNOWN: Final = TOP / "tests" / "mutants.toml"
-TIMEOUT_S: Final = 300
+RUNNER: Final = Path(__file__).with_name("mutant_runner.py")
 OTHER: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -103,21 +106,6 @@ WITHOUT_NUMBERS: Final = (
     "rules/games/stud_poker*.py",
 )
 """Files of games whose numbers are places in tuples and counts of cards on the table, and none that a text prints."""
-RUNNER: Final = """
-import importlib.abc, importlib.util, sys, pytest
-NAME, TEXT, PATH = sys.argv[1:4]
-
-class Changed(importlib.abc.Loader):
-    def exec_module(self, module):
-        exec(compile(TEXT, PATH, "exec"), module.__dict__)
-
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        return importlib.util.spec_from_file_location(name, PATH, loader=Changed()) if name == NAME else None
-
-sys.meta_path.insert(0, Finder())
-sys.exit(pytest.main(["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *sys.argv[4:]]))
-"""
 
 
 class Mutant(Struct, frozen=True):
@@ -193,22 +181,28 @@ def mutants(path: str) -> Iterator[Mutant]:
         yield Mutant(path, line, was, becomes, number, place, at)
 
 
-def changed(mutant: Mutant) -> str:
-    """The file with it."""
-    tree = _Changer(mutant.place).visit(ast.parse((TOP / mutant.path).read_text()))
-    return ast.unparse(ast.fix_missing_locations(tree))
+def changed_tree(source: str, place: int) -> ast.Module:
+    """The file with the change at this place."""
+    tree: ast.Module = _Changer(place).visit(ast.parse(source))
+    return ast.fix_missing_locations(tree)
 
 
-def survives(mutant: Mutant) -> bool:
-    """Whether the tests pass with it."""
-    name = mutant.path.removesuffix(".py").replace("/", ".")
-    command = [sys.executable, "-c", RUNNER, name, changed(mutant), str(TOP / mutant.path), *TESTS[mutant.path]]
-    at_no_length = {name: value for name, value in environ.items() if name != "FELTD_NIGHTLY"}
-    try:
-        run = subprocess.run(command, cwd=TOP, capture_output=True, timeout=TIMEOUT_S, check=False, env=at_no_length)
-    except subprocess.TimeoutExpired:
-        return False  # the tests did not end with it
-    return run.returncode == 0
+def killers(path: str, chosen: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]:
+    """Each mutant of a file with the test that fails with it; "" for a survivor."""
+    command = [sys.executable, str(RUNNER), path, *TESTS[path]]
+    env = {name: value for name, value in environ.items() if name != "FELTD_NIGHTLY"}
+    env["PYTHONPATH"] = pathsep.join(map(str, (TOP, TOP / "tests" / "support")))
+    with TemporaryFile("w+") as places:
+        places.writelines(f"{one.place}\n" for one in chosen)
+        places.seek(0)
+        with Popen(command, cwd=TOP, stdin=places, stdout=PIPE, text=True, env=env) as run:
+            assert run.stdout
+            for one, line in zip(chosen, run.stdout, strict=False):
+                place, killer = json.loads(line)
+                assert place == one.place
+                yield one, killer
+    if run.returncode:
+        sys.exit(f"{path}: the tests could not be run with its mutants")
 
 
 def known() -> dict[str, str]:
@@ -216,14 +210,19 @@ def known() -> dict[str, str]:
     return {one["mutant"]: one["reason"] for one in tomllib.loads(KNOWN.read_text()).get("survivor", [])}
 
 
-def survivors(chosen: Sequence[Mutant], jobs: int) -> Iterator[Mutant]:
-    """Those that no test sees and that are not known."""
-    excused = known()
+def survivors(path: str, chosen: Sequence[Mutant]) -> list[Mutant]:
+    """Those of a file that no test sees and that are not known; says how many and how long they took."""
+    excused, before = known(), monotonic()
     tried = [one for one in chosen if one.name not in excused]
-    with ThreadPoolExecutor(jobs) as pool:
-        for one, left in zip(tried, pool.map(survives, tried), strict=True):
-            if left:
-                yield one
+    left = [one for one, killer in killers(path, tried) if not killer]
+    lines = [f"survives: {one.name}   (line {one.at})\n" for one in left]
+    took_s = monotonic() - before
+    lines.append(
+        f"{path}: {len(chosen)} mutants, {len(chosen) - len(tried)} excused, {len(left)} survivors, {took_s:.0f} s\n"
+    )
+    sys.stdout.write("".join(lines))
+    sys.stdout.flush()
+    return left
 
 
 def main() -> None:
@@ -237,10 +236,11 @@ def main() -> None:
     chosen = [one for path in given.files for one in mutants(path)]
     if given.sample:
         chosen = random.Random(given.seed).sample(chosen, min(given.sample, len(chosen)))
-    left = 0
-    for left, one in enumerate(survivors(chosen, given.jobs), 1):  # noqa: B007 - counted
-        sys.stdout.write(f"survives: {one.name}   (line {one.at})\n")
-        sys.stdout.flush()
+    by_file = {path: [one for one in chosen if one.path == path] for path in {one.path: None for one in chosen}}
+    with ThreadPoolExecutor(given.jobs) as pool:
+        left = sum(
+            map(len, pool.map(survivors, *zip(*((path, some) for path, some in by_file.items() if some), strict=True)))
+        )
     sys.stdout.write(f"{len(chosen)} mutants, {left} survivors that tests/mutants.toml does not name\n")
     sys.exit(bool(left))
 
