@@ -9,6 +9,7 @@ import structlog
 from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
 
+from daemon.broker.mac_keys import load_mac_key, load_mac_keys
 from daemon.cli import listings
 from daemon.cli.first_configuration import First, FirstDevice, FirstTable, configuration
 from daemon.cli.main import main
@@ -37,6 +38,22 @@ def given_by_options(path: Path) -> Result:
         *("--site", "lisboa", "--edge", "edge-7", "--table", "rou-1=macau.roulette", "--table", "aux-1="),
         *("--option", "rou-1.betting=no_more_bets", "--device", f"rou-1/wheel-1=cammegh_ss2@{WHEEL}"),
     )
+
+
+def test_init_makes_the_keys_that_the_configuration_names(tmp_path: Path) -> None:
+    """An edge's events and the rules' verdicts are signed, and verified by all who use them."""
+    path = tmp_path / "new/feltd.toml"
+    assert given_by_options(path).exit_code == 0
+    config = load(path)
+    assert not config.rules.insecure
+    assert config.edge.mac_key_file
+    assert config.rules.mac_key_file
+    assert config.rules.mac_key_folder
+    edge, rules = load_mac_key(Path(config.edge.mac_key_file)), load_mac_key(Path(config.rules.mac_key_file))
+    assert edge != rules
+    assert load_mac_keys(Path(config.rules.mac_key_folder)) == {"edge-7": edge}
+    assert load_mac_keys(path.parent / "jackpots-mac") == {"edge-7": edge}
+    assert load_mac_keys(path.parent / "jackpots-verdict-mac") == {"lisboa": rules}
 
 
 def test_options_say_everything(tmp_path: Path) -> None:

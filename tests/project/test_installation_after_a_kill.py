@@ -5,6 +5,7 @@ import hashlib
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,8 @@ STUBS = {
     "deb-systemd-invoke": 'cp "$FOLDER/etc/mosquitto/feltd.passwd" "$FOLDER/loaded"',  # as the broker does at its start
     "dpkg-query": 'cat "$FOLDER/conffiles" 2>/dev/null',
     "systemd-sysusers": "",
-    "feltd": 'touch "$3.pub" "$3"',  # feltd journal key PATH
+    # feltd journal key PATH writes a pair; feltd mac-keys is the program itself.
+    "feltd": f'[ "$1" = journal ] && touch "$3.pub" "$3" || exec "{Path(sys.executable).parent}/feltd" "$@"',
     "chown": "",
     "py3compile": "",
     "udevadm": "",
@@ -128,6 +130,39 @@ def test_the_broker_knows_every_password_after_an_installation_that_was_killed(
         assert left == {*computer.users, "feltd.passwd", "feltd.acl", "feltd.conf", ".feltd.conf.md5", *KEYS}
         assert computer.broker.read_bytes() == computer.shipped.read_bytes()
     assert at > 20
+
+
+def mac_keys(computer: Computer) -> dict[str, str]:
+    """The files of the keys by which events and verdicts are proven."""
+    folder = computer.folder / "etc/feltd"
+    names = ("*mac.key", "*mac/*.key")
+    return {str(path.relative_to(folder)): path.read_text() for name in names for path in folder.glob(name)}
+
+
+def test_an_upgrade_makes_the_keys_that_a_configuration_lacks_and_keeps_those_that_are_there(tmp_path: Path) -> None:
+    computer = Computer(tmp_path / "computer", ["none"])
+    assert computer.install()
+    assert mac_keys(computer) == {}, "without a configuration no edge has a name: `feltd init` makes them"
+    (computer.folder / "etc/feltd/feltd.toml").write_text('[site]\nname = "lisboa"\n[edge]\nname = "edge-7"\n')
+    assert computer.install()
+    made = mac_keys(computer)
+    edge, rules = made["edge-mac.key"], made["rules-mac.key"]
+    assert made == {
+        **dict.fromkeys(("edge-mac.key", "mac/edge-7.key", "jackpots-mac/edge-7.key"), edge),
+        **dict.fromkeys(("rules-mac.key", "jackpots-verdict-mac/lisboa.key"), rules),
+    }
+    assert edge != rules
+    (computer.folder / "etc/feltd/jackpots-mac/edge-7.key").unlink()
+    assert computer.install()
+    assert mac_keys(computer) == made
+
+
+def test_a_configuration_with_a_mistake_is_named_and_stops_no_installation(tmp_path: Path) -> None:
+    computer = Computer(tmp_path / "computer", ["none"])
+    (computer.folder / "etc/feltd").mkdir()
+    (computer.folder / "etc/feltd/feltd.toml").write_text("[site\n")
+    assert computer.install()
+    assert mac_keys(computer) == {}
 
 
 def test_an_upgrade_brings_new_settings_of_the_broker_where_nobody_edited_them(tmp_path: Path) -> None:
