@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from daemon import logs
 from daemon.broker.connection import Connect, stay_connected
@@ -268,7 +268,7 @@ class SiteState:
         self._standing: dict[str, tuple[_ResultVersion, Again | None]] = {}
         """By table, the version of the retained result while the verdict that ends its round has not arrived."""
         self._recalled: dict[str, deque[Result]] = {}
-        self._seen: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
+        self._seen: OrderedDict[tuple[str, str, str | UnsetType, datetime], None] = OrderedDict()
         self._complained: set[str] = set()
         self.tables: dict[str, TableView] = {}
         self.devices: dict[tuple[str, str], DeviceView] = {}
@@ -780,8 +780,8 @@ class SiteState:
         return view
 
     def _first_time(self, kind: str, wire: Wire) -> bool:
-        """A new journal assigns its ids again, but never with the same time."""
-        return _first_time(self._seen, (kind, wire.id, wire.time))
+        """A new journal assigns its ids again, but never with the same time; a verdict names that journal."""
+        return _first_time(self._seen, (kind, wire.id, wire.cause_journal, wire.time))
 
     def _event(self, table: str, message: Message) -> None:
         if len(message.payload) > LONGEST_EVENT:

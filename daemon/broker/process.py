@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from daemon import STARTED, logs, version
 from daemon.broker.connection import Connect, stay_connected
@@ -45,7 +46,7 @@ class BrokerProcess(ABC):
         section: Edge | Rules | Jackpots,
         journal: Journal,
         *,
-        address_of: Callable[[Row], tuple[str, str]],
+        address_of: Callable[[Row], tuple[str, str, str | UnsetType]],
         replays: Sequence[str],
         alerts: Mapping[str, Sequence[str]],
         connect: Connect | None,
@@ -53,7 +54,8 @@ class BrokerProcess(ABC):
         boot: str = "",
         pause_s: float = PAUSE_S,
     ) -> None:
-        """`address_of`: id and source of a row's message, always the same. `replays`: topics of requests for rows.
+        """`address_of`: id, source and cause_journal of a row's message, always the same. `replays`: topics of requests
+        for rows.
 
         `alerts`: by table or pool the topics of the alert that a retained topic was overwritten. `boot`: the id of this
         life of the process, where it goes on with another configuration.
@@ -120,9 +122,9 @@ class BrokerProcess(ABC):
         """Topic and payload of a row; `late`: it was written before this session."""
         if row.unreadable:
             row = self._readable(row)
-        (id_, source), data = self._address_of(row), msgspec.Raw(row.data)
+        (id_, source, cause), data = self._address_of(row), msgspec.Raw(row.data)
         boot = self.boot if self.KIND == "edge" else ""
-        wire = Wire("1.0", id_, source, row.type, row.time, row.seq, boot, self.journal.name, late, data)
+        wire = Wire("1.0", id_, source, row.type, row.time, row.seq, boot, self.journal.name, late, data, UNSET, cause)
         if self._mac_key:
             wire = msgspec.structs.replace(wire, mac=mac_of(wire, self._mac_key))
         return f"{source}/event/{row.type}", encode_wire(wire)

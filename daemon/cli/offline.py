@@ -177,7 +177,7 @@ class _Written(Struct, frozen=True):
 
 
 _ENVELOPE_KEYS = {"type", "data", "id", "time", "source", "seq", "wire", "specversion", "bootid", "journal", "replay"}
-_EXPORT_KEYS = {"n", "place", "device", "cause", "hash", "datahex"}
+_EXPORT_KEYS = {"n", "place", "device", "cause", "hash", "datahex", "cause_journal"}
 # What `feltd journal export` writes besides rows, by the word under `feltd`.
 _OF_EXPORTS = {
     "export": {"feltd", "version", "journal", "site", "writer", "place", "first", "last", "before", "made"},

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
 from msgspec.structs import replace
 
 from daemon import logs
@@ -38,7 +38,7 @@ from daemon.config.model import Config, Table
 from daemon.consumer.numbering import Numbering
 from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
-from daemon.journal.rows import Entry, Row
+from daemon.journal.rows import Entry, Row, cause_of, id_and_journal
 from daemon.journal.store import Journal
 from daemon.words import words
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
@@ -189,7 +189,11 @@ class Consumer(BrokerProcess):
             config,
             config.rules,
             journal,
-            address_of=lambda row: (row.cause, table_topic(site, row.place, "round")),
+            address_of=lambda row: (  # as id_and_journal has it
+                row.cause.partition("@")[0],
+                table_topic(site, row.place, "round"),
+                row.cause.partition("@")[2] or UNSET,
+            ),
             replays=[table_topic(site, table.name, "round/cmd/replay") for table in tables],
             alerts={table.name: [alert_topic(site, table.name, name, STATE_FORGED)] for table in tables},
             connect=connect,
@@ -397,8 +401,9 @@ class Consumer(BrokerProcess):
         if verdict is None:
             self._commit([])
             return
-        event, _, number = last.cause.rpartition("/")
-        cause = f"{event}/{int(number) + 1}"
+        id_, journal = id_and_journal(last.cause)
+        event, _, number = id_.rpartition("/")
+        cause = cause_of(f"{event}/{int(number) + 1}", journal)
         type_, data = verdict_type(verdict), encode_verdict(verdict)
         self._commit([Entry(table.name, "round", type_, last.time, data, cause=cause)])
         self._tell(table, verdict)
@@ -414,7 +419,7 @@ class Consumer(BrokerProcess):
     def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
         """Of a round that was open, or of a result that waited for a person."""
         ended = self.journal.latest(table.name, ENDS, since=opened.seq)
-        evidence = (last.cause.rpartition("/")[0],)
+        evidence = (id_and_journal(last.cause)[0].rpartition("/")[0],)
         if ended is None:
             return Voided(abandoned(_round_of(opened), table.abandoned, evidence, unreadable=table.unreadable))
         if table.unreadable:
@@ -452,9 +457,10 @@ class Consumer(BrokerProcess):
         self, table: _Table, envelope: Envelope, new: tuple[Verdict, ...], batch: _Batch, first: int = 0
     ) -> None:
         """Number what follows from an event, to be written and told."""
+        counted_by = f"@{envelope.journal}" if envelope.journal else ""  # as cause_of has it
         for number, verdict in enumerate(new, first):
             # The id is made of the event and its consequence, so that a standby says the same.
-            cause = f"{envelope.id}/{number}"
+            cause = f"{envelope.id}/{number}{counted_by}"
             type_, data = verdict_type(verdict), encode_verdict(verdict)
             batch.entries.append(Entry(table.name, "round", type_, envelope.time, data, cause=cause))
             batch.verdicts.append((table, verdict))

@@ -135,7 +135,7 @@ def digested(envelope: Envelope) -> Envelope:
 
 def is_journal(name: str) -> bool:
     """Whether that can be the name of a journal, and the key of a position."""
-    return len(name) <= 64 and "/" not in name
+    return len(name) <= 64 and "/" not in name and name.isascii() and name.isprintable()
 
 
 def key_of(source: Source) -> str:

@@ -85,6 +85,7 @@ class Edge(BrokerProcess):
             address_of=lambda row: (
                 f"{name}:{row.place}:{row.seq}",
                 device_topic(site, row.place, row.device, "")[:-1],
+                msgspec.UNSET,
             ),
             replays=[table_topic(site, table.name, "cmd/replay") for table in config.table],
             alerts={table.name: [alert_topic(site, table.name, name, STATE_FORGED)] for table in config.table},

@@ -206,7 +206,11 @@ class Jackpots(BrokerProcess):
             config,
             config.jackpots,
             journal,
-            address_of=lambda row: (f"{name}:{row.place}:{row.seq}", jackpot_topic(site, row.place, "")[:-1]),
+            address_of=lambda row: (
+                f"{name}:{row.place}:{row.seq}",
+                jackpot_topic(site, row.place, "")[:-1],
+                msgspec.UNSET,
+            ),
             replays=[jackpot_topic(site, pool, "cmd/replay") for pool in self._pools],
             alerts=self._forged_topics(site, name),
             connect=connect,

@@ -14,7 +14,7 @@ from msgspec import Struct
 from daemon.journal.findings import BAD_TIME, GIVE_KEY, UNDECODABLE, Finding, Report, Verifier
 from daemon.journal.hash_chain import VERSION, Statement, chain_start, decode_statement, row_hash
 from daemon.journal.reader import Files, open_closed, open_journal, open_live
-from daemon.journal.rows import COLUMNS, Row, instant, json_or_null, micros_of, no_time, row_of
+from daemon.journal.rows import COLUMNS, Row, id_and_journal, instant, json_or_null, micros_of, no_time, row_of
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import EARLIEST, device_topic, table_topic
 
@@ -50,7 +50,8 @@ class _Head(Struct, frozen=True, kw_only=True):
 class _Line(Struct, frozen=True, kw_only=True):
     """A row as a CloudEvent: `data` to be read, `datahex` and `wire` to be hashed.
 
-    `micros` stands where the row's time is not plausible: what is hashed, while `time` is EARLIEST.
+    `micros` stands where the row's time is not plausible: what is hashed, while `time` is EARLIEST. The `cause` of a
+    verdict is its id and `cause_journal`, which early versions did not write.
     """
 
     specversion: str = "1.0"
@@ -69,6 +70,7 @@ class _Line(Struct, frozen=True, kw_only=True):
     datahex: str
     data: msgspec.Raw = msgspec.Raw(b"null")
     micros: int | msgspec.UnsetType = msgspec.UNSET
+    cause_journal: str | msgspec.UnsetType = msgspec.UNSET
 
 
 class _Seal(Struct, frozen=True, kw_only=True):
@@ -257,8 +259,9 @@ def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, of: Wri
         "rules": table_topic(site, place, "round"),
         "jackpots": jackpot_topic(site, place, "")[:-1],
     }[of]
+    id_, cause_journal = (f"{writer}:{place}:{seq}", "") if of != "rules" else id_and_journal(cause)
     return _Line(
-        id=f"{writer}:{place}:{seq}" if of != "rules" else cause,
+        id=id_,
         source=source,
         type=type_,
         time=instant(time) or EARLIEST,
@@ -273,6 +276,7 @@ def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, of: Wri
         datahex=data.hex(),
         data=msgspec.Raw(json_or_null(data)),
         micros=time if instant(time) is None else msgspec.UNSET,
+        cause_journal=cause_journal or msgspec.UNSET,
     )
 
 
@@ -374,7 +378,7 @@ def _named_well(one: _Line, head: _Head) -> bool:
     if one.specversion != "1.0":
         return False
     if one.source == table_topic(head.site, one.place, "round"):
-        return one.id == one.cause
+        return (one.id, one.cause_journal or "") == id_and_journal(one.cause)
     books = one.device == "jackpot" and one.source == jackpot_topic(head.site, one.place, "")[:-1]
     source = one.source if books else device_topic(head.site, one.place, one.device, "")[:-1]
     return (one.id, one.source) == (f"{head.writer}:{one.place}:{one.seq}", source)

@@ -16,6 +16,8 @@ __all__ = [
     "FIRST",
     "Entry",
     "Row",
+    "cause_of",
+    "id_and_journal",
     "instant",
     "json_or_null",
     "micros_of",
@@ -28,7 +30,11 @@ COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
 
 
 class Entry(Struct, frozen=True):
-    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` the id of another event."""
+    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` what it follows from.
+
+    The cause of a verdict is its own id and the journal of its event (`cause_of`), that of an entry in the books of a
+    jackpot the id of a message.
+    """
 
     place: str
     device: str
@@ -85,6 +91,17 @@ def row_of(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Ro
     if (at := instant(time)) is None:
         return Row(n, place, seq, device, type_, EARLIEST, data, wire, cause, no_time(time))
     return Row(n, place, seq, device, type_, at, data, wire, cause)
+
+
+def cause_of(id_: str, journal: str) -> str:
+    """The `cause` of a verdict: its id, and the journal that counted the event that it follows from."""
+    return f"{id_}@{journal}" if journal else id_
+
+
+def id_and_journal(cause: str) -> tuple[str, str]:
+    """The id of a verdict, in which there is no @, and the journal of its event; "" where an early version wrote it."""
+    id_, _, journal = cause.partition("@")
+    return id_, journal
 
 
 def no_time(micros: int) -> str:

@@ -29,7 +29,12 @@ LONGEST_EVENT_ID = 160  # a verdict's id is its event's id and a number behind i
 
 _MAC = (
     "of an event whose edge has a key: 32 hexadecimal digits, BLAKE2b with that key, 16 bytes, over <length>:<text> of "
-    "id, source, type, time (as 2026-11-20T20:00:01.000250+00:00), seq and journal, and the bytes of data"
+    "id, source, type, time (as 2026-11-20T20:00:01.000250+00:00), seq and journal, of a verdict also cause_journal, "
+    "and the bytes of data"
+)
+_CAUSE_JOURNAL = (
+    "of a verdict: which journal counted the event that caused it; with it the id of a verdict is unique for ever. "
+    "Early builds left it out"
 )
 ANY_VALUES = {
     "type": "object",
@@ -119,6 +124,7 @@ class Wire(msgspec.Struct, frozen=True):
         default_factory=lambda: msgspec.Raw(b"{}")
     )
     mac: Annotated[str, Meta(description=_MAC)] | UnsetType = UNSET
+    cause_journal: Annotated[str, Meta(max_length=64, description=_CAUSE_JOURNAL)] | UnsetType = UNSET
 
 
 _ENCODER = msgspec.json.Encoder()
@@ -206,10 +212,13 @@ def digest_of(source: str, type_: str, time: datetime, data: bytes) -> bytes:
 def mac_of(wire: Wire, key: bytes) -> str:
     """The message authentication code: keyed BLAKE2b over the fields that stay the same in a replay.
 
-    These are `<length>:<text>` of id, source, type, time (ISO 8601), seq and journal in this order, then the bytes of
-    the data. `bootid` and `replay` are left out, so a replayed event has its original MAC.
+    These are `<length>:<text>` of id, source, type, time (ISO 8601), seq, journal and, where it is there, cause_journal
+    in this order, then the bytes of the data. `bootid` and `replay` are left out, so a replayed event has its original
+    MAC.
     """
-    texts = (wire.id, wire.source, wire.type, _iso(wire.time), str(wire.seq), wire.journal)
+    texts = [wire.id, wire.source, wire.type, _iso(wire.time), str(wire.seq), wire.journal]
+    if isinstance(wire.cause_journal, str):
+        texts.append(wire.cause_journal)
     return mac_of_texts(texts, key, bytes(wire.data))
 
 

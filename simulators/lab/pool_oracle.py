@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.config.model import Config, Jackpot
-from daemon.journal.rows import Row
+from daemon.journal.rows import Row, id_and_journal
 from protocols.contract.events import RoundPaid, WagerPlaced, decode_data
 from protocols.contract.jackpots import (
     Adjust,
@@ -592,7 +592,11 @@ def judge_pools(
     `strangers`: people besides the supervisors may give orders; these are taken from the books.
     """
     account, wrong = PoolAccount(), list[str]()
-    ends = {row.cause: _Verdict(row.place, decode_end(row.data), row.time) for row in verdicts if row.type in ENDS}
+    ends = {
+        id_and_journal(row.cause)[0]: _Verdict(row.place, decode_end(row.data), row.time)
+        for row in verdicts
+        if row.type in ENDS
+    }
     rows = list(books)
     journal = _read_events(config.edge.name, events)
     if calm and journal.closed:

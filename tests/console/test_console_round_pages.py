@@ -57,6 +57,17 @@ def ended(
     console.say(f"{source}/event/{kind}", encode_wire(wire))
 
 
+async def test_rounds_of_two_lives_of_an_edge_are_both_kept(console: Console) -> None:
+    """The same id at the same time is another verdict where its event was counted in another journal."""
+    source, kind = table_topic("lisboa", ROU, "round"), "resolved"
+    for number, rules, cause in [(1, "j", "before"), (1, "standby", "before"), (2, "k", "after")]:
+        data = msgspec.Raw(msgspec.json.encode({"result": {"round": f"{ROU}:2026-11-20:{number}"}}))
+        wire = Wire("1.0", f"edge-7:{ROU}:1/0", source, kind, T0, 1, data=data, journal=rules, cause_journal=cause)
+        console.say(f"{source}/event/{kind}", encode_wire(wire))
+    async with console.browser("inspector") as browser:
+        assert listed(await browser.get(f"/table/{ROU}/rounds", params=DAY)) == ["2", "1"]
+
+
 def listed(page: httpx.Response) -> list[str]:
     return re.findall(rf'href="/table/{ROU}/round/{ROU}:2026-11-20:(\d+)\?', page.text)
 

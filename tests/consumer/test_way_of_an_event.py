@@ -31,6 +31,7 @@ from daemon.edge.edge import Edge
 from daemon.edge.links.link import StreamLink, open_stream
 from daemon.edge.supervisor import BUG, supervise
 from daemon.journal import store as journal_module
+from daemon.journal.rows import Entry
 from daemon.journal.store import BadJournal, Journal
 from daemon.read_model import SiteState
 from drivers import DRIVERS
@@ -56,7 +57,7 @@ from protocols.contract.events import (
     SpinStarted,
     decode_data,
 )
-from protocols.contract.topics import Wire, encode_wire
+from protocols.contract.topics import Wire, decode_wire, encode_wire
 
 CONFIG = """\
 [site]
@@ -878,6 +879,41 @@ def test_the_picture_sees_the_events_of_an_edge_with_a_new_disk() -> None:
     for message in (verdict(1, "e:t:1/0", "R", 1), verdict(2, "e:t:1/0", "R", 9)):
         picture._look(message)
     assert picture.tables["t"].resolved == 2
+
+
+@virtual_time
+async def test_verdicts_of_two_lives_of_an_edge_have_two_keys(tmp_path: Path) -> None:
+    """The disk was replaced: the same seq come again, here at the same times. Rules and readers keep both."""
+    broker, picture = Broker(), SiteState(Mqtt(), "s")
+    journal = Journal(tmp_path / "rules.db")
+    consumer = Consumer(parse(CONFIG), journal)
+    events = script(ROUND, "rou-1")
+    for life in ("before", "after"):
+        consumer.take([msgspec.structs.replace(one, id=f"e:rou-1:{one.seq}", journal=life) for one in events])
+    await connected(consumer._serve, broker)
+    said = [Message(topic, payload) for topic, payload in broker.said if "/round/event/" in topic]
+    wires = [decode_wire(one.payload) for one in said]
+    ids, keys = [one.id for one in wires], [(one.cause_journal, one.id) for one in wires]
+    assert len(set(ids)) < len(ids)
+    assert len(set(keys)) == len(keys) == len({row.cause for row in journal.after(0, 100)})
+    assert {one for one, _ in keys} == {"before", "after"}
+    for message in said:
+        picture._look(message)
+    assert picture.tables["rou-1"].resolved == 2
+    journal.close()
+
+
+@virtual_time
+async def test_verdicts_of_an_early_build_are_published_as_they_were(tmp_path: Path) -> None:
+    broker, journal = Broker(), Journal(tmp_path / "rules.db")
+    data = msgspec.json.encode({"round": "rou-1:2026-11-20:1"})
+    journal.append([Entry("rou-1", "round", "opened", START, data, cause="e:rou-1:1/0")], {})
+    await connected(Consumer(parse(CONFIG), journal)._serve, broker)
+    first = next(payload for topic, payload in broker.said if topic.endswith("/round/event/opened"))
+    wire = decode_wire(first)
+    assert (wire.id, wire.cause_journal) == ("e:rou-1:1/0", msgspec.UNSET)
+    assert b"cause_journal" not in first
+    journal.close()
 
 
 def test_what_two_rules_say_of_one_table_is_one_result() -> None:

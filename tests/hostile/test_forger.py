@@ -361,6 +361,7 @@ def sealed(envelope: Envelope, key: bytes) -> Wire:
         {"seq": 7},
         {"journal": "B"},
         {"data": msgspec.Raw(b'{"number":2}')},
+        {"cause_journal": "B"},
         {"mac": UNSET},
         {"mac": ""},
         {"mac": "\u00e9"},

@@ -544,6 +544,24 @@ def test_a_part_is_exported_up_to_where_it_is_signed(rotated: Path) -> None:
     assert report.notes == ["begins with seq 18; what was before is not in it"]
 
 
+def test_an_export_of_verdicts_names_the_journal_of_their_events(tmp_path: Path) -> None:
+    """Rows of early builds, which have none, are exported and verified beside new ones."""
+    path = tmp_path / "rules.db"
+    journal = Journal(path)
+    causes = ["edge-7:t-1:1/0", "edge-7:t-1:2/0@J1", "edge-7:t-1:2/0@J2"]
+    journal.append([Entry("t-1", "round", "opened", NOON, b"{}", cause=cause) for cause in causes], {})
+    journal.close()
+    always: Any = {"since": NOON, "until": NOON + timedelta(days=1)}
+    lines = list(export(path, "t-1", site="s", writer="rules", of="rules", **always))
+    told = [msgspec.json.decode(line) for line in lines[1:4]]
+    assert [one["id"] for one in told] == ["edge-7:t-1:1/0", "edge-7:t-1:2/0", "edge-7:t-1:2/0"]
+    assert [one.get("cause_journal") for one in told] == [None, "J1", "J2"]
+    assert verify_export(lines, "x").good
+    assert not verify_export(
+        [line.replace(b'"cause_journal":"J2"', b'"cause_journal":"J1"') for line in lines], "x"
+    ).good
+
+
 def test_an_export_of_nothing(path: Path) -> None:
     lines = exported(path, "t-1", since=NOON + timedelta(days=1))
     assert len(lines) == 1

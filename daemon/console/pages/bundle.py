@@ -35,7 +35,7 @@ from msgspec import Struct
 from daemon.config.model import Config, files_of
 from daemon.journal.findings import report_text
 from daemon.journal.reader import Files
-from daemon.journal.rows import instant, no_time
+from daemon.journal.rows import id_and_journal, instant, no_time
 from daemon.journal.verify import verify_recent
 from daemon.read_model import utc
 from drivers import DRIVERS
@@ -277,7 +277,7 @@ class _Bundle:
                 for table in tables:
                     ended = rules.newest(1, "place = ? AND type IN ('resolved', 'voided')", table)
                     for _n, _place, row, _device, _type, time, _data, _wire, cause, _hash in ended:
-                        seq = re.fullmatch(rf"[^:/]+:{re.escape(table)}:(\d{{1,15}})/\d+", cause)
+                        seq = re.fullmatch(rf"[^:/]+:{re.escape(table)}:(\d{{1,15}})/\d+", id_and_journal(cause)[0])
                         if seq is None:
                             continue
                         known = int(seq[1]) <= used.get(table, 0)

@@ -23,7 +23,7 @@ from msgspec import Struct
 from daemon import logs
 from daemon.broker.session import UNREADABLE
 from daemon.console.site.store import BadStore, Store
-from daemon.journal.rows import EPOCH, micros_of
+from daemon.journal.rows import EPOCH, cause_of, micros_of
 from daemon.read_model import ROUNDS, SiteState
 from protocols.contract.reasons import Reason
 from protocols.contract.results import ENDS, BadRound, Result, Suspended
@@ -227,9 +227,8 @@ class Rounds:
         elif wire.type == "suspended":
             with contextlib.suppress(*UNREADABLE):
                 said = msgspec.json.decode(wire.data, type=Suspended)
-                self._note(
-                    place, said.round, wire.time, "suspended", wire.id, _Said(said.reason), (wire.journal, wire.seq)
-                )
+                id_ = cause_of(wire.id, wire.cause_journal or "")
+                self._note(place, said.round, wire.time, "suspended", id_, _Said(said.reason), (wire.journal, wire.seq))
 
     def _ended(self, place: str, wire: Wire) -> None:
         data = bytes(wire.data)
@@ -238,7 +237,15 @@ class Rounds:
         except BadRound:  # the site has said so
             return
         digest, packed = sha256(data).digest(), zlib.compress(data, 1)
-        row = (place, wire.id, micros_of(wire.time), wire.type, result.round, wire.journal, wire.seq)
+        row = (
+            place,
+            cause_of(wire.id, wire.cause_journal or ""),
+            micros_of(wire.time),
+            wire.type,
+            result.round,
+            wire.journal,
+            wire.seq,
+        )
         values = (*row, int(result.void is not None), digest, packed)
         self._keep_row((_END, values, place, wire.journal, wire.seq))
 

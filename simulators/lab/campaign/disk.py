@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import msgspec
 
-from daemon.journal.rows import Entry, Row
+from daemon.journal.rows import Entry, Row, id_and_journal
 from daemon.journal.sent import HELD, KEY
 from daemon.journal.store import BadJournal, ClosedFile, Journal
 from simulators.lab.campaign.loop import Killed, Process
@@ -143,7 +143,9 @@ class Disk(Journal):
 
     def _promise(self, rows: list[Row]) -> None:
         source = self._source
-        self.ledger.promised(rows, [f"{source}{row.place}:{row.seq}" if source else row.cause for row in rows])
+        self.ledger.promised(
+            rows, [f"{source}{row.place}:{row.seq}" if source else id_and_journal(row.cause)[0] for row in rows]
+        )
 
     def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
         """As Journal, unless fate strikes."""

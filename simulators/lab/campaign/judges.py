@@ -6,7 +6,7 @@ from typing import Any
 
 from daemon.config.model import Config, Table
 from daemon.jackpots.book import SHOWN_WINS
-from daemon.journal.rows import Row
+from daemon.journal.rows import Row, id_and_journal
 from protocols.contract.events import WagerPlaced, WagerWithdrawn, decode_data
 from protocols.contract.results import ENDS, decode_end, encode_verdict, type_of
 from protocols.contract.topics import Envelope, device_topic
@@ -48,7 +48,7 @@ def judge_journals(config: Config, events: Sequence[Row], told: Mapping[str, Seq
             continue
         should = _judged_again(config, table, events)
         for name, rows in told.items():
-            said = [(row.type, row.data, row.cause) for row in rows if row.place == table.name]
+            said = [(row.type, row.data, id_and_journal(row.cause)[0]) for row in rows if row.place == table.name]
             if said != should:
                 at = next((n for n, (a, b) in enumerate(zip(said, should, strict=False)) if a != b), len(said))
                 raise WrongError(
