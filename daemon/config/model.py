@@ -37,10 +37,24 @@ NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 
 
 class Site(Struct, frozen=True, kw_only=True):
-    """`[site]`: the casino. `timezone` is where its clocks hang, for the console; default: this computer's."""
+    """`[site]`: the casino. `timezone` is where its clocks hang, for the console; default: this computer's.
+
+    `currency` and its `decimals`: in what minor units all amounts of the tables are. Without a currency a table has
+    that of the law of its game.
+    """
 
     name: Id
     timezone: Annotated[str, Meta(max_length=64)] = ""
+    currency: Annotated[str, Meta(pattern="^([A-Z]{3})?$(?!\\n)", description="three letters")] = ""
+    decimals: Annotated[int, Meta(ge=0, le=4)] = 2
+
+    def currency_of(self, ruleset: str) -> str:
+        """The currency at a table with these rules; "" where neither the house nor the law names one."""
+        return self.currency or _CURRENCIES.get(ruleset.partition(".")[0], "")
+
+
+_CURRENCIES = {"macau": "MOP", "angola": "AOA"}
+"""By the law of a game."""
 
 
 class Edge(Struct, frozen=True, kw_only=True):

@@ -81,6 +81,7 @@ class ConsoleContext:
                 noted=partial(words.noted, lang),
                 reason=partial(words.reason, lang),
                 money=partial(money, lang),
+                amount=partial(self.amount, lang),
                 local=Local(lang, self.zone),
                 colon=words.say(lang, "site.colon"),
                 cite=partial(cite, lang),
@@ -89,6 +90,11 @@ class ConsoleContext:
             )
             for lang in words.LANGS
         }
+
+    def amount(self, lang: words.Lang, minor: int, ruleset: str) -> str:
+        """An amount at a table with these rules, with its currency."""
+        site = self.config.site
+        return money(lang, minor, site.decimals, site.currency_of(ruleset))
 
     def share(self, **values: Any) -> None:
         """Add values for all templates. Call it before the first rendering."""

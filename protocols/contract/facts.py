@@ -96,7 +96,10 @@ class BaccaratFacts(CardFacts, frozen=True):
 
 
 class BlackjackFacts(CardFacts, frozen=True):
-    """A round of blackjack. `seats` play; `results` and `ended` are the fate of each hand."""
+    """A round of blackjack. `seats` play; `results` and `ended` are the fate of each hand.
+
+    `insurance`: half the bet of each seat that may insure it, where the bet is known.
+    """
 
     seats: tuple[int, ...] = ()
     results: dict[str, str] = field(default_factory=dict)
@@ -106,6 +109,7 @@ class BlackjackFacts(CardFacts, frozen=True):
     doubled: tuple[str, ...] = ()
     insured: tuple[int, ...] = ()
     even_money: tuple[int, ...] = ()
+    insurance: dict[str, int] = field(default_factory=dict)
     discarded: tuple[str, ...] = ()
     pay_now: dict[str, str] = field(default_factory=dict)
     streaks: dict[str, int] = field(default_factory=dict)

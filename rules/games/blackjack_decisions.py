@@ -278,6 +278,23 @@ class Decisions:
         uncounted = play.uncounted if adds or seat in play.uncounted else (*play.uncounted, seat)
         return self._taken(p, replace(play, insured=insured, uncounted=uncounted), round_)
 
+    def insurance(self, play: Play, round_: Round) -> dict[str, int]:
+        """By seat, the insurance of half its bet, which every text allows; of the seats whose bet is known."""
+        if "bets" in play.doubts or not play.bank:
+            return {}
+        seats = dict.fromkeys(hand.seat for hand in play.hands if hand.seat not in play.insured)
+        stakes = {
+            seat: stake_of(round_.wagers, seat, self.decides(round_, seat))
+            for seat in seats
+            if self.house.may_insure(play, seat)
+        }
+        halves = {str(seat): self._half_of(stake) for seat, stake in stakes.items()}
+        return {seat: amount for seat, amount in halves.items() if amount}
+
+    def _half_of(self, stake: int) -> int:
+        """Half a bet, rounded as the text allows."""
+        return stake // 2 if self.text.insurance == "up_to_half" else (stake + 1) // 2
+
     def _too_large(self, round_: Round, insurance: WagerPlaced) -> bool:
         """Whether an insurance of a bet that is not known could win too much; a known bet is counted with its own."""
         place = insurance.seat, insurance.bet

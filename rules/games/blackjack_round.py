@@ -171,6 +171,8 @@ class BlackjackRounds(Game[Position]):
             detail["insured"] = play.insured
         if even := tuple(hand.seat for hand in play.hands if hand.ended == "even_money"):
             detail["even_money"] = even
+        if insurance := self._decisions.insurance(play, round_):
+            detail["insurance"] = insurance
         if round_.suspended:
             return View(round_.id, "suspended", {**detail, "reason": round_.suspended})
         if refused := last_refusal(round_):

@@ -21,13 +21,16 @@ from daemon.console.auth.users import ROLES, By, Hashed, Role, _scrypt
 from daemon.console.dealer.keys import KEYS
 from daemon.console.dealer.unit import State
 from daemon.console.games import GAMES
-from daemon.console.pages.dealer import WRONG, BadPress, happenings_of
+from daemon.console.pages.dealer import WRONG, BadPress, happenings_of, payments_of
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.store import Journal
+from daemon.read_model import EdgeView
 from daemon.words import words
 from drivers.fdl_console import ConsoleOptions, FdlConsole
 from protocols.contract.events import SeatActed
+from protocols.contract.facts import BlackjackFacts, StudPokerFacts
+from protocols.contract.results import Result, Settlement
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
@@ -67,6 +70,7 @@ name = "edge-1"
 bac-1 = "/run/feltd/console/bac-1.sock"
 bj-1 = "/run/feltd/console/bj-1.sock"
 none-1 = "/run/feltd/console/none-1.sock"
+stud-1 = "/run/feltd/console/stud-1.sock"
 craps-1 = "/run/feltd/console/craps-1.sock"
 [[table]]
 name = "craps-1"
@@ -79,7 +83,17 @@ name = "bj-1"
 ruleset = "macau.blackjack"
 [[table]]
 name = "none-1"
+[[table]]
+name = "stud-1"
+ruleset = "macau.stud-poker"
+[[jackpot]]
+name = "pool-1"
+tables = ["bj-1"]
+bet = "jackpot"
+seed = 1000
+visible = "0.5"
 """
+ALL = ["bac-1", "bj-1", "none-1", "stud-1", "craps-1"]
 PASSWORD = "twelve chars and more"
 ORIGIN = {"origin": "http://pit.test", "sec-fetch-site": "same-origin"}
 JSON = ORIGIN | {"accept": "application/json"}
@@ -105,6 +119,13 @@ class Inn:
         for name, role, tables in people:
             self.house.access.users.add(By("root", "system"), name, role, tables, cheap(PASSWORD))
         self.app = make_app(self.house)
+
+    def rules_run(self) -> None:
+        """As the broker would show it."""
+        site = self.house.context.site
+        site.set_connected(True)
+        site.edges["rules"] = EdgeView("rules")
+        site.edges["rules"].online = True
 
     def browser(self, name: str) -> httpx.AsyncClient:
         session = self.house.access.users.begin(name, "", "")
@@ -365,6 +386,89 @@ async def test_a_key_is_one_key_however_often_it_is_sent(inn: Inn) -> None:
     ]  # fmt: skip
 
 
+async def test_insurance_of_a_known_bet_is_refused_without_its_amount(inn: Inn) -> None:
+    view = inn.house.context.site.tables["bj-1"]
+    view.phase, view.facts = "dealing", BlackjackFacts(hands={"dealer": ("AD",)}, insurance={"3": 500})
+    inn.rules_run()
+    async with inn.browser("all") as browser:
+        form = {"id": identity(1), "seat": "3", "hand": "1", "action": "insurance", "amount": "0"}
+        refused = await browser.post("/dealer/bj-1/key/action", data=form, headers=JSON)
+        assert (refused.status_code, refused.json()["wrong"]) == (400, words.say("en", "dealer.insurance_amount"))
+        taken = await browser.post("/dealer/bj-1/key/action", data=form | {"amount": "500"}, headers=JSON)
+        unknown = form | {"id": identity(2), "seat": "5"}
+        assert (await browser.post("/dealer/bj-1/key/action", data=unknown, headers=JSON)).status_code == 200
+    assert taken.json()["detail"] == "Seat 3 · insurance · MOP\u00a05.00"
+
+
+async def test_dealer_enters_missing_hands_of_a_showdown_and_no_others(inn: Inn) -> None:
+    view = inn.house.context.site.tables["stud-1"]
+    view.phase, view.facts = "showdown", StudPokerFacts(missing=("dealer",))
+    inn.rules_run()
+    async with inn.browser("all") as browser:
+        for n, (hand, status) in enumerate((("seat_1", 400), ("dealer", 200))):
+            form = {"id": identity(n), "hands": f"{hand} KD 9C 4H 2S AS"}
+            answer = await browser.post("/dealer/stud-1/key/showdown", data=form, headers=JSON)
+            assert answer.status_code == status
+        view.phase = "resolved"
+        form = {"id": identity(9), "hands": "dealer KD 9C 4H 2S AS"}
+        late = await browser.post("/dealer/stud-1/key/showdown", data=form, headers=JSON)
+    assert late.json()["wrong"] == words.say("en", "dealer.off_no_showdown")
+    kinds = [row[0] for row in inn.store.db.execute("SELECT kind FROM dealer_event WHERE place = 'stud-1'")]
+    assert kinds == [fdl.Started.KIND, Corrected.KIND]
+    assert "KD" not in str(read_actions(inn.journal.path, 10, action="dealer"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "amount"), [("10.00", 1000), ("7", 700), ("0,50", 50), ("1,000", None), ("1.5", None)]
+)
+async def test_typed_amounts_have_the_decimals_of_the_house(inn: Inn, typed: str, amount: int | None) -> None:
+    async with inn.browser("all") as browser:
+        form = {"id": identity(1), "seat": "3", "bet": "main", "sum": typed}
+        answer = await browser.post("/dealer/bj-1/key/bet", data=form, headers=JSON)
+    if amount is None:
+        assert answer.json() == {"wrong": words.say("en", "dealer.bad_amount")}
+    else:
+        assert answer.json()["detail"] == f"Seat 3 · main bet · MOP\u00a0{amount / 100:.2f}"
+
+
+def shown(inn: Inn, table: str) -> dict[str, Any]:
+    """What the page of a table shows beside its keys."""
+    return inn.dealers._now(inn.dealers.units[table], "en")
+
+
+async def test_page_shows_a_hung_edge_and_stopped_processes(inn: Inn) -> None:
+    site = inn.house.context.site
+    inn.rules_run()
+    unit = inn.dealers.units["bj-1"]
+    unit._open = True
+    for name in ("edge-1", "jackpots"):
+        site.edges[name] = EdgeView(name)
+        site.edges[name].online = True
+    assert shown(inn, "bj-1")["edge"]
+    assert shown(inn, "bj-1")["troubles"] == []
+    site.edges["edge-1"].silent = site.edges["jackpots"].silent = True
+    site.edges["rules"].online = False
+    assert not shown(inn, "bj-1")["edge"]
+    away = [words.say("en", f"dealer.{one}_away") for one in ("rules", "jackpots")]
+    assert shown(inn, "bj-1")["troubles"] == away
+    assert shown(inn, "none-1")["troubles"] == []
+
+
+def test_payments_are_by_seat_and_hand_with_their_sums() -> None:
+    laid = (
+        Settlement(5, "main", 1000, 0), Settlement(2, "insurance", 500, 1500),
+        Settlement(2, "main", 1000, 2000, hand=2), Settlement(2, "main", 1000, 0, hand=1),
+    )  # fmt: skip
+    found = payments_of(Result("bj-1:1", "macau.blackjack", settlements=laid), "en")
+    assert [(one.seat, one.bet, one.stake, one.returned) for one in found] == [
+        (2, "insurance", 500, 1500), (2, "main bet", 1000, 0), (2, "main bet · hand 2", 1000, 2000),
+        (2, "", 2500, 3500),
+        (5, "main bet", 1000, 0), (0, "", 3500, 3500),
+    ]  # fmt: skip
+    by_article = payments_of(Result("r:1", "macau.roulette", edition="2004", settlements=laid), "en")
+    assert [one.bet for one in by_article].count("") == 1, "an article orders them: one sum at the end"
+
+
 async def test_the_log_of_actions_names_the_round_that_a_dealer_voids(inn: Inn) -> None:
     inn.house.context.site.tables["bac-1"].round = "bac-1:2026-11-20:1:7"
     async with inn.browser("dea") as browser:
@@ -429,10 +533,15 @@ async def test_a_key_of_another_day_shows_its_day(inn: Inn) -> None:
 @pytest.mark.parametrize(
     ("table", "key", "form", "said"),
     [
-        ("bac-1", "bet", {"seat": "3", "bet": "player_pair", "amount": "2500"}, "Seat 3 · player pair · 2,500"),
+        (
+            "bac-1",
+            "bet",
+            {"seat": "3", "bet": "player_pair", "amount": "2500"},
+            "Seat 3 · player pair · MOP\u00a025.00",
+        ),
         ("bac-1", "bet_back", {"seat": "3", "bet": "tie"}, "Seat 3 · tie"),
         ("bj-1", "action", {"seat": "3", "hand": "2", "action": "hit", "amount": "0"}, "Seat 3 · 2 · hit"),
-        ("none-1", "bet", {"seat": "3", "bet": "straight:17", "amount": "100"}, "Seat 3 · straight up 17 · 100"),
+        ("none-1", "bet", {"seat": "3", "bet": "straight:17", "amount": "100"}, "Seat 3 · straight up 17 · 1.00"),
         ("bj-1", "action", {"seat": "3", "action": "stand"}, "Seat 3 · stand"),
         ("none-1", "buttons", {"count": "4", "fragments": "0"}, ""),
         ("none-1", "void", {"reason": "0"}, "no reason given"),
@@ -449,7 +558,7 @@ async def test_the_values_of_a_key_are_listed_in_words(
 
 @pytest.mark.parametrize(
     ("name", "tables"),
-    [("dea", []), ("all", ["bac-1", "bj-1", "none-1", "craps-1"]), ("sup", ["bac-1", "bj-1", "none-1", "craps-1"])],
+    [("dea", []), ("all", ALL), ("sup", ALL)],
 )
 async def test_a_dealer_of_several_tables_goes_from_one_to_another(inn: Inn, name: str, tables: list[str]) -> None:
     async with inn.browser(name) as browser:

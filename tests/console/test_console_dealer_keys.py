@@ -43,7 +43,7 @@ DECIDES = BlackjackFacts(due=Due("decision", "3.2", 3))
 
 @pytest.mark.parametrize("ruleset", ["", *RULESETS])
 def test_every_key_is_live_where_the_rules_are_not_heard(ruleset: str) -> None:
-    keys = set(keys_of(ruleset))
+    keys = set(keys_of(ruleset)) - {"showdown"}  # of another's hands the page must know that they are missing
     assert live(ruleset, Moment("unknown")) == keys
     assert live_actions("blackjack", Moment("unknown"))[0]
 
@@ -111,6 +111,17 @@ def test_only_the_seat_that_decides_has_live_actions() -> None:
 def test_insurance_is_offered_to_every_seat_against_an_ace() -> None:
     facts = BlackjackFacts(hands={"dealer": ("AD",), "3.1": ("5S", "6S"), "5.1": ("KD", "9C")}, insured=(5,))
     assert live_actions("blackjack", Moment("dealing", facts)) == {3: ("insurance",)}
+
+
+def test_hands_of_a_showdown_are_the_dealers_to_enter_while_one_is_missing() -> None:
+    shown = StudPokerFacts(missing=("dealer", "seat_1"))
+    for phase, facts, why in (
+        ("showdown", shown, ""),
+        ("showdown", StudPokerFacts(), "no_showdown"),
+        ("resolved", shown, "no_showdown"),
+        ("unknown", RoundFacts(), "no_showdown"),
+    ):
+        assert live_keys("macau.stud-poker", Moment(phase, facts))["showdown"] == why
 
 
 def test_stud_poker_antes_before_the_bell_and_decides_after_the_deal() -> None:

@@ -128,8 +128,8 @@ class Dealer:
         self.kept(row)
 
     def lay(self, hand: str, *cards: str) -> None:
-        """The cards of a hand in an open correction, each by its rank and its suit."""
-        place = "#key-correct"
+        """The cards of a hand at a showdown, each by its rank and its suit."""
+        place = "#key-showdown"
         self.click(f'{place} [data-hand="{hand}"]')
         for card in cards:
             self.click(f'{place} input[name=lay_rank][value="{card[0]}"]')
@@ -156,7 +156,7 @@ def fantan(one: Dealer) -> None:
     one.key("bell")
     one.phase("closed")
     one.twice("buttons", 'button[value="2"]')
-    one.result("Two wins", "3,850")
+    one.result("Two wins", "38.50")
     one.paid()
 
 
@@ -208,7 +208,7 @@ def roulette(one: Dealer) -> None:
     if one.table.startswith("angola"):
         one.key("bell")
     one.twice("ball", 'button[value="17"]')
-    one.result("17", "3,600")
+    one.result("17", "36.00")
     one.paid()
 
 
@@ -244,7 +244,7 @@ def blackjack(one: Dealer) -> None:
     one.act(3, "stand")
     one.page.when(lambda: one.due("card") or one.floor.view(one.table).phase == "resolved")
     one.deal(dealer=["KC"])
-    one.result("17", "2,000")
+    one.result("17", "20.00")
     one.paid()
 
 
@@ -265,10 +265,12 @@ def stud_poker(one: Dealer) -> None:
     one.act(1, "raise")
     one.act(3, "fold")
     one.phase("showdown")
-    one.click("#key-correct summary")
+    one.page.until("[data-next]", "enter the hands: Dealer")
     one.lay("dealer", "KD", "9C", "4H", "2S", "AS")
+    one.key("showdown", "button.main")
+    one.page.until("[data-next]", "enter the hands: Seat 1")
     one.lay("seat_1", "QD", "QH", "7S", "5C", "3D")
-    one.click("#key-correct .two button")
+    one.key("showdown", "button.main")
     one.result("1")
     one.paid()
 
@@ -285,8 +287,6 @@ ROUNDS: dict[str, Callable[[Dealer], None]] = {
     **dict.fromkeys(("macau.blackjack", "angola.blackjack"), blackjack),
     **dict.fromkeys(("macau.stud-poker", "angola.stud-poker"), stud_poker),
 }
-SUPERVISED = frozenset({"macau.stud-poker", "angola.stud-poker"})
-"""The hands of a showdown are told with a supervisor's key."""
 
 
 def test_every_game_is_played() -> None:
@@ -296,7 +296,7 @@ def test_every_game_is_played() -> None:
 @pytest.mark.parametrize("ruleset", ROUNDS)
 def test_whole_round_is_played_by_clicks(floor: DealerFloor, window: Browser, ruleset: str) -> None:
     window.complaints()
-    ROUNDS[ruleset](Dealer(floor, window, ruleset, "sam" if ruleset in SUPERVISED else "dora"))
+    ROUNDS[ruleset](Dealer(floor, window, ruleset))
     window.when(lambda: floor.view(table_of(ruleset)).resolved == 1)
     assert window.complaints() == []
 
@@ -368,7 +368,42 @@ def test_main_bets_before_the_bell_end_a_gap(floor: DealerFloor, window: Browser
         one.act(seat, "stand")
     window.when(lambda: one.due("card"))
     one.deal(dealer=["KC"])
-    one.result("17", "2,000")
+    one.result("17", "20.00")
+    one.paid()
+    assert window.complaints() == []
+
+
+def test_insurance_is_half_the_bet_and_stands_among_what_is_to_be_paid(floor: DealerFloor, window: Browser) -> None:
+    """The main bets were entered on the page, so the rules take no insurance without its amount."""
+    one = Dealer(floor, window, "macau.blackjack")
+    one.sure("new_shoe", 'input[name=decks][value="6"]')
+    one.key("bets_opened")
+    one.phase("betting")
+    for seat in (5, 2):
+        one.bet(seat, "main")
+    one.key("bell")
+    one.phase("dealing")
+    one.device(*(CardDrawn(f"{rank}H") for rank in "234567"))
+    window.when(lambda: one.floor.view(one.table).detail["due"]["hand"] != "burn")
+    one.deal(seat_2=["TS", "9S"], seat_5=["TD", "8S"], dealer=["AD", "KC"])
+    key = 'form[data-row="2"] button[value="insurance"]'
+    window.until(key, "insurance MOP\u00a05.00")
+    one.click(key)
+    one.kept('form[data-row="2"]')
+    window.until(f"{key}:disabled", "insurance")
+    for seat in (2, 5):
+        one.act(seat, "stand")
+    window.when(lambda: one.due("card"))
+    one.deal(dealer=["KC"])
+    one.result("To pay")
+    rows = [row.split("\t") for row in window.text(".payments tbody tr").replace("\u00a0", " ").splitlines()]
+    assert rows == [
+        ["2", "main bet", "MOP 10.00", "MOP 0.00"],
+        ["2", "insurance", "MOP 5.00", "MOP 15.00"],
+        ["2", "Total", "MOP 15.00", "MOP 15.00"],
+        ["5", "main bet", "MOP 10.00", "MOP 0.00"],
+        ["", "Total", "MOP 25.00", "MOP 15.00"],
+    ]
     one.paid()
     assert window.complaints() == []
 

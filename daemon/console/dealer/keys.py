@@ -35,6 +35,7 @@ __all__ = [
     "keys_of",
     "live_actions",
     "live_keys",
+    "missing_hands",
     "next_key",
     "next_step",
     "seats_taken",
@@ -95,6 +96,7 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("bet_back", ("seat", "bet", "amount"), group="bets"),
         Key("card_exposed", ("owner", "card"), group="game"),
         Key("card_damaged", ("card",)),
+        Key("showdown", ("hands",), group="game"),
         Key("correct", ("hands", "round"), sure=True, supervisor=True),
         Key("fold_reversed", ("seat",), sure=True, supervisor=True),
         Key("jackpot_won", ("level", "seat_or_none", "amount"), sure=True),
@@ -148,7 +150,7 @@ def live_keys(ruleset: str, now: Moment) -> dict[str, str]:
     game = family_of(ruleset)
     keys = keys_of(ruleset)
     if not game or now.phase in ("unknown", "-"):  # the page needs nothing but the edge
-        return dict.fromkeys(keys, "")
+        return {key: "no_showdown" if key == "showdown" else "" for key in keys}
     return {key: _why_not(key, game, now) for key in keys}
 
 
@@ -168,12 +170,13 @@ def _why_not(key: str, game: str, now: Moment) -> str:
             return _wager(key, game, now)
         case "action":
             return "" if any(live_actions(game, now).values()) else "no_decision"
+        case "showdown":
+            return "" if missing_hands(now) else "no_showdown"
         case "buttons_separated":
             return _heap(now)
-        case "ball_launched":
-            return {"running": "ball_runs", "suspended": "round_waits"}.get(phase, "")
-        case "ball_changed":
-            return "ball_runs" if phase == "running" else ""
+        case "ball_launched" | "ball_changed":
+            waits = {"suspended": "round_waits"} if key == "ball_launched" else {}
+            return ({"running": "ball_runs"} | waits).get(phase, "")
         case "card_exposed" | "correct":
             return "" if phase in PLAYING | {"suspended", "resolved"} else "no_cards"
         case "new_shoe" | "table_closed":
@@ -359,6 +362,11 @@ def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], 
         names = ("dealer", *hands, *(f"seat_{seat}" for seat in seats_taken(now)))
     ordered = dict.fromkeys(map(_hand_name, names))
     return tuple((name, hands.get(name, ())) for name in ordered)
+
+
+def missing_hands(now: Moment) -> tuple[str, ...]:
+    """The hands that the dealer lays at a showdown: those that no shoe told, and no others."""
+    return of_kind(StudPokerFacts, now.detail).missing if now.phase == "showdown" else ()
 
 
 def _face_up(cards: Iterable[str]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from typing import Final
 from daemon.console.games.game import AFTER, BETS, ROUND, SHOE, ConsoleGame
 
 _KEYS: Final = (
-    *(*ROUND, "action", "seat_opened", "seat_closed", *SHOE, "card_exposed"),
+    *(*ROUND, "action", "seat_opened", "seat_closed", *SHOE, "card_exposed", "showdown"),
     *("jackpot_won", "jackpot_paid", *AFTER),
 )
 _ACTIONS: Final = ("ante", "raise", "fold")

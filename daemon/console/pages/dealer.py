@@ -10,11 +10,13 @@ import contextlib
 import re
 import sqlite3
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
@@ -37,6 +39,7 @@ from daemon.console.dealer.keys import (
     keys_of,
     live_actions,
     live_keys,
+    missing_hands,
     next_key,
     next_step,
     seats_taken,
@@ -49,12 +52,13 @@ from daemon.console.site.store import BadStore
 from daemon.read_model import TableView, utc
 from daemon.words import words
 from daemon.words.local import Local
-from daemon.words.money import money
+from daemon.words.money import BadAmount, minor_units
 from drivers import DRIVERS
 from protocols.contract import events
 from protocols.contract.facts import BaccaratFacts, BlackjackFacts, StudPokerFacts, of_kind
+from protocols.contract.payouts import payout_order
 from protocols.contract.reasons import Reason
-from protocols.contract.results import Irregularity
+from protocols.contract.results import Irregularity, Result
 from protocols.contract.wagers import WagerAnswer
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
@@ -142,7 +146,9 @@ class BadPress(Exception):
 _FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
 # What the page may say after a redirect; else anybody could make a link that puts words into it.
 WRONG = frozenset(
-    {"dealer.bad_id", "dealer.supervisor_only", "dealer.full", "dealer.disk", *(f"dealer.bad_{one}" for one in _FIELDS)}
+    {"dealer.bad_id", "dealer.supervisor_only", "dealer.full", "dealer.disk"}
+    | {"dealer.off_no_showdown", "dealer.insurance_amount"}
+    | {f"dealer.bad_{one}" for one in _FIELDS}
 )
 _PLAIN: Mapping[str, fdl.Happening] = {
     "bets_opened": BetsOpened(),
@@ -172,6 +178,16 @@ def _number(form: Mapping[str, str], name: str, least: int, most: int, default: 
     if not (text.isascii() and text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
         raise BadPress(f"dealer.bad_{name}")
     return int(text)
+
+
+def in_minor_units(form: Mapping[str, str], decimals: int) -> Mapping[str, str]:
+    """The form with its `sum`, as a person writes it, as the `amount` of minor units. Raises BadPress."""
+    if not (text := form.get("sum", "").strip()):
+        return form
+    try:
+        return {**form, "amount": str(minor_units(text, decimals))}
+    except BadAmount as error:
+        raise BadPress("dealer.bad_amount") from error
 
 
 def _id(form: Mapping[str, str]) -> str:
@@ -305,6 +321,8 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
             return CardDamaged(_card(form))
         case "correct":
             return Corrected(_hands(form), _round(form))
+        case "showdown":
+            return Corrected(_hands(form))
         case _:
             won = JackpotWon if key == "jackpot_won" else JackpotPaid
             amount = _number(form, "amount", 0, fdl.MAX_COUNTER, 0)
@@ -313,7 +331,7 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
 
 def _values(key: str, form: Mapping[str, str]) -> dict[str, str]:
     """What was filled in, by field, for the list of presses and the log of actions; never a card."""
-    if key in ("correct", "card_exposed", "card_damaged"):
+    if key in ("correct", "showdown", "card_exposed", "card_damaged"):
         return {}
     typed = {"count": form.get("whole", "")} | dict(form) | {"faces": _typed_faces(form)}
     names = [{"pocket_or_none": "pocket", "seat_or_none": "seat"}.get(name, name) for name in KEYS[key].fields]
@@ -446,27 +464,62 @@ class Dealers:
             shown = "dealer.burn_due"
         live, seats = live_keys(ruleset, moment), of_kind(StudPokerFacts, detail).seats
         return {
-            "edge": unit.met,
+            "edge": unit.met and not self._is_silent(self._context.config.edge.name),
+            "troubles": self._troubles(table, lang),
             "waiting": unit.waiting,
             "phase": words.say(lang, shown),
             "next": _next(ruleset, moment, lang),
             "due": next_key(ruleset, moment),
             "no_decision": words.say(lang, "dealer.off_no_decision"),
-            "way": "correct" if supervisor and next_step(ruleset, moment)[0] == "hands" else "",
+            "not_allowed": words.say(lang, "dealer.off_not_allowed"),
+            "way": "showdown" if missing_hands(moment) else "",
             "now": "" if view is None else self._drawn(view, ruleset, moment, lang, supervisor=supervisor),
             "keys": {key: words.say(lang, f"dealer.off_{why}") if why else "" for key, why in live.items()},
             "actions": {str(seat): actions for seat, actions in live_actions(game, moment).items()},
             "seats": seats_taken(moment),
             "known": bool(game) and moment.phase != "unknown" and isinstance(seats, tuple),
-            "rows": _rows(moment, lang),
+            "rows": self._rows(moment, ruleset, lang),
             "hands": [(name, shapes.hand_words(name, lang), cards) for name, cards in hand_names(ruleset, moment)],
-            "last": [self._shown(one, lang) for one in unit.last(SHOWN)],
+            "missing": missing_hands(moment),
+            "last": [self._shown(one, ruleset, lang) for one in unit.last(SHOWN)],
             "refusals": [] if view is None else [_refusal(one, lang) for one in reversed(view.refusals)],
             "duties": [
                 {"name": one.name, "law": one.law, "at": utc(one.at), "time": self._local(lang).minute(one.at)}
                 for one in shapes.duties(detail, lang)
             ],
         }
+
+    def _is_silent(self, process: str) -> bool:
+        """Whether its heartbeat stopped: its connections stay open while it hangs."""
+        edge = self._context.site.edges.get(process)
+        return edge is not None and edge.silent
+
+    def _troubles(self, table: str, lang: words.Lang) -> list[str]:
+        """The processes that the table needs beside the edge, and that do not run, with what that means."""
+        config, site = self._context.config, self._context.site
+        needed = [("rules", config.rules.name)] if site.ruleset(table) else []
+        if any(table in pool.tables for pool in config.jackpot):
+            needed.append(("jackpots", config.jackpots.name))
+        down = [kind for kind, name in needed if site.connected and name in site.edges and not site.is_online(name)]
+        return [words.say(lang, f"dealer.{kind}_away") for kind in down]
+
+    def _rows(self, moment: Moment, ruleset: str, lang: words.Lang) -> dict[str, dict[str, Any]]:
+        """By seat: what lies there, the hand that the seat decides for, and the insurance that its key lays."""
+        facts = of_kind(BlackjackFacts, moment.detail)
+        rows: dict[str, dict[str, Any]] = {}
+        for hand in shapes.round_shape(moment.detail, lang).hands:
+            if hand.kind == "seat" and hand.seat:
+                cards = " ".join(f"{card.rank}{card.suit}" if card.rank else "?" for card in hand.cards)
+                said = f"{cards} = {hand.total}" if hand.total is not None else cards
+                row = rows.setdefault(str(hand.seat), {"text": "", "hand": 1})
+                row["text"] = " | ".join(filter(None, (row["text"], said)))
+        for seat, amount in facts.insurance.items():
+            text = f"{words.say(lang, 'dealer.act_insurance')} {self._context.amount(lang, amount, ruleset)}"
+            rows.setdefault(seat, {"text": ""}).update(insurance=amount, insurance_text=text)
+        if facts.due is not None and facts.due.kind == "decision":
+            number = facts.due.hand.partition(".")[2]
+            rows.setdefault(str(facts.due.seat), {"text": ""})["hand"] = int(number) if number.isdecimal() else 1
+        return rows
 
     def _drawn(self, view: TableView, ruleset: str, moment: Moment, lang: words.Lang, *, supervisor: bool) -> str:
         """The round on the table, its doubt and the ways out of it, and the last result."""
@@ -486,7 +539,7 @@ class Dealers:
             result=result,
             result_shape=shapes.round_shape(facts_of_result(result), lang) if result else None,
             chip=shapes.chip(result, lang) if result else None,
-            whole_bet=partial(_whole_bet, lang),
+            payments=payments_of(result, lang) if result and not open_ else (),
         )
 
     async def page(self, request: Request) -> Response:
@@ -515,7 +568,8 @@ class Dealers:
             pockets=game.pockets or _POCKETS[1:39],
             red=USUAL_RED,
             standing=self._now(unit, lang, supervisor=supervisor),
-            pressed=self._shown(pressed, lang) if pressed else None,
+            decimals=self._context.config.site.decimals,
+            pressed=self._shown(pressed, ruleset, lang) if pressed else None,
             wrong=words.say(lang, wrong) if wrong in WRONG else "",
             bet_words=partial(_bet_words, lang),
             place_words=partial(_place_words, lang),
@@ -524,7 +578,7 @@ class Dealers:
     def _local(self, lang: words.Lang) -> Local:
         return Local(lang, self._context.zone)
 
-    def _shown(self, pressed: Pressed, lang: words.Lang) -> dict[str, str]:
+    def _shown(self, pressed: Pressed, ruleset: str, lang: words.Lang) -> dict[str, str]:
         """One of two entries is not shown: the other is to be made without it."""
         local = self._local(lang)
         today = local.day(self._context.now()) == local.day(pressed.at)
@@ -533,10 +587,19 @@ class Dealers:
             "at": utc(pressed.at),
             "time": local.clock(pressed.at) if today else f"{local.short_day(pressed.at)} {local.clock(pressed.at)}",
             "key": words.say(lang, f"dealer.{pressed.key}"),
-            "detail": "" if pressed.state in ("again", "differs") else _values_in_words(pressed, lang),
+            "detail": "" if pressed.state in ("again", "differs") else self._in_words(pressed, ruleset, lang),
             "state": pressed.state,
             "text": words.say(lang, f"dealer.state_{pressed.state}"),
         }
+
+    def _in_words(self, pressed: Pressed, ruleset: str, lang: words.Lang) -> str:
+        """What was filled in, as far as it says something."""
+
+        def amount(minor: int) -> str:
+            return self._context.amount(lang, minor, ruleset)
+
+        shown = (_value_in_words(pressed.values, name, lang, amount) for name in pressed.values)
+        return " · ".join(filter(None, shown))
 
     def _choices(
         self, ruleset: str, lang: words.Lang, cloth: Cloth, *, supervisor: bool
@@ -579,11 +642,13 @@ class Dealers:
         name: str = request.path_params["key"]
         if name not in {key.name for key in self.keys(unit.table)}:
             raise HTTPException(404)
-        form = await self._context.form(request)
+        form: Mapping[str, str] = await self._context.form(request)
         lang = self._context.lang(request)
         scripted = "application/json" in request.headers.get("accept", "")
         try:
+            form = in_minor_units(form, self._context.config.site.decimals)
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
+            self._check(unit.table, happenings[0], laid=name == "showdown")
             meant = self._meant(unit.table, form) if name in DECIDES else ""
             press = Press(_id(form), name, happenings, _values(name, form), meant)
             pressed = unit.press(press, By(user.name, user.role), asyncio.get_running_loop().time())
@@ -594,8 +659,20 @@ class Dealers:
             return RedirectResponse(f"/dealer/{unit.table}?wrong={bad}", 303)
         self._context.actions.collect()
         if scripted:
-            return JSONResponse(self._shown(pressed, lang))
+            return JSONResponse(self._shown(pressed, self._context.site.ruleset(unit.table), lang))
         return RedirectResponse(f"/dealer/{unit.table}?pressed={pressed.id}", 303)
+
+    def _check(self, table: str, happening: fdl.Happening, *, laid: bool) -> None:
+        """What the rules would not take as it stands. Raises BadPress."""
+        moment = self._moment(table)
+        match happening:
+            case SeatAction(seat, action, _, 0) if ACTIONS[action] == "insurance":
+                if str(seat) in of_kind(BlackjackFacts, moment.detail).insurance:
+                    raise BadPress("dealer.insurance_amount")
+            case Corrected(hands) if laid and not {name for name, _ in hands} <= {*missing_hands(moment)}:
+                raise BadPress("dealer.off_no_showdown")  # another hand is a supervisor's to correct
+            case _:
+                pass
 
     async def stream(self, request: Request) -> Response:
         unit = self._unit(request)
@@ -645,13 +722,7 @@ def _refusal(one: WagerAnswer, lang: words.Lang) -> str:
     return " · ".join(filter(None, (one.terminal, text, one.law)))
 
 
-def _values_in_words(pressed: Pressed, lang: words.Lang) -> str:
-    """What was filled in, as far as it says something."""
-    shown = (_value_in_words(pressed.values, name, lang) for name in pressed.values)
-    return " · ".join(filter(None, shown))
-
-
-def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang) -> str:
+def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang, money_of: Callable[[int], str]) -> str:
     """One value; "" where the field was left as it stood. A value that no field of this build has is shown as it is."""
     value = values[name]
     number = int(value) if value.isascii() and value.isdecimal() else None
@@ -665,7 +736,7 @@ def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang) -> s
         case "bet":
             return _whole_bet(lang, value)
         case "amount" if number is not None:
-            return money(lang, number, 0) if number else ""
+            return money_of(number) if number else ""
         case "reason":
             return _why(lang, VOID_REASONS.get(number or 0, ""), "dealer.void_0")
         case "throw_reason":
@@ -694,6 +765,40 @@ def _bet_words(lang: words.Lang, family: str) -> str:
     return words.catalog(lang).get(f"bet.{family}") or family.replace("_", " ")
 
 
+class Payment(Struct, frozen=True):
+    """One line of what is to be paid: a bet with its stake and what goes back, or the sum of a seat or of all."""
+
+    stake: int
+    returned: int
+    seat: int = 0
+    bet: str = ""
+
+
+def payments_of(result: Result, lang: words.Lang) -> tuple[Payment, ...]:
+    """By seat, then by hand, with sums; where an article orders the payments, in that order with one sum."""
+    payout = payout_order(result)
+    ordered = (
+        payout.settlements if payout.law else sorted(payout.settlements, key=lambda one: (one.seat, max(one.hand, 1)))
+    )
+    found: list[Payment] = []
+    for seat, group in groupby(ordered, key=lambda one: one.seat):
+        lines = [Payment(one.stake, one.returned, seat, _bet_of_hand(lang, one.bet, one.hand)) for one in group]
+        found += lines
+        if len(lines) > 1 and not payout.law:
+            found.append(_sum(lines, seat))
+    return (*found, _sum([one for one in found if one.bet])) if len(ordered) > 1 else tuple(found)
+
+
+def _sum(lines: Sequence[Payment], seat: int = 0) -> Payment:
+    return Payment(sum(one.stake for one in lines), sum(one.returned for one in lines), seat)
+
+
+def _bet_of_hand(lang: words.Lang, bet: str, hand: int) -> str:
+    """A bet, with the hand it lies on where that is not the seat's first."""
+    text = _whole_bet(lang, bet)
+    return f"{text} · {words.say(lang, 'dealer.hand', n=hand)}" if hand > 1 else text
+
+
 def _seats(cloth: Cloth) -> range:
     return range(1, cloth.seats + 1)
 
@@ -716,19 +821,3 @@ def _next(ruleset: str, moment: Moment, lang: words.Lang) -> str:
         if code
         else ""
     )
-
-
-def _rows(moment: Moment, lang: words.Lang) -> dict[str, dict[str, Any]]:
-    """By seat, what lies there, and the hand that the seat decides for."""
-    due = of_kind(BlackjackFacts, moment.detail).due
-    rows: dict[str, dict[str, Any]] = {}
-    for hand in shapes.round_shape(moment.detail, lang).hands:
-        if hand.kind == "seat" and hand.seat:
-            cards = " ".join(f"{card.rank}{card.suit}" if card.rank else "?" for card in hand.cards)
-            said = f"{cards} = {hand.total}" if hand.total is not None else cards
-            row = rows.setdefault(str(hand.seat), {"text": "", "hand": 1})
-            row["text"] = " | ".join(filter(None, (row["text"], said)))
-    if due is not None and due.kind == "decision":
-        number = due.hand.partition(".")[2]
-        rows.setdefault(str(due.seat), {"text": ""})["hand"] = int(number) if number.isdecimal() else 1
-    return rows

@@ -9,10 +9,9 @@
   const unanswered = new Map(); // form: what it said when nobody answered
   const queues = new Map(); // form: its presses that are not answered yet
   const hands = new Map(); // the hands that are being laid
-  const AMOUNTS = new Set(["ante"]);
-  const tray = place.querySelector("[data-ante] input");
-  let betsOff = true, shownHands = [], drawnNow = place.querySelector("[data-now]").innerHTML;
-  let heard = performance.now(), source = null;
+  const tray = place.querySelector("[data-ante] input"), decimals = Number(place.dataset.decimals);
+  let betsOff = true, shownHands = [], missing = [], drawnNow = place.querySelector("[data-now]").innerHTML;
+  let heard = performance.now(), source = null, troubles = "";
 
   const fresh = () => [...crypto.getRandomValues(new Uint8Array(16))].map((one) => one.toString(16).padStart(2, "0")).join("");
   const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -32,7 +31,8 @@
   const address = (form, key) => key?.getAttribute("formaction") ?? form.getAttribute("action");
   const pressed = (form, key) => {
     const body = new URLSearchParams(new FormData(form, key));
-    if (AMOUNTS.has(body.get("action")) && tray) body.set("amount", tray.value || "0");
+    if (body.get("action") === "ante" && tray) body.set("sum", tray.value);
+    if (key?.dataset.amount) body.set("amount", key.dataset.amount);
     body.delete("id");
     return { to: address(form, key), body };
   };
@@ -110,7 +110,8 @@
     if (!key) return;
     if (key.dataset.chip !== undefined) {
       const sum = key.closest("[data-tray]").querySelector("input");
-      sum.value = key.dataset.chip ? String(Number(sum.value || 0) + Number(key.dataset.chip)) : "";
+      const lies = Math.round(Number(sum.value.replace(",", ".") || 0) * 10 ** decimals);
+      sum.value = key.dataset.chip ? ((lies + Number(key.dataset.chip)) / 10 ** decimals).toFixed(decimals) : "";
     } else if (key.dataset.close !== undefined) key.closest("details").open = false;
     else if (key.dataset.way !== undefined) {
       const fold = document.getElementById(`key-${key.dataset.way}`);
@@ -130,8 +131,9 @@
   // Hands that are laid card by card: a hand, a rank, a suit.
   const drawHands = (lay, anew = false) => {
     if (anew || !hands.has(lay)) {
-      hands.set(lay, shownHands.map(([name, text, cards]) => ({ name, text, cards: [...cards] })));
-      lay.dataset.on = shownHands[0]?.[0] ?? "";
+      const named = lay.dataset.lay ? shownHands.filter(([name]) => missing.includes(name)) : shownHands;
+      hands.set(lay, named.map(([name, text, cards]) => ({ name, text, cards: [...cards] })));
+      lay.dataset.on = named[0]?.[0] ?? "";
     }
     const text = lay.closest("form").elements.hands, laid = hands.get(lay);
     lay.hidden = !laid.length;
@@ -189,7 +191,14 @@
       row.hidden = !taken && !may.size && (now.known || Object.keys(now.rows).length > 0); // nobody plays there
       row.querySelector("[data-cards]").textContent = lies.text + (lies.hand > 1 ? ` (${lies.hand})` : "");
       row.elements.hand.value = String(lies.hand ?? 1);
-      for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), may.has(key.value) ? "" : now.no_decision);
+      const why = now.actions[seat] ? now.not_allowed : now.no_decision;
+      for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), may.has(key.value) ? "" : why);
+      const insure = row.querySelector('[data-act][value="insurance"]');
+      if (insure) {
+        insure.dataset.says ??= insure.textContent;
+        insure.textContent = lies.insurance_text ?? insure.dataset.says;
+        insure.dataset.amount = lies.insurance ?? "";
+      }
     }
     for (const key of place.querySelectorAll("[data-seat]")) {
       const taken = now.seats.includes(Number(key.value));
@@ -199,6 +208,10 @@
     }
     for (const one of place.querySelectorAll("[data-ante]")) one.hidden = !now.actions[0];
     shownHands = now.hands;
+    if (String(missing) !== String(now.missing)) { // others are to be laid now
+      missing = now.missing;
+      for (const lay of place.querySelectorAll("[data-lay=missing]")) drawHands(lay, true);
+    }
     const bets = place.querySelector("[data-betting]"), off = Boolean(now.keys.bet && now.keys.bet_back);
     if (bets && off && !betsOff) bets.open = false;
     betsOff = off;
@@ -216,6 +229,16 @@
       const now = JSON.parse(message.data);
       find("away").hidden = now.edge;
       find("there").hidden = !now.edge;
+      find("troubles").hidden = !now.troubles.length;
+      if (String(now.troubles) !== troubles) {
+        troubles = String(now.troubles);
+        find("troubles").replaceChildren(...now.troubles.map((text) => {
+          const line = document.createElement("p"), strong = document.createElement("strong");
+          strong.textContent = text;
+          line.append(strong);
+          return line;
+        }));
+      }
       find("phase").textContent = now.phase;
       find("next").textContent = now.next;
       find("next-line").hidden = !now.next;
