@@ -260,8 +260,6 @@ def chip(result: Result, lang: words.Lang) -> Chip:
             return Chip(known.get(outcome.chance, "?"), "", title)
         case CrapsFacts():
             return Chip(_or(outcome.total, "?"), "red" if outcome.series == "seven_out" else "", title)
-        case FantanFacts():
-            return Chip(_or(outcome.number, "?"), "", title)
         case BlackjackFacts():
             total = outcome.totals.get("dealer")
             if total is not None and total > BUST:

@@ -428,7 +428,8 @@ def whole_rounds(name: str) -> Sample:
         while True:
             events = rng.choice(rounds)
             place = events.index(BetsOpened()) + 1
-            yield from events[:place]
+            for event in events[:place]:
+                yield event
             yield from wagers(rng, (*board, "nothing"))
             for event in events[place:]:
                 if event != BetsClosed() or rng.random() < 0.97:

@@ -30,6 +30,8 @@ TESTS: Final = ROOT / "tests"
 LAWS: Final = ROOT / "rules/law"
 PROOFS: Final = LAWS / "proofs.json"
 PAGES: Final = ROOT / "docs/reference/games"
+README: Final = ROOT / "README.md"
+_BEGIN, _END = "<!-- games: `make games` writes this table -->\n", "<!-- end of games -->"
 
 # Marks under which a test may not run or may fail: it proves nothing then.
 UNPROVEN: Final = frozenset({"skip", "skipif", "xfail"})
@@ -363,6 +365,17 @@ def pages() -> dict[str, str]:
     return {"README.md": index_page(), **{f"{name}.md": game_page(name) for name in RULESETS}}
 
 
+def readme(text: str) -> str:
+    """The README with the table of all games."""
+    before, _, rest = text.partition(_BEGIN)
+    after = rest.partition(_END)[2]
+    rows = [
+        (f"`{name}`", f"[{ruleset.title}](docs/reference/games/{name}.md)", ruleset.law)
+        for name, ruleset in RULESETS.items()
+    ]
+    return f"{before}{_BEGIN}{_table(('ruleset', 'game', 'text'), rows)}\n{_END}{after}"
+
+
 def proven() -> bytes:
     """`rules/law/proofs.json`: by ruleset and paragraph, the tests that prove it."""
     found: dict[str, Proven] = {name: {} for name in sorted(RULESETS)}
@@ -373,7 +386,8 @@ def proven() -> bytes:
 
 
 def main() -> None:
-    """Write the pages and the list of proofs."""
+    """Write the pages, the README's table and the list of proofs."""
+    README.write_text(readme(README.read_text(encoding="utf-8")), encoding="utf-8")
     PROOFS.write_bytes(proven())
     PAGES.mkdir(parents=True, exist_ok=True)
     for name, text in pages().items():

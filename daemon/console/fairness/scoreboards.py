@@ -14,19 +14,20 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.console.games import family_of
+from daemon.console.games import GAMES
 from protocols.contract.facts import (
     BaccaratFacts,
     BlackjackFacts,
     CrapsFacts,
     F,
-    FantanFacts,
     FrenchBankFacts,
     RouletteFacts,
+    RoundFacts,
     ShakenDiceFacts,
     StudPokerFacts,
 )
 from protocols.contract.results import BadRound, Result, facts_as
+from rules.facts import facts_of_result
 
 ROWS: Final = 6
 NUMBERS_SHOWN: Final = 18
@@ -346,34 +347,6 @@ def craps(results: Iterable[Result]) -> Craps:
     return Craps(point, tuple(last), tuple(series[: -SERIES_SHOWN - 1 : -1]), ends["point_made"], ends["seven_out"])
 
 
-# ---- fantan
-
-
-class Count(Struct, frozen=True):
-    """What was left of the buttons, 1 to 4."""
-
-    round: str
-    number: int
-
-
-class Fantan(Struct, frozen=True):
-    """What was left, latest first, and how often each of 1 to 4."""
-
-    counts: tuple[Count, ...]
-    often: tuple[int, int, int, int]
-
-
-def fantan(results: Iterable[Result]) -> Fantan:
-    """The remainders."""
-    counts = [
-        Count(name, facts.number)
-        for name, facts in _read(results, FantanFacts, "number")
-        if facts.number in (1, 2, 3, 4)
-    ]
-    often = Counter(one.number for one in counts)
-    return Fantan(tuple(reversed(counts)), (often[1], often[2], often[3], often[4]))
-
-
 # ---- blackjack and stud poker
 
 
@@ -421,7 +394,27 @@ def stud_poker(results: Iterable[Result]) -> Deals:
     return Deals(tuple(reversed(deals)))
 
 
-Board: TypeAlias = Baccarat | Roulette | Dice | FrenchBank | Craps | Fantan | Deals
+# ---- games without a board of their own
+
+
+class Outcomes(Struct, frozen=True):
+    """The short words of the last results, latest first; of all results the words and how often each came."""
+
+    last: tuple[str, ...]
+    often: tuple[tuple[str, int], ...]
+
+
+def outcomes(results: Sequence[Result], word: Callable[[RoundFacts], str]) -> Outcomes:
+    """The most frequent word first; words that came as often as each other in their order."""
+    words = []
+    for one in standing(results):
+        with contextlib.suppress(BadRound):  # of another version
+            words.append(word(facts_of_result(one)))
+    often = sorted(Counter(words).items(), key=lambda one: (-one[1], one[0]))
+    return Outcomes(tuple(words[: -NUMBERS_SHOWN - 1 : -1]), tuple(often))
+
+
+Board: TypeAlias = Baccarat | Roulette | Dice | FrenchBank | Craps | Deals | Outcomes
 
 BOARDS: Final[Mapping[str, Callable[[list[Result]], Board]]] = {
     "baccarat": baccarat,
@@ -429,7 +422,6 @@ BOARDS: Final[Mapping[str, Callable[[list[Result]], Board]]] = {
     "shaken_dice": dice,
     "french_bank": french_bank,
     "craps": craps,
-    "fantan": fantan,
     "blackjack": blackjack,
     "stud_poker": stud_poker,
 }
@@ -441,10 +433,18 @@ def kind(board: Board) -> str:
 
 
 def board(results: Iterable[Result]) -> Board | None:
-    """The board of a table's game, as its last result names it; None for a game without one, or without results."""
+    """The board of a table's game, as its last result names it.
+
+    A family without a board of its own has the one of its short words. None: the game has neither, or no results.
+    """
     kept = list(results)
-    make = BOARDS.get(family_of(kept[-1].ruleset)) if kept else None
-    return None if make is None else make([one for one in kept if one.ruleset == kept[-1].ruleset])
+    game = GAMES.get(kept[-1].ruleset) if kept else None
+    if game is None:
+        return None
+    of_game = [one for one in kept if one.ruleset == kept[-1].ruleset]
+    if game.family in BOARDS:
+        return BOARDS[game.family](of_game)
+    return outcomes(of_game, game.chip) if game.chip is not None else None
 
 
 def _read(results: Iterable[Result], kind: type[F], *needed: str) -> Iterator[tuple[str, F]]:

@@ -1,9 +1,13 @@
 """Fantan: what the console knows of its games."""
 
-from typing import Final
+from typing import Any, Final
 
 from daemon.console.games.game import AFTER, BETS, ROUND, ConsoleGame
 
-GAMES: Final = {
-    "macau.fantan": ConsoleGame("fantan", (*ROUND, "buttons_separated", "buttons", *AFTER, *BETS), again_stands=True),
-}
+
+def _chip(facts: Any) -> str:
+    return "?" if facts.number is None else str(facts.number)
+
+
+_KEYS: Final = (*ROUND, "buttons_separated", "buttons", *AFTER, *BETS)
+GAMES: Final = {"macau.fantan": ConsoleGame("fantan", _KEYS, again_stands=True, chip=_chip)}
