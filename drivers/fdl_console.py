@@ -3,8 +3,8 @@
 Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered value twice
 and accepts corrections only under the supervisor's key, so a reported value has passed both checks. An action, reason
 or card that the document does not define becomes the fault `fdl.unknown_event`, and so does a statement of
-a series from a console that signs nobody in: names count from the dealer's page alone, which the kernel
-knows by its user.
+a series, or an opening or closing by a person, from a console that signs nobody in: names count from the
+dealer's page alone, which the kernel knows by its user.
 """
 
 from typing import ClassVar, Literal
@@ -38,6 +38,7 @@ from protocols.contract.events import (
     JackpotPaid,
     JackpotWon,
     LaidBet,
+    LimitsChanged,
     Pool,
     RoundDemo,
     RoundPaid,
@@ -49,6 +50,8 @@ from protocols.contract.events import (
     ShoeStarted,
     SupervisorKeyed,
     TableClosed,
+    TableCounted,
+    TableOpened,
     Told,
     WagerPlaced,
     WagerWithdrawn,
@@ -133,6 +136,7 @@ class FdlConsole(FdlDriver):
         HandPassed,
         JackpotPaid,
         JackpotWon,
+        LimitsChanged,
         RoundDemo,
         RoundPaid,
         RoundVoided,
@@ -143,6 +147,8 @@ class FdlConsole(FdlDriver):
         ShoeStarted,
         SupervisorKeyed,
         TableClosed,
+        TableCounted,
+        TableOpened,
         WagerPlaced,
         WagerWithdrawn,
     )
@@ -166,7 +172,7 @@ class FdlConsole(FdlDriver):
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
         """A console's happening in the casino's words."""
-        event = self._round(happening) or self._seats(happening) or self._entered(happening)
+        event = self._round(happening) or self._seats(happening) or self._entered(happening) or self._floor(happening)
         return None if event is None else (event,)
 
     def _round(self, happening: fdl.Happening) -> Event | None:
@@ -201,6 +207,21 @@ class FdlConsole(FdlDriver):
                 return CardExposed(hand, card)
             case fdl_console.CardDamaged(card):
                 return CardDamaged(card)
+            case _:
+                return None
+
+    def _floor(self, happening: fdl.Happening) -> Event | None:
+        """What a person with a name decided or counted; a console that signs nobody in cannot."""
+        match happening:
+            case fdl_console.TableOpened(by, minimum, maximum) if self._signs_in:
+                return TableOpened(by=by, minimum=minimum, maximum=maximum)
+            case fdl_console.LimitsChanged(by, minimum, maximum) if self._signs_in:
+                return LimitsChanged(by=by, minimum=minimum, maximum=maximum)
+            case fdl_console.TableClosedBy(by) if self._signs_in:
+                return TableClosed(by=by)
+            case fdl_console.TableCounted(count, amount, entry, by, second, reverses) if self._signs_in:
+                kind = fdl_console.COUNTS[count]
+                return TableCounted(kind=kind, amount=amount, by=by, second=second, entry=entry, reverses=reverses)
             case _:
                 return None
 

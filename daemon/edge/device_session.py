@@ -13,6 +13,7 @@ from daemon import logs
 from daemon.config.model import Device, Table
 from daemon.edge import home_assistant
 from daemon.edge.commands import obeyed
+from daemon.edge.floor import DECISIONS
 from daemon.edge.links.link import HostLink
 from daemon.edge.ordering import SIMULTANEOUS_S
 from daemon.edge.tracing import Trace
@@ -31,6 +32,7 @@ from protocols.contract.events import (
     DeviceOffline,
     DeviceOnline,
     DeviceRecovered,
+    WagerPlaced,
     encode_data,
     shortened,
     type_of,
@@ -88,6 +90,8 @@ class DeviceSession:
         self._bytes = (0, 0)
         self._changed = False
         """Whether the status changed with the transaction that is being written."""
+        self._decided = False
+        """Whether the transaction that is being written has a decision about the table."""
         self.events = 0
         self.last: Row | None = None
         self._tells_cards = DRIVERS[device.driver].tells_cards
@@ -233,8 +237,13 @@ class DeviceSession:
 
     def _told(self, sightings: Sequence[Sighting], memory: bytes | None) -> tuple[list[Entry], dict[str, bytes]]:
         """The entries and values of one transaction. From here on the status is that after it."""
-        entries = [self._entry(one) for one in sightings]
+        entries: list[Entry] = []
         kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
+        for one in sightings:
+            entries.append(self._entry(one))
+            if isinstance(one.event, DECISIONS):
+                kept |= self._edge.signs.decide(self.table, one.event, one.chunk.at)
+                self._decided = True
         status = self.status
         for one in sightings:
             if type(one.event) in _OF_STATUS:
@@ -255,6 +264,9 @@ class DeviceSession:
         )
         self.events += len(rows)
         self.last = rows[-1] if rows else self.last
+        if self._decided:
+            self._decided = False
+            self._edge.show_info()
         if self._changed:
             self._changed = False
             self._edge.show(self)
@@ -262,7 +274,7 @@ class DeviceSession:
             self._edge.retained.touch(self.state_topic)
 
     def _entry(self, one: Sighting) -> Entry:
-        """Writes into the event how late it came, and whether its bet was closed, so that rules always decide alike."""
+        """Writes into the event how late it came, and how its bet may be taken, so that rules always decide alike."""
         event = one.event
         if one.age >= SIMULTANEOUS_S:
             event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
@@ -271,6 +283,8 @@ class DeviceSession:
             event = msgspec.structs.replace(event, overtaken=late_ms)
         if self._edge.pools.closed:
             event = self._edge.pools.mark(self.table, event, happened)
+        if isinstance(event, WagerPlaced):
+            event = self._edge.signs.mark(self.table, event, one.chunk.at - timedelta(seconds=one.age))
         data = encode_data(event)
         if len(data) > LONGEST_TEXT:
             data = encode_data(shortened(event))

@@ -26,6 +26,7 @@ from daemon.edge import home_assistant, pools
 from daemon.edge.clock_watch import ClockWatch
 from daemon.edge.commands import KEY, CommandService
 from daemon.edge.device_session import DeviceSession, DeviceStatus
+from daemon.edge.floor import Signs
 from daemon.edge.links.link import open_link, utc_now
 from daemon.edge.ordering import EventOrdering
 from daemon.edge.supervisor import Opener, supervise
@@ -98,6 +99,7 @@ class Edge(BrokerProcess):
         self.traced: asyncio.Event = before.traced if before else asyncio.Event()
         self.sessions = self._sessions(before)
         self.boots: int = before.boots if before else int(journal.memory("boots") or b"0") + 1
+        self.signs = Signs([table.name for table in config.table], journal.memory)
         self._take_up()
         kept = [session for session in self.sessions if session.may_have_kept_events]
         self.ordering = {
@@ -384,8 +386,17 @@ class Edge(BrokerProcess):
         """What this edge is, and which tables the broker suspends."""
         drivers = tuple(sorted({session.device.driver for session in self.sessions}))
         return msgspec.structs.replace(
-            super().info(), drivers=drivers, bootid=self.boot, journal=self.journal.name, boots=self.boots
+            super().info(),
+            drivers=drivers,
+            bootid=self.boot,
+            journal=self.journal.name,
+            boots=self.boots,
+            signs=self.signs.tables,
         )
+
+    def show_info(self) -> None:
+        """Publish it again: the sign of a table changed."""
+        self.retained.touch(self._info)
 
     def health(self) -> EdgeHealth:
         """Health of the edge: outbox, loop lag, room."""

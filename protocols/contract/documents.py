@@ -92,12 +92,28 @@ class DeviceState(Struct, frozen=True):
     since: Time | None = None
 
 
+class TableSign(Struct, frozen=True, omit_defaults=True):
+    """Whether a table is open, and the limits on its sign in minor units; a `maximum` of 0 is none.
+
+    `state` "" is not known: nobody opened or closed the table yet. `by` and `since`: who opened or closed it, and when.
+    `limits_by`, `limits_since`: who changed the limits after that.
+    """
+
+    state: Literal["", "open", "closed"] = ""
+    by: Short = ""
+    since: Time | None = None
+    minimum: Number = 0
+    maximum: Number = 0
+    limits_by: Short = ""
+    limits_since: Time | None = None
+
+
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     """The retained `info` of an edge, or of the rules (`rules`: true), with the `tables` whose rounds they resolve.
 
     `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal,
     `suspended` by table what the broker refuses of it: the process does not serve it until the access list is mended.
-    `started`: when the process began.
+    `started`: when the process began. `signs`: of an edge, by table, whether it is open, and its limits.
     """
 
     version: str = ""
@@ -110,6 +126,7 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     tables: tuple[str, ...] = ()
     suspended: dict[str, str] = field(default_factory=dict)
     started: Time | None = None
+    signs: dict[str, TableSign] = field(default_factory=dict)
 
 
 class JournalHead(Struct, frozen=True):

@@ -38,6 +38,9 @@ RequestId: TypeAlias = Annotated[
         description="drawn by the terminal, unique for it: letters, digits and . _ : -",
     ),
 ]
+EntryId: TypeAlias = Annotated[
+    str, Meta(pattern="^[a-f0-9]{32}$(?!\\n)", description="32 hexadecimal digits, drawn by the console")
+]
 TerminalId: TypeAlias = Annotated[
     str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9])?$(?!\\n)", description="a-z 0-9 -")
 ]
@@ -258,8 +261,49 @@ class SupervisorKeyed(_Event, frozen=True, tag="supervisor.keyed"):
     present: bool
 
 
+class TableOpened(_Event, frozen=True, tag="table.opened"):
+    """`by` opened the table. Each bet is from `minimum` to `maximum` minor units; a `maximum` of 0 is none.
+
+    The edge writes the limits into each bet that is laid from now on.
+    """
+
+    by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+    minimum: Number = 0
+    maximum: Number = 0
+
+
+class LimitsChanged(_Event, frozen=True, tag="table.limits_changed"):
+    """`by` changed the limits of the bets. Bets that were laid before keep theirs. The fields: as of `table.opened`."""
+
+    by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+    minimum: Number = 0
+    maximum: Number = 0
+
+
 class TableClosed(_Event, frozen=True, tag="table.closed"):
-    """The table closes: no further round is played until it opens again."""
+    """The table closes: no further round is played until it opens again.
+
+    `by`: the person who closed it at the console. The edge then marks each bet until somebody opens the table. A
+    hardware console signs nobody in and cannot open the table again: its closing leaves the bets as they are.
+    """
+
+    by: Annotated[str, Meta(max_length=LONGEST_NAME)] = ""
+
+
+class TableCounted(_Event, frozen=True, tag="table.counted"):
+    """Two people, `by` and `second`, entered chips or money of the table: `amount` minor units.
+
+    `kind`: the chips at the `opening` or `closing` of the table, a `fill` (chips brought to it), a `credit` (chips
+    taken from it), or the `drop` (what the drop box held). `entry` names it; `reverses` names an earlier one that it
+    takes back, with the same kind and amount: an entry is never changed.
+    """
+
+    kind: Literal["opening", "closing", "fill", "credit", "drop"]
+    amount: Number
+    by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+    second: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+    entry: EntryId
+    reverses: Annotated[str, Meta(pattern="^([a-f0-9]{32})?$(?!\\n)", description="an entry, or nothing")] = ""
 
 
 class HandPassed(_Event, frozen=True, tag="hand.passed"):
@@ -301,7 +345,8 @@ class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
     """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: of the terminal that asked for it.
 
     `pool_closed`: the bet is on a jackpot whose betting is closed, because the edge lost the owner of the pool. It is
-    not taken. `round`: the round that the terminal named; in another round the bet is not taken.
+    not taken. `round`: the round that the terminal named; in another round the bet is not taken. `table_closed`: the
+    table was closed, so the bet is not taken. `minimum`, `maximum`: the limits of the table when it was laid; 0: none.
     """
 
     seat: Seat
@@ -311,6 +356,9 @@ class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
     terminal: TerminalId = ""
     pool_closed: bool = False
     round: RoundName = ""
+    table_closed: bool = False
+    minimum: Number = 0
+    maximum: Number = 0
 
 
 class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
@@ -600,7 +648,10 @@ Event: TypeAlias = (
     | CardExposed
     | DealerRelieved
     | SupervisorKeyed
+    | TableOpened
+    | LimitsChanged
     | TableClosed
+    | TableCounted
     | HandPassed
     | SeriesStated
     | LampsLit
@@ -667,7 +718,10 @@ ASIDE: frozenset[type[Event]] = frozenset(
         JackpotReset,
         SupervisorKeyed,
         DealerRelieved,
+        TableOpened,
+        LimitsChanged,
         TableClosed,
+        TableCounted,
         BallChanged,
         CardDamaged,
         CardsLoaded,

@@ -5,13 +5,15 @@ Cards and hands are carried as `deal.corrected` has them: a card is rank then su
 """
 
 import re
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal, TypeAlias
 
 from protocols.fdl.cards import CARDS_BY_RANK_AND_SUIT
 from protocols.fdl.fields import SWITCH, Code, Number, Numbers, OneOf, Record, Text, by_kind
 from protocols.fdl.frame import MAX_DATA
 
 MAX_SEAT = 99
+MOST = 2**53 - 1
+"""The largest amount in minor units: readers of JSON round larger numbers."""
 MAX_FACES = 16
 
 ACTIONS = {
@@ -66,6 +68,10 @@ THROW_REASONS = {
     0x08: "short_of_the_middle",
 }
 """Why a throw does not count; 00: it counts."""
+
+Count: TypeAlias = Literal["opening", "closing", "fill", "credit", "drop"]
+COUNTS: Final[dict[int, Count]] = {0x01: "opening", 0x02: "closing", 0x03: "fill", 0x04: "credit", 0x05: "drop"}
+"""What is counted at a table, by code."""
 
 CARDS = CARDS_BY_RANK_AND_SUIT
 NO_OWNER = 0x00
@@ -213,6 +219,8 @@ _BET_NAME: Final = Text("a bet's name", "a-z 0-9 _ : -", 1, MAX_BET)
 _LAID: Final = Number(4, least=1, note=" (minor units)")
 _FACES: Final = Numbers(Number(1, 1, 6), MAX_FACES)
 _AMOUNT: Final = Number(4, note=" (minor units), 0 not said")
+_LIMIT: Final = Number(8, 0, MOST, note=" (minor units)")
+_LIMIT_OR_0: Final = Number(8, 0, MOST, note=" (minor units), 0 none")
 _DIRECTION: Final = Number(1, CLOCKWISE, ANTICLOCKWISE, note=" (1 clockwise, 2 anticlockwise)")
 _POCKET_SAYS: Final = "a pocket is 0 to 36, or 00, 000, 0000"
 
@@ -526,6 +534,58 @@ def stated(by: str, point: int, round_: str, bets: tuple[tuple[int, str, int], .
     if len(parts) > MAX_PARTS or any(len(part.to_bytes()) > MAX_DATA for part in parts):
         raise ValueError(f"the bets do not fit into {MAX_PARTS} events")
     return parts
+
+
+class _Sign(Record, frozen=True):
+    """The limits on the sign of the table in minor units, `maximum` 0 for none, and the person who decided them."""
+
+    FIELDS: ClassVar = {"minimum": _LIMIT, "maximum": _LIMIT_OR_0, "by": _Short("the person's name", 1, MAX_NAME)}
+    by: str
+    minimum: int = 0
+    maximum: int = 0
+
+    def contradiction(self) -> str:
+        return "a smallest bet above the largest" if 0 < self.maximum < self.minimum else ""
+
+
+class TableOpened(_Sign, frozen=True):
+    """A person opened the table with these limits."""
+
+    KIND: ClassVar[int] = 0x43
+
+
+class LimitsChanged(_Sign, frozen=True):
+    """A person changed the limits of the table."""
+
+    KIND: ClassVar[int] = 0x44
+
+
+class TableClosedBy(Record, frozen=True):
+    """A person closed the table: it takes no bet until somebody opens it."""
+
+    KIND: ClassVar[int] = 0x45
+    FIELDS: ClassVar = {"by": _Short("the person's name", 1, MAX_NAME)}
+    by: str
+
+
+class TableCounted(Record, frozen=True):
+    """Two people entered chips or money of the table: one of COUNTS. `reverses` names an entry that it takes back."""
+
+    KIND: ClassVar[int] = 0x46
+    FIELDS: ClassVar = {
+        "count": OneOf(frozenset(COUNTS)),
+        "amount": _LIMIT,
+        "entry": _Short("the entry", 32, 32),
+        "reverses": _Short("the entry that it takes back", 0, 32),
+        "by": _Short("the first person's name", 1, MAX_NAME),
+        "second": _Short("the second person's name", 1, MAX_NAME),
+    }
+    count: int
+    amount: int
+    entry: str
+    by: str
+    second: str
+    reverses: str = ""
 
 
 class DiceCovered(Record, frozen=True):

@@ -111,18 +111,22 @@ def wager(
     So is what `limits` do not allow; `beside` are bets that lie there too. While a closed round waits for a person, a
     bet may be the next one's: that it is late is not said of it. Refused chips were handed back before (`handed_back`).
     """
-    if round_.closed or event.bet not in offered or (isinstance(event, WagerPlaced) and event.pool_closed):
+    shut = isinstance(event, WagerPlaced) and (event.pool_closed or event.table_closed)
+    if round_.closed or event.bet not in offered or shut:
         return _not_open(round_, event, offered, law, seen)
     wagers, seat, bet = round_.wagers, event.seat, event.bet
-    place, held, total = len(wagers), 0, 0
+    place, held, total, minimum = len(wagers), 0, 0, MOST
     for n, one in enumerate(wagers):
         total += one.amount
         if one.seat == seat and one.bet == bet:
-            place, held = n, one.amount
+            place, held, minimum = n, one.amount, one.minimum
     if isinstance(event, WagerPlaced):
         left = held + event.amount
         if place >= MAX_WAGERS:
             return refuse(round_, event, "too_many_bets", say("too_many_bets", n=MAX_WAGERS), law, seen)
+        if (why := limits.beyond_table(event, left, law)) is not None:
+            return refuse(round_, event, why.code, why.reason, why.law, seen)
+        minimum = min(minimum, event.minimum if limits.follows_table(bet) else 0)
     else:
         left = held - event.amount if event.amount else 0
         if not held or left < 0:
@@ -135,7 +139,7 @@ def wager(
             why = limits.refusal_beside(held, total, wagers, event, law)
         if why is not None:
             return refuse(round_, event, why.code, why.reason, why.law, seen)
-    stake = (Wager(seat, bet, left),) if left else ()
+    stake = (Wager(seat, bet, left, minimum=minimum),) if left else ()
     wagers = (*wagers[:place], *stake, *wagers[place + 1 :])
     return witness(replace(round_, wagers=wagers), seen, MAX_WAGER_EVIDENCE)
 
@@ -143,11 +147,13 @@ def wager(
 def _not_open(
     round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
 ) -> Round:
-    """No bets are open, the table does not offer this one, or its jackpot takes none."""
+    """No bets are open, the table does not offer this one, or the table or its jackpot takes none."""
     bet: dict[str, Value] = {"seat": event.seat, "bet": event.bet}
     if round_.closed:
         code = "bet_while_waiting" if round_.suspended else "late_bet"
         reason = say(code, **bet)
+    elif isinstance(event, WagerPlaced) and event.table_closed:
+        code, reason = "bet_at_closed_table", say("bet_at_closed_table", **bet)
     elif isinstance(event, WagerPlaced) and event.pool_closed:
         code, reason = "jackpot_closed", say("jackpot_closed", **bet)
     else:

@@ -1,7 +1,8 @@
 """The limits of the bets of a table, and the largest amount that a wager can bring back.
 
 `Limits.refusal` says why a change of a bet is refused. Limits come from two sources: the articles of a text, through
-the options that the text names, and the option `limits` that every ruleset has. Beside them no wager is taken whose
+the options that the text names, and the option `limits` that every ruleset has. A third one is the sign of the table,
+which people change while it is played on: the edge writes its limits into each bet. Beside them no wager is taken whose
 settlement, or the settlements of its round together, could pass 2^53 - 1: readers of JSON round larger numbers.
 
 A largest amount is judged as soon as a chip is laid. A bet may be laid in several chips: its smallest amount and its
@@ -24,6 +25,7 @@ from rules.engine.ruleset import Wager, option
 
 SEAT: Final = "seat"
 ROUND: Final = "round"
+JACKPOT: Final = "jackpot"
 PARTS: Final = 32
 """One wager is settled in at most so many parts, each of which may be rounded up to the smallest chip."""
 _ONE: Final = re.compile(
@@ -87,6 +89,9 @@ class Limits:
         """
         self._ranges = dict(articles or {})
         self._caps: dict[str, int] = {}
+        self._fixed = frozenset(fixed)
+        self._own = set[str]()
+        """Families that the option gives limits of their own."""
         self._best = best
         self._slack = PARTS * chip if rounds_up else 0
         known = frozenset(families)
@@ -100,12 +105,13 @@ class Limits:
                 if one.least > 1 or one.step > 1:
                     raise ValueError(f"limits: {text!r}: {name} has a largest amount only, as in {name}=50000")
                 self._caps[name] = one.most
-            elif name in fixed:
+            elif name in self._fixed:
                 raise ValueError(f"limits: {name} is as large as the text makes it by another bet: limit that bet")
             elif name not in known:
                 raise ValueError(f"limits: no bet {name!r}; it has {', '.join(sorted(known))}, {SEAT}, {ROUND}")
             else:
                 self._ranges[name] = _within(text, one, self._ranges.get(name))
+                self._own.add(name)
 
     @cached_property
     def _returns(self) -> tuple[int, dict[str, int]]:
@@ -128,6 +134,22 @@ class Limits:
     def range_of(self, family: str) -> Range | None:
         """The limits of a family's bets, where it has any."""
         return self._ranges.get(family)
+
+    def follows_table(self, bet: str) -> bool:
+        """Whether the limits on the sign of the table hold for a bet: not where it has limits of its own, or is fixed.
+
+        A bet on a jackpot is one chip, whatever the table's smallest bet is.
+        """
+        family = bet.partition(":")[0]
+        return family not in self._own and family not in self._fixed and family != JACKPOT
+
+    def beyond_table(self, change: WagerPlaced, left: int, law: str) -> Refusal | None:
+        """Why the limits on the sign of the table, which stand in the event, refuse a bet of `left` in all."""
+        if not (change.minimum or change.maximum) or not self.follows_table(change.bet):
+            return None
+        allowed = Range(change.minimum, change.maximum or MOST)
+        fits = left <= allowed.most and (left >= allowed.least or not from_terminal(change))
+        return None if fits else _outside(allowed, Wager(change.seat, change.bet, left), law)
 
     def watches(self, total: int) -> bool:
         """Whether a change has to be looked at, where this sum lies there with it."""
@@ -172,6 +194,8 @@ class Limits:
 
     def left_at_close(self, one: Wager, law: str) -> tuple[int, Refusal | None]:
         """What is left of a bet when the bets close, and why the rest goes back."""
+        if one.amount < one.minimum:
+            return 0, _outside(Range(one.minimum, MOST), one, law)
         allowed = self._ranges.get(one.bet.partition(":")[0])
         if allowed is None:
             return one.amount, None

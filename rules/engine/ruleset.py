@@ -87,12 +87,16 @@ class Bet(msgspec.Struct, frozen=True):
 
 
 class Wager(msgspec.Struct, frozen=True, omit_defaults=True):
-    """`amount` minor units on `bet` from `seat`; `hand` where a seat holds several."""
+    """`amount` minor units on `bet` from `seat`; `hand` where a seat holds several.
+
+    `minimum`: the smallest bet that the table took when this one was laid, 0 for any.
+    """
 
     seat: int
     bet: str
     amount: int
     hand: int = 0
+    minimum: int = 0
 
 
 S = TypeVar("S")
@@ -141,12 +145,15 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     its end. That somebody declared a round void and was not heard in time is always said.
 
     A bet whose terminal named another round than the one on the table is not taken: it came too late, or was repeated.
-    Nor is one that would begin the next round, where it names the last one.
+    Nor is one that would begin the next round, where it names the last one, or where the table is closed.
     """
     named = seen.event if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round else None
     if named is not None and named.round != ruleset.view(state).round:
         return state, (Noted(_for_another_round(named, seen.id)),)
     after, told = ruleset.apply(state, seen)
+    if isinstance(seen.event, WagerPlaced) and seen.event.table_closed and any(isinstance(one, Opened) for one in told):
+        reason = say("bet_at_closed_table", seat=seen.event.seat, bet=seen.event.bet)
+        return state, (Noted(Irregularity(reason.code, reason, "-", seen.id)),)
     if named is not None and any(isinstance(one, Opened) for one in told):
         return state, (Noted(_for_another_round(named, seen.id)),)
     if not seen.event.overtaken or isinstance(seen.event, RoundPaid | SpinMissed):

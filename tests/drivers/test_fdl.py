@@ -86,6 +86,10 @@ HAPPENINGS: dict[int, fdl.Happening] = {
     0x40: fdl_console.DiceCovered(),
     0x41: fdl_console.DiceUncovered(),
     0x42: fdl_console.SeriesStated("ana", 6, "c:1", ((1, "pass", 3000),)),
+    0x43: fdl_console.TableOpened("ana", 10_000, 500_000),
+    0x44: fdl_console.LimitsChanged("ana", 20_000),
+    0x45: fdl_console.TableClosedBy("ana"),
+    0x46: fdl_console.TableCounted(0x03, 1_000_000, "0" * 32, "dora", "sam"),
 }
 
 PRINTED_DATA = {

@@ -395,3 +395,60 @@ def test_limits_that_are_not_set_are_not_written_into_results() -> None:
     for limits, written in (((), b""), (("fan=10-20",), b'"limits":["fan=10-20"],')):
         options = bytes(terms("macau.fantan", "2004", FantanOptions(limits=limits), {}).options)
         assert options.startswith(b"{" + written + b'"opening":')
+
+
+# ---- the sign of the table: its limits stand in each bet
+
+
+@every_game
+def test_a_closed_table_takes_no_bet(name: str) -> None:
+    table, bet = Table(name), BETS[name][0]
+    assert table.refused(WagerPlaced(1, bet, 60)) is None
+    shut = table.refused(WagerPlaced(1, bet, 60, table_closed=True))
+    assert shut is not None
+    assert shut.code == "bet_at_closed_table"
+    assert (table.lies(1, bet), table.chips(1, bet)) == (60, 60)
+    terminal = WagerPlaced(2, bet, 60, table_closed=True, request="r-1", terminal="t-1")
+    assert table.refused(terminal) is not None
+    assert (table.lies(2, bet), table.chips(2, bet)) == (0, 0)
+
+
+@every_game
+def test_a_bet_at_a_closed_table_begins_no_round(name: str) -> None:
+    kind = RULESETS[name]
+    ruleset: Ruleset[Any] = kind(options_from(kind, NEEDED.get(name, {})))
+    bet = WagerPlaced(1, BETS[name][0], 60, table_closed=True)
+    state, verdicts = judge(ruleset, ruleset.start("t-1"), Envelope("e1", "felt/s/table/t-1/device/d", START, bet))
+    assert [type(one) for one in verdicts] == [Noted]
+    assert not ruleset.view(state).round
+
+
+@every_game
+def test_the_limits_of_the_sign_hold_at_every_ruleset(name: str) -> None:
+    table, bet = Table(name), BETS[name][0]
+
+    def placed(seat: int, amount: int, terminal: str = "", least: int = 50) -> WagerPlaced:
+        return WagerPlaced(seat, bet, amount, minimum=least, maximum=200, terminal=terminal, request=terminal)
+
+    above = table.refused(placed(1, 210))
+    assert above is not None
+    assert (above.code, table.lies(1, bet)) == ("bet_outside_limits", 0)
+    assert table.refused(placed(2, 40)) is None, "more chips may follow"
+    small = table.refused(placed(3, 40, "t-1"))
+    assert small is not None, "a terminal asks for a whole bet"
+    assert small.code == "bet_outside_limits"
+    assert table.refused(placed(4, 60)) is None
+    assert table.refused(placed(4, 100, least=100)) is None
+    noted = table.refused(BetsClosed())
+    assert noted is not None
+    assert (noted.code, noted.reason.code) == ("bet_outside_limits", "stake_limits")
+    assert (table.lies(2, bet), table.lies(4, bet)) == (0, 160), "the smallest bet is that of the first chip"
+
+
+def test_a_bet_with_limits_of_its_own_and_one_on_a_jackpot_do_not_follow_the_sign() -> None:
+    own = Table("macau.baccarat", limits=["player=10-1000"])
+    assert own.refused(WagerPlaced(1, "player", 20, minimum=50, maximum=200)) is None
+    assert own.refused(WagerPlaced(1, "player", 600, minimum=50, maximum=200)) is None
+    poker = Table("macau.stud-poker")
+    assert poker.refused(WagerPlaced(1, "jackpot", 10, minimum=50, maximum=200)) is None
+    assert poker.lies(1, "jackpot") == 10

@@ -47,7 +47,7 @@ from protocols.fdl import (
     shuffler as fdl_shuffler,
     timer as fdl_timer,
 )
-from protocols.fdl.console import SeriesStated
+from protocols.fdl.console import SeriesStated, TableCounted
 from protocols.sas import frames as sas
 from protocols.sas.messages import Answer, Garbage, GeneralPoll, Happened, Identity, LongPoll, Meters, Poll, Reply
 from protocols.sas.tables import METERS
@@ -161,6 +161,8 @@ def _data_of(happening: type[fdl.Happening], rng: random.Random) -> bytes:
     """Some data that this happening takes, found by trying, so that no new one is left out. Raises LookupError."""
     if happening is SeriesStated:  # texts and parts that must agree are not found by chance
         return SeriesStated("ana", 6, "craps-1:2026-11-28:1:7", ((1, "pass", 3000),)).to_bytes()
+    if happening is TableCounted:
+        return TableCounted(0x03, 1_000_000, "0" * 32, "dora", "sam").to_bytes()
     for size in range(1 + fdl.MAX_DATA):
         for _ in range(300):
             data = bytes(rng.choice((0, 1, 1, 2, 3, 4, 5, 6, ord("a"), max(size - 3, 0))) for _ in range(size))
