@@ -163,7 +163,7 @@ class EdgeView:
         self.silent = False
         """Whether it is online by the broker's word, but its heartbeat stopped: it hangs, or the network does."""
         self.restarts = 0
-        """How often it started again since this process follows the broker."""
+        """How often it was seen to have started again, and when last: the console keeps count."""
         self.restarted: datetime | None = None
 
     @property
@@ -548,11 +548,7 @@ class SiteState:
                             self._told(device, lamp=True)
                     self.notify("present")
                 case "info":
-                    info = msgspec.json.decode(payload, type=EdgeInfo)
-                    if edge.info.bootid and info.bootid != edge.info.bootid:
-                        edge.restarts += 1
-                        edge.restarted = self.now()
-                    edge.info = info
+                    edge.info = msgspec.json.decode(payload, type=EdgeInfo)
                 case "health":
                     edge.health = msgspec.json.decode(payload, type=EdgeHealth)
                 case _:

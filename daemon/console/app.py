@@ -170,7 +170,7 @@ class ConsoleProcess:
             disk_free=self.watch.disk_free,
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, self.pools, figures, now)
-        self.dealers = Dealers(self.context)
+        self.dealers = Dealers(self.context, self.past.paid)
         self.decisions = table_pages.Decisions(self.context, self.dealers)
         self.bundles = support.Bundles(self.context)
         self.days = Days(store, self.site, self.actions, now)

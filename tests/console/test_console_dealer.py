@@ -14,6 +14,7 @@ import httpx
 import pytest
 from hypothesis import given, strategies as st
 
+from daemon.broker.session import Message
 from daemon.config.model import parse
 from daemon.console.app import ConsoleProcess, make_app
 from daemon.console.auth.access import may
@@ -28,9 +29,10 @@ from daemon.journal.store import Journal
 from daemon.read_model import EdgeView
 from daemon.words import words
 from drivers.fdl_console import ConsoleOptions, FdlConsole
-from protocols.contract.events import SeatActed
+from protocols.contract.events import RoundPaid, SeatActed
 from protocols.contract.facts import BlackjackFacts, StudPokerFacts
 from protocols.contract.results import Result, Settlement
+from protocols.contract.topics import Envelope, device_topic, encode_envelope
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
     ACTIONS,
@@ -389,6 +391,27 @@ async def test_a_key_is_one_key_however_often_it_is_sent(inn: Inn) -> None:
     assert [(one.user, one.target, one.detail["key"]) for one in said] == [
         ("dea", "bac-1", "paid"), ("dea", "bac-1", "bell"),
     ]  # fmt: skip
+
+
+def test_a_paid_round_is_still_paid_after_the_console_started_again(inn: Inn) -> None:
+    """Its result comes back from the store, its payment too."""
+    result, config = Result("bac-1:1", "macau.baccarat"), inn.house.config
+    inn.rules_run()
+    site = inn.house.context.site
+    site.remember_result("bac-1", result)
+    source = device_topic("lisboa", "bac-1", "page-1", "")[:-1]
+    envelope = Envelope("edge-1:bac-1:1", source, NOON, RoundPaid(), 1)
+    site._look(Message(f"{source}/event/round.paid", encode_envelope(envelope)))
+    inn.house.past.flush()
+    again = ConsoleProcess(config, inn.store, inn.journal, lambda: NOON)
+    again.context.site.remember_result("bac-1", result)
+    for one in (inn.house, again):
+        view = one.context.site.tables["bac-1"]
+        view.phase = "resolved"
+        assert one.dealers._moment("bac-1").paid
+    again.context.site.remember_result("bac-1", Result("bac-1:2", "macau.baccarat"))
+    assert not again.dealers._moment("bac-1").paid
+    again.close()
 
 
 async def test_insurance_of_a_known_bet_is_refused_without_its_amount(inn: Inn) -> None:

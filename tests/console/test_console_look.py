@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from console_floor import Console, opened
+from console_floor import T0, Console, opened
 from console_tour import follow
 from helpers import virtual_time
 
@@ -143,6 +143,20 @@ def test_a_restart_is_shown_on_the_pit(console: Console) -> None:
         html = console.house.live.html("edges", VIEWER).partition("</summary>")[0]
         assert said in html
         assert ("badge" in html) == bool(said)
+
+
+def test_a_restart_is_still_news_after_the_console_started_again(console: Console) -> None:
+    """Also one that happened while the console was away."""
+    info = edge_topic("lisboa", "edge-7", "info")
+    for boot in ("a", "b"):
+        console.say(info, msgspec.json.encode({"bootid": boot}))
+    again = console.again(minutes=5)
+    again.say(info, msgspec.json.encode({"bootid": "b"}))
+    assert "started again 1 time," in again.house.live.html("edges", VIEWER)
+    assert f'data-until="{T0:%Y-%m-%dT%H:%M:%S}' in again.house.live.html("edges", VIEWER)
+    later = again.again(minutes=10)
+    later.say(info, msgspec.json.encode({"bootid": "c"}))
+    assert "started again 2 times," in later.house.live.html("edges", VIEWER)
 
 
 def test_computers_stand_in_the_order_of_their_names(console: Console) -> None:

@@ -15,6 +15,7 @@ from console_floor import T0, Console, opened
 from starlette.requests import Request
 
 from daemon.console.pages import rounds as pages
+from protocols.contract.events import BallLanded
 from protocols.contract.topics import Wire, encode_wire, table_topic
 
 ROU = "rou-3"
@@ -125,6 +126,22 @@ async def test_a_corrected_round_shows_both_results_and_who_was_at_work(console:
         page = (await browser.get(path)).text
     assert "sam" not in page  # actions are for those who may read their journal
     assert "/report/pdf/" not in page
+
+
+async def test_evidence_of_earlier_rounds_is_still_described_after_a_restart(console: Console) -> None:
+    console.device(ROU, "wheel-1", "cammegh_ss2")
+    console.event(ROU, "wheel-1", BallLanded("17"))
+    ended(console, 1)
+    for _ in range(60):  # the console remembers the last events of a device only
+        console.event(ROU, "wheel-1", BallLanded("3"))
+    for one in (console, console.again(hours=1)):
+        async with one.browser("viewer") as browser:
+            page = (await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:1")).text
+        line = re.findall(r'<li class="wire">(.*?)</li>', page)[0]
+        shown = re.sub(r"<[^>]+>", "", line)
+        assert shown.startswith("edge-7:rou-3:1 "), "as the broker names it"
+        assert shown.endswith("wheel-1 ball.landed")
+        assert "17" not in shown
 
 
 async def test_bets_that_come_back_and_a_demonstration_are_shown(console: Console) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 import msgspec
@@ -58,6 +58,18 @@ class Console:
         """Time goes by, and the console looks."""
         self.now += timedelta(seconds=seconds)
         self.house.watch.look()
+
+    def again(self, **later: float) -> Self:
+        """The console as it starts again with the same store; the broker is there, and the edge, and the rules."""
+        one = type(self).__new__(type(self))
+        one.__dict__.update(self.__dict__)
+        one.now = self.now + timedelta(**later)
+        self.house.past.flush()
+        self.house.rounds.flush()
+        one.house = ConsoleProcess(self.house.config, self.store, self.journal, lambda: one.now)
+        one.app = make_app(one.house)
+        one.begin()
+        return one
 
     def connect(self) -> None:
         """The broker is there."""

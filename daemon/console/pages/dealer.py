@@ -351,8 +351,9 @@ def dome_is_told(table: Table) -> bool:
 class Dealers:
     """All dealer pages of this console."""
 
-    def __init__(self, context: ConsoleContext) -> None:
-        """Raises BadStore."""
+    def __init__(self, context: ConsoleContext, paid: Mapping[str, str]) -> None:
+        """`paid`: by table, the round that was paid last. Raises BadStore."""
+        self._paid = paid
         self._context = context
         self.units = {table: Unit(context.store, table, context.now) for table in context.config.console.dealer}
         tables = {one.name: one for one in context.config.table}
@@ -451,7 +452,7 @@ class Dealers:
         if view is None:
             return Moment(phase)
         ended = bool(view.round) and any(one.round == view.round for one in view.results)
-        return Moment(phase, view.facts, ended, _paid(view))
+        return Moment(phase, view.facts, ended, _paid(view, self._paid.get(table, "")))
 
     def _now(self, unit: Unit, lang: words.Lang, *, supervisor: bool = False) -> dict[str, Any]:
         """What the page shows beside its keys, and which of them are live."""
@@ -803,14 +804,14 @@ def _seats(cloth: Cloth) -> range:
     return range(1, cloth.seats + 1)
 
 
-def _paid(view: TableView) -> bool:
-    """Whether the last round was paid, by the last events of the table."""
+def _paid(view: TableView, paid: str) -> bool:
+    """Whether the last round was paid, by the last events of the table; else `paid` is the round that was paid last."""
     for wire in reversed(view.lately):
         if wire.type == "round.paid":
             return True
         if wire.type in _PLAYED:
             return False
-    return False
+    return bool(view.results) and view.results[-1].round == paid
 
 
 def _next(ruleset: str, moment: Moment, lang: words.Lang) -> str:

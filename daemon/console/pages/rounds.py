@@ -18,8 +18,7 @@ from daemon.console import shapes
 from daemon.console.auth.access import Right, may
 from daemon.console.context import ConsoleContext
 from daemon.console.site.actions import Action, read_actions
-from daemon.console.site.rounds import SHOWS, Asked, Ended, Position, Records, Rounds, Show
-from daemon.read_model import Seen
+from daemon.console.site.rounds import SHOWS, Asked, Ended, Position, Records, Rested, Rounds, Show
 from daemon.words import words
 from protocols.contract.results import LONGEST_ROUND, Result
 from rules.facts import facts_of_result
@@ -76,14 +75,6 @@ class Version(Struct, frozen=True):
     at: datetime | None = None
     kind: str = ""
     digest: str = ""
-
-
-class Evidence(Struct, frozen=True):
-    """An event that a result rests on; what it was, where the console still has it."""
-
-    id: str
-    device: str = ""
-    seen: Seen | None = None
 
 
 def table_of(context: ConsoleContext, request: Request, right: Right = "look") -> str:
@@ -214,14 +205,10 @@ class _Pages:
         results = self._context.site.tables[table].results
         return [version(one) for one in reversed(results) if one.round == wanted]
 
-    def _evidence(self, table: str, result: Result) -> list[Evidence]:
-        known = {
-            seen.id: (device.name, seen)
-            for device in self._context.site.devices.values()
-            if device.table == table
-            for seen in device.events
-        }
-        return [Evidence(one, *known.get(one, ("", None))) for one in result.evidence]
+    def _evidence(self, table: str, result: Result) -> list[tuple[str, Rested | None]]:
+        """Each event that a result rests on, with what it was where the console knows it."""
+        known = self._records.evidence(table, result.round)
+        return [(one, known.get(one)) for one in result.evidence]
 
 
 def _marked(position: Position) -> str:

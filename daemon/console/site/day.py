@@ -1,8 +1,8 @@
 """What the timeline of a table needs beside rounds, incidents and devices: restarts, and what people did.
 
-Both are kept in memory, bounded. What people did is loaded from the journal of actions at the start; restarts are known
-since this console started. `run` says which tables have something new: alerts, restarts and actions after two seconds,
-rounds after ten, so that many are drawn once. A full strip takes 15 ms.
+Both are kept in memory, bounded. What people did is loaded from the journal of actions at the start; of restarts the
+last one of each process is known, and those since this console started. `run` says which tables have something new:
+alerts, restarts and actions after two seconds, rounds after ten, so that many are drawn once. A full strip takes 15 ms.
 """
 
 import asyncio

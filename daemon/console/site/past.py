@@ -1,4 +1,5 @@
-"""What happened before the console was started: the history of each device. Rounds have their own module.
+"""What happened before the console was started: the history of each device, restarts of processes, and the round that
+each table paid last. Rounds have their own module.
 
 Pages work also while the store cannot be written: new rows wait and are written later.
 """
@@ -14,6 +15,8 @@ from msgspec import Struct
 from daemon import logs
 from daemon.console.site.store import BadStore, Store
 from daemon.read_model import CHANGES, Change, SiteState
+from protocols.contract.events import Event
+from protocols.contract.topics import Wire
 
 __all__ = ["Past"]
 
@@ -26,7 +29,13 @@ CREATE TABLE IF NOT EXISTS past_change (
     n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, device TEXT NOT NULL, at TEXT NOT NULL,
     kind TEXT NOT NULL, said TEXT NOT NULL, UNIQUE (place, device, at, kind, said)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS past_process (
+    name TEXT PRIMARY KEY, bootid TEXT NOT NULL, restarts INTEGER NOT NULL, at TEXT NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS past_paid (place TEXT PRIMARY KEY, round TEXT NOT NULL) STRICT
 """
+_PROCESS = "INSERT OR REPLACE INTO past_process VALUES (?, ?, ?, ?)"
+_PAID = "INSERT OR REPLACE INTO past_paid VALUES (?, ?)"
 _CHANGE = "INSERT OR IGNORE INTO past_change (place, device, at, kind, said) VALUES (?, ?, ?, ?, ?)"
 _FEWER_CHANGES = (
     "DELETE FROM past_change WHERE place = ?1 AND device = ?2 AND n NOT IN "
@@ -35,12 +44,20 @@ _FEWER_CHANGES = (
 
 
 class _Row(Struct, frozen=True):
-    """A row to be written, and the statement that deletes the oldest rows after it."""
+    """A row to be written, and the statement that deletes the oldest rows after it, where there is one."""
 
     insert: str
-    values: tuple[str, ...]
-    fewer: str
-    which: tuple[str | int, ...]
+    values: tuple[str | int, ...]
+    fewer: str = ""
+    which: tuple[str | int, ...] = ()
+
+
+class _Process(Struct, frozen=True):
+    """The start of a process that was seen last, how often it had started again, and when."""
+
+    bootid: str
+    restarts: int = 0
+    at: datetime | None = None
 
 
 class Past:
@@ -55,7 +72,13 @@ class Past:
         store.has(SCHEMA)
         for place, device, change in self._changes():
             site.remember_change(place, device, change)
+        self._processes = dict(self._known_processes())
+        self.paid: dict[str, str] = dict(store.db.execute("SELECT place, round FROM past_paid").fetchall())
+        """By table, the round that was paid last."""
+        self._site = site
         site.on_history.append(self._changed)
+        site.on_change.append(self._site_changed)
+        site.on_event.append(self._event)
 
     async def run(self) -> None:
         """Write what a failing store left waiting, until cancelled."""
@@ -74,7 +97,7 @@ class Past:
             with self._store.write() as db:
                 for row in self._waiting:
                     db.execute(row.insert, row.values)
-                for fewer, which in dict.fromkeys((row.fewer, row.which) for row in self._waiting):
+                for fewer, which in dict.fromkeys((row.fewer, row.which) for row in self._waiting if row.fewer):
                     db.execute(fewer, which)
         except BadStore as error:
             if not self._failing:
@@ -85,6 +108,31 @@ class Past:
                 self._log.info("past.written", rows=len(self._waiting))
             self._failing = False
             self._waiting.clear()
+
+    def _known_processes(self) -> Iterator[tuple[str, _Process]]:
+        for name, bootid, restarts, at in self._store.db.execute("SELECT * FROM past_process ORDER BY name"):
+            yield name, _Process(bootid, restarts, datetime.fromisoformat(at) if at else None)
+
+    def _site_changed(self, key: str) -> None:
+        """A process that started again says so by another boot id, also while the console was away."""
+        if key != "edges":
+            return
+        for name, edge in self._site.edges.items():
+            known, bootid = self._processes.get(name), edge.info.bootid
+            if bootid and (known is None or known.bootid != bootid):
+                again = known is not None
+                known = _Process(bootid, known.restarts + 1 if known else 0, self._site.now() if again else None)
+                self._processes[name] = known
+                self._keep(_Row(_PROCESS, (name, bootid, known.restarts, known.at.isoformat() if known.at else "")))
+            if known is not None:
+                edge.restarts, edge.restarted = known.restarts, known.at
+
+    def _event(self, table: str, wire: Wire, _event: Event | None) -> None:
+        if wire.type != "round.paid" or table not in self._site.tables:
+            return
+        view = self._site.tables[table]
+        self.paid[table] = view.results[-1].round if view.results else view.round
+        self._waiting.append(_Row(_PAID, (table, self.paid[table])))  # `run` writes it
 
     def _changes(self) -> Iterator[tuple[str, str, Change]]:
         rows = self._store.db.execute("SELECT place, device, at, kind, said FROM past_change ORDER BY n")

@@ -31,7 +31,7 @@ from protocols.contract.topics import Wire
 from protocols.contract.wagers import WagerAnswer
 from rules.facts import result_with_facts
 
-__all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rounds", "Show", "Stretch"]
+__all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rested", "Rounds", "Show", "Stretch"]
 
 EVERY_S = 1.0
 MOST_WAITING: Final = 5_000
@@ -66,6 +66,10 @@ CREATE TABLE IF NOT EXISTS round_note (
     n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, round TEXT NOT NULL, at INTEGER NOT NULL,
     kind TEXT NOT NULL, id TEXT NOT NULL, said TEXT NOT NULL, UNIQUE (place, round, kind, id)
 ) STRICT;
+CREATE TABLE IF NOT EXISTS round_seen (
+    place TEXT NOT NULL, round TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, said BLOB NOT NULL,
+    PRIMARY KEY (place, round, id)
+) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS round_note_time ON round_note (place, at);
 CREATE TABLE IF NOT EXISTS round_stretch (
     n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, journal TEXT NOT NULL, first INTEGER NOT NULL,
@@ -74,6 +78,7 @@ CREATE TABLE IF NOT EXISTS round_stretch (
 """
 _END = "INSERT OR IGNORE INTO round_end VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0, ?, ?)"
 _NOTE = "INSERT OR IGNORE INTO round_note VALUES (NULL, ?, ?, ?, ?, ?, ?)"
+_SEEN = "INSERT OR IGNORE INTO round_seen VALUES (?, ?, ?, ?, ?)"
 _STRETCH = (
     "INSERT INTO round_stretch VALUES (NULL, ?, ?, ?, ?, ?, ?) "
     "ON CONFLICT (place, journal, first) DO UPDATE SET last = excluded.last, until = excluded.until"
@@ -117,6 +122,15 @@ class Note(Struct, frozen=True):
     reason: Reason | None
     law: str = ""
     terminal: str = ""
+
+
+class Rested(Struct, frozen=True):
+    """An event that a result rests on: what it was, without its values."""
+
+    id: str
+    at: datetime
+    device: str
+    type: str
 
 
 class Stretch(Struct, frozen=True):
@@ -248,6 +262,19 @@ class Rounds:
         )
         values = (*row, int(result.void is not None), digest, packed)
         self._keep_row((_END, values, place, wire.journal, wire.seq))
+        if seen := self._evidence(place, result):
+            packed = zlib.compress(msgspec.json.encode(seen), 1)
+            self._keep_row((_SEEN, (place, result.round, *row[1:3], packed), place, wire.journal, wire.seq))
+
+    def _evidence(self, place: str, result: Result) -> list[Rested]:
+        """The events that the result rests on, as far as they were heard lately."""
+        named = set(result.evidence)
+        return [
+            Rested(one.id, one.at, device.name, one.type)
+            for device in self._site.devices_of(place)
+            for one in device.events
+            if one.id in named
+        ]
 
     def _on_refused(self, place: str, answer: WagerAnswer) -> None:
         said = _Said(answer.reason, answer.law, answer.terminal)
@@ -325,6 +352,7 @@ def _prune(db: sqlite3.Connection, place: str, keep: int) -> None:
     db.execute("DELETE FROM round_end WHERE place = ? AND n <= ?", (place, last[0]))
     (oldest,) = db.execute("SELECT min(at) FROM round_end WHERE place = ?", (place,)).fetchone()
     db.execute("DELETE FROM round_note WHERE place = ? AND at < ?", (place, oldest))
+    db.execute("DELETE FROM round_seen WHERE place = ? AND at < ?", (place, oldest))
     db.execute("UPDATE round_stretch SET since = max(since, ?) WHERE place = ?", (oldest, place))
     db.execute(
         "DELETE FROM round_stretch WHERE place = ?1 AND (until < ?2 OR n NOT IN "
@@ -396,6 +424,13 @@ class Records:
             said = msgspec.json.decode(text, type=_Said)
             found.append(Note(_time(at), kind, said.reason, said.law, said.terminal))
         return found
+
+    def evidence(self, place: str, round_: str) -> dict[str, Rested]:
+        """By id, the events that the results of a round rest on, as far as they were heard when it ended."""
+        query = "SELECT said FROM round_seen WHERE place = ? AND round = ?"
+        rows = self._db.execute(query, (place, round_)).fetchall()
+        found = (msgspec.json.decode(zlib.decompress(said), type=list[Rested]) for (said,) in rows)
+        return {one.id: one for some in found for one in some}
 
     def since(self, place: str) -> datetime | None:
         """Since when the records of a table are complete; None where there are none."""
