@@ -248,14 +248,16 @@ class FrenchBank(ThrownDice):
 
     def counts(self, table: ThrownTable, seen: Envelope, throw: Throw) -> Step:
         """3(8), 3(9): it is null, it decides nothing, or it decides the round."""
-        if table.replace_due:
+        if table.dice_set == "to_replace":
             note = Note("set_not_replaced", say("set_not_replaced"), _cite("(8)"))
-            table = replace(self.note(table, seen, note), replace_due=False)
+            table = replace(self.note(table, seen, note), dice_set="in_play")
         if throw.null:
             table = self.null(table, seen, throw, _cite("(7)b") if throw.null == NOT_FLAT else _cite("(8)"))
             if throw.null not in PRINTED:
                 table = self.note(table, seen, Note("null_not_named", say("null_not_named"), _cite("(8)")))
-            return replace(table, replace_due=throw.null in REPLACE_AFTER, between=self._moves), ()
+            return replace(
+                table, dice_set="to_replace" if throw.null in REPLACE_AFTER else "in_play", between=self._moves
+            ), ()
         if sum(throw.faces) not in CHANCES:
             return replace(self.undecided(table, seen, throw), between=self._moves), ()
         decided = replace(throw, touched=table.touched, throws=table.throws, nulls=table.nulls, shown=table.shown)

@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Final, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,17 +30,24 @@ class Note(Struct, frozen=True):
     article: str
 
 
+Course: TypeAlias = Literal["usual", "stays", "new_shoe", "next_round"]
+"""What an event does to the round.
+
+`stays`: it goes on as `round` says, whatever came: the bell without a bet, bets opened over it, hands. `new_shoe`: it
+ends, rounds are counted from 1. `next_round`: the event is the next round's, whose opening was not told.
+"""
+
+
 class Effect(Struct, frozen=True):
     """What the engine does about a step, besides taking the new position.
 
     `notes`: irregularities. `first`: it is the round's first card: the bets are closed, and a
     doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` that is said
-    even where it waits already. `void`: why it is void, by `article`. `restart`: a new shoe, rounds are counted from 1.
+    even where it waits already. `void`: why it is void, by `article`. `course`: what the event does to the round.
     `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot be trusted.
     `round`: the round with other bets, or closed by this event; with corrected hands it says that they are taken, even
-    where the round waits on. `beside`: irregularities that are of no round. `stays`: the round goes on as `round`
-    says, whatever came: the bell without a bet, bets opened over it, hands. `of_next`: the event is the next round's,
-    whose opening was not told. `lost`: bets of the round that begins may be missing.
+    where the round waits on. `beside`: irregularities that are of no round. `lost`: bets of the round that begins may
+    be missing.
     """
 
     notes: tuple[Note, ...] = ()
@@ -50,13 +57,11 @@ class Effect(Struct, frozen=True):
     again: bool = False
     void: Reason | None = None
     article: str = ""
-    restart: bool = False
+    course: Course = "usual"
     evidence: bool = True
     next_doubt: Reason | None = None
     round: Round | None = None
     beside: tuple[Note, ...] = ()
-    stays: bool = False
-    of_next: bool = False
     lost: bool = False
 
 

@@ -388,11 +388,11 @@ class Engine(Generic[P]):
                 return self._between(table, position, effect, fact)
             frame = open_frame(table)
         position, effect = self.game.step(table.position, fact, frame)
-        if effect.of_next:
+        if effect.course == "next_round":
             opened, more = self._opened(table, replace(fact, event=BetsOpened()))
             table, rest = self._forward(opened, fact)
             return table, verdicts + more + rest
-        if effect.restart:
+        if effect.course == "new_shoe":
             if reason := frame.round.suspended or effect.void:
                 table, more = self._void(table, frame, fact, reason)
                 verdicts += more
@@ -439,7 +439,7 @@ class Engine(Generic[P]):
     def _between(self, table: Table[P], position: P, effect: Effect, fact: Fact) -> Step[P]:
         """An event of the game's own, while no round is open."""
         table = keep_after(replace(table, position=position), fact)
-        if effect.restart:
+        if effect.course == "new_shoe":
             today = fact.time.date().isoformat()
             shoe = 1 if today > table.day else table.shoe + 1
             table = replace(
@@ -473,7 +473,7 @@ class Engine(Generic[P]):
         if frame is not None and not frame.round.closed and not table.doubt:
             return keep(table, frame, witness(frame.round, fact), fact), ()
         position, effect = self.game.step(table.position, fact, frame)
-        if effect.stays:
+        if effect.course == "stays":
             return self._moved(table, position, effect, fact, fact)
         table = replace(table, position=position)
         if frame is not None:
@@ -491,9 +491,9 @@ class Engine(Generic[P]):
         if not frame.round.closed:
             frame = replace(frame, round=self._within_limits(frame, frame.round, fact))
         position, effect = self.game.step(table.position, fact, frame)
-        if effect.of_next:
+        if effect.course == "next_round":
             return self._step(table, fact)
-        if effect.stays:
+        if effect.course == "stays":
             return self._moved(replace(table, open=frame), position, effect, fact, fact)
         round_ = self._noted_on(witness(effect.round or frame.round, fact), effect, fact)
         closed: tuple[Verdict, ...] = ()
@@ -624,7 +624,7 @@ class Engine(Generic[P]):
         )
         if not effect.evidence or (effect.notes and effect.round is None):
             return self._between(table, table.position, effect, fact)
-        if effect.stays:
+        if effect.course == "stays":
             return self._moved(reopened, position, effect, fact, fact)
         if effect.suspend and effect.round is None:
             if effect.again:

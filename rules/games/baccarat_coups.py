@@ -451,13 +451,13 @@ class Coups(Game[Position]):
 
     def _shoe_started(self, p: Position, decks: int, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         if frame is not None:
-            return p, Effect(restart=True, void=say("never_completed") if p.begun else say("shoe_started"))
+            return p, Effect(course="new_shoe", void=say("never_completed") if p.begun else say("shoe_started"))
         text = say("wrong_decks", decks=decks, allowed=self.house.decks)
         wrong = (
             (Note("wrong_number_of_decks", text, self.articles.decks),) if decks not in (0, self.house.decks) else ()
         )
         started = Position(burn=self.house.burn, demo_next=p.demo_next, order="first")
-        return started, Effect(wrong, restart=True)
+        return started, Effect(wrong, course="new_shoe")
 
     def _cut_card(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
         """Where it comes before a coup's first card, the coup under way is the one before, if the text has it so.

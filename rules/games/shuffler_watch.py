@@ -40,22 +40,21 @@ CODES: Final = (
 UNKNOWN: Final = -1
 
 
-class Watched(Struct, frozen=True):
+class Watched(Struct, frozen=True, forbid_unknown_fields=True):
     """A table with its shuffler. `supervisor`: whether the key is on; `came`: it was since the last damage or jam.
 
-    `packets`: loaded since the table was closed; 0: not seen. `playing`: a round was played since. `out`: cards that
-    left the shuffler and did not go back, UNKNOWN after a loss.
+    `packets`: loaded since the table was closed; 0: not seen. `play`: "begun" once a round was played since. `out`:
+    cards that left the shuffler and did not go back, UNKNOWN after a loss.
     `unchecked`: the table was closed and the cards not counted since.
     """
 
     supervisor: Literal["on", "off", "unknown"] = "off"
     came: bool = False
     packets: int = 0
-    playing: bool = False
+    play: Literal["not_begun", "begun", "closed"] = "not_begun"
     damaged: bool = False
     jammed: bool = False
     out: int = UNKNOWN
-    closed: bool = False
     unchecked: bool = False
 
 
@@ -67,7 +66,7 @@ _NONE: Final[tuple[Breach, ...]] = ()
 def _missed(state: Watched) -> Watched:
     """Events may be missing: a supervisor came, packets were put in, cards went back, the table closed."""
     state = replace(state, supervisor="unknown", came=True, packets=2, out=UNKNOWN)
-    return replace(state, playing=False, closed=False, unchecked=False)
+    return replace(state, play="not_begun", unchecked=False)
 
 
 def watch(state: Watched, event: Event) -> tuple[Watched, tuple[Breach, ...]]:
@@ -92,7 +91,7 @@ def watch(state: Watched, event: Event) -> tuple[Watched, tuple[Breach, ...]]:
         case CardsReturned(count=count):
             return _returned(state, count)
         case TableClosed():
-            state = replace(state, closed=True, unchecked=True, playing=False, packets=0, damaged=False)
+            state = replace(state, play="closed", unchecked=True, packets=0, damaged=False)
             return state, _NONE
         case DeckChecked() as counted:
             return _checked(state, counted)
@@ -115,11 +114,11 @@ def _drawn(state: Watched) -> tuple[Watched, tuple[Breach, ...]]:
 def _played(state: Watched) -> tuple[Watched, tuple[Breach, ...]]:
     """The bell of a round."""
     breaches = _NONE
-    if state.closed:
+    if state.play == "closed":
         breaches += (("played_after_closing", say("played_after_closing")),)
-    elif not state.playing and state.packets == 1:
+    elif state.play == "not_begun" and state.packets == 1:
         breaches += (("loaded_in_one_packet", say("loaded_in_one_packet")),)
-    return replace(state, playing=True, closed=False), breaches
+    return replace(state, play="begun"), breaches
 
 
 def _loaded(state: Watched, packet: int) -> tuple[Watched, tuple[Breach, ...]]:
@@ -130,10 +129,10 @@ def _loaded(state: Watched, packet: int) -> tuple[Watched, tuple[Breach, ...]]:
         return replace(state, damaged=False), breaches
     if state.unchecked:
         breaches += (("deck_not_checked", say("deck_not_checked")),)
-    if state.playing:
+    if state.play == "begun":
         return state, (*breaches, ("loaded_again", say("loaded_again")))
     packets = max(packet, state.packets + 1)
-    return replace(state, packets=packets, closed=False, unchecked=False, out=0), breaches
+    return replace(state, packets=packets, play="not_begun", unchecked=False, out=0), breaches
 
 
 def _returned(state: Watched, count: int) -> tuple[Watched, tuple[Breach, ...]]:
@@ -148,7 +147,7 @@ def _returned(state: Watched, count: int) -> tuple[Watched, tuple[Breach, ...]]:
 
 def _checked(state: Watched, counted: DeckChecked) -> tuple[Watched, tuple[Breach, ...]]:
     breaches = _NONE
-    if state.playing:
+    if state.play == "begun":
         breaches += (("checked_before_closing", say("checked_before_closing")),)
     if state.supervisor == "off":
         breaches += (("checked_unattended", say("checked_unattended")),)

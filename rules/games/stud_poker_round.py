@@ -230,7 +230,7 @@ class StudPokerRounds(StudPokerTurns):
             return self._between(position, fact)
         deal, event = position.deal or Deal(), fact.event
         if "reopened_bets" in deal.doubts and of_the_next(deal, event):
-            return position, Effect(of_next=True)
+            return position, Effect(course="next_round")
         if isinstance(event, CardExposed) and event.round not in ("", frame.round.id):
             return position, Effect((self._unknown(event),))
         if betrays_the_next(deal, event):
@@ -352,8 +352,8 @@ class StudPokerRounds(StudPokerTurns):
         turn = self._noting(turn, "bets_reopened", text)
         if deal.begun or deal.told or deal.shown or deal.exposed:
             p, effect = self._hold(turn.doubting("reopened_bets"), text, OR_OPEN, blind=False)
-            return p, replace(effect, stays=True)
-        return turn.doubting("amounts").end(stays=True)
+            return p, replace(effect, course="stays")
+        return turn.doubting("amounts").end(course="stays")
 
     # ---- the deal
 
@@ -601,7 +601,7 @@ class StudPokerRounds(StudPokerTurns):
             return p, Effect((self.nothing_to_correct(),))
         turn = Turn(p, deal, frame.round, disputed=frame.result is not None)
         p, effect = self._told(turn, hands, named=named, reopened=reopened)
-        return p, replace(effect, stays=effect.evidence)
+        return p, replace(effect, course="stays" if effect.evidence else "usual")
 
     def _told(self, turn: Turn, hands: Told, *, named: bool, reopened: bool) -> Step:
         p, deal = turn.p, turn.deal

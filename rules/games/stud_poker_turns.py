@@ -227,7 +227,7 @@ class StudPokerTurns(Game[Position]):
         if round_.closed:
             return turn.end()
         if not (deal.antes(round_) or turn.p.seats or "bets" in deal.doubts):
-            return self._noting(turn, "no_ante", say("nobody_ante_bell")).end(stays=True)
+            return self._noting(turn, "no_ante", say("nobody_ante_bell")).end(course="stays")
         turn = self._close(turn)
         if not turn.deal.players:
             return self._hold(turn, MISSING, WHO_PLAYS, blind=False)

@@ -17,7 +17,7 @@
 
 from abc import abstractmethod
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final, Literal, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -54,14 +54,14 @@ class Throw(Struct, frozen=True):
     shown: tuple[int, ...] = ()
 
 
-class ThrownTable(Table, frozen=True):
+class ThrownTable(Table, frozen=True, forbid_unknown_fields=True):
     """`throws` and `nulls` count those of the round, `shown` how often its valid throws showed each face from 1 to 6.
 
     `current` is the last throw, `told_at` when it was told.
 
     `confirmed`: both sources told it, or another set followed. `pending`: the last telling in doubt. `touched`: the
     dealer touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
-    `replace_due`, `seized`: another set must come into play.
+    `dice_set`: "to_replace" and "seized" ask for another one.
     """
 
     told: tuple[Throw, ...] = ()
@@ -74,8 +74,7 @@ class ThrownTable(Table, frozen=True):
     pending: Throw | None = None
     touched: bool = False
     between: bool = False
-    replace_due: bool = False
-    seized: bool = False
+    dice_set: Literal["in_play", "to_replace", "seized"] = "in_play"
 
 
 class ThrownDice(SingleOutcome[ThrownTable]):
@@ -83,7 +82,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
 
     State: ClassVar[type[ThrownTable]] = ThrownTable
     outcome: ClassVar[type[DiceThrown]] = DiceThrown
-    lasting: ClassVar[tuple[str, ...]] = ("told_at", "replace_due", "seized")
+    lasting: ClassVar[tuple[str, ...]] = ("told_at", "dice_set")
     dice: ClassVar[int] = 3
 
     def __init__(self, terms: Terms, board: Board, rulings: Rulings, reading_seconds: float) -> None:
@@ -113,7 +112,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     def begin(self, table: ThrownTable, seen: Envelope) -> Step:
         """A round that begins without dice waits for them."""
         table, verdicts = super().begin(table, seen)
-        if not table.seized or there(table.round).suspended:
+        if table.dice_set != "seized" or there(table.round).suspended:
             return table, verdicts
         table, held = self.hold(table, seen, Doubt(SEIZED, REMEDY_SET))
         return table, verdicts + held
@@ -122,10 +121,10 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         """The dice are seized or replaced."""
         match seen.event:
             case DiceSeized():
-                table = replace(table, seized=True)
+                table = replace(table, dice_set="seized")
                 return (table, ()) if table.round is None else self.hold(table, seen, Doubt(SEIZED, REMEDY_SET))
             case DiceReplaced():
-                return self._replaced(replace(table, seized=False, replace_due=False, confirmed=True), seen), ()
+                return self._replaced(replace(table, dice_set="in_play", confirmed=True), seen), ()
             case _:
                 return table, ()
 
@@ -140,7 +139,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
 
     def at_loss(self, table: ThrownTable) -> ThrownTable:
         """What was told of the dice may be of another set or another throw."""
-        return replace(table, current=None, pending=None, touched=False, replace_due=False, seized=False)
+        return replace(table, current=None, pending=None, touched=False, dice_set="in_play")
 
     # ---- a disputed result
 
@@ -208,7 +207,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     def check(self, table: ThrownTable, outcome: Throw) -> Doubt | None:
         """The dice of a set in play, all of them, and no telling of this throw that differs."""
         before = table.current
-        if table.seized:
+        if table.dice_set == "seized":
             return Doubt(SEIZED, REMEDY_SET)
         if not outcome.null and len(outcome.faces) != self.dice:
             return Doubt(say("faces", n=len(outcome.faces)), REMEDY)
