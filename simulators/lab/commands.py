@@ -186,6 +186,7 @@ def _bench_spine(
         quick_bench,
         too_slow,
     )
+    from simulators.lab.bench.targets import targets_markdown
 
     chosen = sides.split(",") if sides else list(SIDES)
     if unknown := [one for one in chosen if one not in SIDES]:
@@ -199,7 +200,7 @@ def _bench_spine(
         raise _NotMeasuredError(str(error)) from error
     except NothingCameError as error:
         raise click.ClickException(str(error)) from error
-    click.echo(msgspec.json.encode(report) if as_json else markdown(report))
+    click.echo(msgspec.json.encode(report) if as_json else f"{markdown(report)}\n\n{targets_markdown(report)}")
     if quick and (slow := too_slow(report)):
         raise click.ClickException("; ".join(slow))
 

@@ -142,6 +142,11 @@ class Program:
         pages = Path(f"/proc/{self._process.pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
+    def set_nice(self, nice: int) -> None:
+        """Give all its threads this priority. Raises PermissionError."""
+        for task in Path(f"/proc/{self._process.pid}/task").iterdir():
+            os.setpriority(os.PRIO_PROCESS, int(task.name), nice)
+
     @property
     def said(self) -> str:
         """The end of its log."""

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from daemon.broker.mac_keys import make_mac_keys
 from simulators.clock import Pace
 from simulators.lab.bench.machine import cpu_seconds, machine, resident
 from simulators.lab.bench.outside import (
@@ -41,8 +42,11 @@ from simulators.lab.broker import Broker, find_mosquitto
 from simulators.lab.pit import Pit
 
 __all__ = [
+    "NICE",
     "SIDES",
+    "Busy",
     "CannotMeasureError",
+    "Figure",
     "NothingCameError",
     "Report",
     "bench",
@@ -70,6 +74,11 @@ KNOWN_MS, TOLERANCE_MS = 5.0, 0.75
 QUIET_S, EVENT_TIMEOUT_S = 0.3, 30.0
 ATTEMPTS = 3
 BURST = 20_000
+LOADS = 8
+"""Processes beside what is measured: half of them compute, half of them sync."""
+NICE = -5
+"""The priority of edge, rules and broker in their systemd units."""
+BUSY_RATE = 100
 GROWTH = ((1, 1), (5, 5), (20, 20), (50, 50), (50, 200))
 """Tables and devices: each table has two events a second, from its devices in turn."""
 EVENTS, RESULTS = "card.drawn", "resolved"
@@ -114,8 +123,26 @@ class Grown(Struct, frozen=True):
     resident_mib: float
 
 
+class Busy(Struct, frozen=True):
+    """Edge and rules beside other processes that compute and sync: `what` is event or result, times in ms.
+
+    `nice`: the priority of edge, rules and broker, 0 as everything else has.
+    """
+
+    loads: int
+    nice: int
+    what: str
+    rate: int
+    quiet_p99: float
+    p50: float
+    p99: float
+
+
 class Report(Struct, frozen=True):
-    """One run. `load`: the load average at its beginning and its end. `disk`: fdatasync, p50 and p99 in ms by rate."""
+    """One run. `load`: the load average at its beginning and its end. `disk`: fdatasync, p50 and p99 in ms by rate.
+
+    Events are signed with MAC keys, as an installed computer signs them.
+    """
 
     machine: str
     date: str
@@ -126,6 +153,7 @@ class Report(Struct, frozen=True):
     begun: tuple[Begun, ...]
     disk: dict[int, tuple[float, float]]
     grown: tuple[Grown, ...]
+    busy: tuple[Busy, ...]
     resident_mib: float
     idle_cpu: float
     left_out: tuple[str, ...]
@@ -171,9 +199,11 @@ async def program(*words: str, core: int | None = None) -> AsyncIterator[int]:
 
 
 def configuration(folder: Path, port: int, links: Sequence[Sequence[Path]]) -> Path:
-    """Tables of baccarat, each with its shoes; journals durable as always."""
+    """Tables of baccarat, each with its shoes; journals durable and events signed as always."""
+    make_mac_keys(folder, "edge-1", "bench")
     lines = [f'[site]\nname = "bench"\n[edge]\nname = "edge-1"\njournal = "{folder}/edge.db"']
-    lines += [f'[rules]\ninsecure = true\njournal = "{folder}/rules.db"\n[mqtt]\nport = {port}']
+    lines += [f'mac_key_file = "{folder}/edge-mac.key"\n[rules]\njournal = "{folder}/rules.db"']
+    lines += [f'mac_key_folder = "{folder}/mac"\nmac_key_file = "{folder}/rules-mac.key"\n[mqtt]\nport = {port}']
     for table, shoes in enumerate(links, 1):
         lines.append(f'[[table]]\nname = "bench-{table}"\nruleset = "macau.baccarat"')
         for shoe, link in enumerate(shoes, 1):
@@ -187,10 +217,10 @@ def configuration(folder: Path, port: int, links: Sequence[Sequence[Path]]) -> P
 class _Side:
     """One side in one turn: its programs, its tty and the subscriber."""
 
-    def __init__(self, name: str, tool: Path, folder: Path, port: int, beside: Path | None) -> None:
+    def __init__(self, name: str, tool: Path, folder: Path, port: int, broker: Program, beside: Path | None) -> None:
         """`beside`: the checkout of the side `before`."""
-        self.name = name
-        self._folder, self._port, self._tool = folder, port, tool
+        self.name, self.folder, self.broker = name, folder, broker
+        self._port, self._tool = port, tool
         self.link = folder / "tty"
         self._feeder = Feeder([self.link])
         topics = ["felt/1/bench/table/+/device/+/event/card.drawn", "felt/1/bench/table/+/round/event/resolved"]
@@ -202,7 +232,7 @@ class _Side:
         """Start the programs; milliseconds until the first message. Raises NothingCameError, CannotMeasureError."""
         began = time.monotonic_ns()
         for name, (command, env) in self._commands(delay_us).items():
-            self.programs[name] = Program(command, self._folder / f"{name}.log", env)
+            self.programs[name] = Program(command, self.folder / f"{name}.log", env)
 
         def ask() -> bool:
             for one in self.programs.values():
@@ -214,10 +244,10 @@ class _Side:
         return (self.tap.heard[0].at - began) / 1e6
 
     def _commands(self, delay_us: int) -> dict[str, tuple[list[str], dict[str, str] | None]]:
-        link, port, file = str(self.link), str(self._port), str(self._folder / "lines")
+        link, port, file = str(self.link), str(self._port), str(self.folder / "lines")
         match self.name:
             case "edge" | "rules" | "before":
-                config = str(configuration(self._folder, self._port, [[self.link]]))
+                config = str(configuration(self.folder, self._port, [[self.link]]))
                 names = ("edge",) if self.name == "edge" else ("edge", "rules")
                 beside = self._beside if self.name == "before" else None
                 return {one: python("daemon.cli", one, "-c", config, beside=beside) for one in names}
@@ -285,11 +315,11 @@ class _Side:
     def _paced(self, count: int, rate: float) -> _Turn:
         """The broker alone: a publisher in C."""
         first = self.tap.look()
-        file = self._folder / "paced"
+        file = self.folder / "paced"
         pace = "0" if rate == FLAT_OUT else str(rate)
         publisher = Program(
             [str(self._tool), "pace", str(self._port), "bench/event", str(file), pace, str(count)],
-            self._folder / "pace.log",
+            self.folder / "pace.log",
         )
         wait(lambda: self.tap.look() - first >= count, self.tap.look, "the broker did not deliver everything")
         publisher.finish()
@@ -344,7 +374,10 @@ def _side(name: str, tool: Path, beside: Path | None) -> Iterator[_Side]:
         raise CannotMeasureError("the benchmark needs mosquitto: apt-get install mosquitto")
     with tempfile.TemporaryDirectory(prefix="feltd-bench-", dir="/var/tmp") as directory:
         folder = Path(directory)
-        with mosquitto(folder, broker) as (port, _), contextlib.closing(_Side(name, tool, folder, port, beside)) as one:
+        with (
+            mosquitto(folder, broker) as (port, running),
+            contextlib.closing(_Side(name, tool, folder, port, running, beside)) as one,
+        ):
             yield one
 
 
@@ -423,6 +456,33 @@ def grow(tool: Path, tables: int, devices: int, seconds: float) -> Grown:
         return Grown(tables, devices, p50, p99, round(cpu, 1), round(edge.resident_mib(), 1))
 
 
+def busy(tool: Path, seconds: float, nice: int) -> list[Busy]:
+    """Edge and rules without and with a load. Raises NothingCameError, CannotMeasureError, PermissionError."""
+    count = max(int(BUSY_RATE * seconds), 12)
+    with _side("rules", tool, None) as one, contextlib.ExitStack() as stack:
+        one.start()
+        one.run(100, 100)
+        if nice:
+            for program in one.programs.values():
+                program.set_nice(nice)
+            one.broker.set_nice(nice)
+        quiet = one.run(count, BUSY_RATE)
+        for number in range(LOADS):
+            words = ["disk", str(one.folder / f"load-{number}")] if number % 2 else ["cpu"]
+            command, env = python("simulators.lab.bench.load", *words)
+            load = Program(command, one.folder / f"load-{number}.log", env)
+            stack.callback(load.stop)
+        loaded = one.run(count, BUSY_RATE)
+    found = []
+    for what, before, after in (
+        ("event", quiet.event_ms, loaded.event_ms),
+        ("result", quiet.result_ms, loaded.result_ms),
+    ):
+        p99, p50 = round(at_percent(after, 99), 3), round(at_percent(after, 50), 3)
+        found.append(Busy(LOADS, nice, what, BUSY_RATE, round(at_percent(before, 99), 3), p50, p99))
+    return found
+
+
 async def idle(directory: Path, seconds: float) -> tuple[int, float]:
     """Resident memory and CPU share of an edge with three devices that are there and do what devices do when idle."""
     broker = Broker(directory)
@@ -461,6 +521,7 @@ def bench(
     beside: Path | None = None,
     burst: int = BURST,
     growth: Sequence[tuple[int, int]] = GROWTH,
+    niced: Sequence[int] = (0, NICE),
 ) -> Report:
     """Everything; `seconds` at each rate of each turn. Raises NothingCameError, CannotMeasureError."""
     began = os.getloadavg()[0]
@@ -481,6 +542,12 @@ def bench(
             run.turn(wanted, tool, Path(directory))
             say(f"turn {turn + 1} of {turns}: done")
         grown = tuple(grow(tool, tables, devices, seconds) for tables, devices in growth)
+        loaded: list[Busy] = []
+        for nice in niced:
+            try:
+                loaded += busy(tool, seconds, nice)
+            except PermissionError:
+                left_out.append(f"a load beside nice {nice}: only root may raise a priority")
     with tempfile.TemporaryDirectory(prefix="feltd-bench-") as directory:
         memory_bytes, share = asyncio.run(idle(Path(directory), 3 * seconds))
     return Report(
@@ -493,6 +560,7 @@ def bench(
         run.begun(),
         {rate: _medians(several) for rate, several in run.synced.items()},
         grown,
+        tuple(loaded),
         round(memory_bytes / 2**20, 1),
         round(share, 5),
         tuple(left_out),
@@ -541,7 +609,9 @@ class _Run:
 
 def quick_bench(rates: Sequence[int], seconds: float, say: Callable[[str], None]) -> Report:
     """One short turn of the sides that `too_slow` compares. Raises NothingCameError, CannotMeasureError."""
-    return bench(rates, seconds, say, turns=1, sides=("edge", "rules", "durable"), burst=3_000, growth=((2, 4),))
+    return bench(
+        rates, seconds, say, turns=1, sides=("edge", "rules", "durable"), burst=3_000, growth=((2, 4),), niced=()
+    )
 
 
 def _medians(turns: Sequence[tuple[float, float]]) -> tuple[float, float]:
@@ -639,6 +709,11 @@ def markdown(report: Report) -> str:
                 f"| {grown.tables} | {grown.devices} | {grown.p50:.2f} / {grown.p99:.2f} | {grown.cpu_us:.0f} µs"
                 f" | {grown.resident_mib:.1f} MiB |"
             )
+    if report.busy:
+        lines += ["", "| beside a load | nice | quiet p99 ms | p50 / p99 ms |", "|---|---|---|---|"]
+        for one in report.busy:
+            name = f"wire to {one.what}, {one.rate}/s, {one.loads} processes"
+            lines.append(f"| {name} | {one.nice} | {one.quiet_p99:.2f} | {one.p50:.2f} / {one.p99:.2f} |")
     lines += ["", "fdatasync of 200 bytes, p50 / p99: "]
     lines[-1] += "; ".join(f"{p50:.2f} / {p99:.2f} ms at {rate}/s" for rate, (p50, p99) in report.disk.items()) + "."
     lines.append(
