@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import gc
+import os
 import signal
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -45,6 +46,11 @@ class CommandGroup(click.Group):
 def examples(*lines: str) -> str:
     """The end of a command's help: what a person types."""
     return "\b\n" + "\n".join(("Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)))
+
+
+def give_way() -> None:
+    """Run behind the processes of the tables: nobody at a table waits for this command."""
+    os.setpriority(os.PRIO_PROCESS, 0, max(10, os.getpriority(os.PRIO_PROCESS, 0)))
 
 
 class BadInputError(click.ClickException):

@@ -21,6 +21,7 @@ from daemon.cli.common import (
     echo_json,
     examples,
     file_trouble,
+    give_way,
     load_config,
     run_until_interrupted,
     time_option,
@@ -97,6 +98,7 @@ def verify(
         heads = list(heads_in(witnesses))
     except BadWitness as error:
         raise BadInputError(str(error)) from error
+    give_way()
     config_path = config_path or (None if files else Path("/etc/feltd/feltd.toml"))
     config = load_config(config_path) if config_path else None
     key = config.journal.key if config is not None else ""
@@ -184,6 +186,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
     from daemon.cli.progress import ProgressLine
     from daemon.journal.export import export
 
+    give_way()
     config = load_config(config_path)
     places = [one.name for one in (*config.table, *config.jackpot)]
     if table not in places:

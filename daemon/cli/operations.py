@@ -19,6 +19,7 @@ from daemon.cli.common import (
     echo_json,
     examples,
     file_trouble,
+    give_way,
     load_config,
     option_pairs,
     refuse,
@@ -104,6 +105,7 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
     from daemon.journal.verified import note_verified
     from daemon.journal.verify import verify
 
+    give_way()
     config = load_config(config_path)
     copy_path = folder / config_path.name
     if copy_path.exists() and copy_path.samefile(config_path):

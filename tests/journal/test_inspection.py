@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import hashlib
 import itertools
+import os
 import random
 import re
 import shlex
@@ -1950,6 +1951,17 @@ def test_verify_on_the_command_line(site: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "edge.db: table t-2, seq 1, row 8: the row or its hash was changed" in result.stdout
     assert "FINDINGS: journal" in result.stdout
+
+
+@pytest.mark.parametrize("words", [("verify",), ("export", "t-1")])
+def test_verify_and_export_run_behind_the_processes_of_the_tables(
+    words: tuple[str, ...], site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[tuple[int, int, int]] = []
+    monkeypatch.setattr("daemon.cli.common.os.setpriority", lambda *values: given.append(values))
+    assert run(words[0], "-c", site, *words[1:]).exit_code == 0
+    assert [(which, who) for which, who, _ in given] == [(os.PRIO_PROCESS, 0)]
+    assert given[0][2] >= 10
 
 
 def test_an_export_that_is_none_takes_no_other_report_with_it(site: Path, tmp_path: Path) -> None:

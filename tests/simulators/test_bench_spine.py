@@ -10,6 +10,7 @@ from simulators.lab.bench import outside
 from simulators.lab.bench.spine import (
     KNOWN_MS,
     TOLERANCE_MS,
+    Busy,
     Figure,
     Report,
     at_percent,
@@ -17,6 +18,7 @@ from simulators.lab.bench.spine import (
     quick_bench,
     too_slow,
 )
+from simulators.lab.bench.targets import targets, targets_markdown
 from simulators.lab.broker import find_mosquitto
 
 
@@ -31,9 +33,9 @@ def figure(side: str, rate: int, p50: float, per_s: float, cpu: dict[str, float]
     return Figure(side, "event", rate, 100, p50, p50 * 2, p50 * 3, (p50, p50), per_s, cpu, 0)
 
 
-def report(*figures: Figure) -> Report:
+def report(*figures: Figure, busy: tuple[Busy, ...] = ()) -> Report:
     return Report(
-        "m", "2026-11-23", (0.1, 0.2), 5.0, 5.1, figures, (), {100: (0.5, 1.0)}, (), 36.0, 0.001, ("no node",)
+        "m", "2026-11-23", (0.1, 0.2), 5.0, 5.1, figures, (), {100: (0.5, 1.0)}, (), busy, 36.0, 0.001, ("no node",)
     )
 
 
@@ -74,6 +76,27 @@ def test_report_shows_ratios_to_the_durable_bridge_and_what_was_left_out() -> No
     )
     assert "| feltd's edge, wire to event | burst | 7,500 events/s | | 0.50 | - |" in text
     assert "Left out: no node." in text
+
+
+def test_targets_are_met_not_met_or_not_measured() -> None:
+    yard = figure("durable", 100, 2.0, 100, {"bridge": 30.0})
+    burst = figure("rules", 0, 9.0, 30_000, {"edge": 40.0, "rules": 50.0})
+    busy = tuple(Busy(8, nice, "result", 100, 2.0, 3.0, p99) for nice, p99 in ((0, 99.0), (-5, 6.5)))
+    found = {
+        one.what: (one.limit, one.measured, one.met)
+        for one in targets(report(yard, figure("edge", 100, 3.0, 100, {"edge": 300.0}), burst, busy=busy))
+    }
+    assert found["wire to event at 100/s, p50, times the durable C bridge"] == (1.5, 1.5, True)
+    assert found["wire to event at 2/s, p50, times the durable C bridge"] == (1.4, None, None)
+    assert found["wire to result at 100/s, p50, times wire to event"] == (1.7, None, None)
+    assert found["edge: events/s of a core"] == (25_000, 25_000, True)
+    assert found["rules: events/s of a core"] == (22_000, 20_000, False)
+    assert found["memory of an edge with three devices, MiB"] == (33.0, 36.0, False)
+    assert found["wire to result beside a load of 8, p99, ms"] == (10.0, 6.5, True)
+    assert found["wire to result beside a load of 8, p99, times that of a quiet machine"] == (3.0, 3.25, False)
+    text = targets_markdown(report(burst))
+    assert "| rules: events/s of a core | at least 22,000 | 20,000 | **not met** |" in text
+    assert "| wire to event at 2/s, p50, times the durable C bridge | at most 1.4 | - | not measured |" in text
 
 
 def test_without_a_compiler_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

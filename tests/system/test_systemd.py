@@ -36,6 +36,7 @@ from protocols.contract.events import EVENT_TYPES
 from protocols.contract.topics import device_topic
 from simulators.devices.compare import Account
 from simulators.lab import virtual_time
+from simulators.lab.bench.spine import NICE
 from simulators.lab.broker import free_port
 from simulators.lab.pit import SITE, Pit
 from simulators.lab.tools.schema import asyncapi
@@ -47,6 +48,7 @@ INSTALL = ROOT / "docs/how-to/install.md"
 EXAMPLE_FILE = FOLDER / "feltd.toml"
 UNITS = ("feltd-edge.service", "feltd-rules.service", "feltd-console.service")
 ALL_UNITS = (*UNITS, "feltd-jackpots.service")
+SHARES = ("Nice", "CPUWeight", "IOWeight")
 """With the one of a site that has jackpots, which the package does not start by itself."""
 PARTS = tuple(name.removeprefix("feltd-").removesuffix(".service") for name in ALL_UNITS)
 PROGRAM = "/usr/bin/feltd"
@@ -118,6 +120,14 @@ def test_a_unit_lives_for_ever_and_may_do_little(name: str) -> None:
     assert service["DevicePolicy"] == "closed"
     assert "MemoryMax" in service
     assert sections["Install"]["WantedBy"] == ["multi-user.target"]
+
+
+def test_what_a_dealer_waits_for_comes_before_pages_and_reports() -> None:
+    shares = {name: tuple(unit(name)["Service"].get(key, ["0"])[-1] for key in SHARES) for name in ALL_UNITS}
+    first = (str(NICE), "400", "400")
+    assert shares.pop("feltd-console.service") == ("0", "50", "50")
+    assert set(shares.values()) == {first}
+    assert tuple(unit("mosquitto-priority.conf")["Service"][key][-1] for key in SHARES) == first
 
 
 @pytest.mark.parametrize("name", ALL_UNITS)
