@@ -68,7 +68,8 @@ tasks: .venv/.runtime .venv/.lab .venv/.dev
 	@tests/need-programs
 	PYTHONPATH=.:tests/support $(BIN)/python tests/support/tasks.py
 
-# Size and shape of this checkout, or of those in ARGS: lines, machines, booleans, functions an event passes, upward imports.
+# Size and shape of this checkout, or of those in ARGS: lines, machines, booleans, files for a device and a game, functions an
+# event passes, rounds of stud poker that count under outages.
 measures: .venv/.runtime .venv/.lab .venv/.dev
 	@$(BIN)/python tests/support/measures.py $(ARGS)
 

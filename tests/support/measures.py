@@ -1,7 +1,8 @@
 """The size and the shape of a checkout of feltd, a row for each measure: `make measures ARGS="PATH …"`.
 
 Without a path it measures this checkout. Each checkout is measured by the same rules, so that versions can be compared;
-an earlier version is unpacked with `git archive VERSION | tar -xC PATH`. What cannot be measured there says why.
+an earlier version is unpacked with `git archive VERSION | tar -xC PATH`. What cannot be measured there says why. Not
+measured here: how long `make test` takes.
 """
 
 import ast
@@ -41,6 +42,24 @@ async def run():
         print(f"functions an event passes, {name}: {len(passed.calls)} ({by_floor})", file=sys.stderr)
 
 run()
+"""
+
+STUD_NIGHTS, STUD_ROUNDS = 24, 60
+"""As many as tests/rules/test_stud_outages.py plays."""
+COUNT_STUD = f"""
+import sys
+import stud_outages
+from rules.angola.stud_poker import StudPoker as Angola, StudPokerOptions as AngolaOptions
+from rules.macau.stud_poker import StudPoker as Macau, StudPokerOptions as MacauOptions
+
+for name, ruleset, burns in ("macau", Macau(MacauOptions()), False), ("angola", Angola(AngolaOptions()), True):
+    counted = wrong = 0
+    for seed in range({STUD_NIGHTS}):
+        told, truth = stud_outages.night(seed, {STUD_ROUNDS}, burns=burns)
+        right, others = stud_outages.ends(ruleset, told, truth)
+        counted, wrong = counted + right, wrong + len(others)
+    share = counted / {STUD_NIGHTS * STUD_ROUNDS}
+    print(f"rounds of stud poker that count under outages, {{name}}: {{share:.2f}}, wrong: {{wrong}}", file=sys.stderr)
 """
 
 
@@ -112,15 +131,23 @@ def upward_imports(checkout: Path) -> list[str]:
     return sorted(set(found))
 
 
-def functions(checkout: Path) -> list[str]:
-    """Rows of tests/support/event_functions.py; of this checkout where the other has none."""
+def touched(checkout: Path, patch: str) -> str:
+    """The files that this patch of tests/project writes or changes: a whole device, a whole game."""
+    path = checkout / "tests/project" / patch
+    if not path.exists():
+        return f"not measured: no {patch}"
+    return str(path.read_text(encoding="utf-8").count("\n+++ b/"))
+
+
+def counted(checkout: Path, counter: str, program: str, row: str) -> list[str]:
+    """Rows that begin so, of a program that uses this module of tests/support; of this checkout where it has none."""
     support = checkout / "tests/support"
-    own = "" if (support / "event_functions.py").exists() else f":{ROOT / 'tests/support'}"
+    own = "" if (support / f"{counter}.py").exists() else f":{ROOT / 'tests/support'}"
     environment = {**os.environ, "PYTHONPATH": f"{support}:{checkout}{own}"}
-    command = [sys.executable, "-c", COUNT_FUNCTIONS]
+    command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
-    rows = [line for line in done.stderr.splitlines() if line.startswith("functions an event passes")]
-    return rows or [f"functions an event passes: not measured: {done.stderr.strip().splitlines()[-1]}"]
+    rows = [line for line in done.stderr.splitlines() if line.startswith(row)]
+    return rows or [f"{row}: not measured: {done.stderr.strip().splitlines()[-1]}"]
 
 
 def named(names: list[str]) -> str:
@@ -137,8 +164,11 @@ def measures(checkout: Path) -> list[str]:
         f"machines for the life of a round: {named(machines(checkout / 'rules'))}",
         f"structs of a round's state with {MANY} booleans or more: {named(booleans(checkout / 'rules'))}",
         f"upward imports inside daemon: {named(upward_imports(checkout))}",
+        f"files for a whole device: {touched(checkout, 'card_robot.patch')}",
+        f"files for a whole game: {touched(checkout, 'big_six.patch')}",
     ]
-    return rows + functions(checkout)
+    rows += counted(checkout, "event_functions", COUNT_FUNCTIONS, "functions an event passes")
+    return rows + counted(checkout, "stud_outages", COUNT_STUD, "rounds of stud poker that count under outages")
 
 
 if __name__ == "__main__":
