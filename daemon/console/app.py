@@ -27,6 +27,7 @@ from daemon.config.model import Config, Console, Table, broker_of
 from daemon.console import assets, front_server
 from daemon.console.alerts import metrics
 from daemon.console.alerts.incidents import Incidents
+from daemon.console.alerts.pending import Pending
 from daemon.console.alerts.pools import PoolAlerts
 from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.auth.access import Access, Right
@@ -154,8 +155,9 @@ class ConsoleProcess:
         )
         self.live = self.context.live
         self.site.on_change.append(self.live.changed)
-        self.site.on_alert.append(self.incidents.on_alert)
-        self.watch = alerts.Watch(self.context)
+        self.pending = Pending(self.incidents, self.site)
+        self.site.on_alert.append(self.pending.on_alert)
+        self.watch = alerts.Watch(self.context, self.pending)
         self.pool_alerts = PoolAlerts(self.pools, self.incidents)
         self.orders = jackpots.Orders(self.context, self.pools)
         self.fairness = Fairness(store, now)

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import shutil
-from collections.abc import AsyncIterator, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +18,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon.console.alerts.handling import STEPS, StepKind, following
+from daemon.console.alerts.pending import PENDING, Pending, is_away
 from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown, Silence
 from daemon.console.alerts.report import shift_of
 from daemon.console.alerts.suspended import look_at_suspended
@@ -24,6 +26,7 @@ from daemon.console.auth.access import Right, User, inside, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
 from daemon.console.site.store import BadStore
+from daemon.read_model import SiteState
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words import words
 from drivers import DRIVERS
@@ -39,6 +42,10 @@ CSV_PAGE = 1_000
 EVERY = 1.0
 MINUTES = (15, 30, 60, 120, 240, 480, 720)
 LONGEST_NOTE = 500
+FRESH = timedelta(seconds=30)
+"""How long an incident is news that stands in a line of its own, where it is not among the worst."""
+MOST_FRESH = 4
+OFFLINE_EDGES = ("edge.offline", "edge.silent")
 OWN_ENDS = ("15", "60")
 """Ends of a silence from the line of an alert: in minutes, at the end of the shift, at a time."""
 ENDS = (*OWN_ENDS, "shift", "at")
@@ -47,8 +54,10 @@ ENDS = (*OWN_ENDS, "shift", "at")
 class Watch:
     """Checks the site every second and notifies the pages of changed incidents."""
 
-    def __init__(self, context: ConsoleContext) -> None:
+    def __init__(self, context: ConsoleContext, pending: Pending) -> None:
         self._context = context
+        self._pending = pending
+        self._fresh: list[int] = []
         self._seen = -1
         self._hiding: tuple[int, ...] = ()
         self._shown: dict[str, list[Shown | Silence]] = {}
@@ -74,10 +83,12 @@ class Watch:
         """Now."""
         context = self._context
         context.site.look_for_silence()
+        self._pending.look(context.now())
         look_at_suspended(context.incidents, context.site.edges, context.now())
         context.incidents.look(context.site, context.now(), disk_free=self.disk_free(), refused=context.site.refused)
-        if context.incidents.version != self._seen:
-            self._seen = context.incidents.version
+        fresh = [one.n for one in _fresh(context.incidents.open(context.now()), context.now())]
+        if (context.incidents.version, fresh) != (self._seen, self._fresh):
+            self._seen, self._fresh = context.incidents.version, fresh
             context.site.notify("alerts")
         if context.incidents.hiding != self._hiding:
             self._hiding = context.incidents.hiding
@@ -110,6 +121,13 @@ class Watch:
 # ---- open incidents
 
 
+def _fresh(shown: Iterable[Shown], now: datetime) -> list[Incident]:
+    """What began seconds ago, the newest first, one of each table."""
+    new = [one.incident for one in shown if one.silence is None and now - one.incident.began <= FRESH]
+    newest = sorted(new, key=lambda one: (one.began, one.n), reverse=True)
+    return list({(one.table or one.n): one for one in reversed(newest)}.values())[::-1][:MOST_FRESH]
+
+
 class Line(Struct, frozen=True):
     """An incident in the language of the reader."""
 
@@ -132,6 +150,10 @@ class Line(Struct, frozen=True):
     """The silence that hides it, by its number, where the reader may end it."""
     people: tuple[str, ...] = ()
     """To whom it can be handed over."""
+    others: int = 0
+    """Further incidents of the same table, which this line stands for."""
+    inside: tuple[str, ...] = ()
+    """Of an edge that is away, its devices."""
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
@@ -158,18 +180,28 @@ def fragment(
     name: str = "",
     acts: bool = True,
     at: tuple[str, str] | None = None,
+    by_table: bool = False,
 ) -> dict[str, Any]:
     """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
     `kept`: a note typed for one of them, by its number. `name`: the reader. `acts`: with buttons, where the role has
-    the right. `at`: only those of this device, by table and name; name "": of the whole table.
+    the right. `at`: only those of this device, by table and name; name "": of the whole table. `by_table`: one line
+    stands for all of a table.
     """
-    known = context.incidents
+    known, site = context.incidents, context.site
     shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
+    fresh = _fresh(shown, context.now()) if by_table else []
     if at is not None:
         shown = [one for one in shown if one.incident.table == at[0] and at[1] in ("", one.incident.device)]
+    else:  # the incident of their edge has them
+        shown = [one for one in shown if one.incident.code not in PENDING or not _in_edge(site, one.incident)]
+    everything = shown
+    counts = Counter(one.incident.table for one in shown)
+    if by_table:  # the first of each is the worst
+        firsts = {one.incident.table or one.incident.n: one for one in reversed(shown)}
+        shown = [one for one in shown if firsts[one.incident.table or one.incident.n] is one]
     most += len(shown) == most + 1  # one more takes no more room than to say so
-    loud = [one.incident.severity for one in shown if one.silence is None]
+    loud = [one.incident.severity for one in everything if one.silence is None]
     handles, longer = acts and may(role, "acknowledge"), may(role, "silence")
     people = _people(context) if handles else []
 
@@ -186,6 +218,8 @@ def fragment(
             step=following(one.stage) if mine else None,
             may_silence=handles and of.silence is None and (longer or mine),
             ends=of.silence.n if of.silence is not None and handles and (longer or of.silence.by == name) else 0,
+            others=counts[one.table] - 1 if by_table and one.table else 0,
+            inside=_inside(site, one) if one.code in OFFLINE_EDGES else (),
             people=tuple(
                 who for who, theirs in people if hands and who != one.by and (not theirs or one.table in ("", *theirs))
             ),
@@ -198,7 +232,8 @@ def fragment(
         "loud": len(loud),
         "worst": "error" if "error" in loud else "warning",
         "acts": acts,
-        "more": max(len(shown) - most, 0),
+        "more": max(len(everything) - sum(1 + one.others for one in lines), 0),
+        "fresh": [(one, said(one, lang)[0]) for one in fresh if one.n not in {line.one.n for line in lines}],
         "may_acknowledge": may(role, "acknowledge"),
         "may_close": longer,
         "ends": ENDS if longer else OWN_ENDS,
@@ -206,6 +241,15 @@ def fragment(
         "at": at,
         "helps": _helps(context, *at) if at is not None and at[1] and may(role, "command") else {},
     }
+
+
+def _in_edge(site: SiteState, one: Incident) -> bool:
+    return is_away(site, one.table, one.device)
+
+
+def _inside(site: SiteState, one: Incident) -> tuple[str, ...]:
+    """The devices of an edge that is away."""
+    return tuple(f"{table}/{name}" for (table, name), device in site.devices.items() if device.meta.edge == one.device)
 
 
 def _helps(context: ConsoleContext, table: str, name: str) -> dict[str, str]:
@@ -239,7 +283,15 @@ def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:
         most, name = (WORST if kind in ("worst", "wall") else SHOWN), f"alerts/{argument}".rstrip("/")
         at = (table, device) if kind in places else None
         values = fragment(
-            context, viewer.lang, viewer.role, viewer.tables, most, name=viewer.name, acts=argument != "wall", at=at
+            context,
+            viewer.lang,
+            viewer.role,
+            viewer.tables,
+            most,
+            name=viewer.name,
+            acts=argument != "wall",
+            at=at,
+            by_table=kind in ("worst", "wall"),
         )
         return context.render("_alerts.html", viewer.lang, live_name=name, **values)
 

@@ -1,0 +1,111 @@
+"""Alerts of the broker on their way to incidents: each kind begins after its pending time, and goes on for a while.
+
+A device that is away for a second, as after its edge hung, is no incident; its lamp shows it at once. While an edge is
+offline or hangs, its devices belong to the incident of the edge: what the broker says of them waits until the edge is
+back, and then for its pending time. An alert that comes back within the keep-firing time is the same one.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from daemon.console.alerts.incidents import Incidents
+from daemon.console.alerts.records import AlertKey
+from protocols.contract.documents import Alert
+
+__all__ = ["KEEP_FIRING", "NEVER_SEEN", "PENDING", "Pending", "is_away"]
+
+PENDING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
+"""By code, how long it must be so. What is not named begins at once."""
+NEVER_SEEN: Final = timedelta(seconds=20)
+"""Of a device that was not seen since its edge started: it may still be starting, too."""
+KEEP_FIRING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
+"""By code, how long an alert must have ended before its incident ends."""
+MOST: Final = 5_000
+
+
+class _Edge(Protocol):
+    @property
+    def online(self) -> bool | None: ...
+    @property
+    def silent(self) -> bool: ...
+
+
+class _Meta(Protocol):
+    @property
+    def edge(self) -> str: ...
+
+
+class _Device(Protocol):
+    @property
+    def meta(self) -> _Meta: ...
+
+
+class _Site(Protocol):
+    @property
+    def connected(self) -> bool: ...
+    @property
+    def edges(self) -> Mapping[str, _Edge]: ...
+    @property
+    def devices(self) -> Mapping[AlertKey, _Device]: ...
+
+
+def is_away(site: _Site, table: str, device: str) -> bool:
+    """Whether the edge of a device is offline or hangs."""
+    known = site.devices.get((table, device))
+    edge = site.edges.get(known.meta.edge) if known is not None else None
+    return edge is not None and (edge.online is False or edge.silent)
+
+
+class Pending:
+    """Between the broker's alerts and the incidents. `look` is called every second."""
+
+    def __init__(self, incidents: Incidents, site: _Site) -> None:
+        """Nothing waits."""
+        self._incidents = incidents
+        self._site = site
+        self._beginning: dict[AlertKey, tuple[Alert, datetime]] = {}
+        """Alerts that are pending, and since when."""
+        self._ending: dict[AlertKey, datetime] = {}
+        """Alerts that ended, and when their incidents end."""
+
+    def on_alert(self, key: AlertKey, alert: Alert | None, now: datetime) -> None:
+        """The broker says that an alert stands, or that it ended."""
+        if alert is None:
+            self._ended(key, now)
+            return
+        self._ending.pop(key, None)
+        if alert.code not in PENDING or self._incidents.of(key) is not None or len(self._beginning) >= MOST:
+            self._beginning.pop(key, None)
+            self._incidents.on_alert(key, alert, now)
+        else:
+            self._beginning[key] = alert, self._beginning[key][1] if key in self._beginning else now
+
+    def _ended(self, key: AlertKey, now: datetime) -> None:
+        if self._beginning.pop(key, None) is not None:
+            return
+        one = self._incidents.of(key)
+        kept = KEEP_FIRING.get(one.code) if one is not None else None
+        if kept is None:
+            self._incidents.on_alert(key, None, now)
+        else:
+            self._ending.setdefault(key, now + kept)
+
+    def look(self, now: datetime) -> None:
+        """Begin and end what is due."""
+        if not self._site.connected:  # the broker will say again what stands
+            self._beginning.clear()
+            return
+        for key, due in list(self._ending.items()):
+            if due <= now:
+                del self._ending[key]
+                self._incidents.on_alert(key, None, now)
+        for key, (alert, since) in list(self._beginning.items()):
+            if is_away(self._site, key[0], alert.device):
+                self._beginning[key] = alert, now
+            elif now - since >= self._pending(alert):
+                del self._beginning[key]
+                self._incidents.on_alert(key, alert, now)
+
+    def _pending(self, alert: Alert) -> timedelta:
+        return NEVER_SEEN if alert.text.endswith("never seen") else PENDING[alert.code]
