@@ -716,7 +716,7 @@ def least(kind: inspect.Type) -> Any:
         case inspect.IntType(ge=ge, gt=gt):
             return ge if ge is not None else gt + 1 if gt is not None else 0
         case inspect.StrType(pattern=str(pattern)):
-            return next(word for word in ("9H", "17", "hit") if re.search(pattern, word))
+            return next(word for word in ("9H", "17", "hit", "0" * 32) if re.search(pattern, word))
         case inspect.StrType():
             return "small"
         case inspect.LiteralType(values=choices):
