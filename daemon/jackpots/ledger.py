@@ -46,6 +46,7 @@ from daemon.jackpots.book import (
 from daemon.jackpots.prizes import decide, matched
 from daemon.jackpots.spill import moved, spilled
 from daemon.jackpots.table_payments import forget_payments, settle_payments, take_back_payment, take_payment
+from daemon.jackpots.told_amounts import as_told, terms_of
 from daemon.jackpots.values import of_accounts, of_win
 from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
@@ -79,7 +80,6 @@ __all__ = [
     "unbalanced",
     "unit_of",
     "unwritable",
-    "why_unpriced",
 ]
 
 
@@ -87,7 +87,8 @@ class Draft:
     """A book under way. `post` checks each entry: it sums to zero, and no account of the pool falls below zero.
 
     While a round of the past is corrected, `since` is what the pool got after it, or gave (negative). It is not counted
-    in what the round decides of: so a correction does what the right result would have done at once.
+    in what the round decides of: so a correction does what the right result would have done at once. `gone` is what had
+    begun the pool again for that round, by the account that gave it, and was won by others since: it cannot go back.
     """
 
     def __init__(self, book: Book, seen: Seen | None = None) -> None:
@@ -97,6 +98,7 @@ class Draft:
         self.entries: list[tuple[str, BookEntry]] = []
         self.facts: dict[str, Any] = {}
         self.since: dict[str, int] = {}
+        self.gone: dict[str, int] = {}
         if seen is not None:
             heard = {**book.heard, seen.stream: seen.seq}
             if len(heard) > KEPT_STREAMS:
@@ -117,7 +119,7 @@ class Draft:
     def trial(self) -> "Draft":
         """A copy in which something is tried."""
         other = Draft(self.book)
-        other.balances, other.since = dict(self.balances), dict(self.since)
+        other.balances, other.since, other.gone = dict(self.balances), dict(self.since), dict(self.gone)
         return other
 
     def post(self, kind: str, postings: dict[str, int], **facts: Any) -> None:
@@ -212,17 +214,23 @@ class Draft:
         return replace(stake, legs=legs, unit=unit)
 
     def return_stake(self, stake: Stake, text: str) -> None:
-        """Give a bet back from where its parts went; what is no longer there the pool gives, then the house."""
-        postings = {PLAYERS: stake.amount * self.book.unit}
+        """Give a bet back from where its parts went; what is no longer there the pool gives, then the house.
+
+        What wins of other rounds took since, the house gives.
+        """
+        postings = {PLAYERS: stake.amount * self.book.unit, HOUSE: 0}
         short = 0
         for account, value in stake.legs.items():
             wanted = value * self.book.unit // stake.unit
-            there = min(wanted, self.free(account) if account in OF_POOL else self.balance(account))
-            short += wanted - there
+            held = min(wanted, max(self.held(account), 0))
+            there = min(held, self.balance(account))
+            self.lend(account, held - there)
+            short += wanted - held
             postings[account] = -there
+            postings[HOUSE] -= held - there
         from_pool = min(short, self.free(VISIBLE) + postings.get(VISIBLE, 0))
         postings[VISIBLE] = postings.get(VISIBLE, 0) - from_pool
-        postings[HOUSE] = from_pool - short
+        postings[HOUSE] += from_pool - short
         self.post("returned", postings, seat=stake.seat, amount=stake.amount, text=text)
 
     def draw(self, win: PoolWin, text: str = "", values: tuple[ValueChange, ...] = ()) -> None:
@@ -238,9 +246,13 @@ class Draft:
         """How much of a prize the pool gives, whole minor units. What was won by others since is not there any more."""
         due = min(wanted, max(self.held(VISIBLE), 0) // self.book.unit * self.book.unit)
         there = min(due, self.free(VISIBLE) // self.book.unit * self.book.unit)
-        if there < due:
-            self.since[VISIBLE] += due - there
+        self.lend(VISIBLE, due - there)
         return there
+
+    def lend(self, account: str, amount: int) -> None:
+        """What a round of the past needs and wins of other rounds took since: the house gives it."""
+        if amount:
+            self.since[account] += amount
 
     def undo(self, win: PoolWin, text: str) -> None:
         """A win that was not paid goes back to where it came from."""
@@ -269,17 +281,19 @@ class Draft:
         if not due:
             return
         most = most_of(terms) * unit
-        over = min(self.free(OVERFLOW), max(most - shown, 0))
-        kept = min(self.free(HIDDEN), max(most - shown - over, 0))
+        over = min(self.free(OVERFLOW) + self.gone.get(OVERFLOW, 0), max(most - shown, 0))
+        kept = min(self.free(HIDDEN) + self.gone.get(HIDDEN, 0), max(most - shown - over, 0))
         house = max(seed - shown - over - kept, 0)
-        postings = {OVERFLOW: -over, HIDDEN: -kept, HOUSE: -house, VISIBLE: over + kept + house}
+        given = {OVERFLOW: over, HIDDEN: kept, HOUSE: house}
+        given = {account: value - self.give_gone(account, value) for account, value in given.items()}
+        postings = {VISIBLE: sum(given.values()), **{account: -value for account, value in given.items()}}
         if not postings[VISIBLE]:
             return
-        self.post("reset", postings, amount=(shown + postings[VISIBLE]) // unit)
+        self.post("reset", postings, amount=(shown + over + kept + house) // unit)
         known = self.book.rounds.get(round_)
         if known is not None:
-            refilled = {name: known.refilled.get(name, 0) - postings[name] for name in (HIDDEN, OVERFLOW)}
-            self.round(round_, reseeded=known.reseeded + house, refilled=refilled)
+            refilled = {name: known.refilled.get(name, 0) + given[name] for name in (HIDDEN, OVERFLOW)}
+            self.round(round_, reseeded=known.reseeded + given[HOUSE], refilled=refilled)
 
     def undo_reset(self, round_: str, text: str, most: int | None = None) -> None:
         """Undo what began the pool again after a round: exactly what house, reserve and overflow gave goes back.
@@ -293,10 +307,26 @@ class Draft:
         for account in (HOUSE, HIDDEN, OVERFLOW):
             back[account] = min(given.get(account, 0), there)
             there -= back[account]
+            if self.since:
+                self.move_gone(account, given.get(account, 0) - back[account])
         if total := sum(back.values()):
             self.post("adjusted", {VISIBLE: -total, **back}, text=text)
             kept = {name: given.get(name, 0) - back[name] for name in (HIDDEN, OVERFLOW)}
             self.round(round_, reseeded=known.reseeded - back[HOUSE], refilled=kept)
+
+    def move_gone(self, account: str, amount: int) -> None:
+        """Count what cannot go back as gone back; a negative amount: as given again."""
+        self.gone[account] = self.gone.get(account, 0) + amount
+        self.since[VISIBLE] = self.since.get(VISIBLE, 0) + amount
+        if account in OF_POOL:
+            self.since[account] = self.since.get(account, 0) - amount
+
+    def give_gone(self, account: str, wanted: int) -> int:
+        """How much of it is given by what could not go back."""
+        amount = min(wanted, self.gone.get(account, 0))
+        if amount:
+            self.move_gone(account, -amount)
+        return amount
 
     def go_back(self, rounds: Sequence[str]) -> None:
         """Count the pool as it was after the last of these rounds."""
@@ -309,6 +339,8 @@ class Draft:
 
         `before`: the accounts before it. What was above the limit since comes into the room that it made.
         """
+        for account, amount in self.gone.items():
+            self.give_gone(account, amount)
         change = {account: self.balance(account) - before.get(account, 0) for account in OF_POOL}
         overflow = before.get(OVERFLOW, 0) - self.since.get(OVERFLOW, 0)
         most = most_of(self.book.terms) * self.book.unit
@@ -516,10 +548,19 @@ def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
     draft.reset_if_due(ended.round, whole=False)
     if known.entry:
         draft.come_back(rounds[-1], before)
+        _note_later_wins(draft, rounds[-1], before)
     else:
         draft.clip()
         draft.note(rounds[-1])
     settle_payments(draft, ended.table)
+
+
+def _note_later_wins(draft: Draft, round_: str, before: dict[str, int]) -> None:
+    """Tell people of wins that were decided of a pool which a correction now finds to have been another."""
+    later = {*draft.behind(round_)}
+    wins = sum(one.round in later and one.state != "reversed" for one in draft.book.wins)
+    if wins and any(draft.balance(account) != before.get(account, 0) for account in (*OF_POOL, HOUSE)):
+        draft.post("noted", {}, text=f"later wins stay as announced, {wins}: of the corrected pool they may be others")
 
 
 def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
@@ -641,43 +682,13 @@ def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
             parts = len(waiting) if name in waiting else 1
             base = draft.held(VISIBLE) // draft.book.unit // parts
             draft.round(name, base=base, parts=parts)
-            draft.freeze(name, *_as_told(known, decide(_terms_of(draft.book.terms, known), base, known.awards)))
+            draft.freeze(name, *as_told(known, decide(terms_of(draft.book.terms, known), base, known.awards)))
             shared = shared or name in waiting
             waiting = [one for one in waiting if one != name]
             if not (shared and waiting):
                 draft.reset_if_due(name, whole=known.whole)
         draft.note(name)
     draft.facts = facts
-
-
-def _terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
-    """With the amount that a device told, where the terms have none."""
-    if known.reported < 0:
-        return terms
-    told = {one.combination: Prize(known.reported) for one in known.awards}
-    return replace(terms, prizes={**told, **terms.prizes})
-
-
-def _as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin, ...], str]:
-    """A win that a device told: a whole pool as it was shown there; where the amounts differ two people price it."""
-    if not known.told or len(wins) != 1:
-        return wins, ""
-    (win,) = wins
-    if win.whole and known.told == known.shown <= win.amount:
-        shares = tuple((seat, known.told) for seat in win.award.among)
-        return (replace(win, amount=known.told, shares=shares),), ""
-    if known.told == win.amount:
-        return wins, ""
-    sent = known.shown or "nothing"
-    text = f"the device reports {known.told}, {sent} was sent to it, and the books have {win.amount}"
-    return (replace(win, unpriced=True),), text
-
-
-def why_unpriced(book: Book, win: PoolWin) -> str:
-    """Why a win has no amount yet."""
-    known = book.rounds.get(win.round)
-    differ = "" if known is None else _as_told(known, (win,))[1]
-    return differ or f"the terms have no amount for {win.award.combination}"
 
 
 def _drop(draft: Draft, win: PoolWin) -> None:

@@ -40,11 +40,11 @@ from daemon.jackpots.ledger import (
     open_wins,
     pay_at_table,
     report_win,
-    why_unpriced,
 )
 from daemon.jackpots.orders import obey, transfer
 from daemon.jackpots.signs import Signs
 from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
+from daemon.jackpots.told_amounts import why_unpriced
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
 from protocols.contract.commands import Reply, Request, signed_bytes

@@ -356,6 +356,60 @@ def test_corrections_that_wait_while_other_tables_end_rounds_end_as_told_right_a
     assert wrong.money() == right.money()
 
 
+@given(
+    SEEDED_TERMS, ROUND, ROUND, st.lists(st.tuples(ROUND, st.sampled_from([1, 999, 40_000])), min_size=1, max_size=3)
+)
+def test_wins_behind_a_late_correction_stay_as_announced_and_the_corrected_round_has_what_is_right(
+    terms: PoolTerms, first: Any, right: Any, later: list[Any]
+) -> None:
+    """Only the amounts of these wins differ from the history told right at once, and the pool and the house by them."""
+    bank, at_once = Bank(terms), Bank(terms)
+    for one, (awards, stakes) in ((bank, first), (at_once, right)):
+        one.bet(30_000)
+        one.end("t-0:1", *awards, stakes=stakes)
+        one.bet(777)
+        for number, ((won, bets), since) in enumerate(later, 1):
+            one.end(f"t-{number}:1", *won, stakes=bets)
+            one.bet(since)
+    announced = [win for win in bank.wins() if win[0] != "t-0:1"]
+    bank.end("t-0:1", *right[0], stakes=right[1], corrects="t-0:1")
+    assert bank.wins() == [*(win for win in at_once.wins() if win[0] == "t-0:1"), *announced]
+    differs = sum(win[2] for win in bank.wins()) - sum(win[2] for win in at_once.wins())
+    money, due = bank.money(), at_once.money()
+    assert {name: money.get(name) for name in ("players", "margin")} == {
+        name: due.get(name) for name in ("players", "margin")
+    }
+    assert money.get("pending", 0) - due.get("pending", 0) == differs
+    pool_and_house = ("house", "visible", "hidden", "overflow")
+    assert sum(money.get(name, 0) - due.get(name, 0) for name in pool_and_house) == -differs
+
+
+def test_a_win_that_is_named_again_stays_where_another_table_has_won_the_new_pool() -> None:
+    """The pool began again from a reserve of 9 000, which the second win took: the first one stays at 950."""
+    bank = Bank(PoolTerms(seed=500, visible="3/200", hidden="3/10", simultaneous_s=0))
+    bank.bet(30_000)
+    bank.end("t-1:1", ALONE)
+    bank.bet(777)
+    bank.end("t-2:1", ALONE)
+    before = bank.wins(), bank.money()
+    assert [win[2] for win in bank.wins()] == [950, 9_011]
+    bank.end("t-1:1", ALONE, corrects="t-1:1")
+    assert (bank.wins(), bank.money()) == before
+    bank.end("t-1:1", ALONE, stakes=((1, 100),), corrects="t-1:1")
+    assert [win[2] for win in bank.wins()] == [951, 9_011]
+
+
+def test_people_are_told_of_wins_that_were_decided_of_a_pool_that_is_corrected() -> None:
+    bank = Bank()
+    bank.bet(30_000)
+    bank.end("t-1:1", ALONE)
+    bank.end("t-2:1", ALONE)
+    bank.end("t-1:1", ALONE, corrects="t-1:1")
+    assert "noted" not in bank.kinds
+    bank.end("t-1:1", corrects="t-1:1")
+    assert bank.kinds[-1] == "noted"
+
+
 def test_a_pool_at_its_limit_is_counted_again_for_the_rounds_behind_a_correction() -> None:
     """Seed 500, limit 800. The first win is taken back: 48 spill, of which 18 of the second table's bets, not 48."""
     terms = PoolTerms(seed=500, visible="3/200", limit=800, prizes=PRIZES, simultaneous_s=0)
