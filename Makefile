@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb deb-try deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks measures pins clean
+.PHONY: install wheels deb debs deb-try deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks measures pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
@@ -108,46 +108,58 @@ wheels: .venv/.runtime
 	debian/version build/wheels
 	$(BIN)/pip wheel -q --disable-pip-version-check --no-build-isolation --no-deps -w dist build/wheels build/wheels/simulators
 
-# dist/feltd_VERSION_ARCH.deb: what a table's computer installs, without the internet. The same sources give the same bytes.
+# dist/feltd_VERSION+debDEBIAN_ARCH.deb: what a table's computer installs, without the internet. The same sources give the same
+# bytes. Wheels are taken and nothing is compiled, so any Debian builds for all: make deb DEBIAN=13 ARCH=arm64.
 DEB_SOURCES := daemon drivers protocols rules docs systemd debian requirements pyproject.toml README.md CHANGELOG.md LICENSE
 DEB_BUILD ?= build/deb
+DEBIAN ?= $(shell sed -n 's/^VERSION_ID="\(.*\)"/\1/p' /etc/os-release)
+ARCH ?= $(shell dpkg --print-architecture)
+PACKAGE = $(wildcard dist/feltd_*+deb$(DEBIAN)_$(ARCH).deb)
 deb:
 	@debian/need-tools
-	rm -rf $(DEB_BUILD) && mkdir -p $(DEB_BUILD)/feltd dist && rm -f dist/feltd_*
+	rm -rf $(DEB_BUILD) && mkdir -p $(DEB_BUILD)/feltd dist && rm -f dist/feltd_*deb$(DEBIAN)_$(ARCH).*
 	cp -a $(DEB_SOURCES) $(DEB_BUILD)/feltd
 	find $(DEB_BUILD)/feltd -name __pycache__ -exec rm -rf {} +
-	debian/version $(DEB_BUILD)/feltd
-	cd $(DEB_BUILD)/feltd && dpkg-buildpackage -us -uc -b >../build.log 2>&1 || { tail -n 40 ../build.log; exit 1; }
+	debian/version $(DEB_BUILD)/feltd $(DEBIAN)
+	cd $(DEB_BUILD)/feltd && FELTD_DEBIAN=$(DEBIAN) dpkg-buildpackage -us -uc -b -d -a$(ARCH) >../build.log 2>&1 || { tail -n 40 ../build.log; exit 1; }
+	@grep ' binaries for ' $(DEB_BUILD)/build.log
 	cp $(DEB_BUILD)/feltd_*.* dist
-	@ls -1 dist/feltd_*.deb
+	@ls -1 dist/feltd_*deb$(DEBIAN)_$(ARCH).deb
 
-# The package clean by lintian, and tried in a bare Debian where this computer can make one: also as an upgrade of that of the
-# commit BEFORE, which is the last one of an earlier day, or else of the same sources with a lower version.
+# The four packages: Debian 12 and 13, amd64 and arm64.
+debs:
+	@for debian in 12 13; do for arch in amd64 arm64; do $(MAKE) -s deb DEBIAN=$$debian ARCH=$$arch || exit 1; done; done
+
+# The package clean by lintian, and tried in a bare Debian of its version where this computer can make one: also as an upgrade of
+# that of the commit BEFORE, which is the last one of an earlier day, or else of the same sources with a lower version.
 MIDNIGHT = $$(TZ=UTC git log -1 --format=%cd --date=short-local)T00:00:00Z
-BEFORE ?= $(shell before=$$(git rev-list -1 --before=$(MIDNIGHT) HEAD 2>&-) && git cat-file -e $$before:debian/control 2>&- && echo $$before)
+BUILDS_IT := debian/$(if $(filter 12,$(DEBIAN)),control,repository)
+BEFORE ?= $(shell before=$$(git rev-list -1 --before=$(MIDNIGHT) HEAD 2>&-) && git cat-file -e $$before:$(BUILDS_IT) 2>&- && echo $$before)
 deb-try: .venv/.runtime .venv/.lab deb
-	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning dist/feltd_*.changes; \
+	@if command -v lintian >/dev/null; then lintian --allow-root --fail-on error,warning $(PACKAGE:.deb=.changes); \
 	  else echo "lintian is not installed: skipped"; fi
 	rm -rf build/before && mkdir -p build/before
-	[ -z "$(BEFORE)" ] || { git archive $(BEFORE) | tar -xC build/before && $(MAKE) -s -C build/before deb DEB_BUILD=build/deb; }
-	debian/try dist/feltd_*.deb $(if $(BEFORE),build/before/dist/feltd_*.deb)
+	[ -z "$(BEFORE)" ] || { git archive $(BEFORE) | tar -xC build/before && $(MAKE) -s -C build/before deb DEB_BUILD=build/deb DEBIAN=$(DEBIAN); }
+	debian/try $(PACKAGE) $(if $(BEFORE),build/before/dist/feltd_*.deb)
 
-# Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite.
+# Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite; and for Debian 13.
 deb-check: deb-try .venv/.dev
-	mv dist/feltd_*.deb build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb dist/feltd_*.deb
-	debian/try-systemd dist/feltd_*.deb
-	debian/try-attacks dist/feltd_*.deb
+	mv $(PACKAGE) build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb $(PACKAGE)
+	debian/try-systemd $(PACKAGE)
+	debian/try-attacks $(PACKAGE)
+	$(MAKE) deb-try DEBIAN=$(if $(filter 12,$(DEBIAN)),13,12)
 
-# dist/: sources, package, wheels and bill of materials of the last commit, with a signed list of their checksums. KEY names
-# a key of GnuPG.
+# dist/: sources, packages, wheels and bill of materials of the last commit, with a signed list of their checksums, and dist/apt,
+# a signed apt repository. KEY names a key of GnuPG; REPOSITORY is that of the release before, whose packages stay installable.
 release:
 	@[ -n "$(KEY)" ] || { echo "name the key of GnuPG that signs: make release KEY=release@example.org"; exit 2; }
 	@[ -z "$$(git status --porcelain)" ] || { echo "commit or remove what is not committed: git status"; exit 2; }
 	$(MAKE) -s wheels
-	$(MAKE) -s deb
+	$(MAKE) -s debs
 	cp $(DEB_BUILD)/feltd/debian/sbom.json dist/feltd-sbom.json
 	git archive --format=tar --prefix=feltd/ HEAD | gzip -n > dist/feltd-$$(debian/version).tar.gz
 	debian/sign dist "$(KEY)"
+	debian/repository dist/apt "$(KEY)" $(if $(REPOSITORY),$$(find "$(REPOSITORY)/pool" -name 'feltd_*.deb')) dist/feltd_*.deb
 
 # The pinned libraries against the known vulnerabilities of the package index.
 audit: .venv/.audit

@@ -1,6 +1,7 @@
-# Shared by debian/try, debian/try-systemd and debian/try-attacks: a bare Debian 12 with the package and what it depends on, in $root.
+# Shared by debian/try, debian/try-systemd and debian/try-attacks: a bare Debian with the package and what it depends on, in $root:
+# that Debian whose number the package's version ends with.
 #
-# The root is made by mmdebstrap from the sources that apt is configured with. What follows runs in a network of its own,
+# The root is made by mmdebstrap from the sources that apt is configured with, whichever of the two Debians they name. What follows runs in a network of its own,
 # without a way out: so the installation needs no internet, and no port of this computer is used.
 
 skip() { echo "$0: skipped: $1"; exit 0; }
@@ -9,7 +10,11 @@ step() { # name command…
   "$@" >"$work/log" 2>&1 || { tail -n 40 "$work/log"; echo "FAILED: $name"; exit 1; }
   awk -v a="$start" -v b="$EPOCHREALTIME" -v name="$name" 'BEGIN { printf "%7.1f s  %s\n", b - a, name }'
 }
-expect() { local what=$1; shift; "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAILED: $what"; exit 1; }; }
+expect() { # what command…
+  local what=$1; shift
+  "$@" >"$work/log" 2>&1 || { cat "$work/log"; echo "FAILED: $what"; exit 1; }
+  echo "       ok  $what"
+}
 within() { DEBIAN_FRONTEND=noninteractive chroot "$root" /usr/bin/env -u FELTD_INSIDE PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"; }
 until_true() { # seconds command…
   local end=$((SECONDS + $1)); shift
@@ -29,9 +34,16 @@ bare_root() { # packages besides, joined by commas
   [ "$(id -u)" = 0 ] || skip "only root can make a Debian root"
   for tool in mmdebstrap unshare ip chroot mount; do command -v $tool >/dev/null || skip "no $tool on this computer"; done
   unshare --net --mount --pid --fork true 2>/dev/null || skip "this computer allows no namespaces"
-  mapfile -t sources < <(grep -lsE '(^|[[:space:]])bookworm([[:space:]]|$)' /etc/apt/sources.list /etc/apt/sources.list.d/*)
-  [ ${#sources[@]} -gt 0 ] || skip "apt is configured with no source of bookworm"
-  step "a bare Debian 12 (download)" mmdebstrap --variant=apt ${1:+--include=$1} bookworm "$root" "${sources[@]}"
+  version=$(dpkg-deb -f "$package" Version)
+  debian=${version##*+deb}
+  case $debian in 12) codename=bookworm ;; 13) codename=trixie ;; *) echo "$package: for which Debian?"; exit 2 ;; esac
+  [ "$(dpkg-deb -f "$package" Architecture)" = "$(dpkg --print-architecture)" ] || skip "$package is for another processor"
+  mkdir "$work/sources"
+  for source in $(grep -lsE '(^|[[:space:]])(bookworm|trixie)([[:space:]]|$)' /etc/apt/sources.list /etc/apt/sources.list.d/*); do
+    sed -E "s/(bookworm|trixie)/$codename/g" "$source" >"$work/sources/${source##*/}"
+  done
+  [ -n "$(ls "$work/sources")" ] || skip "apt is configured with no source of bookworm or trixie"
+  step "a bare Debian $debian (download)" mmdebstrap --variant=apt ${1:+--include=$1} $codename "$root" "$work"/sources/*
   cp "$package" "$root/feltd.deb"
   step "the packages it depends on (download)" within apt-get update
   step "(the same)" within apt-get install -y --no-install-recommends --download-only ./feltd.deb

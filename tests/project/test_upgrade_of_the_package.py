@@ -73,15 +73,47 @@ def test_an_unpacked_release_has_the_version_of_its_commit_without_git(tmp_path:
     (tmp_path / "empty").mkdir()
     assert run(sys.executable, unpacked / "debian/version", cwd=unpacked, PATH=str(tmp_path / "empty")) == version
     run(unpacked / "debian/version", unpacked, cwd=unpacked)
-    assert (unpacked / "debian/changelog").read_text(encoding="utf-8").startswith(f"feltd ({version}) bookworm;")
+    package = version.replace("rc", "~rc")
+    changelog = unpacked / "debian/changelog"
+    assert changelog.read_text(encoding="utf-8").startswith(f"feltd ({package}+deb12) bookworm;")
     assert tomllib.loads((unpacked / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"] == version
+
+
+def test_a_package_for_the_next_debian_says_so(tmp_path: Path) -> None:
+    package = Clone(tmp_path / "clone").commit("2026-11-21T08:59:59+0000").replace("rc", "~rc")
+    (tmp_path / "copy/debian").mkdir(parents=True)
+    run(tmp_path / "clone/debian/version", tmp_path / "copy", "13", cwd=tmp_path)
+    changelog = (tmp_path / "copy/debian/changelog").read_text(encoding="utf-8")
+    assert changelog.startswith(f"feltd ({package}+deb13) trixie;")
 
 
 def test_the_page_names_a_package_as_a_build_does() -> None:
     written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     names = re.findall(r"feltd_(\S+?)_amd64\.deb", INSTALL)
     assert names
-    assert all(re.fullmatch(rf"{re.escape(written)}\+\d{{8}}t\d{{6}}", name) for name in names)
+    package = re.escape(written.replace("rc", "~rc"))
+    assert all(re.fullmatch(rf"{package}\+\d{{8}}t\d{{6}}\+deb1[23]", name) for name in names)
+
+
+@pytest.mark.skipif(not shutil.which("dpkg"), reason="needs dpkg")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("0.1.0+20261124t170406", "1.0.0~rc1+20261128t060000+deb12"),
+        ("1.0.0~rc1+20261128t060000+deb12", "1.0.0~rc1+20261128t060000+deb13"),
+        ("1.0.0~rc1+20261128t060000+deb13", "1.0.0~rc2+20261127t060000+deb12"),
+        ("1.0.0~rc9+20261128t060000+deb13", "1.0.0+20261128t060000+deb12"),
+    ],
+)
+def test_apt_takes_a_candidate_for_older_than_its_release(before: str, after: str, tmp_path: Path) -> None:
+    """And the package for the next Debian for newer."""
+    run("dpkg", "--compare-versions", before, "lt", after, cwd=tmp_path)
+
+
+def test_the_changelog_begins_with_the_version_of_these_sources() -> None:
+    written = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    versions = re.findall(r"(?m)^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+    assert versions[0] == written.replace("rc", "~rc")
 
 
 @pytest.mark.skipif(not shutil.which("dh_installsystemd"), reason="needs debhelper")
