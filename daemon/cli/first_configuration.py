@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["First", "FirstDevice", "FirstTable", "configuration"]
+__all__ = ["First", "FirstDevice", "FirstTable", "configuration", "pair", "table_lines", "value"]
 
 PASSWORDS = "/etc/feltd/mqtt"
 ORDER_KEY = "/etc/feltd/orders/console.pem"
@@ -29,6 +29,7 @@ class FirstTable(Struct, frozen=True):
     ruleset: str
     options: dict[str, str] = {}
     devices: tuple[FirstDevice, ...] = ()
+    area: str = ""
 
 
 class First(Struct, frozen=True):
@@ -43,32 +44,41 @@ class First(Struct, frozen=True):
 def configuration(first: First) -> str:
     """The file. Further settings keep their defaults; the example in /usr/share/doc/feltd/examples shows them all."""
     lines = ["# Written by feltd init. All settings: /usr/share/doc/feltd/examples/feltd.toml", ""]
-    lines += ["[site]", _pair("name", first.site), ""]
-    lines += ["[edge]", _pair("name", first.edge), *_user("edge", first), ""]
+    lines += ["[site]", pair("name", first.site), ""]
+    lines += ["[edge]", pair("name", first.edge), *_user("edge", first), ""]
     lines += ["[rules]", *_user("rules", first), ""]
     lines += ["[mqtt]", *_user("console", first), ""]
-    lines += ["[console]", *([_pair("order_key", ORDER_KEY)] if first.passwords else []), ""]
+    lines += ["[console]", *([pair("order_key", ORDER_KEY)] if first.passwords else []), ""]
     if first.passwords:
-        lines += ["[jackpots]", *_user("jackpots", first), _pair("order_public_key", f"{ORDER_KEY}.pub"), ""]
+        lines += ["[jackpots]", *_user("jackpots", first), pair("order_public_key", f"{ORDER_KEY}.pub"), ""]
         lines += ["[maintenance]", *_user("maintenance", first), ""]
     for table in first.tables:
-        lines += ["[[table]]", _pair("name", table.name)]
-        if table.ruleset:
-            lines.append(_pair("ruleset", table.ruleset))
-        lines.append("")
-        if table.options:
-            lines += ["[table.options]", *(f"{name} = {_value(text)}" for name, text in table.options.items()), ""]
-        for device in table.devices:
-            lines += ["[[table.device]]", _pair("name", device.name), _pair("driver", device.driver)]
-            lines += [_pair("url", device.url), ""]
+        lines += table_lines(table)
     return "\n".join(lines[:-1]) + "\n"
 
 
+def table_lines(table: FirstTable) -> list[str]:
+    """The section of a table, its options and its devices; an empty line after each."""
+    lines = ["[[table]]", pair("name", table.name)]
+    if table.ruleset:
+        lines.append(pair("ruleset", table.ruleset))
+    if table.area:
+        lines.append(pair("area", table.area))
+    lines.append("")
+    if table.options:
+        lines += ["[table.options]", *(f"{name} = {value(text)}" for name, text in table.options.items()), ""]
+    for device in table.devices:
+        lines += ["[[table.device]]", pair("name", device.name), pair("driver", device.driver)]
+        lines += [pair("url", device.url), ""]
+    return lines
+
+
 def _user(name: str, first: First) -> Iterable[str]:
-    return [_pair("username", name), _pair("password_file", f"{PASSWORDS}/{name}")] if first.passwords else []
+    return [pair("username", name), pair("password_file", f"{PASSWORDS}/{name}")] if first.passwords else []
 
 
-def _pair(key: str, text: str) -> str:
+def pair(key: str, text: str) -> str:
+    """A line of the file with a text."""
     return f"{key} = {_string(text)}"
 
 
@@ -77,6 +87,6 @@ def _string(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
-def _value(text: str) -> str:
+def value(text: str) -> str:
     """Numbers and truth values as such, all else as a string."""
     return text if text in {"true", "false"} or _NUMBER.fullmatch(text) else _string(text)

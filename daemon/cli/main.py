@@ -29,6 +29,8 @@ _COMMANDS = {
     "rules": "processes:rules",
     "check": "processes:check",
     "reload": "processes:reload_running",
+    "table": "tables:table",
+    "config": "tables:config",
     "jackpots": "jackpot:jackpots",
     "jackpot": "jackpot:jackpot",
     "init": "operations:init",

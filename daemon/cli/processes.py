@@ -236,14 +236,19 @@ def check(config_path: Path, probe: bool, running: str | None, as_json: bool) ->
 
 def _good(config_path: Path) -> Any:
     """The configuration without a mistake. Raises BadInputError with all of them."""
+    config = load_config(config_path)
+    refuse(mistakes_of(config, config_path))
+    return config
+
+
+def mistakes_of(config: Any, config_path: Path) -> list[str]:
+    """All mistakes of a configuration that can be read, each as "file:line: text"."""
     from daemon.cli import configuration_check as checks
 
-    config = load_config(config_path)
     mistakes = checks.device_mistakes(config, config_path) + checks.ruleset_mistakes(config, config_path)
     mistakes += checks.jackpot_mistakes(config, config_path)
     mistakes += checks.dealer_mistakes(config, config_path) + checks.webhook_mistakes(config, config_path)
     mistakes += checks.file_mistakes(config, config_path)
     mistakes += checks.mac_key_mistakes(config, config_path) + checks.unproven_mistakes(config, config_path)
     mistakes += checks.order_key_mistakes(config, config_path)
-    refuse(_by_line(mistakes, config_path))
-    return config
+    return _by_line(mistakes, config_path)

@@ -443,11 +443,30 @@ def _alone(floor: Floor) -> None:
         "feltd figures macau.roulette",
     ):
         assert floor.type(line)
+    _with_versions(floor)
     _with_certificates(floor)
     floor.type("feltd mac-key /etc/feltd/mac/$name.key")
     floor.type("feltd mac-key edge-7.key")
     for line in LONG if NIGHTLY else ():
         assert floor.type(line, *(SMALL_BENCH if line == "feltd bench" else ()))
+
+
+def _with_versions(floor: Floor) -> None:
+    path = floor.folder / "feltd.toml"
+    before = path.read_text(encoding="utf-8")
+    here = ("-c", "feltd.toml")
+    add = "feltd table add rou-4=macau.roulette --why opening --option betting=no_more_bets"
+    for line in (
+        f"{add} --device wheel-1=cammegh_ss2@tcp://192.168.7.20:4002",
+        "feltd table change rou-4 --area upstairs --option minimum=50 --why limits",
+        "feltd table remove rou-4 --why closed",
+        "feltd config undo --why mistake",
+    ):
+        assert "is in use" in floor.type(line, *here, "--yes")
+    assert "mistake" in floor.type("feltd config log", *here)
+    assert floor.type("feltd config diff", *here) == "no difference\n"
+    assert 'area = "upstairs"' in path.read_text(encoding="utf-8")
+    path.write_text(before, encoding="utf-8")
 
 
 def _with_certificates(floor: Floor) -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from helpers import PATIENCE, at_length, patient
 
 from daemon.broker.mac_keys import make_mac_keys
+from daemon.cli.main import main
 from daemon.config.model import parse
 from daemon.read_model import SiteState
 from simulators.clock import Pace
@@ -169,14 +171,7 @@ url = "serial://{tmp_path}/tty"
     assert all(one["data"]["result"]["law"] and one["data"]["result"]["evidence"] for one in rounds)
 
 
-NEW_TABLE = """
-[[table]]
-name = "new-1"
-[[table.device]]
-name = "wheel-1"
-driver = "tcs_saturn"
-url = "tcp://127.0.0.1:1"
-"""
+NEW_TABLE = ("table", "add", "new-1", "--device", "wheel-1=tcs_saturn@tcp://127.0.0.1:1", "--why", "a twin", "--yes")
 
 
 class Site:
@@ -304,7 +299,7 @@ async def test_killing_a_process_loses_no_round(tmp_path: Path, victims: tuple[s
 @pytest.mark.timeout(1800)
 @pytest.mark.usefixtures("patient_dealers")
 async def test_a_configuration_that_is_read_again_in_the_middle_of_play_loses_no_round(tmp_path: Path) -> None:
-    """A table is added, and the wheel of another comes to a new port; the tables that stay as they are see nothing."""
+    """A table is added by its command, and the wheel of another comes to a new port; the other tables see nothing."""
     site = Site(tmp_path, seed=12, speed=SPEED, copies=1)
 
     async def changed(picture: SiteState, text: str, times: int) -> None:
@@ -319,8 +314,9 @@ async def test_a_configuration_that_is_read_again_in_the_middle_of_play_loses_no
 
     async def reload(picture: SiteState) -> None:
         await results(picture, 3)
+        done = await asyncio.to_thread(CliRunner().invoke, main, [*NEW_TABLE, "-c", str(site.config)])
+        assert done.exit_code == 0, done.output
         text = site.config.read_text()
-        text += NEW_TABLE
         await changed(picture, text, 2)
         wheel = f'url = "{site.pit.ports["rou-1/wheel-1"].url}"'
         other = tmp_path / "other-port"

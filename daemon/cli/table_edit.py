@@ -1,0 +1,214 @@
+"""Adds, changes and removes a table in the text of a configuration. Pure; config_change puts the text in its place.
+
+What belongs to no table stays byte for byte, comments too. The result is parsed and compared with what was asked for:
+where a file has a form that these few rules do not know, `CannotEdit` says so and nothing is changed.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from msgspec import Struct
+
+from daemon.cli.first_configuration import FirstDevice, FirstTable, pair, table_lines, value
+
+__all__ = ["CannotEdit", "TableChange", "add_table", "change_table", "remove_table"]
+
+_HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
+
+
+class CannotEdit(Exception):
+    """The text cannot be changed so. The message says what to do."""
+
+
+class TableChange(Struct, frozen=True):
+    """What is to be different at a table. Options are as they were typed; `None` removes a key."""
+
+    ruleset: str | None = None
+    area: str | None = None
+    options: dict[str, str | None] = {}
+    devices: tuple[FirstDevice, ...] = ()
+    """New ones, and those that get another driver or link."""
+    without: tuple[str, ...] = ()
+
+
+def add_table(text: str, table: FirstTable) -> str:
+    """The text with a table more, at its end. Raises CannotEdit."""
+    if any(one.get("name") == table.name for one in _tables(text)):
+        raise CannotEdit(f"table {table.name!r} is there already; `feltd table change {table.name}` changes it")
+    added = "\n".join(table_lines(table)).rstrip("\n") + "\n"
+    new = f"{text.rstrip()}\n\n{added}"
+    expected = tomllib.loads(text)
+    expected.setdefault("table", []).extend(tomllib.loads(added)["table"])
+    return _as_expected(new, expected)
+
+
+def remove_table(text: str, name: str) -> str:
+    """The text without a table. Raises CannotEdit."""
+    at = _index(text, name)
+    lines = text.split("\n")
+    begin, end = _blocks(lines)[at]
+    expected = tomllib.loads(text)
+    del expected["table"][at]
+    if not expected["table"]:
+        del expected["table"]
+    return _as_expected("\n".join(lines[:begin] + lines[end:]).rstrip("\n") + "\n", expected)
+
+
+def change_table(text: str, name: str, change: TableChange) -> str:
+    """The text with another form of a table. Raises CannotEdit."""
+    at = _index(text, name)
+    lines = text.split("\n")
+    begin, end = _blocks(lines)[at]
+    expected = tomllib.loads(text)
+    block = _Block(lines[begin:end], expected["table"][at])
+    for key in ("ruleset", "area"):
+        if (typed := getattr(change, key)) is not None:
+            block.set("table", key, pair(key, typed), typed)
+    for key, typed in change.options.items():
+        block.set_option(key, typed)
+    for device in change.devices:
+        block.put(device)
+    for one in change.without:
+        block.drop(one)
+    return _as_expected("\n".join(lines[:begin] + block.lines + lines[end:]), expected)
+
+
+class _Block:
+    """The lines of one table and its values, changed together."""
+
+    def __init__(self, lines: list[str], values: dict[str, Any]) -> None:
+        self.lines = lines
+        self._values = values
+
+    def set(self, header: str, key: str, line: str, typed: str) -> None:
+        begin, end = self._section(header)
+        self._set_line(begin, end, key, line)
+        self._values[key] = typed
+
+    def set_option(self, key: str, typed: str | None) -> None:
+        options = self._values.setdefault("options", {})
+        if typed is None:
+            if key not in options:
+                raise CannotEdit(f"option {key!r} is not set at this table; set here: {', '.join(options) or 'none'}")
+            del options[key]
+            begin, end = self._section("table.options")
+            self._set_line(begin, end, key, None)
+            return
+        line = f"{key} = {value(typed)}"
+        if (found := self._find("table.options")) is None:
+            after = self._section("table")[1]
+            self.lines[after:after] = ["", "[table.options]", line]
+        else:
+            self._set_line(*found, key, line)
+        options[key] = tomllib.loads(line)[key]
+
+    def put(self, device: FirstDevice) -> None:
+        known = self._values.setdefault("device", [])
+        at = next((n for n, one in enumerate(known) if one["name"] == device.name), None)
+        if at is None:
+            values = {"name": device.name, "driver": device.driver, "url": device.url}
+            while self.lines and not self.lines[-1].strip():
+                self.lines.pop()
+            self.lines += ["", "[[table.device]]", *(pair(key, text) for key, text in values.items()), ""]
+            known.append(values)
+            return
+        for key in ("driver", "url"):
+            begin, end = self._device(at)
+            self._set_line(begin, end, key, pair(key, getattr(device, key)))
+            known[at][key] = getattr(device, key)
+
+    def drop(self, name: str) -> None:
+        known = self._values.get("device", [])
+        at = next((n for n, one in enumerate(known) if one["name"] == name), None)
+        if at is None:
+            names = ", ".join(one["name"] for one in known) or "none"
+            raise CannotEdit(f"no device {name!r} is at this table; its devices: {names}")
+        begin, _ = self._device(at)
+        later = [start for start, header in _headers(self.lines) if start > begin and header != "table.device.options"]
+        del self.lines[begin : later[0] if later else len(self.lines)]
+        del known[at]
+        if not known:
+            del self._values["device"]
+
+    def _find(self, header: str) -> tuple[int, int] | None:
+        """First and one past the last line of a section, without the blank lines at its end."""
+        headers = [*_headers(self.lines), (len(self.lines), "")]
+        for (begin, found), (end, _) in pairwise(headers):
+            if found == header:
+                return begin, self._trimmed(begin, end)
+        return None
+
+    def _section(self, header: str) -> tuple[int, int]:
+        if (found := self._find(header)) is None:
+            raise CannotEdit(f"this table has no section [{header}]; edit the file by hand, then `feltd reload`")
+        return found
+
+    def _device(self, number: int) -> tuple[int, int]:
+        headers = [*_headers(self.lines), (len(self.lines), "")]
+        found = [n for n, (_, header) in enumerate(headers) if header == "table.device"]
+        if number >= len(found):
+            raise CannotEdit("the devices of this table have no sections of their own; edit the file by hand")
+        begin = headers[found[number]][0]
+        return begin, self._trimmed(begin, headers[found[number] + 1][0])
+
+    def _trimmed(self, begin: int, end: int) -> int:
+        while end > begin + 1 and (not self.lines[end - 1].strip() or self.lines[end - 1].lstrip().startswith("#")):
+            end -= 1
+        return end
+
+    def _set_line(self, begin: int, end: int, key: str, line: str | None) -> None:
+        pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+        for at in range(begin + 1, end):
+            if pattern.match(self.lines[at]):
+                self.lines[at : at + 1] = [] if line is None else [line]
+                return
+        if line is not None:
+            self.lines.insert(end, line)
+
+
+def _tables(text: str) -> list[dict[str, Any]]:
+    tables: list[dict[str, Any]] = tomllib.loads(text).get("table", [])
+    return tables
+
+
+def _index(text: str, name: str) -> int:
+    names = [one.get("name") for one in _tables(text)]
+    if name not in names:
+        raise CannotEdit(f"no table {name!r}; tables: {', '.join(map(str, names)) or 'none'}")
+    return names.index(name)
+
+
+def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
+    for at, line in enumerate(lines):
+        if found := _HEADER.fullmatch(line):
+            yield at, found[1]
+
+
+def _blocks(lines: list[str]) -> list[tuple[int, int]]:
+    """First and one past the last line of each table, with the comments directly above it."""
+    headers = [*_headers(lines), (len(lines), "")]
+    blocks = []
+    for number, (at, header) in enumerate(headers):
+        if header != "table":
+            continue
+        end = next(one for one, name in headers[number + 1 :] if not name.startswith("table."))
+        begin = at
+        while begin and lines[begin - 1].lstrip().startswith("#"):
+            begin -= 1
+        while end < len(lines) and end > at and lines[end - 1].lstrip().startswith("#"):
+            end -= 1
+        blocks.append((begin, end))
+    return blocks
+
+
+def _as_expected(text: str, expected: dict[str, Any]) -> str:
+    try:
+        found = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        found = None
+    if found != expected:
+        raise CannotEdit("this command does not know the form of the file: edit it by hand, then `feltd reload`")
+    return text
