@@ -10,13 +10,13 @@ install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
-test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
+test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.cluster .venv/.node-red
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal -rs $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign,
 # real kills, and each mutant of rules/.
-nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.node-red
+nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.cluster .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rs --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
@@ -163,11 +163,11 @@ release:
 
 # The pinned libraries against the known vulnerabilities of the package index.
 audit: .venv/.audit
-	@$(BIN)/python tests/support/audit.py $(BIN)/pip-audit requirements/runtime.txt requirements/openid.txt requirements/report.txt
+	@$(BIN)/python tests/support/audit.py $(BIN)/pip-audit requirements/runtime.txt requirements/openid.txt requirements/report.txt requirements/backbone.txt requirements/ledger.txt
 
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid report dev package site audit; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid report backbone ledger cluster dev package site audit; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

@@ -12,6 +12,7 @@ import msgspec
 import structlog
 
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
+from daemon.journal.forwarded import backbone_topic
 from daemon.journal.retention import room_topic
 from protocols.contract.documents import DeviceMeta
 from protocols.contract.results import BadRound, decode_state
@@ -55,7 +56,8 @@ def clock_topic(site: str, table: str, name: str) -> str:
 
 def alerts_of_edge(site: str, table: str, edge: str) -> list[str]:
     """The topics of the alerts that an edge publishes at a table, besides those of its devices and pools."""
-    return [room_topic(site, table, edge), clock_topic(site, table, edge), alert_topic(site, table, edge, STATE_FORGED)]
+    own = [room_topic(site, table, edge), backbone_topic(site, table, edge)]
+    return [*own, clock_topic(site, table, edge), alert_topic(site, table, edge, STATE_FORGED)]
 
 
 def alerts_of_rules(site: str, table: str, rules: str) -> list[str]:

@@ -127,15 +127,16 @@ def load_config(path: Path) -> Any:
         raise BadInputError(f"{error}{remedy}") from error
 
 
-def open_journal(path: str, keeping: Any) -> Any:
-    """A journal that is as it was written, before anything else is opened."""
+def open_journal(path: str, keeping: Any, config: Any = None) -> Any:
+    """A journal that is as it was written, before anything else is opened. `config`: of a journal that is forwarded."""
+    from daemon.journal.forwarded import NONE_WAITS, forwarded_of
     from daemon.journal.retention import take_up
     from daemon.journal.store import BadJournal, Journal
 
     try:
         journal = Journal(Path(path))
         try:
-            take_up(journal, keeping)
+            take_up(journal, keeping, forwarded_of(config, journal) if config else lambda: NONE_WAITS)
         except BaseException:
             journal.close()
             raise

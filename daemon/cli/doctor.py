@@ -22,6 +22,7 @@ __all__ = [
     "Line",
     "Port",
     "State",
+    "Wrong",
     "exit_code",
     "json_of",
     "lines",
@@ -146,6 +147,14 @@ class Device(Struct, frozen=True):
     firmware: str = ""
 
 
+class Wrong(Struct, frozen=True):
+    """What is wrong with a part of the backbone, and what to do."""
+
+    where: str
+    text: str
+    remedy: str
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """All that was measured."""
 
@@ -162,6 +171,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     ends: tuple[End, ...] = ()
     ports: tuple[Port, ...] = ()
     devices: tuple[Device, ...] = ()
+    backbone: tuple[Wrong, ...] | None = None
+    """What is wrong with the backbone of the site; None: none is configured."""
     credulous: tuple[str, ...] = ()
     """The sections of processes that believe without keys."""
 
@@ -180,6 +191,9 @@ def lines(facts: Facts) -> list[Line]:
         found += [_end(end), *_verified(end, facts.now)]
     found += [_port(one) for one in facts.ports]
     found += [_device(one) for one in facts.devices]
+    if facts.backbone is not None:
+        wrong = [Line(one.where, State.PROBLEM, one.text, one.remedy) for one in facts.backbone]
+        found += wrong or [Line("backbone", State.OK, "its nodes sync, and have all streams three times")]
     return found
 
 

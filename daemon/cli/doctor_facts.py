@@ -23,7 +23,7 @@ from daemon.broker.retained import read_standing
 from daemon.broker.session import BrokerLost, UnreadableFile
 from daemon.broker.stale_topics import METAS
 from daemon.cli.configuration_check import credulous
-from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port
+from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port, Wrong
 from daemon.cli.forget import QUIET_S
 from daemon.cli.granted import old_list
 from daemon.config.model import (
@@ -72,8 +72,21 @@ def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
         ends=tuple(_end(name, journals[name], signing_as(config, part).journal.key) for name, part in parts.items()),
         ports=tuple(_ports(config)),
         credulous=tuple(credulous(config)),
+        backbone=_backbone(config),
         devices=tuple(_devices(config, metas) if metas is not None else ()),
     )
+
+
+def _backbone(config: Config) -> tuple[Wrong, ...] | None:
+    """What is wrong with the backbone, where one is configured."""
+    if not config.backbone.servers:
+        return None
+    try:
+        from daemon.site import health
+    except ModuleNotFoundError as error:
+        return (Wrong("backbone", str(error), "then run feltd doctor again"),)
+    found = health.findings(asyncio.run(health.measured(config)))
+    return tuple(Wrong(one.where, one.text, one.remedy) for one in found)
 
 
 def _clock() -> Clock:

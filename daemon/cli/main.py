@@ -55,6 +55,8 @@ _COMMANDS = {
     "journal": "journals:journals",
     "pki": "pki:pki",
     "console": "console:console",
+    "forward": "backbone:forward",
+    "site": "backbone:site",
 }
 
 

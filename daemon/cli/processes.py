@@ -41,7 +41,7 @@ def edge(config_path: Path) -> None:
     config = load_config(config_path)
     refuse(mistakes(config, config_path))
     signed = signing_as(config, config.edge)
-    journal = open_journal(config.edge.journal, signed.journal)
+    journal = open_journal(config.edge.journal, signed.journal, config)
     note_start(config, "edge")
     reload = Reload(config_path, "edge", mistakes, logs.get(edge=config.edge.name), old_list)
 
@@ -115,7 +115,7 @@ def rules(config_path: Path) -> None:
 
     config = load_config(config_path)
     refuse(mistakes(config, config_path))
-    journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal)
+    journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal, config)
     note_start(config, "rules")
     log = logs.get(rules=config.rules.name)
     reload = Reload(config_path, "rules", mistakes, log, old_list)

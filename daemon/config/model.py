@@ -17,6 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
+from daemon.config.backbone import Backbone, Forward, Ledger, mistakes_of_backbone
 from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate, Seconds
 from protocols.contract.topics import Id, is_id
 from protocols.plain_errors import plain
@@ -324,6 +325,9 @@ class Config(Struct, frozen=True, kw_only=True):
     journal: Keeping = Keeping()
     console: Console = Console()
     jackpots: Jackpots = Jackpots()
+    backbone: Backbone = Backbone()
+    forward: Forward = Forward()
+    ledger: Ledger = Ledger()
     table: tuple[Table, ...] = ()
     jackpot: tuple[Jackpot, ...] = ()
     digest: str = ""
@@ -379,6 +383,10 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     files += [("console.order_key", config.console.order_key)]
     files += [(f"console.{leaf}", getattr(config.console, leaf)) for leaf in ("certificate", "key")]
     files += [("console.openid.secret_file", config.console.openid.secret_file)]
+    files += [("backbone.ca_file", config.backbone.ca_file)]
+    leaves = ("password_file", "certificate", "key")
+    files += [(f"forward.{leaf}", getattr(config.forward, leaf)) for leaf in leaves]
+    files += [(f"ledger.{leaf}", getattr(config.ledger, leaf)) for leaf in leaves]
     hooks = enumerate(config.console.webhook)
     return files + [(f"console.webhook.{n}.secret_file", one.secret_file) for n, one in hooks]
 
@@ -636,6 +644,8 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     _check_files(config, lines, out)
     _check_tables(config, lines, out)
     _check_jackpots(config, lines, out)
+    for where, text in mistakes_of_backbone(config.backbone, config.forward, config.ledger, is_loopback):
+        out.append(Mistake(lines.of(where), text))
 
 
 def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]) -> None:

@@ -9,17 +9,22 @@ import os
 import re
 import sqlite3
 import time
+from base64 import b64encode
 from pathlib import Path
 from typing import Any, Self
 
-from daemon.journal.rows import COLUMNS
+from msgspec import Struct
+
+from daemon.journal.rows import COLUMNS, Row, row_of
 from daemon.journal.schema import check_readable, connected
 from daemon.journal.wal import log_of
 from daemon.progress import Progress, silent
+from protocols.contract.documents import JournalHead
 
 __all__ = [
     "FileLock",
     "Files",
+    "Page",
     "Reading",
     "closed_files",
     "heads_at",
@@ -29,6 +34,7 @@ __all__ = [
     "open_journal",
     "open_live",
     "open_to_read",
+    "page_after",
     "readers_of",
 ]
 
@@ -190,6 +196,51 @@ def open_closed(closed: Path) -> sqlite3.Connection:
         if closed.exists():
             raise
         raise FileNotFoundError(2, "was just moved away; run it again", str(closed)) from error
+
+
+class Page(Struct, frozen=True):
+    """Rows of a journal in the order of their numbers, its name, its last row and its last signed checkpoint."""
+
+    journal: str
+    head: int
+    rows: tuple[Row, ...]
+    head_signed: JournalHead | None
+
+
+def page_after(path: Path, journal: str, n: int, most: int) -> Page:
+    """At most so many rows behind row `n`, of one file; none where the journal has another name.
+
+    Raises sqlite3.Error or OSError, also where the closed file with row `n` + 1 is not there.
+    """
+    live, closed, name = open_journal(path)
+    with contextlib.closing(live):
+        began = int(live.execute("SELECT n FROM beginning").fetchone()[0])
+        head = int(live.execute("SELECT max(n) FROM event").fetchone()[0] or began)
+        signed = _signed_head(live, name)
+        if name != journal:
+            return Page(name, head, (), signed)
+        if n >= began:
+            return Page(name, head, _rows_after(live, n, most), signed)
+    for one in closed:
+        with contextlib.closing(open_closed(one)) as db:
+            if rows := _rows_after(db, n, most):
+                if rows[0].n == n + 1:
+                    return Page(name, head, rows, signed)
+                break
+    raise sqlite3.DatabaseError(f"the closed file with row {n + 1} is not there; put it back beside {path}")
+
+
+def _rows_after(db: sqlite3.Connection, n: int, most: int) -> tuple[Row, ...]:
+    query = f"SELECT {COLUMNS} FROM event WHERE n > ? ORDER BY n LIMIT ?"  # noqa: S608 - a constant
+    return tuple(row_of(values) for values in db.execute(query, (n, most)))
+
+
+def _signed_head(db: sqlite3.Connection, name: str) -> JournalHead | None:
+    found = db.execute("SELECT number, n, statement, signature FROM checkpoint ORDER BY number DESC LIMIT 1").fetchone()
+    if found is None:
+        return None
+    number, row, statement, signature = found
+    return JournalHead(name, number, row, statement.decode(), b64encode(signature).decode())
 
 
 class Files:

@@ -20,6 +20,7 @@ from msgspec import Struct
 
 from daemon.config.model import Config, Keeping
 from daemon.journal.findings import Report
+from daemon.journal.forwarded import NONE_WAITS, forwarded_of, watch_forwarder
 from daemon.journal.hash_chain import Noted
 from daemon.journal.sent import sent_up_to
 from daemon.journal.store import BadJournal, Journal, not_started
@@ -70,8 +71,11 @@ def room(journal: Journal, keeping: Keeping) -> Room:
     return Room(used, min(limit, used + free), used + free < limit)
 
 
-def take_up(journal: Journal, keeping: Keeping) -> None:
-    """Before any port is opened: verify the journal's end, load the key, check the room. Raises BadJournal."""
+def take_up(journal: Journal, keeping: Keeping, forwarded: Callable[[], int] = lambda: NONE_WAITS) -> None:
+    """Before any port is opened: verify the journal's end, load the key, check the room. Raises BadJournal.
+
+    `forwarded`: the last row that the site's backbone has.
+    """
     signer = None
     if keeping.key:
         from daemon.journal.signing import BadKey, Key  # imported here only: it costs memory
@@ -87,7 +91,7 @@ def take_up(journal: Journal, keeping: Keeping) -> None:
         rest = f"\nand {len(findings) + report.more - 5} more" if len(findings) > 5 else ""
         raise BadJournal("\n".join(findings[:5]) + rest + f"\n{not_started(journal.path)}")
     journal.check_closed()
-    _forget(journal, keeping, datetime.now(UTC))
+    _forget(journal, keeping, datetime.now(UTC), forwarded())
     now = room(journal, keeping)
     if now.share >= 1:
         raise BadJournal(_full(journal, now, keeping))
@@ -154,11 +158,15 @@ async def kept(
             remedy="other users could read or write them; this was corrected",
         )
     async with asyncio.TaskGroup() as group:
-        keeper = group.create_task(_keep(journal, config.journal, tell, publish, log))
+        forwarded = forwarded_of(config, journal)
+        keepers = [group.create_task(_keep(journal, config.journal, tell, publish, log, forwarded))]
+        if config.backbone.servers and writer == config.edge.name:
+            keepers.append(group.create_task(watch_forwarder(config, put_retained, log)))
         try:
             await process
         finally:
-            keeper.cancel()
+            for keeper in keepers:
+                keeper.cancel()
             with contextlib.suppress(BadJournal):
                 journal.record_uptime()
 
@@ -169,6 +177,7 @@ async def _keep(
     tell: Callable[[Alert | None], None],
     publish: Callable[[], None],
     log: structlog.typing.FilteringBoundLogger,
+    forwarded: Callable[[], int],
 ) -> None:
     loop = asyncio.get_running_loop()
     if not keeping.key:
@@ -202,7 +211,7 @@ async def _keep(
         if journal.file_size >= keeping.file_mb * _MB and journal.rotate():
             log.info("journal.rotated", journal=str(journal.path), row=journal.head)
         files = _log_files(journal, files, log)
-        for path in _forget(journal, keeping, datetime.now(UTC)):
+        for path in _forget(journal, keeping, datetime.now(UTC), forwarded()):
             log.info(
                 "journal.forgotten", file=str(path), reason=f"older than {keeping.keep_days} days, and room is needed"
             )
@@ -239,10 +248,10 @@ def _log_files(
     return foreign, unread
 
 
-def _forget(journal: Journal, keeping: Keeping, now: datetime) -> list[Path]:
-    """Delete files that are old enough and published, the oldest first, only as far as room is needed."""
+def _forget(journal: Journal, keeping: Keeping, now: datetime, forwarded: int) -> list[Path]:
+    """Delete files that are old enough, published and forwarded, the oldest first, only as far as room is needed."""
     gone: list[Path] = []
-    sent = sent_up_to(journal)
+    sent = min(sent_up_to(journal), forwarded)
     while room(journal, keeping).share >= ANNOUNCED and (closed := journal.closed):
         oldest = closed[0]
         if journal.age(oldest, now) < timedelta(days=keeping.keep_days) or oldest.to > sent:

@@ -33,6 +33,9 @@ UNLISTED = (
     "events.conflict",
     "state.forged",
     "topics.refused",
+    "backbone.away",
+    "backbone.degraded",
+    "forwarder.behind",
 )
 SITE = """
 [site]

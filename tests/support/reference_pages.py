@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon.cli.main import main
+from daemon.config.backbone import Backbone, Forward
 from daemon.config.model import (
     Console,
     Device,
@@ -43,6 +44,8 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "[maintenance]": Maintenance,
     "[journal]": Keeping,
     "[mqtt]": Mqtt,
+    "[backbone]": Backbone,
+    "[forward]": Forward,
     "[console]": Console,
     "[console.openid]": OpenId,
     "[[console.webhook]]": Webhook,

@@ -1,0 +1,137 @@
+"""How far the forwarder is with the journals of this computer: it writes `status.json`, edge and rules read it.
+
+The journals are not written by the forwarder, so its cursor is a file of its own. A journal keeps rows until the cursor
+has passed them. The edge raises the alerts about forwarder and backbone at its tables: it sees a dead forwarder, too.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import structlog
+from msgspec import Struct
+
+from daemon.config.model import Config
+from daemon.journal.store import Journal
+from daemon.pulse import pulse
+from protocols.contract.documents import Alert
+from protocols.contract.topics import table_topic
+
+__all__ = [
+    "AWAY",
+    "BEHIND",
+    "BEHIND_S",
+    "DEGRADED",
+    "NONE_WAITS",
+    "REMEDIES",
+    "Cursor",
+    "Status",
+    "alert_of",
+    "backbone_topic",
+    "forwarded_of",
+    "journals_of",
+    "read_status",
+    "watch_forwarder",
+]
+
+AWAY: Final = "backbone.away"
+DEGRADED: Final = "backbone.degraded"
+BEHIND: Final = "forwarder.behind"
+BEHIND_S: Final = 30.0
+"""Seconds for which rows may wait, and for which the forwarder may say nothing."""
+LOOK_S: Final = 6.0
+NONE_WAITS: Final = 2**63 - 1
+"""In the place of a cursor, where nothing is forwarded."""
+REMEDIES: Final = {
+    AWAY: "play goes on and the journals keep everything; look at the site's network and at its nodes (feltd doctor)",
+    DEGRADED: "repair the node before a second one fails: no row is confirmed with one node of three (feltd doctor)",
+    BEHIND: "journalctl -u feltd-forward says why; play goes on and the journals keep everything",
+}
+
+
+class Cursor(Struct, frozen=True):
+    """The last row of a journal that the backbone confirmed. `life` counts how often the journal went back."""
+
+    journal: str = ""
+    n: int = 0
+    life: int = 0
+
+
+class Status(Struct, frozen=True):
+    """`status.json`: when it was written, what is wrong (a code and its text), the cursors of edge and rules."""
+
+    at: datetime
+    code: str = ""
+    text: str = ""
+    cursors: dict[str, Cursor] = {}
+
+
+def backbone_topic(site: str, table: str, name: str) -> str:
+    """The topic of the alert about forwarder and backbone."""
+    return table_topic(site, table, f"alert/{name}-backbone")
+
+
+def journals_of(config: Config) -> dict[str, Path]:
+    """The journals that are forwarded, by part."""
+    return {"edge": Path(config.edge.journal), "rules": Path(config.rules.journal)}
+
+
+def read_status(folder: Path) -> Status | None:
+    """None where there is none, or it is not readable: everything is forwarded again then."""
+    try:
+        return msgspec.json.decode((folder / "status.json").read_bytes(), type=Status)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+
+
+def forwarded_of(config: Config, journal: Journal) -> Callable[[], int]:
+    """The number of the last row that need not be kept for the forwarder, to be asked again and again."""
+    folder = Path(config.forward.folder)
+    ours = [part for part, path in journals_of(config).items() if path == journal.path]
+    if not config.backbone.servers or not ours:
+        return lambda: NONE_WAITS
+
+    def forwarded() -> int:
+        status = read_status(folder)
+        cursor = status.cursors.get(ours[0]) if status is not None else None
+        return cursor.n if cursor is not None and cursor.journal == journal.name else 0
+
+    return forwarded
+
+
+def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert | None:
+    """What is to be told; None: all is well. `started`: when the edge was, which may be before the forwarder."""
+    since = status.at if status is not None else started
+    if now - max(since, started) > timedelta(seconds=BEHIND_S):
+        text = (
+            f"the forwarder has said nothing since {since:%Y-%m-%d %H:%M} UTC: nothing is sent to the site's backbone"
+        )
+        return Alert(code=BEHIND, text=text, remedy=REMEDIES[BEHIND], severity="warning")
+    if status is None or not status.code:
+        return None
+    remedy = REMEDIES.get(status.code, REMEDIES[BEHIND])
+    return Alert(code=status.code, text=status.text, remedy=remedy, severity="warning")
+
+
+async def watch_forwarder(
+    config: Config, put_retained: Callable[[str, bytes], None], log: structlog.typing.FilteringBoundLogger
+) -> None:
+    """Raise and end the alert at all tables of the edge, until cancelled."""
+    started, told = datetime.now(UTC), b""
+    topics = [backbone_topic(config.site.name, table.name, config.edge.name) for table in config.table]
+    for topic in topics:  # of the last life of this process
+        put_retained(topic, b"")
+    while True:
+        alert = alert_of(read_status(Path(config.forward.folder)), datetime.now(UTC), started)
+        said = b"" if alert is None else msgspec.json.encode(alert)
+        if said != told:
+            told = said
+            for topic in topics:
+                put_retained(topic, said)
+            if alert is None:
+                log.info("backbone.well")
+            else:
+                log.warning(alert.code, text=alert.text, remedy=alert.remedy)
+        await pulse(LOOK_S)

@@ -1,0 +1,58 @@
+"""The users of the backbone and what each may do, as a piece of configuration for its nodes. Pure."""
+
+from collections.abc import Sequence
+
+from daemon.config.backbone import Forward, Ledger
+from daemon.config.model import Config
+from daemon.site.streams import ADM, EV, RES, STREAMS, subject_of
+
+__all__ = ["authorization"]
+
+HEAD = """\
+# The users of the backbone of site {site}, for the configuration of each node: include "users.conf"
+# `feltd site acl` prints it from the configurations of all computers. A computer writes rows of its
+# own tables and reads none. Replace each password by the output of `nats server passwd`; a certificate needs none.
+"""
+
+
+def authorization(configs: Sequence[Config]) -> str:
+    """The block `authorization` of nats-server."""
+    blocks = []
+    for config in configs:
+        if config.backbone.servers:
+            blocks.append(_user(_name(config.forward, config.edge.name), *_of_forwarder(config)))
+        if config.ledger.database:
+            blocks.append(_user(_name(config.ledger, "ledger"), *_of_ledger()))
+    everything = ["$JS.API.>", "_INBOX.>"]
+    blocks.append(_user({"user": '"admin"', "password": '"REPLACE"'}, everything, ["_INBOX.>", "_INBOX_*.>"]))
+    return HEAD.format(site=configs[0].site.name) + "authorization {\n  users: [\n" + "\n".join(blocks) + "\n  ]\n}\n"
+
+
+def _name(part: Forward | Ledger, name: str) -> dict[str, str]:
+    """A certificate is a user by its subject, which `verify_and_map: true` under tls asks for."""
+    if part.certificate:
+        return {"user": f'"CN={name}"'}
+    return {"user": f'"{part.username or name}"', "password": '"REPLACE"'}
+
+
+def _of_forwarder(config: Config) -> tuple[list[str], list[str]]:
+    site = config.site.name
+    publish = [subject_of(stream, site, table.name) for table in config.table for stream in (EV, RES)]
+    publish += [subject_of(ADM, site, name) for name in (config.edge.name, config.rules.name)]
+    publish += [f"$JS.API.STREAM.INFO.{one.name}" for one in STREAMS]
+    publish += ["$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES"]
+    return publish, [f"_INBOX_{config.edge.name}.>"]
+
+
+def _of_ledger() -> tuple[list[str], list[str]]:
+    publish = [f"$JS.API.STREAM.INFO.{one}" for one in (EV, RES)]
+    publish += [f"$JS.API.CONSUMER.{verb}.{one}.>" for verb in ("CREATE", "INFO", "MSG.NEXT") for one in (EV, RES)]
+    publish += [f"$JS.API.CONSUMER.DELETE.{one}.>" for one in (EV, RES)]
+    publish += [f"$JS.ACK.{one}.>" for one in (EV, RES)]
+    return publish, ["_INBOX_ledger.>"]
+
+
+def _user(who: dict[str, str], publish: list[str], subscribe: list[str]) -> str:
+    quoted = [", ".join(f'"{subject}"' for subject in subjects) for subjects in (publish, subscribe)]
+    named = ", ".join(f"{key}: {value}" for key, value in who.items())
+    return f"    {{ {named}, permissions: {{ publish: [{quoted[0]}], subscribe: [{quoted[1]}] }} }}"

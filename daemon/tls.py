@@ -1,0 +1,13 @@
+"""The TLS context of a client."""
+
+import ssl
+
+__all__ = ["client_context"]
+
+
+def client_context(ca_file: str, certificate: str = "", key: str = "") -> ssl.SSLContext:
+    """Trusts `ca_file` alone and shows `certificate`. Raises OSError, ssl.SSLError among them."""
+    context = ssl.create_default_context(cafile=ca_file)
+    if certificate:
+        context.load_cert_chain(certificate, key, password=lambda: "")  # otherwise OpenSSL asks on the terminal
+    return context

@@ -1,0 +1,220 @@
+"""The backbone with real nodes: what is refused, what is made, who may write what, and rows that survive a leader."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from backbone import Nodes, fill, nats_server
+from click.testing import CliRunner
+from helpers import START
+
+from daemon.cli.authority import Authority
+from daemon.cli.main import main
+from daemon.config.backbone import Backbone, Forward
+from daemon.config.model import Config, load
+from daemon.journal.rows import Entry
+from protocols.contract.topics import decode_wire
+
+pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
+
+import nats
+import nats.errors
+from nats.js.api import AckPolicy, ConsumerConfig
+
+from daemon.site import health
+from daemon.site.backbone import Connection, NotConfirmed
+from daemon.site.forward import Forwarder
+from daemon.site.streams import LEAST_VERSION
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
+    with Nodes(tmp_path_factory.mktemp("nodes")) as three:
+        yield three
+
+
+def written(folder: Path, nodes: Nodes, more: str = "one_machine = true") -> Path:
+    """A configuration of a computer with two tables at this backbone."""
+    path = folder / "feltd.toml"
+    path.write_text(
+        f'[site]\nname = "s"\n[edge]\nname = "e"\njournal = "{folder}/edge.db"\n'
+        f'[rules]\njournal = "{folder}/rules.db"\n[backbone]\nservers = {nodes.servers}\n'
+        f'monitors = {nodes.monitors}\n{more}\n[forward]\nfolder = "{folder}/forward"\n'
+        '[[table]]\nname = "t-1"\n[[table]]\nname = "t-2"\n'
+    )
+    return path
+
+
+@contextlib.asynccontextmanager
+async def jetstream(nodes: Nodes) -> AsyncIterator[Any]:
+    """The JetStream context of an administrator."""
+    connection = await nats.connect(nodes.servers, max_reconnect_attempts=-1)
+    try:
+        yield connection.jetstream(timeout=5)
+    finally:
+        await connection.close()
+
+
+async def stored(nodes: Nodes, stream: str) -> list[Any]:
+    """All messages of a stream, in its order."""
+    async with jetstream(nodes) as there:
+        count = (await there.stream_info(stream)).state.messages
+        reader = await there.pull_subscribe("", stream=stream, config=ConsumerConfig(ack_policy=AckPolicy.NONE))
+        found: list[Any] = []
+        while len(found) < count:
+            found += await reader.fetch(count - len(found), timeout=10)
+        return found
+
+
+def test_the_streams_are_made_and_a_second_time_nothing_changes(tmp_path: Path, nodes: Nodes) -> None:
+    path = written(tmp_path, nodes)
+    for said in ("made, 3 copies", "was there"):
+        ran = CliRunner().invoke(main, ["site", "init", "-c", str(path), "--events-gb", "1"])
+        assert ran.exit_code == 0, ran.output
+        assert ran.output.count(said) == 3
+    facts = asyncio.run(health.measured(load(path)))
+    assert health.findings(facts) == []
+
+
+def test_a_backbone_that_may_lose_rows_is_refused(tmp_path: Path, nodes: Nodes) -> None:
+    """One computer, nodes that do not sync, streams with one copy, in the way of our topics."""
+    path = written(tmp_path, nodes, "one_machine = false")
+    ran = CliRunner().invoke(main, ["site", "init", "-c", str(path)])
+    assert ran.exit_code == 2
+    assert "its nodes are on 1 computer(s); three computers" in ran.output
+    with Nodes(tmp_path / "lazy", 1, sync="") as lazy:
+
+        async def spoil() -> None:
+            async with jetstream(lazy) as there:
+                await there.add_stream(name="EV", subjects=["feltd.ev.>"])
+                await there.add_stream(name="MINE", subjects=["felt.1.>"])
+
+        asyncio.run(spoil())
+        ran = CliRunner().invoke(main, ["site", "init", "-c", str(written(tmp_path, lazy))])
+        assert ran.exit_code == 2
+        assert "before they are on its disk; write sync_interval: always" in ran.output
+        assert "stream MINE: it takes felt.1.>" in ran.output
+        said = [str(one) for one in health.findings(asyncio.run(health.measured(load(written(tmp_path, lazy)))))]
+        assert any("1 copies and not 3" in one for one in said)
+        assert any("stream RES" in one and "it is not there" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("version", "wrong"), [("2.9.10", True), ("2.12.2", True), ("2.12.3", False), ("3.0.0-beta", False), ("?", True)]
+)
+def test_a_node_that_is_too_old_is_refused(version: str, wrong: bool) -> None:
+    node = health.Node("http://a", version=version, syncs=True, max_payload=2**21)
+    assert bool(health.findings(health.Facts((node,), one_machine=True), with_streams=False)) is wrong
+    assert LEAST_VERSION == (2, 12, 3)
+
+
+async def forwarding(config: Config) -> tuple[Connection, asyncio.Task[Any]]:
+    connection = Connection(config.backbone, config.forward, config.edge.name)
+
+    async def both() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(connection.run())
+            group.create_task(Forwarder(config, connection).run())
+
+    return connection, asyncio.create_task(both())
+
+
+async def count_until(nodes: Nodes, wanted: int) -> None:
+    """Until EV has so many messages."""
+    async with jetstream(nodes) as there, asyncio.timeout(90):
+        while True:
+            with contextlib.suppress(nats.errors.Error):
+                if (await there.stream_info("EV")).state.messages >= wanted:
+                    return
+            await asyncio.sleep(0.1)
+
+
+async def test_rows_are_stored_once_and_in_order_while_the_leader_is_killed(tmp_path: Path, nodes: Nodes) -> None:
+    """Also by a forwarder that lost its cursor: the ids are the same."""
+    config = load(written(tmp_path, nodes))
+    await health.make_streams(config, 1)
+    async with jetstream(nodes) as there:
+        await there.purge_stream("EV")
+    with contextlib.closing(fill(tmp_path / "edge.db", 60)) as journal:
+        _, task = await forwarding(config)
+        await count_until(nodes, 30)
+        async with jetstream(nodes) as there:
+            leader = int((await there.stream_info("EV")).cluster.leader.removeprefix("n"))
+        await asyncio.to_thread(nodes.kill, leader)
+        for number in range(40):
+            journal.append([Entry(f"t-{number % 2 + 1}", "wheel", "ball.landed", START, b"{}")], {})
+        await count_until(nodes, 100)
+        nodes.start(leader)
+        await asyncio.to_thread(nodes.until_well)
+        task.cancel()
+        await asyncio.wait([task])
+        forget_cursor(tmp_path)
+        again, task = await forwarding(config)
+        await again.until_up()
+        async with asyncio.timeout(60):
+            while not cursor_at(tmp_path, 100):  # noqa: ASYNC110 - nothing tells
+                await asyncio.sleep(0.05)
+        task.cancel()
+        await asyncio.wait([task])
+    wires = [decode_wire(message.data) for message in await stored(nodes, "EV")]
+    for table in ("t-1", "t-2"):
+        assert [one.seq for one in wires if f"/{table}/" in one.source] == list(range(1, 51))
+
+
+def forget_cursor(folder: Path) -> None:
+    (folder / "forward/status.json").unlink()
+
+
+def cursor_at(folder: Path, n: int) -> bool:
+    from daemon.journal.forwarded import read_status
+
+    status = read_status(folder / "forward")
+    return status is not None and "edge" in status.cursors and status.cursors["edge"].n >= n
+
+
+def test_a_computer_writes_rows_of_its_own_tables_by_its_certificate(tmp_path: Path) -> None:
+    """`feltd pki` and `feltd site acl`, given to a node that maps certificates to users."""
+    nats_server()
+    authority = Authority.create(tmp_path / "pki", "s")
+    authority.issue("e", [])
+    authority.issue("node", ["127.0.0.1"])
+    pki, more = tmp_path / "pki", f'ca_file = "{tmp_path}/pki/ca.crt"\none_machine = true'
+    config = tmp_path / "feltd.toml"
+    config.write_text(
+        '[site]\nname = "s"\n[edge]\nname = "e"\n[backbone]\nservers = ["tls://127.0.0.1:4222"]\n'
+        f'{more}\n[forward]\ncertificate = "{pki}/e.crt"\nkey = "{pki}/e.key"\n[[table]]\nname = "t-1"\n'
+    )
+    ran = CliRunner().invoke(main, ["site", "acl", str(config)])
+    assert ran.exit_code == 0, ran.output
+    tls = (
+        f'tls {{ cert_file: "{pki}/node.crt", key_file: "{pki}/node.key", ca_file: "{pki}/ca.crt", '
+        f'verify_and_map: true }}\ninclude "users.conf"\n'
+    )
+
+    async def tried() -> list[str]:
+        said = []
+        user = Forward(certificate=f"{pki}/e.crt", key=f"{pki}/e.key")
+        servers = tuple(one.replace("nats:", "tls:") for one in node.servers)
+        connection = Connection(Backbone(servers=servers, ca_file=f"{pki}/ca.crt"), user, "e")
+        task = asyncio.create_task(connection.run())
+        for subject in ("feltd.ev.s.t-1", "feltd.ev.s.t-2", "felt.1.s.t-1"):
+            try:
+                await connection.publish(subject, "x", b"{}")
+                said.append("stored")
+            except NotConfirmed as error:
+                said.append(str(error))
+        task.cancel()
+        await asyncio.wait([task])
+        return said
+
+    node = Nodes(tmp_path / "node", 1, more=tls)
+    (tmp_path / "node/users.conf").write_text(ran.output.replace("REPLACE", "secret"))
+    with node:
+        first, *others = asyncio.run(tried())
+    assert "no response from stream" in first  # it may write there; no stream was made
+    assert all("permissions violation" in one.lower() for one in others), others
