@@ -23,15 +23,16 @@ from rules.games.cussec import EACH, single, sizes, total, triples, two_dice
 from rules.games.shaken_dice import FACES, Articles, Faces, Words, is_triple
 from rules.needs import Needs, shaken
 
-# Art. 6(6): what the totals pay; 5, 16 and 6, 15 are the house's choice in edition 2004.
-TOTAL_PAYS: Final = {4: 50, 5: 18, 6: 14, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 15: 14, 16: 18, 17: 50}
+# Art. 6(6): what the totals pay that are no choice of the house in edition 2004.
+TOTAL_PAYS: Final = {4: 50, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 17: 50}
 
 
 def families(
     total_5_16: int = 18, total_6_15: int = 14, *, even_odd_on_triple: bool = True, double_on_triple: bool = True
 ) -> tuple[Family, ...]:
     """In the order of arts. 5 and 6 of edition 2004; edition 2003 has the first six, under the same numbers."""
-    pays = TOTAL_PAYS | dict.fromkeys((5, 16), total_5_16) | dict.fromkeys((6, 15), total_6_15)
+    chosen = dict.fromkeys((5, 16), total_5_16) | dict.fromkeys((6, 15), total_6_15)
+    pays = dict(sorted((TOTAL_PAYS | chosen).items()))
     totals = f"50, {total_5_16}, {total_6_15}, 12, 8 or 6"
 
     def parity(wanted: int, faces: Faces) -> bool:

@@ -242,6 +242,12 @@ def test_art_2_2_not_after_the_first_ordinary_coup() -> None:
 
 
 @pytest.mark.article("2(2)")
+def test_art_2_2_coups_open_for_bets_are_counted_to_the_limit() -> None:
+    opened: list[Event] = [BetsOpened(), RoundDemo(), BetsClosed(), *drawn(TIE)]
+    assert [one.demo for one in results(play(bell(demonstration_rounds=2), opened * 3))] == [True, True, False]
+
+
+@pytest.mark.article("2(2)")
 def test_art_2_2_a_coup_open_for_bets_becomes_a_demonstration_and_its_bets_go_back() -> None:
     events: list[Event] = [BetsOpened(), WagerPlaced(2, "tie", 100), RoundDemo(), RoundDemo(), BetsClosed()]
     result = only(play(bell(demonstration_rounds=1), [*events, *drawn(TIE)]))
@@ -1072,6 +1078,7 @@ def test_art_17_12_prints_no_prize_for_five_of_the_same_value() -> None:
 
 @pytest.mark.article("17(11)")
 def test_art_17_11_the_share_is_the_house_s() -> None:
+    assert BaccaratOptions(jackpot="C", c_six_share="1/1").c_six_share == "1/1"
     (award,) = only(play(game(jackpot="C", c_six_share="1/4"), drawn("KS KC KS KC KS KH"))).jackpots
     assert (award.pays, award.share) == ("larger_of_fixed_and_share", "1/4")
 
@@ -1189,6 +1196,7 @@ def test_art_18_three_commissions(
     assert wins(result) == winning
     assert result.pushes == pushes
     assert [law for law in laws(result) if law.startswith("18")] == ([article] if article else [])
+    assert ("11" in laws(result), "12" in laws(result)) == ((False, True) if "tie" in winning else (True, False))
     gross = {win.bet: win.gross for win in result.winners if win.gross}
     assert gross == ({"banker": "1"} if winning.get("banker") == "19/20" else {})
 

@@ -1402,6 +1402,26 @@ def test_additional_bets_lie_beside_a_main_bet_on_a_hand_that_is_dealt(edition: 
     result = only(play(game(edition=edition), whole({1: "TS 9C"}, "7H", act(1, "stand"), draw("TD"), bets=laid)))
     assert codes(result) == ["bet_without_hand"] * 2
     assert back(result) == {"main": 200, "any_pair": 0, "sevens": 5, "any_pair:3": 7}
+    ends = whole(
+        {1: "TS TC", 7: "9S 8C"},
+        "7H",
+        act(1, "stand"),
+        act(7, "stand"),
+        draw("TD"),
+        bets=[
+            *(
+                bet(1),
+                bet(7),
+                bet(7, 3, "any_pair:1"),
+                bet(1, 4, "any_pair:7"),
+                bet(1, 5, "any_pair:0"),
+                bet(1, 6, "any_pair:8"),
+            )
+        ],
+    )
+    result = only(play(game(edition=edition), ends))
+    assert codes(result) == ["bet_not_offered"] * 2, "the table has seven seats"
+    assert (back(result)["any_pair:1"], back(result)["any_pair:7"]) == (36, 0)
     refused = [bet(1, 5, "over_14"), bet(1, 5, "any_pair:9"), bet(1, 5, "main:2"), WagerWithdrawn(1, "sevens")]
     result = one("TS 9C", "7H", act(1, "stand"), draw("TD"), bets=refused, edition=edition)
     assert codes(result) == ["bet_not_offered"] * 3 + ["bet_not_placed"]
@@ -1503,6 +1523,9 @@ def test_three_sevens_where_two_were_split(edition: Edition, first: str, third: 
 def test_a_third_seven_without_a_split_counts_by_option(option: str, pays: str) -> None:
     result = one("7S 7H", "7H", act(1, "hit"), draw("7D"), three_sevens=option)
     assert paid(result)["sevens"] == pays
+    article = {"50": ("13(2)(1)", "14(2)(1)"), "500": ("13(2)(2)", "14(2)(3)")}[pays]
+    assert [law for law in sorted(articles(result)) if law.startswith(("13(2)", "14(2)"))] == [*article]
+    assert paid(one("7S 7H", "7H", act(1, "stand"), draw("TD"), three_sevens=option))["sevens"] == "50"
 
 
 SPLIT_SEVENS: list[Event] = [act(1, "split"), *draw("5H"), act(1, "stand"), CardUnreadable()]

@@ -326,6 +326,13 @@ def test_even_and_odd_may_lose_on_a_triple() -> None:
     assert "parity" not in only(play(game(even_odd_on_triple="lose"), throw((2, 2, 2)))).outcome
 
 
+def test_even_and_odd_are_told_of_two_equal_dice_where_they_lose_on_a_triple_alone() -> None:
+    ruleset = game(even_odd_on_triple="lose")
+    for faces in THROWS:
+        told = only(play(ruleset, throw(faces))).outcome.get("parity")
+        assert told == (None if len({*faces}) == 1 else "odd" if sum(faces) % 2 else "even"), faces
+
+
 def test_a_double_may_ask_for_exactly_two() -> None:
     assert "double:4" in paid()[4, 4, 4]
     assert "double:4" not in paid(double="exactly_two")[4, 4, 4]

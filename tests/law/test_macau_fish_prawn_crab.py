@@ -387,6 +387,14 @@ def test_a_regular_round() -> None:
             ),
         ),
         (
+            (2, 5, 5),
+            (
+                "Camarão, caranguejo e caranguejo, total 12, grande, três verdes",
+                "蝦、蟹、蟹，12點，大，三綠",
+                "Prawn, crab and crab, total 12, big, three green",
+            ),
+        ),
+        (
             (2, 2, 2),
             (
                 "Três dados com camarão, total 6, três verdes",

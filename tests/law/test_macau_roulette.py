@@ -367,6 +367,19 @@ def test_art_6_6_a_sector_of_nine_is_offered_where_it_is_named(edition: str) -> 
 
 
 @pytest.mark.article("9")
+@pytest.mark.article("1(4)", "6(6)")
+def test_sectors_of_nine_and_red_are_numbers_from_1_to_36() -> None:
+    """Zero is of no colour and in no sector; 36 is the last number."""
+    ends = (1, 2, 3, 4, 5, 6, 7, 8, 36)
+    assert RouletteOptions(nines=(ends,)).nines == (ends,)
+    for wrong in (0, 37):
+        with pytest.raises(ValueError, match=r"art\. 6\(6\)"):
+            RouletteOptions(nines=((wrong, *ends[1:]),))
+        with pytest.raises(ValueError, match=r"art\. 1\(4\)"):
+            RouletteOptions(red=(wrong, *range(2, 36, 2)))
+    assert 36 in RouletteOptions(red=tuple(range(2, 37, 2))).red
+
+
 def test_bets_offered_leaves_the_others_out() -> None:
     ruleset = wheel(bets_offered=("straight", "red"))
     assert [bet.id for bet in ruleset.bets()] == ["red", "straight:n"]

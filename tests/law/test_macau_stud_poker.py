@@ -400,6 +400,7 @@ def test_three_bets_and_no_other() -> None:
         play(game(), showdown({3: PAIR}, OPENS, WagerPlaced(3, "any_pair", 5), WagerPlaced(3, "jackpot", 10)))
     )
     assert codes(result) == ["bet_not_offered"]
+    assert [note.law.rpartition(" ")[2] for note in result.irregularities] == ["5"]
     assert {bet for _, bet in returned(result)} == {"ante", "jackpot", "raise"}
 
 

@@ -44,9 +44,10 @@ OTHER: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
 """What a comparison becomes."""
 ODDS: Final = re.compile(r"([0-9]+)((?:/[0-9]+)?)")
 SHARED: Final = ("tests/rules/test_limits.py", "tests/rules/test_duties.py", "tests/rules/test_single_outcome.py")
+OPTIONS_AND_ODDS: Final = "tests/law/test_options_and_odds.py"
 TESTS: Final[dict[str, tuple[str, ...]]] = {
     **{
-        f"rules/{text}.py": (f"tests/law/test_{text.replace('/', '_')}.py",)
+        f"rules/{text}.py": (f"tests/law/test_{text.replace('/', '_')}.py", OPTIONS_AND_ODDS)
         for text in (
             *("angola/american_roulette", "angola/baccarat", "angola/baccarat_macau", "angola/blackjack"),
             *("angola/craps", "angola/cussec", "angola/french_bank", "angola/french_roulette", "angola/stud_poker"),
@@ -62,8 +63,8 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
         "tests/law/test_angola_baccarat.py",
         "tests/law/test_angola_baccarat_macau.py",
     ),
-    "rules/macau/blackjack_bets.py": ("tests/law/test_macau_blackjack.py",),
-    "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py",),
+    "rules/macau/blackjack_bets.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
+    "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
     "rules/games/craps.py": ("tests/law/test_angola_craps.py",),
     "rules/games/poker.py": ("tests/rules/test_poker.py", "tests/law/test_angola_stud_poker.py"),
     **{f"rules/games/poker_{part}.py": (f"tests/rules/test_poker_{part}.py",) for part in ("betting", "hands", "pots")},
