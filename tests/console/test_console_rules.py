@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 from helpers import script
-from hypothesis import given
 
 import rules
 from daemon.console.live import Viewer
@@ -28,7 +27,7 @@ from protocols.fdl import console as fdl_console, shuffler as fdl_shuffler
 from rules.engine.rounds import declared
 from rules.engine.ruleset import Corrected, Noted, Resolved, Suspended, Verdict, Voided
 from rules.games import baccarat_coups as baccarat
-from tests.rules.test_rulesets import NIGHTS, every_game, game, pace, run
+from tests.rules.test_rulesets import for_every_game, game, run
 
 BAC = "bac-12"
 ROUND = f"{BAC}:2026-11-20:1:7"
@@ -156,9 +155,7 @@ def reasons(verdict: Verdict) -> Iterator[Reason]:
             pass
 
 
-@every_game
-@pace
-@given(night=NIGHTS)
+@for_every_game
 def test_whatever_a_game_says_has_its_words(name: str, night: list[Any]) -> None:
     """With exactly the values of its sentence; but for a reason that was given."""
     given_ = {declared(one.reason).code for one in night if isinstance(one, RoundVoided | SpinVoided | DiceThrown)}
