@@ -177,7 +177,8 @@ class Console(Struct, frozen=True, kw_only=True):
     dealer pages, one per table, to which the edge connects as `unix://` consoles; nobody but `edge_user`, and the user
     of the console itself, may connect. `styleguide` serves /styleguide, the
     components of the pages, to developers. `shifts` are times of day in the site's zone. `rounds_kept` ended rounds
-    of each table can be looked up by date; older ones are in the journal of the rules.
+    of each table can be looked up by date; older ones are in the journal of the rules. `par` are the rounds an hour
+    that the house expects of a game, by ruleset.
     """
 
     listen: str = "127.0.0.1"
@@ -205,6 +206,7 @@ class Console(Struct, frozen=True, kw_only=True):
     styleguide: bool = False
     shifts: Annotated[tuple[TimeOfDay, ...], Meta(min_length=1, max_length=12)] = ("07:00", "15:00", "23:00")
     rounds_kept: Annotated[int, Meta(ge=100, le=1_000_000)] = 10_000
+    par: dict[str, Annotated[float, Meta(gt=0, le=10_000)]] = {}
 
 
 class Device(Struct, frozen=True, kw_only=True):

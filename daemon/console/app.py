@@ -40,12 +40,14 @@ from daemon.console.pages import (
     books_csv,
     exports,
     fairness as fair_pages,
+    floor as floor_pages,
     jackpots,
     labels,
     law,
     pit,
     report,
     rounds,
+    sheet,
     support,
     table as table_pages,
     timeline,
@@ -54,10 +56,12 @@ from daemon.console.pages import (
 )
 from daemon.console.pages.dealer import Dealers
 from daemon.console.site.actions import CONSOLE, Actions, take_up
+from daemon.console.site.counts import Counts
 from daemon.console.site.day import Days
 from daemon.console.site.past import Past
 from daemon.console.site.pools import Pools
 from daemon.console.site.rounds import Rounds
+from daemon.console.site.signs import Signs
 from daemon.console.site.store import BadStore, Store
 from daemon.journal import retention as keeping
 from daemon.journal.store import BadJournal, Journal
@@ -83,6 +87,7 @@ HEADERS = {
 }
 MENU: tuple[tuple[str, str, Right], ...] = (
     ("/", "menu.pit", "look"),
+    ("/floor", "menu.floor", "floor"),
     ("/dealer", "menu.dealer", "deal"),
     ("/jackpots", "menu.jackpots", "books"),
     ("/alerts", "menu.alerts", "look"),
@@ -174,6 +179,8 @@ class ConsoleProcess:
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, self.pools, figures, now)
         self.dealers = Dealers(self.context, self.past.paid)
         self.decisions = table_pages.Decisions(self.context, self.dealers)
+        self.counts, self.signs = Counts(store), Signs(self.site)
+        self.sheets = sheet.Sheets(self.context, self.dealers, self.counts)
         self.bundles = support.Bundles(self.context)
         self.days = Days(store, self.site, self.actions, now)
         self.context.share(menu=MENU, dealers=self.dealers)
@@ -184,6 +191,7 @@ class ConsoleProcess:
             *web.fragments(self.context, self.days),
             *pit.fragments(self.context),
             *self.decisions.fragments(),
+            *self.sheets.fragments(),
             *timeline.fragments(self.context, self.days),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
@@ -200,12 +208,14 @@ class ConsoleProcess:
 
     async def run(self) -> None:
         """Follow the site until cancelled."""
+        self.sheets.hand_over()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
             group.create_task(self.days.run())
             group.create_task(self.rounds.run())
             group.create_task(self.watch.run())
+            group.create_task(self.signs.run())
             group.create_task(self.pools.run())
             group.create_task(self.pool_alerts.run(self.now))
             group.create_task(self.webhooks.run())
@@ -294,6 +304,8 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *books_csv.routes(context, console.pools),
             *jackpots.routes(context, console.pools, console.orders),
             *console.dealers.routes(),
+            *floor_pages.routes(context, console.rounds, console.counts),
+            *console.sheets.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             *alerts.routes(context, console.watch),
             *report.routes(context),

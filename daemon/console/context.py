@@ -91,6 +91,10 @@ class ConsoleContext:
             for lang in words.LANGS
         }
 
+    def local(self, lang: words.Lang) -> Local:
+        """How this language writes dates and times in the zone of the site."""
+        return Local(lang, self.zone)
+
     def amount(self, lang: words.Lang, minor: int, ruleset: str) -> str:
         """An amount at a table with these rules, with its currency."""
         site = self.config.site

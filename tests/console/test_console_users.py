@@ -75,7 +75,7 @@ def test_the_table_of_rights() -> None:
     table = {role: {right for right in rights if may(role, right)} for role in (*ROLES, "metrics", "", "root")}
     assert table == {
         "viewer": {"look"},
-        "dealer": {"deal"},
+        "dealer": {"deal", "sheet", "count"},
         "technician": {"look", "command", "acknowledge", "trace", "bundle"},
         "supervisor": {
             "look",
@@ -91,9 +91,14 @@ def test_the_table_of_rights() -> None:
             "actions",
             "books",
             "settle",
+            "floor",
+            "sheet",
+            "open",
+            "count",
         },
-        "inspector": {"look", "trace", "recall", "export", "actions", "books", "vouch"},
+        "inspector": {"look", "trace", "recall", "export", "actions", "books", "vouch", "floor", "sheet"},
         "administrator": {"look", "users", "vouch", "tokens", "actions"},
+        "manager": {"look", "actions", "floor", "sheet", "open"},
         "metrics": set(),
         "": set(),
         "root": set(),

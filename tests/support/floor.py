@@ -50,6 +50,7 @@ PEOPLE: dict[str, Role] = {
     "tess": "technician",
     "sam": "supervisor",
     "ines": "inspector",
+    "mona": "manager",
 }
 # Seconds until all processes of a floor are there.
 OPENS_WITHIN_S = 180.0

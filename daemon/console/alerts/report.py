@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime, time, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from daemon.console.alerts.handling import StepKind, first
 from daemon.console.alerts.records import Incident, Silence
 
-__all__ = ["Medians", "Report", "Times", "made", "shift_of", "times"]
+__all__ = ["Medians", "Report", "Times", "made", "times"]
 
 
 class Times(Struct, frozen=True):
@@ -48,17 +48,6 @@ class Report(Struct, frozen=True):
     kinds: tuple[Group, ...]
     cut: bool
     """Whether there were more incidents than a report has room for."""
-
-
-def shift_of(begins: Sequence[str], now: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
-    """Beginning and end of the shift of `now`; `begins` are times of day in the zone."""
-    today = now.astimezone(zone).date()
-    edges = sorted(
-        datetime.combine(today + timedelta(days=day), time.fromisoformat(one), zone)
-        for day in (-2, -1, 0, 1, 2)
-        for one in begins
-    )
-    return max(one for one in edges if one <= now), min(one for one in edges if one > now)
 
 
 def times(one: Incident) -> Times:

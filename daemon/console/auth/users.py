@@ -42,7 +42,7 @@ __all__ = [
     "password_fault",
 ]
 
-Role: TypeAlias = Literal["viewer", "dealer", "technician", "supervisor", "inspector", "administrator"]
+Role: TypeAlias = Literal["viewer", "dealer", "technician", "supervisor", "inspector", "administrator", "manager"]
 # A viewer's token is a screen on the wall, a metrics token a program that reads /metrics and nothing else.
 TokenRole: TypeAlias = Literal["viewer", "metrics"]
 Right: TypeAlias = Literal[
@@ -61,6 +61,10 @@ Right: TypeAlias = Literal[
     "export",
     "actions",  # who did what
     "books",  # pools of jackpots and their books
+    "floor",  # what the tables bring: rounds an hour, turnover, win
+    "sheet",  # the sheet of a table: its sign and its counts
+    "open",  # open and close a table, change its limits
+    "count",  # enter chips and money of a table
     "settle",  # confirm and pay wins, propose and approve changes of pools
 ]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -68,12 +72,15 @@ _TECHNICIAN = frozenset[Right]({"look", "command", "acknowledge", "trace", "bund
 _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
     {
         "viewer": frozenset({"look"}),
-        "dealer": frozenset({"deal"}),
+        "dealer": frozenset({"deal", "sheet", "count"}),
         "technician": _TECHNICIAN,
-        "supervisor": _TECHNICIAN | {"deal", "decide", "silence", "vouch", "tokens", "actions", "books", "settle"},
-        "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books", "vouch"}),
+        "supervisor": _TECHNICIAN
+        | frozenset[Right]({"deal", "decide", "silence", "vouch", "tokens", "actions", "books", "settle"})
+        | frozenset[Right]({"floor", "sheet", "open", "count"}),
+        "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books", "vouch", "floor", "sheet"}),
         # Whoever manages users decides nothing about money.
         "administrator": frozenset({"look", "users", "vouch", "tokens", "actions"}),
+        "manager": frozenset({"look", "actions", "floor", "sheet", "open"}),
     }
 )
 

@@ -20,11 +20,11 @@ from starlette.routing import Route
 from daemon.console.alerts.handling import STEPS, StepKind, following
 from daemon.console.alerts.pending import PENDING, Pending, is_away
 from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown, Silence
-from daemon.console.alerts.report import shift_of
 from daemon.console.alerts.suspended import look_at_suspended
 from daemon.console.auth.access import Right, User, inside, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
+from daemon.console.site.shifts import shift_of
 from daemon.console.site.store import BadStore
 from daemon.read_model import SiteState
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless

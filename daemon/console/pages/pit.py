@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -14,8 +15,10 @@ from daemon.console.alerts.records import Incident, Shown
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
 from daemon.console.pages.alerts import said
+from daemon.console.site.signs import sign_of
 from daemon.read_model import DeviceView, Lamp
 from daemon.words import words
+from daemon.words.local import Local
 from protocols.contract.results import Result
 
 __all__ = ["fragments", "routes", "wall_page"]
@@ -117,6 +120,8 @@ def _tile_values(context: ConsoleContext, table: str, lang: words.Lang) -> dict[
         "ruleset": ruleset,
         "area": _area(context, table),
         "phase": view.phase if sure else "unknown",
+        "sign": sign_of(site, table),
+        "whole": lambda minor: Local(lang, context.zone).number(Decimal(minor).scaleb(-context.config.site.decimals)),
         "lamps": sorted(lamps, key=lambda one: WORST.index(one[1])),
     }
 

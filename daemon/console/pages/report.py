@@ -9,10 +9,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon.console.alerts.records import Incident
-from daemon.console.alerts.report import Report, made, shift_of, times
+from daemon.console.alerts.report import Report, made, times
 from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
 from daemon.console.pages.alerts import said
+from daemon.console.site.shifts import shift_of
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 
 __all__ = ["routes"]

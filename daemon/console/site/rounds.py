@@ -22,6 +22,7 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.broker.session import UNREADABLE
+from daemon.console.site import turnover
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.rows import EPOCH, cause_of, micros_of
 from daemon.read_model import ROUNDS, SiteState
@@ -187,6 +188,7 @@ class Rounds:
         self._failing = False
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="rounds")
         store.has(SCHEMA)
+        store.has(turnover.SCHEMA)
         for (place,) in store.db.execute("SELECT DISTINCT place FROM round_end").fetchall():
             for result in self._last(place):
                 site.remember_result(place, result)
@@ -262,6 +264,7 @@ class Rounds:
         )
         values = (*row, int(result.void is not None), digest, packed)
         self._keep_row((_END, values, place, wire.journal, wire.seq))
+        self._keep_row((turnover.UPSERT, turnover.row_of(place, wire.time, result), place, wire.journal, wire.seq))
         if seen := self._evidence(place, result):
             packed = zlib.compress(msgspec.json.encode(seen), 1)
             self._keep_row((_SEEN, (place, result.round, *row[1:3], packed), place, wire.journal, wire.seq))
@@ -352,6 +355,7 @@ def _prune(db: sqlite3.Connection, place: str, keep: int) -> None:
     db.execute("DELETE FROM round_end WHERE place = ? AND n <= ?", (place, last[0]))
     (oldest,) = db.execute("SELECT min(at) FROM round_end WHERE place = ?", (place,)).fetchone()
     db.execute("DELETE FROM round_note WHERE place = ? AND at < ?", (place, oldest))
+    db.execute("DELETE FROM round_money WHERE place = ? AND at < ?", (place, oldest))
     db.execute("DELETE FROM round_seen WHERE place = ? AND at < ?", (place, oldest))
     db.execute("UPDATE round_stretch SET since = max(since, ?) WHERE place = ?", (oldest, place))
     db.execute(
