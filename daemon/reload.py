@@ -27,7 +27,7 @@ AT_START = ("site", "mqtt", "journal")
 
 
 def _start_file(config: Config, section: str) -> Path:
-    """Where a process notes what it read at its start: in its own folder."""
+    """The file in which a process records what it read at its start."""
     folder = os.environ.get("STATE_DIRECTORY") or Path(getattr(config, section).journal).parent
     return Path(folder, f"{section}-started-with.json")
 

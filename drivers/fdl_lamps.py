@@ -95,7 +95,7 @@ class LampOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
     )
 
     def __post_init__(self) -> None:
-        """No two lamps are called alike."""
+        """Raise ValueError where two lamps have the same name."""
         twice = [name for name in self.lamps if self.lamps.count(name) > 1]
         if twice:
             raise ValueError(f"two lamps are called {twice[0]!r}")
@@ -221,7 +221,7 @@ class FdlLamps(FdlDriver):
         return {"lamps": lit}
 
     def ends_cycle(self, event: Event) -> bool:
-        """All dark: what comes next is another round."""
+        """Whether all lamps are dark: the next event is of another round."""
         return isinstance(event, LampsLit) and not event.lamps
 
     def _name(self, lamp: int) -> str:

@@ -16,7 +16,7 @@ _REMEDY = "use mosquitto, or another broker of docs/reference/brokers.md"
 
 
 def trial_topic(will: Will) -> str:
-    """Where a process with this will tries its broker: beside it, at a topic with a dot."""
+    """The topic for the trial: beside the topic of the process's will, with a dot in it."""
     return will.topic.rpartition("/")[0] + "/broker.trial"
 
 

@@ -39,11 +39,11 @@ _TEXTS: Mapping[_How, str] = {
     "cleared": "{} was cleared by another client of the broker: it was put right",
 }
 MOST_PROCESSES = 1000
-"""So many processes that are online are remembered, at most."""
+"""Maximum number of processes whose availability is remembered."""
 
 
 class _State(Struct):
-    """Of a round's state the rules that retained it."""
+    """The part of a round's state that names the rules process which retained it."""
 
     rules: str = ""
 
@@ -83,7 +83,7 @@ class Restorer:
             retained.put(topic, b"")  # of the last life of this process
 
     def heard(self, message: Message) -> None:
-        """A message arrived, of whatever topic."""
+        """Take a message of any topic: the availability of another process, or a topic that this one retains."""
         self._watch_processes(message)
         stood_before = message.retain  # before this process subscribed and published
         if stood_before or self._of_standby(message):

@@ -13,12 +13,12 @@ from protocols.contract.topics import edge_topic, table_topic
 __all__ = ["StillThere", "forget"]
 
 QUIET_S = 1.0
-"""Seconds without a further message after which all that stands there was heard."""
+"""Seconds of silence after which every retained message has arrived."""
 READ_TIMEOUT_S = 30.0
 
 
 class StillThere(Exception):
-    """Who is to be forgotten is online. The message says what to do."""
+    """The edge or the rules process to forget is online. The message says what to do."""
 
 
 async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:

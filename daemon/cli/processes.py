@@ -162,7 +162,7 @@ NO_SYSTEMD = "systemd runs no service here; send SIGHUP to the processes that yo
 
 
 def _is_active(unit: str) -> bool:
-    """Whether a service runs. Raises BadInputError where there is no systemd."""
+    """Whether the systemd service runs. Raises BadInputError where there is no systemd."""
     asked = _systemctl("is-active", unit, quiet=True)
     if asked == 1:  # systemctl cannot reach systemd; a unit that stands still gives 3
         raise BadInputError(NO_SYSTEMD)

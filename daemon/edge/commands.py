@@ -35,13 +35,13 @@ __all__ = ["CommandRecord", "CommandService", "CommandTarget", "obeyed"]
 KEPT = 128
 MOST_AT_ONCE = 4
 LONGEST_PAYLOAD = 4096
-# An order for now: whoever lets it live longer means something else.
+# Maximum lifetime of a request: commands are executed now or never.
 LONGEST_LIFE = timedelta(minutes=10)
-# Seconds. A driver keeps its own time limits; this one is for a driver that forgot.
+# Seconds after which a command fails whose driver has no time limit of its own.
 LONGEST_WORK = 600.0
 # Seconds for an answer to get on its way: a broker that takes nothing must not keep a command open.
 LONGEST_ANSWER = 5.0
-# Seconds until the rules have heard of what had happened when a command came: they are a moment behind.
+# Seconds to wait for the rules to process the events before a command.
 HEARD_WITHIN = 2.0
 MOST_ASKERS = 4
 # Response topics that the broker refused: none of them is tried again, and after so many none that is asked for.
@@ -111,7 +111,7 @@ class CommandService:
         self._rounds_changed = asyncio.Event()
         self._rules_online = False
         self._rules_since = 0.0
-        """Since when they are online, on the loop's clock."""
+        """When the rules came online, on the loop's clock."""
         self._cases: dict[tuple[str, str, str], CommandRecord] = {}
         self._places: dict[str, CommandRecord] = {}
         self._numbers: dict[str, int] = {}

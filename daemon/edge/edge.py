@@ -119,7 +119,7 @@ class Edge(BrokerProcess):
         self._lag = 0.0
 
     def _sessions(self, before: "Edge | None") -> list[DeviceSession]:
-        """Of all devices; those that are configured as before go on."""
+        """The sessions of all devices; devices with the same configuration keep theirs."""
         known = before.sessions if before else []
         found = []
         for table in self.config.table:
@@ -185,7 +185,7 @@ class Edge(BrokerProcess):
                 session.task = group.create_task(supervise(session.device, session, self._opener, self.now, log))
 
     def _gone(self, new: Config) -> list[DeviceSession]:
-        """The devices that `new` no longer has, or has otherwise."""
+        """The devices that are missing in `new` or configured differently there."""
         kept = [(table.name, device) for table in new.table for device in table.device]
         return [session for session in self.sessions if (session.table, session.device) not in kept]
 
@@ -195,7 +195,7 @@ class Edge(BrokerProcess):
         return [*filter(self.commands.may_be_in_round, tables), *self.commands.tables_at_work]
 
     async def release(self, new: Config) -> None:
-        """Close the devices that `new` no longer has, or has otherwise."""
+        """Close the devices that are missing in `new` or configured differently there."""
         gone = [session.task for session in self._gone(new) if session.task is not None]
         for task in gone:
             task.cancel()

@@ -26,7 +26,7 @@ __all__ = ["Opener", "SupervisedDevice", "supervise"]
 SOON, SOON_MOST = 0.25, 5.0
 SLOWLY = 30.0
 AFTER_BUG, AFTER_BUG_MOST = 1.0, 60.0
-# A session that lasted this long was a good one: the next failure starts with short waits again.
+# Seconds after which a session counts as good: the next failure starts the backoff anew.
 GOOD_SESSION = 10.0
 
 REFUSED = "device.refused"
@@ -80,7 +80,7 @@ async def supervise(  # noqa: PLR0915 - every way a session can end stands in on
     now: Callable[[], datetime],
     log: structlog.typing.FilteringBoundLogger,
 ) -> None:
-    """Keep one device connected, for ever."""
+    """Keep one device connected until cancelled."""
     driver_type = DRIVERS[device.driver]
     options: Any = msgspec.convert(device.options, driver_type.Options)
     loop = asyncio.get_running_loop()

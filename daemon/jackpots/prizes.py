@@ -34,7 +34,7 @@ def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWi
                 amount = fixed
             case "larger_of_fixed_and_share":
                 amount = max(fixed, share)
-            case _:  # a kind that a newer text brings must be decided here
+            case _:  # a new kind of award needs a case here
                 assert_never(award.pays)
         whole = takes_all(award)
         why = _why_zero(award, amount, base - spent.get(award.after, 0) if award.share else left, base)
@@ -52,7 +52,7 @@ def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWi
 
 
 def _why_zero(award: Award, amount: int, there: int, base: int) -> WhyZero:
-    """Why an award wins nothing, of the part of the pool that is `there` for it; "": it wins something."""
+    """Why an award wins nothing, as a code; "" where it wins. `there`: the part of the pool that is left for it."""
     if amount:
         return ""
     if award.pays == "fixed":

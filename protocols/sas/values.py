@@ -17,7 +17,7 @@ def whole(frame: bytes) -> bool:
 
 
 def bcd_digits(data: bytes) -> str:
-    """Raises ValueError where a digit is none."""
+    """Raises ValueError for a half byte that is no decimal digit."""
     digits = data.hex()
     if not digits.isdecimal():
         raise ValueError("no BCD")
@@ -25,7 +25,7 @@ def bcd_digits(data: bytes) -> str:
 
 
 def from_bcd(data: bytes) -> int:
-    """Raises ValueError where a digit is none."""
+    """Raises ValueError for a half byte that is no decimal digit."""
     return int(bcd_digits(data))
 
 

@@ -34,7 +34,7 @@ def same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
 
 
 def same_step(one: Step[P], other: Step[P]) -> bool:
-    """Both tables stand in the same place, and the same is said."""
+    """Both tables are in the same state, and the same verdicts are given."""
 
     def said(verdicts: tuple[Verdict, ...]) -> list[object]:
         return [_bare(verdict.result) if hasattr(verdict, "result") else verdict for verdict in verdicts]
@@ -46,7 +46,7 @@ def same_step(one: Step[P], other: Step[P]) -> bool:
 
 
 def same_open(one: Table[P], other: Table[P]) -> bool:
-    """The same round is open in both, and stands in the same place."""
+    """Both tables have the same open round at the same point of play."""
     first, second = _without_facts(one.open), _without_facts(other.open)
     if first is None or second is None or one.position != other.position or one.doubt != other.doubt:
         return False

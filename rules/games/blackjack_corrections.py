@@ -50,7 +50,7 @@ def relaid(house: House, play: Play, before: Play, hands: Named, bank: tuple[str
     if house.hole and len(bank) == 1 and len(play.bank) > 1:
         bank = (*bank, play.bank[1])
     same = bank[:2] == play.bank[:2] or (play.peeked == "yes" and is_blackjack(bank[:2]))
-    # A needless card that counted does so still, where it lies as it lay.
+    # A needless card that was counted before is still counted, if it lies in the same place.
     taken = house.enough(play.bank) + 1
     extra = play.extra and bank[:taken] == play.bank[:taken]
     play = replace(play, bank=bank, peeked=play.peeked if same else "", extra=extra)
@@ -125,10 +125,10 @@ def _going_on(house: House, play: Play, before: Play) -> Play | None:
 def _ended(house: House, play: Play, hand: Hand, lay: int, *, unpeeked: bool) -> tuple[Hand, bool]:
     """The hand with the end that holds, and whether its decision must be told again, or its card. `lay`: cards then."""
     doubted = hand.name in play.contradicted
-    # Who was given a further card had not stood.
+    # A hand that got a further card did not stand.
     drew = hand.ended in STOOD and not hand.doubled and len(hand.cards) > lay
     holds = _still_ended(house, hand) and not drew
-    # Even money is the blackjack's alone: it can have said nothing of what was not taken.
+    # Only a blackjack can take even money.
     unsaid = (doubted and hand.ended != "even_money") or (unpeeked and hand.ended in STOOD)
     undone = holds and (unsaid or _barred(house, hand, play.bank[0]))
     if holds and not undone:

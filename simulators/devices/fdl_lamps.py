@@ -39,7 +39,7 @@ class ManyPlaces(FdlDevice):
             self._fail(code, severity, now, place, person=True)
 
     def _mend(self, code: int, place: int, now: float) -> None:
-        """It is over at this place."""
+        """The fault ends at this place."""
         places = self._places.get(code, {})
         if self._boots(now) and places.pop(place, None) is not None:
             if places:
@@ -48,7 +48,7 @@ class ManyPlaces(FdlDevice):
                 self._heal(code, now)
 
     def _at(self, code: int) -> set[int]:
-        """Where it stands."""
+        """The places of the fault."""
         return set(self._places.get(code, ()))
 
     def _heal(self, code: int, now: float) -> None:
@@ -166,7 +166,7 @@ class Lamps(ManyPlaces):
         self._show(now)
 
     def _show(self, now: float) -> None:
-        """What the measuring sees."""
+        """The lamps in which the device measures a current."""
         if not self._boots(now):
             return
         if not self._ails(SUPPLY, now):

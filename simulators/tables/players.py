@@ -16,7 +16,7 @@ from simulators.tables.table import Floor
 __all__ = ["Laid", "Players"]
 
 Laid: TypeAlias = dict[tuple[int, str], int]
-"""By seat and bet what lies there."""
+"""The amounts on the table, by seat and bet."""
 ANSWERED_WITHIN_S: Final = 120.0
 DEVICE: Final = "terminals-1"
 
@@ -36,7 +36,7 @@ class Players:
     """The players at the terminals of one table."""
 
     def __init__(self, rng: random.Random, terminals: BetTerminals) -> None:
-        """`rng` is their own."""
+        """`rng`: the random numbers of these players alone."""
         self.rng = rng
         self.terminals = terminals
         self._taps: dict[str, _Tap] = {}

@@ -69,7 +69,7 @@ class _Pages:
         yield csv_text(table.end(exact_units(entry.after) if entry else {}, entry.unit if entry else 1))
 
     async def _numbers(self, view: PoolView, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        """The first and the last entry of a period. Raises 503 where the books do not answer."""
+        """The first and the last entry of a period. Raises HTTPException (503) where the books do not reply."""
         assert view.last is not None
         newest = view.last.seq
         first = 1 if since is None else await self._first_from(view, since, newest)
@@ -77,7 +77,7 @@ class _Pages:
         return first, last
 
     async def _first_from(self, view: PoolView, time: datetime, newest: int) -> int:
-        """The lowest number at or after this time; behind the newest where there is none."""
+        """The lowest number at or after this time; one more than the newest where there is none."""
         low, high, silent = 1, newest + 1, 0
         while low < high:
             middle = (low + high) // 2
@@ -100,7 +100,7 @@ class _Pages:
 
 
 def _asked(request: Request, name: str, zone: tzinfo) -> datetime | None:
-    """Raises 400."""
+    """Raises HTTPException (400) for a time that cannot be read."""
     text = request.query_params.get(name, "")[:40]
     at = time_asked(text, zone)
     if text and at is None:

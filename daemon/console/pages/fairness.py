@@ -24,7 +24,7 @@ from daemon.words.local import Local
 __all__ = ["View", "routes", "view"]
 
 FACES: Final = tuple("123456")
-# Five were due in each place: before that no picture says anything.
+# Counts below which no chart is judged: with these, five or more are expected in each place.
 LEAST: Final = {"wheel": 185, "dice": 30, "cards": 260, "reads": 1000, "shuffles": 100}
 # What the bet against fairness has made of 1 when a page says "keep an eye on it"; far below an alarm.
 WATCH: Final = 20.0
@@ -131,7 +131,7 @@ class View(Struct, frozen=True):
 
 
 def roughly(number: float) -> int:
-    """A number that was extrapolated, in two digits, never too few: 9 000."""
+    """An extrapolated number, rounded up to two digits: 9 000."""
     size = int(10 ** max(math.floor(math.log10(number)) - 1, 0))
     return math.ceil(number / size) * size
 
@@ -141,7 +141,7 @@ LEAST_ODDS, LEAST_CHANCE = 0.01, 0.0001
 
 
 def odds(local: Local, value: float) -> str:
-    """What a bet has made of 1, in digits that mean something."""
+    """The e-value (what a bet has made of 1), in significant digits."""
     if value >= MOST_ODDS:
         return f"> {local.number(MOST_ODDS)}"
     if value < LEAST_ODDS:
@@ -217,12 +217,12 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
 
 
 def _watched(test: Test | None) -> float:
-    """The part of the way to the alarm at which a page says "keep an eye on it"."""
+    """The share of the way to the alarm, in logarithms, from which a page says "keep an eye on it"."""
     return min(math.log(WATCH) / test.threshold, 1.0) if test else 1.0
 
 
 def _serviced(charts: Sequence[Chart]) -> list[str]:
-    """The devices whose tests can begin anew; "" where nobody said whose the cards are."""
+    """The devices whose tests can begin anew; "" for cards of an unknown device."""
     return sorted({chart.device for chart in charts if chart.name not in TIMES})
 
 

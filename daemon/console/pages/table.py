@@ -39,7 +39,7 @@ __all__ = ["Decisions"]
 Decision: TypeAlias = Literal["void", "correct", "series"]
 DECISIONS: tuple[Decision, ...] = get_args(Decision)
 ENDED = 2
-"""So many rounds that ended are offered beside the open one."""
+"""Maximum number of ended rounds that are offered beside the open one."""
 SHOWN = 3
 LONGEST_WHY = 200
 # What the rules note when they do not take a decision.
@@ -277,7 +277,7 @@ def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
     last = next((one.id for one in unit.last(1)), "")
 
     def choice(round_: str, text: str, facts: RoundFacts, *, suspended: bool = False, void: bool = False) -> Choice:
-        """The ids are the same on all pages that show the same: a decision that two people press at once is one."""
+        """Pages that show the same state have the same ids, so two people who press at once make one decision."""
         named = ((key, f"{unit.table} {round_} {key} {last}") for key in DECISIONS)
         ids = {key: hashlib.sha256(name.encode()).hexdigest()[:32] for key, name in named}
         lying = of_kind(CardFacts, facts).hands

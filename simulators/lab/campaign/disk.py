@@ -23,7 +23,7 @@ _WAL_PAGES = 200
 
 
 class WrongError(AssertionError):
-    """A judge found something that must never be. The message says what."""
+    """A judge found a broken promise. The message says which."""
 
 
 class Fate:
@@ -115,7 +115,7 @@ class Disk(Journal):
         self._rng = rng
 
     def _found(self, error: WrongError) -> NoReturn:
-        """The life is over: no code of the process may take it for a failure of its own."""
+        """Kill the process with the finding. `Killed` is no Exception, so that no code of the process catches it."""
         assert self._process is not None
         self.ledger.wrong = str(error)
         self._process.die("judged")
@@ -148,7 +148,7 @@ class Disk(Journal):
         )
 
     def append(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None = None) -> list[Row]:
-        """As Journal, unless fate strikes."""
+        """As Journal, unless a planned failure happens at this write."""
         process = self._process
         if process is None:
             return super().append(entries, memory)
@@ -217,7 +217,7 @@ class Disk(Journal):
         self._fate.at = 0
 
     def leave(self, to: Path) -> None:
-        """The process is dead: what its files hold goes to `to`, for the next one."""
+        """Copy the files of the dead process to `to`, for the next process."""
         for suffix in ("", "-wal"):
             source = self.path.with_name(self.path.name + suffix)
             if source.exists():

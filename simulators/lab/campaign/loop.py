@@ -33,27 +33,27 @@ class Killed(BaseException):
 
 
 class StandingStillError(Exception):
-    """Nothing will ever happen again, or the same instant never ends. The message says which."""
+    """The loop has nothing left to run, or time stands still. The message says which."""
 
 
 class Process:
     """One life of one process: from its start to its death or its end."""
 
     def __init__(self, name: str, loop: "VirtualLoop") -> None:
-        """Nothing runs before `start`. `kill_at`: the step before which it dies; 0 never."""
+        """Begins with `start`. `kill_at`: the process is killed before this step; 0: never."""
         self.name = name
         self.loop = loop
         self.alive = True
         self.steps = 0
         self.kill_at = 0
         self.how = ""
-        """How it died; empty while it lives, or where it ended by itself."""
+        """How it was killed; empty while it runs or where it ended by itself."""
         self.tasks: list[asyncio.Task[Any]] = []
         self.on_death: list[Callable[[], None]] = []
         self.context = contextvars.copy_context()
         self.context.run(_PROCESS.set, self)
         self.over: asyncio.Future[BaseException | None] = loop.create_future()
-        """Done when it is dead, or when it ended by itself: then with its exception."""
+        """Done when the process was killed or ended by itself; it then has the exception."""
 
     @staticmethod
     def current() -> "Process | None":
@@ -92,7 +92,7 @@ _PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("proce
 
 
 def _nothing() -> None:
-    """What a cancelled timer would do."""
+    """The callback of a cancelled timer: nothing."""
 
 
 class _Handle(Struct):
@@ -116,7 +116,7 @@ class _Handle(Struct):
 
 
 class _Task(asyncio.Task[Any]):
-    """Sets of tasks come in the order of their numbers, not of their places in memory."""
+    """Hash a task by its number, so that sets of tasks have the same order in each run."""
 
     number = 0
 
@@ -183,7 +183,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """In the next turn."""
+        """Run in the next turn of the loop."""
         handle = _Handle(self._now, callback, args, contextvars.copy_context() if context is None else context)
         self._queue.append(handle)
         return handle  # type: ignore[return-value]

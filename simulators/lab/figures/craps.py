@@ -20,7 +20,7 @@ NAME: Final = "angola.craps"
 THROWS: Final = tuple(product(range(1, 7), repeat=2))
 
 Place: TypeAlias = tuple[str, int]
-"""Where a bet lies before a throw, and the point then."""
+"""A state of the chain: the place of a bet before a throw, and the point."""
 Row: TypeAlias = tuple[dict[Place, Fraction], Fraction, Fraction]
 """Where a bet lies after a throw, by probability; that it wins with this throw, and what it brings back."""
 
