@@ -690,12 +690,16 @@ class Craps(SingleOutcome[CrapsState]):
         return super().begin(table, seen)
 
     def lose(self, table: CrapsState, seen: Envelope) -> Step:
-        """A table without a past has no point and no bets to lose."""
+        """A table without a past has no point and no bets to lose. What one supervisor stated may be so no more."""
         if not table.count:
             return table, ()
+        first = table.stated
         table, verdicts = super().lose(
             replace(table, unknown=True, stating=None, stated=None, shooter=0, passes=False, replaces=False), seen
         )
+        if first is not None:
+            table, told = self._noted(table, seen, "series_forgotten", say("series_forgotten", name=first.by))
+            verdicts = (*verdicts, *told)
         return replace(table, unheard=False), verdicts
 
 

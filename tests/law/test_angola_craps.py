@@ -914,6 +914,25 @@ def test_after_a_difference_two_that_agree_count() -> None:
 
 
 @pytest.mark.article("10(i)")
+def test_a_loss_between_two_statements_needs_both_again_and_says_so() -> None:
+    """The bets may have changed in it: the second supervisor's word is the first one now."""
+    lost = [*LOST, states("ana"), EventsMissed(1), states("rui")]
+    assert game().view(after(game(), lost)).phase == "suspended"
+    assert len(resolve([*lost, DiceThrown(WAYS[6])])) == 1
+    made = resolve([*lost, states("ana"), DiceThrown(WAYS[6])])[-1]
+    assert ("series_forgotten", "(10)i)") in codes(made)
+    assert made.irregularities[-1].reason.values == {"name": "rui", "other": "ana"}
+    assert paid(made) == {"pass": 60}
+
+
+@pytest.mark.article("10(i)")
+def test_the_parts_of_a_statement_are_not_joined_over_a_loss() -> None:
+    parts = [SeriesStated(by="rui", point=6, bets=(bet,), part=n, parts=2) for n, bet in enumerate(LAY, 1)]
+    assert game().view(after(game(), [*LOST, states("ana"), *parts])).phase == "betting"
+    assert game().view(after(game(), [*LOST, parts[0], EventsMissed(1), parts[1], states("ana")])).phase == "suspended"
+
+
+@pytest.mark.article("10(i)")
 def test_a_known_series_is_not_stated() -> None:
     noted_ = [
         one.irregularity.code for one in play(game(), [*series(throw(6)), states("ana")]) if isinstance(one, Noted)
