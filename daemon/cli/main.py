@@ -37,6 +37,7 @@ _COMMANDS = {
     "doctor": "operations:doctor",
     "status": "operations:status",
     "backup": "operations:backup",
+    "restore": "operations:restore",
     "devices": "reference:devices",
     "cards": "reference:cards",
     "detect": "reference:detect",

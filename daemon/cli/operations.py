@@ -92,49 +92,41 @@ def status(config_path: Path, everything: bool, as_json: bool) -> None:
 @click.command(epilog=examples("sudo feltd backup /srv/backup/edge-7"))
 @CONFIG
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
+@click.option(
+    "--passphrase-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="write one encrypted file instead, with keys and passwords: for `feltd restore`",
+)
 @AS_JSON
-def backup(config_path: Path, folder: Path, as_json: bool) -> None:
+def backup(config_path: Path, folder: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Copy the configuration, all journals and the console's store to FOLDER, and verify the copies. Run it as root.
 
-    Everything may be in use. A second run copies only what changed. Keys and passwords are not copied.
+    Everything may be in use. A second run copies only what changed. Keys and passwords are in an encrypted backup
+    alone, which is read back and compared.
     """
-    from daemon.cli.configuration_check import has_console
-    from daemon.cli.progress import ProgressLine
-    from daemon.journal.backup import BadBackup, back_up_file, back_up_journal
-    from daemon.journal.findings import Report, report_text
-    from daemon.journal.verified import note_verified
-    from daemon.journal.verify import verify
+    import tempfile
+
+    from daemon.cli.replace import SUFFIX, BadRestore, pack, passphrase_in
+    from daemon.journal.backup import BadBackup
+    from daemon.journal.findings import report_text
+    from daemon.journal.sealed import BadSealed
 
     give_way()
     config = load_config(config_path)
-    copy_path = folder / config_path.name
-    if copy_path.exists() and copy_path.samefile(config_path):
-        raise BadInputError(f"{folder}: the configuration itself is in this folder; name another one for the copies")
-    parts: dict[str, Any] = {"edge": config.edge, "rules": config.rules}
-    if has_console(config_path):
-        parts["console"] = config.console
-    if config.jackpot:
-        parts["jackpots"] = config.jackpots
-    reports: dict[str, Report] = {}
-    others: list[str] = []
     try:
-        with ProgressLine() as progress:
-            for name, part in parts.items():
-                journal, copy = Path(part.journal), folder / name / Path(part.journal).name
-                if not journal.exists():
-                    click.echo(f"{journal}: is not there yet", err=True)
-                    continue
-                back_up_journal(journal, copy.parent, progress.of(f"copy {journal}"))
-                report = reports[str(copy)] = verify(copy, progress=progress.of(f"verify {copy}"))
-                if report.good:
-                    note_verified(journal, report.rows, datetime.now(UTC))
-            store = Path(config.console.store)
-            if "console" in parts and store.exists():
-                back_up_file(store, folder / "console", progress.of(f"copy {store}"))
-                others.append(str(folder / "console" / store.name))
-        whole_files.write(copy_path, config_path.read_bytes(), 0o644)
-        others.append(str(copy_path))
-    except BadBackup as error:
+        if passphrase_file is None:
+            reports, others = _copied(config, config_path, folder)
+        else:
+            passphrase = passphrase_in(passphrase_file)
+            folder.mkdir(parents=True, exist_ok=True)
+            target = folder / f"{config.site.name}-{config.edge.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
+            # Beside the journals, for root alone: in clear they must not come to the stick.
+            with tempfile.TemporaryDirectory(dir=Path(config.edge.journal).parent, prefix=".backup-") as work:
+                reports, _ = _copied(config, config_path, Path(work))
+                rows = {Path(name).parent.name: report.rows for name, report in reports.items()}
+                pack(Path(work), config, config_path, target, passphrase, rows)
+            others = [str(target)]
+    except (BadBackup, BadRestore, BadSealed) as error:
         raise BadInputError(str(error)) from error
     except OSError as error:
         raise file_trouble(error, folder) from error
@@ -144,6 +136,70 @@ def backup(config_path: Path, folder: Path, as_json: bool) -> None:
         click.echo("\n".join([report_text(path, report) for path, report in reports.items()] + others))
     if not all(report.good for report in reports.values()):
         raise click.exceptions.Exit(1)
+
+
+def _copied(config: Any, config_path: Path, folder: Path) -> tuple[dict[str, Any], list[str]]:
+    """Copy all to `folder`: the reports of the journals by their copies, and the other files. Raises BadBackup."""
+    from daemon.cli.configuration_check import has_console
+    from daemon.cli.progress import ProgressLine
+    from daemon.journal.backup import back_up_file, back_up_journal
+    from daemon.journal.verified import note_verified
+    from daemon.journal.verify import verify
+
+    copy_path = folder / config_path.name
+    if copy_path.exists() and copy_path.samefile(config_path):
+        raise BadInputError(f"{folder}: the configuration itself is in this folder; name another one for the copies")
+    parts: dict[str, Any] = {"edge": config.edge, "rules": config.rules}
+    if has_console(config_path):
+        parts["console"] = config.console
+    if config.jackpot:
+        parts["jackpots"] = config.jackpots
+    reports: dict[str, Any] = {}
+    others: list[str] = []
+    with ProgressLine() as progress:
+        for name, part in parts.items():
+            journal, copy = Path(part.journal), folder / name / Path(part.journal).name
+            if not journal.exists():
+                click.echo(f"{journal}: is not there yet", err=True)
+                continue
+            back_up_journal(journal, copy.parent, progress.of(f"copy {journal}"))
+            report = reports[str(copy)] = verify(copy, progress=progress.of(f"verify {copy}"))
+            if report.good:
+                note_verified(journal, report.rows, datetime.now(UTC))
+        store = Path(config.console.store)
+        if "console" in parts and store.exists():
+            back_up_file(store, folder / "console", progress.of(f"copy {store}"))
+            others.append(str(folder / "console" / store.name))
+    whole_files.write(copy_path, config_path.read_bytes(), 0o644)
+    return reports, [*others, str(copy_path)]
+
+
+@click.command(epilog=examples("sudo feltd restore /mnt/edge-7.feltd-backup --passphrase-file words"))
+@CONFIG
+@click.argument("backup_path", metavar="BACKUP", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--passphrase-file", type=click.Path(path_type=Path, dir_okay=False), required=True)
+def restore(config_path: Path, backup_path: Path, passphrase_file: Path) -> None:
+    """Make this computer the one of an encrypted backup, and say what was lost. Run it as root, before the services.
+
+    Identity, keys, passwords, users and the books of jackpots go on; other journals begin anew, and those of the
+    backup are kept as evidence. Nothing is written before the whole backup was read and proven.
+    """
+    from daemon.cli.replace import BadRestore, passphrase_in, restore as restoring
+    from daemon.config.model import BadConfig
+    from daemon.journal.sealed import BadSealed
+
+    try:
+        done = restoring(backup_path, passphrase_in(passphrase_file), config_path)
+    except (BadRestore, BadSealed, BadConfig) as error:
+        raise BadInputError(f"nothing is restored: {error}") from error
+    except OSError as error:
+        raise file_trouble(error, backup_path) from error
+    click.echo("\n".join(done.placed))
+    click.echo("\nLost, or to be done by people:")
+    click.echo("\n".join(f"- {line}" for line in done.lost))
+    click.echo(
+        "\nNext: systemctl restart mosquitto; systemctl start feltd-edge feltd-rules feltd-console; feltd doctor"
+    )
 
 
 @click.command(

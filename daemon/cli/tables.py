@@ -68,7 +68,7 @@ def add(config_path: Path, table_name: str, area: str, **given: Any) -> None:
     _edit(config_path, lambda text: add_table(text, one), name, probed, given)
 
 
-@table.command("change", epilog=examples("sudo feltd table change rou-4 --option minimum=50 --why limits"))
+@table.command("change", epilog=examples("sudo feltd table change rou-4 --option smallest_chip=50 --why limits"))
 @CONFIG
 @click.argument("name", metavar="TABLE")
 @click.option("--ruleset", help="another game")

@@ -50,6 +50,12 @@ WITHOUT_JSON = {
     "console user password": "changes one user; its exit code says whether it did",
     "console user confirm": "changes one user; its exit code says whether it did",
     "reload": "changes what runs; its exit code says whether it did",
+    "table add": "changes the configuration; its exit code says whether it did",
+    "table change": "changes the configuration; its exit code says whether it did",
+    "table remove": "changes the configuration; its exit code says whether it did",
+    "config undo": "changes the configuration; its exit code says whether it did",
+    "config diff": "prints a unified diff, which is a format of its own",
+    "restore": "makes this computer another one; its exit code says whether it did",
     "console user remove": "changes one user; its exit code says whether it did",
     "console user role": "changes one user; its exit code says whether it did",
 }

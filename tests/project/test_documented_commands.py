@@ -67,6 +67,8 @@ SMALL = {
     "/etc/feltd/$part-key.pem": "{folder}/journal-key.pem",
     "/etc/feltd/mac/$name.key": "{folder}/name.key",
     "/var/lib/feltd/edge/journal.db": "edge.db",
+    "/mnt/stick": "{folder}/stick",
+    "/root/passphrase": "{folder}/passphrase",
     "bac-12": "rou-3",
     "rou-3:2026-11-20:17": "{round}",
     "--rounds 1000000": "--rounds 5",
@@ -406,11 +408,22 @@ def _with_its_journals(floor: Floor) -> None:
     again = "feltd resolve --ruleset macau.roulette --option betting=no_more_bets --table rou-3 rou-3.ndjson"
     assert floor.round in floor.type(again)
     assert "good: journal" in floor.type("feltd backup /srv/backup/edge-7", "-c", "feltd.toml")
+    _with_a_new_computer(floor)
     floor.type("feltd bundle", "-c", "feltd.toml")
     floor.type("feltd bundle -c feltd.toml")
     assert list(floor.folder.glob("feltd-lisboa-*.zip"))
     (floor.folder / "edge.db-signed").unlink()  # as where a copy was put back without it
     floor.type("feltd journal accept /var/lib/feltd/edge/journal.db")
+
+
+def _with_a_new_computer(floor: Floor) -> None:
+    """The backup of this one is opened, and refused where there are journals already."""
+    (floor.folder / "passphrase").write_text("seven words that a thief does not guess\n", encoding="utf-8")
+    floor.type("feltd backup /mnt/stick --passphrase-file /root/passphrase", "-c", "feltd.toml")
+    (backup,) = (floor.folder / "stick").iterdir()
+    backup.rename(backup.with_name("lisboa-edge-7.feltd-backup"))
+    restore = "feltd restore /mnt/stick/lisboa-edge-7.feltd-backup --passphrase-file /root/passphrase"
+    floor.type(restore, "-c", "other.toml", refusals=("has journals of its own",))
 
 
 def _alone(floor: Floor) -> None:
@@ -458,7 +471,7 @@ def _with_versions(floor: Floor) -> None:
     add = "feltd table add rou-4=macau.roulette --why opening --option betting=no_more_bets"
     for line in (
         f"{add} --device wheel-1=cammegh_ss2@tcp://192.168.7.20:4002",
-        "feltd table change rou-4 --area upstairs --option minimum=50 --why limits",
+        "feltd table change rou-4 --area upstairs --option smallest_chip=50 --why limits",
         "feltd table remove rou-4 --why closed",
         "feltd config undo --why mistake",
     ):
