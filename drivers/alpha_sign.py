@@ -226,7 +226,7 @@ class AlphaSign:
             "look what it shows; leave its programming mode, switch it off and on; if the amount is right, set "
             "read_back to never",
             "by itself",
-            "not touched; the shown amount may be old",
+            "not touched; the displayed amount may be old",
         ),
         Fault(
             "sign.no_read_back",
@@ -234,7 +234,7 @@ class AlphaSign:
             "look what it shows; check power, cable and `address`; if it is a sign that cannot answer, set "
             "read_back to never",
             "by itself",
-            "not touched; the shown amount may be old",
+            "not touched; the displayed amount may be old",
         ),
         Fault(
             "sign.checksum",
@@ -248,7 +248,7 @@ class AlphaSign:
             "the sign is too slow for what is sent to it: its buffer overflows",
             "raise min_interval; lower `sync` if it was raised",
             "by itself",
-            "not touched; the shown amount may be old",
+            "not touched; the displayed amount may be old",
         ),
         Fault(
             "sign.illegal",
@@ -256,7 +256,7 @@ class AlphaSign:
             "look whether its model has string files; choose other `labels`; if it shows the amount, set read_back to "
             "never",
             "by itself",
-            "not touched; the shown amount may be old",
+            "not touched; the displayed amount may be old",
         ),
         Fault(
             "sign.dark",
@@ -264,7 +264,7 @@ class AlphaSign:
             "look what it shows; check its power supply, its battery, and who has its remote control; if it goes on, "
             "replace the sign",
             "by itself",
-            "not touched; the shown amount was wrong or missing",
+            "not touched; the displayed amount was wrong or missing",
         ),
     )
     commands: ClassVar[tuple[type[Command], ...]] = (ShowAmount, Announce)

@@ -86,7 +86,7 @@ class BeeTekShoe:
         Fault(
             REPEATED,
             "the same card came again faster than a hand can deal",
-            f"{ASK_THE_TABLE}: one card said twice, or two like cards stuck together",
+            f"{ASK_THE_TABLE}: one card reported twice, or two like cards stuck together",
             "by itself",
             "waits for a person",
         ),

@@ -75,7 +75,7 @@ MOTION = Fault(
 )
 UNKNOWN_STATE = Fault(
     "billy.unknown_state",
-    "the shaker says a state that this version does not know",
+    "the shaker reports a state that this version does not know",
     "note what the shaker does meanwhile and send the record of the line to the maintainers",
     "by itself",
     "goes on; the shake counts if it is seen to end well",

@@ -21,7 +21,7 @@ SELF_TEST_REMEDIES = {
 
 GOES_ON = "the spin goes on and counts"
 
-UNTOUCHED = "no spin runs while the wheel tests itself; found in play, the spin ends as its other lines say"
+UNTOUCHED = "no spin runs while the wheel tests itself; found in play, the spin ends as its other lines report"
 
 FAULTS = (
     Fault(
@@ -75,7 +75,7 @@ FAULTS = (
         "the lines of one spin name different numbers",
         "compare with the pocket in which the ball lies before paying; look for a loose separator or a bad cable",
         "by itself",
-        "counts where its later lines agree; else it is missed; void where it changed after it was told",
+        "counts where its later lines agree; else it is missed; void where it changed after it was reported",
     ),
     Fault(
         "wheel.dropped",
@@ -119,7 +119,7 @@ FAULTS = (
     ),
     Fault(
         "wheel.self_test_other",
-        "the self-test says a code that no manual of ours has",
+        "the self-test reports a code that no manual of ours has",
         f"{LOOK}; send the code to the maintainers",
         "by a person",
         UNTOUCHED,

@@ -35,7 +35,7 @@ from protocols.fdl import bets as fdl_bets, frame as fdl
 from protocols.fdl.lamps import MAX_PLACES, places_from_bytes, places_to_bytes
 
 CLEARED, REMOVED = "bets_cleared", "latched_chip_removed"
-_BY_HAND = "goes on; no bet of this seat is told while it is not sure: look, and settle it by hand"
+_BY_HAND = "goes on; no bet of this seat is reported while it is not sure: look, and settle it by hand"
 FAULTS = {
     0x50: Fault(
         "bets.blocked",
@@ -53,7 +53,7 @@ FAULTS = {
     ),
     0x52: Fault(
         "bets.doubtful",
-        "when the bets were locked it was not sure whether a chip lay there; no bet was told",
+        "when the bets were locked it was not sure whether a chip lay there; no bet was reported",
         "look whether a chip lies there, with the supervisor: settle this bet by hand or give it back",
         "by itself",
         "goes on without this bet",

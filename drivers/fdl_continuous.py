@@ -66,7 +66,7 @@ FAULTS = {
     0x43: Fault(
         "continuous.damaged",
         "a card is torn, bent or marked, the lamp is lit",
-        "let the supervisor replace it by the same card of a new deck; tell the inspectors",
+        "let the supervisor replace it by the same card of a new deck; inform the inspectors",
         "by a person",
         _NONE,
     ),
@@ -115,7 +115,7 @@ FAULTS = {
     ),
     0x4A: Fault(
         "continuous.motor",
-        "the motor of the carousel does not run as told",
+        "the motor of the carousel does not follow its commands",
         "open the lid, free what blocks it, switch off and on; if it stays, call a technician",
         "by a person",
         "goes on with the cards that lie in the shoe",
@@ -144,7 +144,7 @@ FAULTS = {
     0x4E: Fault(
         "continuous.wrong_back",
         "a card with another back came in",
-        "empty the machine, take the card out, check the decks; tell the inspectors",
+        "empty the machine, take the card out, check the decks; inform the inspectors",
         "by a person",
         _NONE,
         "error",
@@ -152,7 +152,7 @@ FAULTS = {
     0x4F: Fault(
         "continuous.deck",
         "the decks are not whole at closing",
-        "sort and count all decks by hand, with the supervisor; tell the inspectors",
+        "sort and count all decks by hand, with the supervisor; inform the inspectors",
         "by a person",
         "the next may not begin with these cards",
         "error",

@@ -42,7 +42,7 @@ FAULTS = {
         "a lamp that should be dark is lit",
         "cover it, so that nobody takes it for a result; replace the lamp driver",
         "by a person",
-        "goes on; the dealer says that this lamp does not count",
+        "goes on; the dealer announces that this lamp does not count",
         "error",
     ),
     0x5A: Fault(
@@ -57,7 +57,7 @@ FAULTS = {
         "the measuring of the lamps' current is broken: what is lit is not known",
         "look at the lamps; replace the device",
         "by a person",
-        "goes on; what is lit is not told",
+        "goes on; what is lit is not reported",
     ),
     0x5C: Fault(
         "lamps.supply",

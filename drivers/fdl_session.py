@@ -74,14 +74,14 @@ HOST_FAULTS = (
     Fault(
         "fdl.malformed",
         "a frame has a right CRC and wrong contents",
-        "tell the vendor, with a capture of the line",
+        "inform the vendor, with a capture of the line",
         "by a person",
-        "goes on without what the frame should have said",
+        "goes on without the content of the frame",
     ),
     Fault(
         "fdl.counter_back",
         "the device's event counter went back within one epoch",
-        "tell the vendor: events may be lost unseen",
+        "inform the vendor: events may be lost unseen",
         "by a person",
         "waits for a person: events may be missing",
         "error",
@@ -96,7 +96,7 @@ HOST_FAULTS = (
     Fault(
         "fdl.untold_fault",
         "a fault stands in the device that began before it was first met here, or whose report is lost",
-        "run its self-test, which tells it; look at the device",
+        "run its self-test, which reports it; look at the device",
         "by itself",
         _ANY,
     ),

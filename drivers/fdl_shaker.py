@@ -27,7 +27,7 @@ NOT_FINISHED: Final = 0x12
 FAULTS = {
     0x10: Fault(
         "shaker.motor",
-        "the motor does not run as told",
+        "the motor does not follow its commands",
         "free what blocks it; agitate by the lever",
         "by itself",
         _AGAIN,

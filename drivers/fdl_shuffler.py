@@ -68,7 +68,7 @@ FAULTS = {
     0x34: Fault(
         "shuffler.composition",
         "a deck has a missing, a doubled or a foreign card",
-        "take this deck off the table and sort it; put another deck in its place; tell the inspectors",
+        "take this deck off the table and sort it; put another deck in its place; inform the inspectors",
         "by a person",
         _DECK,
         "error",
@@ -83,7 +83,7 @@ FAULTS = {
     0x36: Fault(
         "shuffler.wrong_back",
         "a card has the back of another deck",
-        "take this deck off the table and sort both; put another deck in its place; tell the inspectors",
+        "take this deck off the table and sort both; put another deck in its place; inform the inspectors",
         "by a person",
         _DECK,
         "error",
@@ -91,7 +91,7 @@ FAULTS = {
     0x37: Fault(
         "shuffler.damaged",
         "a card is torn, bent or marked",
-        "let the supervisor replace the card or the deck; tell the inspectors",
+        "let the supervisor replace the card or the deck; inform the inspectors",
         "by a person",
         _DECK,
     ),
@@ -115,7 +115,7 @@ FAULTS = {
     ),
     0x3B: Fault(
         "shuffler.motor",
-        "a motor does not run as told",
+        "a motor does not follow its commands",
         "open the lid, free what blocks it, switch off and on; if it stays, replace the shuffler",
         "by a person",
         _DEAL,

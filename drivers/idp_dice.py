@@ -60,7 +60,7 @@ FAILED = Fault(
 )
 UNMOVED = Fault(
     "idp.no_shake",
-    "the recogniser says that the dice did not move since the last round",
+    "the recogniser reports that the dice did not move since the last round",
     "shake the dice; if they did move, look whether the camera's picture stands still",
     "by itself",
     "no reading: shake again, or declare the round void",
@@ -74,7 +74,7 @@ LATE = Fault(
 )
 UNREADABLE = Fault(
     "idp.unreadable",
-    "the recogniser says something that is no answer",
+    "the recogniser sends something that is no answer",
     "look whether another program publishes on the recogniser's topic; else restart the recogniser",
     "by itself",
     "the dice are looked at again if the answer stays away",

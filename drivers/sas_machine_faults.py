@@ -136,7 +136,7 @@ HOST_FAULTS = (
     ),
     _fault(
         "sas.exceptions_lost",
-        "the machine's queue overflowed: things happened that it can no longer tell",
+        "the machine's queue overflowed: things happened that it can no longer report",
         "look at the machine's own event log",
         person=False,
         severe=True,
@@ -157,7 +157,7 @@ HOST_FAULTS = (
     _fault(
         "sas.win_differs",
         "the machine reports a jackpot of another amount than it was to show",
-        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is shown "
+        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is displayed "
         "again",
         severe=True,
     ),
@@ -169,7 +169,7 @@ HOST_FAULTS = (
     ),
     _fault(
         "sas.progressive_silent",
-        "the machine hears no jackpot amounts",
+        "the machine receives no jackpot amounts",
         "check that the jackpot controller sends amounts, and that group and level are those of the machine",
         person=False,
     ),
@@ -189,7 +189,7 @@ HOST_FAULTS = (
     ),
     _fault(
         "sas.denomination",
-        "the machine's denomination is not known, its meters are told in credits",
+        "the machine's denomination is not known, its meters are reported in credits",
         "send the machine's denomination and the code in this text to the maintainers",
     ),
 )

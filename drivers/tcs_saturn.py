@@ -205,7 +205,7 @@ OWN_FAULTS = (
         "the wheel changed the number that it showed",
         f"look where the ball lies: it may have bounced, or somebody touched it; {WATCH}",
         "by itself",
-        "void, also after its number was told",
+        "void, also after its number was reported",
     ),
     Fault(
         RESET,
@@ -220,7 +220,7 @@ OWN_FAULTS = (
         "compare a recording with the wheel's display and correct `map`; or set `blank_first` to false if this wheel "
         "keeps its last number",
         "by itself",
-        "void: a number that may be something else is not told",
+        "void: a number that may be something else is not reported",
         "error",
     ),
 )

@@ -264,7 +264,7 @@ def list_tokens(config_path: Path, as_json: bool) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove_token(config_path: Path, name: str) -> None:
-    """Whoever shows it is a stranger from now on."""
+    """Remove a token: it is no longer accepted."""
     _changed(config_path, name, "removed, it opens nothing any more", lambda users, by: users.remove_token(by, name))
 
 

@@ -275,7 +275,7 @@ class Consumer(BrokerProcess):
         if not is_id(edge) or not is_journal(journal):
             return None
         if not self._new_stream(source):
-            self._alarm(table, FORGED, "events came of more edges or journals than a table has: they are not used")
+            self._alarm(table, FORGED, "events arrived from more edges or journals than a table has: they were ignored")
             return None
         return self._streams[source]
 
@@ -302,7 +302,7 @@ class Consumer(BrokerProcess):
         """A second event under a number, with other content: somebody else writes in the name of the edge, or a copy of
         its journal was put back. Where the first was used, that is in doubt from now on; the second is not used.
         """
-        text = f"two different events under number {second.seq} of edge {edge}: the second is not used"
+        text = f"two different events under number {second.seq} of edge {edge}: the second was ignored"
         self._alarm(table.name, CONFLICT, text)
         if second.seq < stream.expected and stream.settle(second):
             table.state, new = conflict(table.ruleset, table.state, second)
@@ -703,7 +703,7 @@ class Consumer(BrokerProcess):
         edge, _, place = wire.id.partition(":")
         belongs = message.topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
         if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
-            self._alarm(table, FORGED, "events did not belong to the topic on which they came: they are not used")
+            self._alarm(table, FORGED, "events arrived on a topic that is not theirs: they were ignored")
             return ()
         if self._mac_keys is not None and not self._proven(
             table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))
@@ -726,11 +726,11 @@ class Consumer(BrokerProcess):
             return True
         key = self._mac_keys.get(edge)
         if key is None:
-            text = f"events came from edge {edge}, of which these rules have no MAC key: they are not used"
+            text = f"events arrived from edge {edge}, of which these rules have no MAC key: they were ignored"
         elif is_right(key):
             return True
         else:
-            text = f"events in the name of edge {edge} came without its MAC: they are not used"
+            text = f"events in the name of edge {edge} arrived without its MAC: they were ignored"
         self._alarm(table, FORGED, text)
         return False
 

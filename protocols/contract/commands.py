@@ -78,7 +78,7 @@ class Agitate(_Command, frozen=True, tag="agitate"):
 
 
 class ReadDice(_Command, frozen=True, tag="read-dice"):
-    """Look at the dice now. `round`: whatever tells this request from the last one."""
+    """Look at the dice now. `round`: a mark that differs from that of the last request."""
 
     round: Annotated[str, Meta(max_length=64)] = ""
 

@@ -84,7 +84,7 @@ async def test_refused_login_does_not_say_which_part_was_wrong(inn: Inn, name: s
     async with inn.browser() as browser:
         refused = await log_in(browser, name, password)
         assert refused.status_code == 403
-        assert "This name and password do not belong together." in text(refused)
+        assert "Wrong name or password." in text(refused)
         assert "set-cookie" not in refused.headers
     assert [one[1] for one in inn.said()] == ["login.failed"]
     noted = read_actions(inn.journal.path, 1)[0].detail["name"]  # what is no name may be a password
@@ -665,7 +665,7 @@ async def test_the_log_of_actions(inn: Inn) -> None:
         assert "{&#34;n&#34;:105}" not in page.text
         page = await browser.get("/actions?action=silence")
         assert "&lt;b&gt;=1" in page.text
-        assert text(await browser.get("/actions?from=2026-11-21")).endswith("Nothing was found.")
+        assert text(await browser.get("/actions?from=2026-11-21")).endswith("No entries.")
         for wrong in ("from=yesterday", "to=9999-12-31"):
             assert (await browser.get(f"/actions?{wrong}")).status_code == 400
         for wrong in ("before=x", "before=²", "before=" + "9" * 99, "user=%ff%00", "table=%27"):

@@ -126,7 +126,7 @@ async def test_without_the_broker_nothing_is_said_to_be_well(console: Console) -
         console.lose()
         page = (await browser.get("/alerts")).text
         assert "No open alerts." not in page
-        assert "these are the last that were known" in page
+        assert "these are the last known alerts" in page
         console.wait(5)
         assert "The console has lost the broker" in (await browser.get("/alerts")).text
 
@@ -357,7 +357,7 @@ async def test_a_supervisor_silences_and_ends_it(console: Console) -> None:
         assert console.house.incidents.silences(console.now) == []
         over = await browser.post("/alerts/silence/1/end")
         assert over.status_code == 409
-        assert "This silence is over." in over.text
+        assert "This silence has ended." in over.text
     assert [row.type for row in console.journal.range("bac-12", 1, 9)] == ["console.silence", "console.silence.end"]
 
 
@@ -368,7 +368,7 @@ async def test_a_supervisor_silences_and_ends_it(console: Console) -> None:
         ({"minutes": "0"}, "within 12 hours"),
         ({"minutes": "x"}, "within 12 hours"),
         ({"minutes": "9" * 15}, "within 12 hours"),
-        ({"why": " "}, "says why"),
+        ({"why": " "}, "Enter a reason for the silence"),
         ({"table": ""}, "names a table"),
     ],
 )
@@ -471,14 +471,14 @@ async def test_a_supervisor_closes_what_nobody_ends(console: Console) -> None:
     async with console.browser("supervisor") as browser:
         assert 'action="/alerts/1/close"' not in (await browser.get("/alerts")).text
         still = await browser.post("/alerts/1/close", data={})
-        assert (still.status_code, "It is still so" in still.text) == (409, True)
+        assert (still.status_code, "The cause persists" in still.text) == (409, True)
         console.lose()
         console.begin()
         console.wait(60)
         assert 'action="/alerts/1/close"' in (await browser.get("/alerts")).text
         assert (await browser.post("/alerts/1/close", data={"note": "taken away"})).status_code == 303
         over = await browser.post("/alerts/1/close", data={})
-        assert (over.status_code, "This alert is over." in over.text) == (409, True)
+        assert (over.status_code, "This alert has ended." in over.text) == (409, True)
     assert console.house.incidents.open(console.now) == []
     assert [row.type for row in console.journal.range("gone-1", 1, 9)] == ["console.alert.close"]
 

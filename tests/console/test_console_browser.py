@@ -77,7 +77,7 @@ def test_a_screen_on_the_wall_sees_its_tables_and_may_do_nothing(floor: Floor, p
     page.go("/table/rou-1/device/wheel-1")
     assert not page.there("form[action*='/command/']")
     page.go("/table/cus-1")
-    assert page.text("h1") == "You may not do this"
+    assert page.text("h1") == "Not permitted"
     page.complaints()  # of the page it may not see
 
 
@@ -240,7 +240,7 @@ def test_a_table_that_is_taken_away_leaves_the_pit(floor: Floor, page: Browser) 
     assert not page.complaints()
 
 
-HANGS = ("is not heard any more", "No process is heard", "no process is heard")
+HANGS = ("sends no heartbeat", "No process sends heartbeats", "no process sends heartbeats")
 
 
 @pytest.mark.parametrize("which", ["edge", "rules", "broker"])
@@ -280,7 +280,7 @@ def test_a_process_that_was_killed_and_started_again_is_counted(floor: Floor, pa
     times = int(found[1]) if (found := re.search(r"again (\d+) time", said())) else 0
     floor.signals(getattr(floor, which), signal.SIGKILL)
     page.when(lambda: f"again {times + 1} time" in said())
-    page.until("[data-live='edges'] summary .badge", "started again")
+    page.until("[data-live='edges'] summary .badge", "restarted")
 
 
 def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> None:

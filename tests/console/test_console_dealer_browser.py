@@ -188,7 +188,7 @@ def test_a_dealer_presses_keys_without_a_broker(tmp_path: Path) -> None:
         assert floor.kept() == ["bets.closed"]
 
         enter(page, "255")
-        says(page, "dice", "once more, please")
+        says(page, "dice", "enter it once more")
         ready(page, "dice")
         assert not page.there(f"{form('dice')} .dice :checked")
         enter(page, "255")

@@ -74,7 +74,7 @@ class Dealer:
 
     def kept(self, form: str) -> None:
         said = f"{form} [data-said]"
-        self.page.when(lambda: self.page.text(said) in ("recorded", "once more, please"))
+        self.page.when(lambda: self.page.text(said) in ("recorded", "enter it once more"))
         self.page.when(lambda: not self.page.there(f"{form}[data-busy]"))
 
     def sure(self, name: str, *choices: str) -> None:
@@ -436,7 +436,7 @@ def test_dead_keys_say_why_and_a_void_asks_once_more(floor: DealerFloor, window:
     one = Dealer(floor, window, "angola.french-bank")
     one.key("bets_opened")
     one.phase("betting")
-    window.until('[data-slot="bets_opened"]:disabled', "bets are open already")
+    window.until('[data-slot="bets_opened"]:disabled', "bets are already open")
     assert window.find('[data-slot="paid"]').get_attribute("title") == "no result yet"
     assert not window.find('[data-slot="paid"] button').is_enabled()
     voided = floor.view(one.table).voided

@@ -135,9 +135,9 @@ async def test_a_form_of_another_site_decides_nothing(console: Console) -> None:
     ("key", "wrong", "said"),
     [
         ("void", {"round": f"{TABLE}:2026-11-20:1:1"}, "can no longer be decided here"),
-        ("void", {"why": "  "}, "Say why"),
+        ("void", {"why": "  "}, "Enter a reason"),
         ("void", {"reason": "99"}, "Choose a reason"),
-        ("void", {"id": "x"}, "load it again"),
+        ("void", {"id": "x"}, "reload it"),
         ("correct", {"hands": "player 9X"}, "One hand a line"),
     ],
 )
@@ -183,17 +183,17 @@ async def test_the_clock_of_the_tables_computer_may_be_behind(console: Console) 
     verdict(console, "irregular", {"irregularity": refused})
     console.now += timedelta(minutes=10)
     await press(console, "void")
-    assert "not taken:" not in drawn(console)
+    assert "not accepted:" not in drawn(console)
     console.now -= timedelta(minutes=9)
     verdict(console, "irregular", {"irregularity": refused}, 2)
-    assert "not taken:" in drawn(console)
+    assert "not accepted:" in drawn(console)
 
 
 async def test_a_decision_that_the_rules_do_not_take_says_why(console: Console) -> None:
     await press(console, "void")
     refused = {"code": "round_not_reopened", "reason": {"code": "round_not_reopened"}, "law": "art. 10"}
     verdict(console, "irregular", {"irregularity": refused})
-    assert "not taken:" in drawn(console)
+    assert "not accepted:" in drawn(console)
 
 
 async def test_a_table_without_a_dealers_page_says_where_to_decide(tmp_path: Path) -> None:

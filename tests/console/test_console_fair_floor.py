@@ -34,7 +34,7 @@ async def test_viewer_sees_the_page_without_buttons(floor: Console) -> None:
     async with floor.browser("viewer") as browser:
         answer = await browser.get(PATH)
         assert answer.status_code == 200
-        assert "Too few to say anything since the last service: 3 of at least" in answer.text
+        assert "Not enough data since the last service: 3 of at least" in answer.text
         assert 'name="why"' not in answer.text
         assert (await browser.post(PATH, data={"device": "wheel-1", "why": "x"})).status_code == 403
         assert (await browser.get("/table/nowhere/fairness")).status_code == 404

@@ -96,7 +96,7 @@ def spins(fair: Fairness, pockets: list[str], table: str = "rou-1") -> None:
 def test_a_wheel_in_words_of_a_technician(fair: Fairness) -> None:
     rng = random.Random(1)
     spins(fair, rng.choices(WHEEL, k=100))
-    assert "Too few to say anything since the last service: 100 of at least 185 spins." in page(fair, "rou-1")
+    assert "Not enough data since the last service: 100 of at least 185 spins." in page(fair, "rou-1")
     spins(fair, rng.choices(WHEEL, k=1240), table="rou-2")
     text = page(fair, "rou-2")
     (wheel,) = fair_pages.view(fair, "rou-2", "service").wheels

@@ -127,7 +127,7 @@ def test_the_last_figures_of_a_computer_that_is_away_are_called_so(console: Cons
     console.wait(60)
     console.edge(online=False)
     html = console.house.live.html("edges", VIEWER)
-    assert re.search(rf'class="num stale">last figures, of <time[^>]*>[^<]*</time>: {figures}', html)
+    assert re.search(rf'class="num stale">last values, of <time[^>]*>[^<]*</time>: {figures}', html)
 
 
 def test_an_idle_table_is_not_late(console: Console) -> None:
@@ -138,7 +138,7 @@ def test_an_idle_table_is_not_late(console: Console) -> None:
 
 
 def test_a_restart_is_shown_on_the_pit(console: Console) -> None:
-    for boot, said in (("a", ""), ("b", "started again 1 time,"), ("c", "started again 2 times,")):
+    for boot, said in (("a", ""), ("b", "restarted 1 time,"), ("c", "restarted 2 times,")):
         console.say(edge_topic("lisboa", "edge-7", "info"), msgspec.json.encode({"bootid": boot}))
         html = console.house.live.html("edges", VIEWER).partition("</summary>")[0]
         assert said in html
@@ -152,11 +152,11 @@ def test_a_restart_is_still_news_after_the_console_started_again(console: Consol
         console.say(info, msgspec.json.encode({"bootid": boot}))
     again = console.again(minutes=5)
     again.say(info, msgspec.json.encode({"bootid": "b"}))
-    assert "started again 1 time," in again.house.live.html("edges", VIEWER)
+    assert "restarted 1 time," in again.house.live.html("edges", VIEWER)
     assert f'data-until="{T0:%Y-%m-%dT%H:%M:%S}' in again.house.live.html("edges", VIEWER)
     later = again.again(minutes=10)
     later.say(info, msgspec.json.encode({"bootid": "c"}))
-    assert "started again 2 times," in later.house.live.html("edges", VIEWER)
+    assert "restarted 2 times," in later.house.live.html("edges", VIEWER)
 
 
 def test_computers_stand_in_the_order_of_their_names(console: Console) -> None:

@@ -279,7 +279,7 @@ def test_a_restart_is_shown_beside_the_computers(pit: FullPit, page: Browser) ->
     look(page, pit, "vera", "/", DESK)
     assert not page.there("[data-live='edges'] .badge")
     pit.do(lambda: pit.restart("edge-8"))
-    page.until("[data-live='edges'] summary .badge", "started again")
+    page.until("[data-live='edges'] summary .badge", "restarted")
 
 
 # ---- all pages, for fingers and for everybody

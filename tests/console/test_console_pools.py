@@ -317,10 +317,10 @@ async def test_a_transfer_shows_both_pools_before_and_after(console: Console, ho
         assert "the hall burnt" in changes
         assert "OSJ 12/26" in changes
         expected = [
-            ("Pool, as shown blue", 200, 0),
+            ("Pool, as displayed blue", 200, 0),
             ("Reserve blue", 300, 0),
             ("Moved to other pools blue", 0, 500),
-            ("Pool, as shown red", shown, 90_000_000),
+            ("Pool, as displayed red", shown, 90_000_000),
             ("Overflow red", 0, 450),
             ("Moved to other pools red", 0, -500),
         ]
@@ -384,7 +384,7 @@ async def test_places_of_another_site_have_no_page_here(console: Console, house:
             assert 'href="/table/bac-12"' in page
             assert "porto/slot-1" in page
             assert "/table/porto" not in page
-            assert "in another site, not heard here" in page
+            assert "at another site, no report here" in page
         assert "porto/slot-1/egm-1" in page
 
 
@@ -435,8 +435,8 @@ MISTAKES: list[tuple[str, dict[str, str], str]] = [
     ("adjust", {"account": "paid", "amount": "5", "reason": "x"}, "cannot be so: Account"),
     ("adjust", {"account": "hidden", "amount": "1,234", "reason": "x"}, "“1,234” is no amount"),
     ("adjust", {"account": "hidden", "amount": "0", "reason": "x"}, "is no amount"),
-    ("adjust", {"account": "hidden", "amount": "5", "reason": " "}, "Say why"),
-    ("reset", {"reason": "x" * 201}, "Say why"),
+    ("adjust", {"account": "hidden", "amount": "5", "reason": " "}, "Enter a reason"),
+    ("reset", {"reason": "x" * 201}, "Enter a reason"),
     ("set-terms", {**TERMS, "visible": "1/0"}, "cannot be so: Of each bet, to the pool"),
     ("set-terms", {**TERMS, "visible": "1", "hidden": "1/2"}, "more than the bet"),
     ("set-terms", {**TERMS, "limit": "5"}, "below the seed"),
@@ -447,7 +447,7 @@ MISTAKES: list[tuple[str, dict[str, str], str]] = [
     ("set-terms", {**TERMS, "seed": "-1"}, "is no amount"),
     ("transfer", {"to": "red", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
     ("transfer", {"to": "green", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
-    ("transfer", {"to": "blue", "reason": "", "authority": "x"}, "Say why"),
+    ("transfer", {"to": "blue", "reason": "", "authority": "x"}, "Enter a reason"),
     ("transfer", {"to": "blue", "reason": "x", "authority": " "}, "Name the approval"),
 ]
 

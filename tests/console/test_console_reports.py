@@ -219,7 +219,7 @@ async def test_a_report_says_until_when_it_can_speak(console: Console) -> None:
     said = Text("The period was not over when this report was made.", strong=True)
     assert (said in PRINTER.period(over).blocks, said in PRINTER.period(going_on).blocks) == (False, True)
     facts = dict(next(one for one in PRINTER.period(over).blocks if isinstance(one, Facts)).rows)
-    assert facts["Last verdict heard"] == "20 Nov 2026 20:01:00"
+    assert facts["Last verdict received"] == "20 Nov 2026 20:01:00"
 
 
 @pytest.mark.parametrize("sign", "=+-@\t\r\n＝＋－＠")

@@ -163,7 +163,7 @@ async def test_all_tables_are_counted_for_a_day(console: Console) -> None:
 
 
 async def test_a_longer_time_than_is_shown_says_so(console: Console) -> None:
-    said = "At most 31 days are shown at once"
+    said = "At most 31 days are displayed at once"
     async with console.browser("inspector") as browser:
         for path in (f"/table/{ROU}/rounds", "/rounds"):
             assert said in (await browser.get(path, params={"from": "2026-01-01T00:00", "to": "2026-12-31T00:00"})).text

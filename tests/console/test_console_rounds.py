@@ -324,7 +324,7 @@ def test_an_event_of_no_instant_is_refused(console: Console, at: str) -> None:
     end = said | {"source": source, "type": "resolved", "data": {"result": result(ROU, 1, OUTCOMES[ROU])}}
     console.say(f"{source}/event/resolved", json.dumps(end).encode())
     assert console.house.site.refused == 2
-    assert "no event heard yet" in shown(console, ROU)[f"/table/{ROU}"]
+    assert "no event received yet" in shown(console, ROU)[f"/table/{ROU}"]
 
 
 FAR = "0001-01-01T00:00:00+14:00"

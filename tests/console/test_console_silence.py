@@ -49,7 +49,7 @@ def test_an_edge_that_stops_beating_is_shown_as_unknown_within_five_seconds(cons
     assert codes(console) == {"edge.silent"}
     assert lamps(console) == {"unknown"}
     assert EDGE in console.house.live.html("top", Viewer("en", "viewer"))
-    assert "not heard for" in console.house.live.html("edges", Viewer("en", "viewer"))
+    assert "no heartbeat for" in console.house.live.html("edges", Viewer("en", "viewer"))
     beat(console, EDGE)
     assert codes(console) == set()
     assert lamps(console) == {"good"}
@@ -90,4 +90,4 @@ def test_a_restart_is_counted_and_shown(console: Console) -> None:
         console.say(edge_topic("lisboa", EDGE, "info"), msgspec.json.encode({"bootid": boot}))
     edge = console.house.site.edges[EDGE]
     assert (edge.restarts, edge.restarted) == (2, console.house.now())
-    assert "started again 2 times" in console.house.live.html("edges", Viewer("en", "viewer"))
+    assert "restarted 2 times" in console.house.live.html("edges", Viewer("en", "viewer"))

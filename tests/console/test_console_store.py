@@ -386,7 +386,7 @@ async def test_with_no_room_left_people_read_on_and_nothing_is_done(tmp_path: Pa
             head = inn.journal.head
             for path in ("/", "/alerts", "/actions", "/users"):
                 assert (await browser.get(path)).status_code == 200, path
-            assert "pages can be read, nothing can be done" in (await browser.get("/alerts")).text
+            assert "pages can be read, no action is possible" in (await browser.get("/alerts")).text
             silence = {"table": "bac-1", "minutes": "60", "why": "cleaning"}
             assert (await post(browser, "/alerts/silence", **silence)).status_code == 503
             left(inn.store, ("user.add", "user:ana"))

@@ -47,7 +47,7 @@ def test_the_figures_of_a_computer_that_is_away_are_marked_as_stale(pit: FullPit
     pit.do(lambda: pit.console.edge("edge-8", online=False))
     page.until(f"{EDGES} .num.stale")
     stale = page.driver.execute_script(f'return document.querySelector("{EDGES} .num.stale").textContent')
-    assert stale.startswith("last figures, of")
+    assert stale.startswith("last values, of")
     style = f'return getComputedStyle(document.querySelector("{EDGES} .num.stale")).fontStyle'
     assert page.driver.execute_script(style) == "italic"
     pit.do(lambda: pit.console.edge("edge-8"))

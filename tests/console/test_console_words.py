@@ -150,6 +150,20 @@ def forbidden(column: int) -> list[str]:
     return [word for row in rows[1:] for word in row[column].split(", ") if word]
 
 
+LOOSE = re.compile(r"\b(told|heard|said|hears?|tells?|stranger)\b|\bshown\b(?! before)", re.IGNORECASE)
+"""For what is reported, entered, received, displayed, ignored or expired. Cards are shown before the end."""
+
+
+@pytest.mark.parametrize("text", ["{hand} was told twice", "not heard for", "The amount as shown", "Say what he said"])
+def test_a_loose_word_is_found(text: str) -> None:
+    assert LOOSE.search(text)
+
+
+def test_english_has_the_exact_words_of_the_trade() -> None:
+    wrong = {key: text for key, text in texts("en").items() if LOOSE.search(re.sub(r"\{\w+\}", "", text))}
+    assert not wrong
+
+
 def test_the_words_are_those_of_the_glossary() -> None:
     old = GLOSSARY.read_text(encoding="utf-8").partition("Not: ")[2].replace("\n", " ").rstrip(" .").split(", ")
     # An adjective has four endings, a verb many: its stem is what is looked for.

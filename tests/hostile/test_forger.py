@@ -269,7 +269,7 @@ async def test_an_alert_of_a_conflict_ends_and_begins_again(tmp_path: Path) -> N
         alert = msgspec.json.decode(desk.shown[CONFLICT])
         assert alert["code"] == "events.conflict"
         translated(desk.shown[CONFLICT])
-        assert alert["text"] == "two different events under number 2 of edge e: the second is not used"
+        assert alert["text"] == "two different events under number 2 of edge e: the second was ignored"
         await asyncio.sleep(ALERT_FOR / 2)
         desk.say(forged(true[0], SpinStarted(9)))
         await asyncio.sleep(ALERT_FOR * 0.9)
@@ -419,7 +419,7 @@ async def test_with_macs_no_forged_event_is_used_and_the_true_one_is(tmp_path: P
         assert rows(network.consumer.journal) == reference(true)
         alarm = network.consumer._alarms[TABLE, "events.forged"]
         assert alarm.count > 10
-        assert alarm.text == "events in the name of edge e came without its MAC: they are not used"
+        assert alarm.text == "events in the name of edge e arrived without its MAC: they were ignored"
         translated(msgspec.json.encode(Consumer._alarm_says("events.forged", alarm)))
         assert (TABLE, "events.conflict") not in network.consumer._alarms
         network.close()
@@ -466,7 +466,7 @@ async def test_an_edge_whose_key_the_rules_have_not_is_not_believed(tmp_path: Pa
     assert rows(desk.consumer.journal) == before
     assert set(desk.consumer._streams) == {("e", "A", TABLE)}
     assert desk.consumer.position(TABLE) == len(true)
-    text = "events came from edge x, of which these rules have no MAC key: they are not used"
+    text = "events arrived from edge x, of which these rules have no MAC key: they were ignored"
     assert msgspec.json.decode(desk.shown[FORGED])["text"] == text
     translated(desk.shown[FORGED])
     right = replace(back, mac=mac_of_answer(back, topic, key))  # the edge itself may say so: a copy was put back

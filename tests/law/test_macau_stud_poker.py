@@ -1504,7 +1504,7 @@ def test_a_bet_on_the_jackpot_after_a_loss_asks_for_its_ante(late: bool) -> None
 @pytest.mark.article("6(2)")
 @pytest.mark.parametrize("dealt", [[], FIVES, SHOE])
 def test_a_bell_after_a_loss_of_all_antes_asks_for_the_seats(dealt: list[Event]) -> None:
-    """It is not said that nobody has laid an ante."""
+    """It is not said that no seat has placed an ante."""
     events: list[Event] = [BetsOpened(), EventsMissed(2), BetsClosed()]
     verdicts = play(game(), events)
     assert [type(one) for one in verdicts] == [Opened, Closed, Suspended]

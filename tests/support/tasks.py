@@ -188,7 +188,7 @@ def entered(hand: Hand, key: str, css: str = "button", said: str = "") -> None:
 
 def kept(hand: Hand, form: str) -> None:
     page = hand.page
-    page.when(lambda: page.text(f"{form} [data-said]") in ("recorded", "once more, please"))
+    page.when(lambda: page.text(f"{form} [data-said]") in ("recorded", "enter it once more"))
     page.when(lambda: not page.there(f"{form}[data-busy]"))
 
 

@@ -633,15 +633,15 @@ class Incidents:
         lost = site.lost or now
         alert = Alert(
             code="broker.lost",
-            text="the console has lost the broker: what it shows is old",
-            remedy="look at the broker and the network; the tables go on without the console",
+            text="the console has lost the broker: displayed values are old",
+            remedy="check the broker and the network; the tables continue without the console",
             since=lost,
         )
         self._own(("", "broker-lost"), alert, not site.connected and now - lost >= BROKER_LOST, site.connected, now)
         alert = Alert(
             code="broker.silent",
-            text="no process is heard through the broker any more: what the console shows is old",
-            remedy="look whether the broker hangs, and at the network; the tables go on without the console",
+            text="no process sends heartbeats through the broker: displayed values are old",
+            remedy="check whether the broker hangs, and the network; the tables continue without the console",
         )
         self._own(("", "broker-silent"), alert, site.stalled, not site.stalled, now)
 
@@ -684,15 +684,15 @@ class Incidents:
             alert = Alert(
                 code=code,
                 text=text,
-                remedy="look at the process and its log on that computer; events are kept meanwhile. "
-                f"One that was taken away for good: feltd forget {name}",
+                remedy="check the process and its log on that computer; events are stored meanwhile. "
+                f"If it was removed for good: feltd forget {name}",
                 device=name,
             )
             silent = name in site.edges and site.edges[name].silent and online is True
             hangs = Alert(
                 code="edge.silent",
-                text=f"{name} is not heard any more: its process hangs, or the network",
-                remedy="look at the process on that computer; one that hangs is started again by systemctl restart",
+                text=f"{name} sends no heartbeat: the process hangs, or its network is down",
+                remedy="check the process on that computer; restart a process that hangs with systemctl restart",
                 device=name,
             )
             self._own(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent, now)
@@ -702,10 +702,11 @@ class Incidents:
     def _offline(self, name: str) -> tuple[str, str]:
         """Code and text of a process that is offline."""
         if name == self._rules:
-            return "rules.offline", f"the rules ({name}) are offline: no round is resolved"
+            return "rules.offline", f"the rules process ({name}) is offline: no round is resolved"
         if name == self._jackpots:
-            return "jackpots.offline", f"the jackpots ({name}) are offline: pools stand still, and nothing can be paid"
-        return "edge.offline", f"edge {name} is offline: its tables are not seen"
+            text = f"the jackpots process ({name}) is offline: pools do not change, and nothing can be paid"
+            return "jackpots.offline", text
+        return "edge.offline", f"edge {name} is offline: the state of its tables is unknown"
 
     def _backlog(self, name: str, before: _Health | None, health: _Health, now: datetime) -> None:
         outbox = health.outbox

@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import shutil
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from urllib.parse import urlencode
@@ -189,17 +189,10 @@ def fragment(
     stands for all of a table.
     """
     known, site = context.incidents, context.site
-    shown = [one for one in known.open(context.now()) if not tables or one.incident.table in ("", *tables)]
-    fresh = _fresh(shown, context.now()) if by_table else []
-    if at is not None:
-        shown = [one for one in shown if one.incident.table == at[0] and at[1] in ("", one.incident.device)]
-    else:  # the incident of their edge has them
-        shown = [one for one in shown if one.incident.code not in PENDING or not _in_edge(site, one.incident)]
-    everything = shown
-    counts = Counter(one.incident.table for one in shown)
-    if by_table:  # the first of each is the worst
-        firsts = {one.incident.table or one.incident.n: one for one in reversed(shown)}
-        shown = [one for one in shown if firsts[one.incident.table or one.incident.n] is one]
+    everything = _shown(context, tables, at)
+    fresh = _fresh(everything, context.now()) if by_table else []
+    counts = Counter(one.incident.table for one in everything)
+    shown = _worst_of_tables(everything) if by_table else everything
     most += len(shown) == most + 1  # one more takes no more room than to say so
     loud = [one.incident.severity for one in everything if one.silence is None]
     handles, longer = acts and may(role, "acknowledge"), may(role, "silence")
@@ -241,6 +234,20 @@ def fragment(
         "at": at,
         "helps": _helps(context, *at) if at is not None and at[1] and may(role, "command") else {},
     }
+
+
+def _shown(context: ConsoleContext, tables: tuple[str, ...], at: tuple[str, str] | None) -> list[Shown]:
+    """The open incidents; the incident of an edge that is away has those of its devices."""
+    shown = [one for one in context.incidents.open(context.now()) if not tables or one.incident.table in ("", *tables)]
+    if at is not None:
+        return [one for one in shown if one.incident.table == at[0] and at[1] in ("", one.incident.device)]
+    return [one for one in shown if one.incident.code not in PENDING or not _in_edge(context.site, one.incident)]
+
+
+def _worst_of_tables(shown: Sequence[Shown]) -> list[Shown]:
+    """The first of each table, which is the worst; and each that is of no table."""
+    firsts = {one.incident.table or one.incident.n: one for one in reversed(shown)}
+    return [one for one in shown if firsts[one.incident.table or one.incident.n] is one]
 
 
 def _in_edge(site: SiteState, one: Incident) -> bool:
