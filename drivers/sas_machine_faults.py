@@ -157,8 +157,8 @@ HOST_FAULTS = (
     _fault(
         "sas.win_differs",
         "the machine reports a jackpot of another amount than it was to show",
-        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is displayed "
-        "again",
+        "pay nothing before the machine's record and the books of the pool are compared; over when an amount is "
+        "displayed again",
         severe=True,
     ),
     _fault(

@@ -106,7 +106,8 @@ def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert |
     since = status.at if status is not None else started
     if now - max(since, started) > timedelta(seconds=BEHIND_S):
         text = (
-            f"the forwarder has said nothing since {since:%Y-%m-%d %H:%M} UTC: nothing is sent to the site's backbone"
+            f"the forwarder has reported nothing since {since:%Y-%m-%d %H:%M} UTC: "
+            "nothing is sent to the site's backbone"
         )
         return Alert(code=BEHIND, text=text, remedy=REMEDIES[BEHIND], severity="warning")
     if status is None or not status.code:

@@ -184,13 +184,11 @@ def fragment(
 ) -> dict[str, Any]:
     """The values of _alerts.html for a role and its tables (none: all), for the worst `most` incidents.
 
-    `kept`: a note typed for one of them, by its number. `name`: the reader. `acts`: with buttons, where the role has
-    the right. `at`: only those of this device, by table and name; name "": of the whole table. `by_table`: one line
-    stands for all of a table.
+    `kept`: a note typed for one of them, by its number. `name`: the reader. `acts`: with buttons, where the role may.
+    `at`: only those of this device, by table and name (name "": of the table). `by_table`: one line for each table.
     """
-    known, site = context.incidents, context.site
+    known = context.incidents
     everything = _shown(context, tables, at)
-    fresh = _fresh(everything, context.now()) if by_table else []
     counts = Counter(one.incident.table for one in everything)
     shown = _worst_of_tables(everything) if by_table else everything
     most += len(shown) == most + 1  # one more takes no more room than to say so
@@ -212,10 +210,8 @@ def fragment(
             may_silence=handles and of.silence is None and (longer or mine),
             ends=of.silence.n if of.silence is not None and handles and (longer or of.silence.by == name) else 0,
             others=counts[one.table] - 1 if by_table and one.table else 0,
-            inside=_inside(site, one) if one.code in OFFLINE_EDGES else (),
-            people=tuple(
-                who for who, theirs in people if hands and who != one.by and (not theirs or one.table in ("", *theirs))
-            ),
+            inside=_inside(context.site, one) if one.code in OFFLINE_EDGES else (),
+            people=_whom(people, one) if hands else (),
         )
 
     lines = [line(one) for one in shown[:most]]
@@ -226,14 +222,29 @@ def fragment(
         "worst": "error" if "error" in loud else "warning",
         "acts": acts,
         "more": max(len(everything) - sum(1 + one.others for one in lines), 0),
-        "fresh": [(one, said(one, lang)[0]) for one in fresh if one.n not in {line.one.n for line in lines}],
-        "may_acknowledge": may(role, "acknowledge"),
-        "may_close": longer,
-        "ends": ENDS if longer else OWN_ENDS,
+        "fresh": _news(context, lang, everything, {line.one.n for line in lines}) if by_table else [],
+        **_rights(role),
         "sure": context.site.connected,
         "at": at,
         "helps": _helps(context, *at) if at is not None and at[1] and may(role, "command") else {},
     }
+
+
+def _rights(role: str) -> dict[str, Any]:
+    longer = may(role, "silence")
+    return {"may_acknowledge": may(role, "acknowledge"), "may_close": longer, "ends": ENDS if longer else OWN_ENDS}
+
+
+def _whom(people: Iterable[tuple[str, tuple[str, ...]]], one: Incident) -> tuple[str, ...]:
+    """To whom an incident can be handed over."""
+    return tuple(who for who, theirs in people if who != one.by and (not theirs or one.table in ("", *theirs)))
+
+
+def _news(
+    context: ConsoleContext, lang: words.Lang, shown: Sequence[Shown], lines: set[int]
+) -> list[tuple[Incident, str]]:
+    """What is seconds old and not among the lines, with its text."""
+    return [(one, said(one, lang)[0]) for one in _fresh(shown, context.now()) if one.n not in lines]
 
 
 def _shown(context: ConsoleContext, tables: tuple[str, ...], at: tuple[str, str] | None) -> list[Shown]:
