@@ -136,7 +136,7 @@ class SasMachine(MachineReader):
     # ---- the session
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Find the machine, come online, then poll for ever."""
+        """Find the machine, come online, then poll until the link is lost."""
         self._link, self._emit = link, emit
         self._chunk = link.stamp()
         self._slot = self._alive = self._meters_due = self._broadcast_due = self._close_due = self._chunk.tick

@@ -126,7 +126,7 @@ async def stay_connected(
     log: structlog.typing.FilteringBoundLogger,
     connecting: Connect | None = None,
 ) -> None:
-    """Serve one session after the other, for ever. Log once when lost, once when back.
+    """Serve one session after the other until cancelled. Log once when lost, once when back.
 
     A process with a will tries the broker, by a session of its own, before it is served for the first time.
 

@@ -17,7 +17,7 @@ __all__ = ["Retained", "read_standing"]
 
 PAUSE_S = 0.25
 KEPT_HASHES = 8
-"""Of each topic: the keyed hashes of the values that were sent last."""
+"""Number of last values of each topic that are remembered as keyed hashes."""
 
 
 async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[str, bytes]:
@@ -36,7 +36,7 @@ class Retained:
     """The retained topics of a process. A value is bytes, or a function that is called when it is sent."""
 
     def __init__(self, pause_s: float = PAUSE_S) -> None:
-        """No topic is set. Changes are sent at most every `pause_s` seconds."""
+        """Begin without topics. Changes are sent at most every `pause_s` seconds."""
         self._pause_s = pause_s
         self._wanted: dict[str, bytes | Callable[[], Any]] = {}
         self._dirty: dict[str, None] = {}

@@ -82,7 +82,7 @@ class _CaptureLink:
 
     @property
     def left(self) -> int:
-        """How many frames nobody has heard yet."""
+        """The number of frames that were not read yet."""
         return len(self._left)
 
     async def until_more(self) -> None:
@@ -103,7 +103,7 @@ class _CaptureLink:
         return Chunk(b"", self._start + timedelta(seconds=tick), tick)
 
     async def write(self, data: bytes) -> None:
-        """Nobody hears it."""
+        """Drop it: no device listens."""
 
 
 class Seen(Struct, frozen=True):
@@ -236,7 +236,7 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of which no key is there twice: readers would take one or the other. Raises ValueError."""
+    """An object without duplicate keys, of which readers would take either. Raises ValueError."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

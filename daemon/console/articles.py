@@ -94,7 +94,7 @@ def text_of(ruleset: str) -> Text | None:
 
 
 def proofs_of(ruleset: str) -> Proofs:
-    """The tests that prove each paragraph. Read anew each time: it is long, and shown rarely."""
+    """The tests that prove each paragraph. Read from the file each time, because it is long and rarely shown."""
     data = resources.files("rules.law").joinpath("proofs.json").read_bytes()
     return msgspec.json.decode(data, type=dict[str, Proofs]).get(ruleset, {})
 

@@ -74,7 +74,7 @@ class Fragment(Struct, frozen=True):
 
 
 def _mark(html: str) -> str:
-    """Tells what is drawn from what was drawn before, within this process."""
+    """A hash of drawn HTML, by which a change is found within this process."""
     return f"{hash(html) & 0xFFFF_FFFF:08x}"
 
 
@@ -85,7 +85,7 @@ class _Stream:
         self.whom = whom
         self.dirty: dict[str, None] = {}
         self.held: dict[str, float] = {}
-        """The fragments that were drawn so lately that they wait, and until when."""
+        """The fragments that wait because they were drawn a moment ago, and until when."""
         self.changed = asyncio.Event()
         self.sent: dict[str, str] = {}
         """By fragment, the mark of what was sent last: what is drawn as before is not sent again."""

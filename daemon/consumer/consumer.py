@@ -550,7 +550,7 @@ class Consumer(BrokerProcess):
         return Alert(code=code, text=alarm.text, remedy=REMEDIES[code], count=alarm.count)
 
     def _end_alarms(self, seconds: float) -> None:
-        """So many seconds have passed: end what was quiet for long enough."""
+        """End the alerts that were quiet for long enough; called when `seconds` have passed."""
         for (table, code), alarm in list(self._alarms.items()):
             alarm.quiet += seconds
             if alarm.quiet >= ALERT_FOR:

@@ -105,7 +105,7 @@ class Pools:
             self.beats[owner] = asyncio.get_running_loop().time()
 
     async def watch(self) -> None:
-        """Close and open the betting, for ever."""
+        """Close and open the betting until cancelled."""
         self.since = self.since or asyncio.get_running_loop().time()
         while True:
             self.look()

@@ -117,7 +117,7 @@ class Draft:
         return max(min(self.held(account), self.balance(account)), 0)
 
     def trial(self) -> "Draft":
-        """A copy in which something is tried."""
+        """A copy for a trial posting."""
         other = Draft(self.book)
         other.balances, other.since, other.gone = dict(self.balances), dict(self.since), dict(self.gone)
         return other
@@ -196,7 +196,7 @@ class Draft:
         self.update(unit=unit, wins=wins, rounds=rounds)
 
     def clip(self) -> None:
-        """What the pool holds above its limit goes to the overflow."""
+        """Move what the pool holds above its limit to the overflow."""
         over = self.balance(VISIBLE) - most_of(self.book.terms) * self.book.unit
         if over > 0:
             self.post("adjusted", {VISIBLE: -over, OVERFLOW: over}, text="above the limit")
@@ -759,12 +759,12 @@ def _without_alone(draft: Draft, stakes: tuple[Stake, ...], given_back: Sequence
 
 
 def _like(stake: Stake, among: Sequence[Stake]) -> Stake | None:
-    """One of the same seat and amount."""
+    """The entry with the same seat and amount."""
     return next((one for one in among if (one.seat, one.amount) == (stake.seat, stake.amount)), None)
 
 
 def _without(stakes: tuple[Stake, ...], stake: Stake) -> tuple[Stake, ...]:
-    """Without the first that equals it."""
+    """The list without the first equal entry."""
     if stake not in stakes:
         return stakes
     at = stakes.index(stake)

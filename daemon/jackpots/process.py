@@ -87,11 +87,11 @@ if TYPE_CHECKING:
 __all__ = ["Jackpots", "NotOwner"]
 
 TAIL_EVERY = 15
-"""After how many times ASK_AGAIN the writers are asked whether there is more."""
+"""Number of ASK_AGAIN after which the writers are asked for newer messages."""
 GATHER_S = 0.005
-"""Seconds between two transactions at least: what comes meanwhile shares the next one and its fdatasync."""
+"""Minimum seconds between two transactions: messages that arrive meanwhile share the next one and its fdatasync."""
 READ_S = 0.002
-"""Seconds between two readings of the socket at least: a wake-up for each message would cost more than the message."""
+"""Minimum seconds between two reads of the socket: a wake-up for each message would cost more than the message."""
 PAUSE_S = 0.01
 """Seconds between two levels of a pool on the broker."""
 FIRST_LOOK = PAGE - 100
@@ -108,7 +108,7 @@ LONGEST_LIFE = timedelta(minutes=10)
 LONGEST_ENTRY = LONGEST_EVENT - 4096
 """Bytes of an entry of an order; its envelope fits behind it."""
 LONGEST_PROPOSALS = LONGEST_DOCUMENT // 8
-"""Bytes of the changes that wait, which stand in each level."""
+"""Maximum bytes of the waiting changes, which are part of each level."""
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
 """Of each kind, waiting or over, in the document of the books; the others are read in pages."""
@@ -226,7 +226,7 @@ class Jackpots(BrokerProcess):
         self._alerts: set[str] = set()
         self._owns = asyncio.Event()
         self._epoch = 0
-        """Of this life; 0 until it knows that it is the owner."""
+        """The number of this life of the process; 0 until it knows that it is the owner."""
         self._take_up()
 
     def _take_up(self) -> None:

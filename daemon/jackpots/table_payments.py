@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["forget_payments", "settle_payments", "take_back_payment", "take_payment"]
 
 KEPT_PAYMENTS = 10
-"""Of each table. What a key paid that is no longer remembered stays paid."""
+"""Remembered payments of each table. A forgotten payment stays valid."""
 AT_TABLE = "paid at the table with the payment key"
 
 

@@ -13,7 +13,7 @@ MOST = 2**53 - 1
 
 
 class BadAmount(ValueError):
-    """What was written is no amount."""
+    """The text is no amount."""
 
 
 def money(lang: Lang, minor: int, decimals: int, currency: str = "") -> str:

@@ -12,7 +12,7 @@ class Separated(Record, frozen=True):
 
 
 class Counted(Record, frozen=True):
-    """So many whole buttons lay under the cup; `fragments` of broken ones are not among them."""
+    """The count of whole buttons under the cup; `fragments` of broken ones are not included."""
 
     KIND: ClassVar[int] = 0x79
     FIELDS: ClassVar = {"count": Number(2, least=1), "fragments": Number()}

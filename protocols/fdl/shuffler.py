@@ -71,7 +71,7 @@ class _Batch(Record, frozen=True):
 
 
 class Loaded(_Batch, frozen=True):
-    """So many cards lie in the infeed."""
+    """The number of cards in the infeed."""
 
     KIND: ClassVar[int] = 0x40
 

@@ -573,7 +573,7 @@ class Craps(SingleOutcome[CrapsState]):
         return dict.fromkeys(("place", "place_lose"), one) if least > 1 else {}
 
     def _left(self, table: CrapsState, bet: WagerPlaced | WagerWithdrawn) -> int:
-        """What would lie there."""
+        """The amount that the bet would have then."""
         held = lying(there(table.round), bet.seat, bet.bet)
         return held + bet.amount if isinstance(bet, WagerPlaced) else max(held - (bet.amount or held), 0)
 
@@ -608,7 +608,7 @@ class Craps(SingleOutcome[CrapsState]):
                 return len(outcome.faces) == DICE
 
     def kept(self, outcome: DiceThrown | DiceRead) -> DiceThrown:
-        """In whatever order the dice were read, whoever read them."""
+        """The throw with its faces sorted: the order and the reader do not matter."""
         faces = tuple(sorted(outcome.faces))[:DICE]
         if isinstance(outcome, DiceRead) or outcome.valid:
             return DiceThrown(faces)

@@ -28,7 +28,7 @@ def named(name: str) -> tuple[int, int] | None:
 
 
 def hands_of(laid: Mapping[str, tuple[str, ...]]) -> dict[tuple[int, int], tuple[str, ...]] | None:
-    """The players' hands that were laid, by seat and number; None where a name or a card is none."""
+    """The players' hands that were laid, by seat and number; None where a name or a card cannot be read."""
     found: dict[tuple[int, int], tuple[str, ...]] = {}
     for name, cards in laid.items():
         key = named(name)

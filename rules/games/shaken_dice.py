@@ -487,7 +487,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return None
 
     def is_outcome(self, outcome: DiceRead) -> bool:
-        """Where a leaning die is not void, its reading is none."""
+        """Where a leaning die does not make the throw void, its reading is not used."""
         return self._at.leaning_is_null or bool(outcome.stacked) or not outcome.leaning
 
     def _unsafe(self) -> Note:

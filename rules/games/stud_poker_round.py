@@ -358,7 +358,7 @@ class StudPokerRounds(StudPokerTurns):
     # ---- the deal
 
     def _first(self, turn: Turn) -> tuple[Turn, Reason | None]:
-        """The first card closes the bets too. Last, the reason why nobody knows whose it is, where that is so."""
+        """The first card closes the bets too. The last value: why the card's owner is unknown."""
         deal = turn.deal
         if turn.round_.closed:
             first = not (deal.dealt or "cards" in deal.doubts)

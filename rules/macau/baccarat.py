@@ -344,7 +344,7 @@ class Baccarat(Coups):
     # ---- the life of a coup
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
-        """What is additional to a main bet goes back where there is none."""
+        """Additional bets are returned where their seat has no main bet."""
         seated = {one.seat for one in round_.wagers if one.bet in MAIN}
         for one in round_.wagers:
             if one.bet in self._needs_main and one.seat not in seated:

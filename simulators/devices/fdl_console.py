@@ -154,7 +154,7 @@ class Console(FdlDevice):
         self._pressed(happenings[key], now)
 
     def supervisor_key(self, *, on: bool, now: float) -> None:
-        """Turn the supervisor's key. Nothing happens where it stands so already, or the switch has no contact."""
+        """Turn the supervisor's key. Nothing is reported if its position is the same, or the switch has no contact."""
         if on != self._key and self._boots(now) and not self._ails(KEY_SWITCH, now):
             self._key = on
             self.record(fdl_console.SupervisorKey(on), now)
@@ -205,9 +205,9 @@ class Console(FdlDevice):
     # ---- under the supervisor's key
 
     def correct(self, hands: Mapping[str, Sequence[str]], now: float, *, named: str = "") -> bool:
-        """The hands as they lie now. False, and nothing reported, without the supervisor's key or with a dark display.
+        """Report the hands as they lie. False, and nothing is said, without the supervisor's key or display.
 
-        Raises ValueError for a hand or card that is none.
+        Raises ValueError for a hand or card that does not exist.
         """
         corrected = fdl_console.Corrected(tuple((hand, tuple(cards)) for hand, cards in hands.items()), named)
         corrected.to_bytes()

@@ -35,9 +35,9 @@ MARKS: Mapping[Mark, tuple[str, str]] = {
 }
 """The worst first: the sign and the colour of a line."""
 IDLE_S = 30.0
-"""After so many seconds without a key the worst tables are in sight again."""
+"""Seconds without a key after which the screen shows the worst tables again."""
 RARE_S = 10.0
-"""A note stands so long."""
+"""Seconds for which a note is shown."""
 LEAST_ROWS = 3
 Lamp: TypeAlias = tuple[bool, str]
 
@@ -113,7 +113,7 @@ class Screen:
     ) -> None:
         """`games` are the tables in their order with their rulesets, `played` those that a person deals.
 
-        `seconds` is any clock that goes on.
+        `seconds` is a monotonic clock.
         """
         self._played = frozenset(played)
         self._site = site
@@ -138,7 +138,7 @@ class Screen:
     # ---- keys
 
     def press(self, key: str) -> bool:
-        """Act on a key; returns True where the demo shall end."""
+        """Act on a key; True ends the demo."""
         self._last_key = self._seconds()
         match self._page, key:
             case "tables", "q" | "Q":

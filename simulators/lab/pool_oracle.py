@@ -404,7 +404,7 @@ class _Oracle:
         return (key.round if key.round in ended else "") if key.round else max(ended, key=ended.__getitem__, default="")
 
     def pay_by_key(self, name: str, which: str) -> str:
-        """The books say that this key paid this win: why it cannot be, "" where it is so."""
+        """Why this key cannot have paid this win, as the books say; "" where it can."""
         win, key = self.wins.get(name), self._keys.get(which)
         if win is None or key is None:
             return f"{name} is paid by {which!r}, and there is no such win or key"

@@ -94,7 +94,7 @@ class AngolaBlackjackTable(BlackjackTable):
         await super()._decide(floor, hand)
 
     def _judge(self, hand: _Hand) -> None:
-        """What ends a hand by itself."""
+        """What ends a hand without a decision."""
         total = self._total(hand)
         if total > 21:
             hand.ended = "bust"

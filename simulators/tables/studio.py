@@ -71,7 +71,7 @@ class _MotorTable(Ruled):
         await floor.pace.sleep(1.0)
 
     async def _shake(self, floor: Floor) -> None:
-        """Order it until one counts. A shake that was interrupted is none."""
+        """Order shakes until one counts; an interrupted shake does not count."""
         for _ in range(PRESSES):
             await floor.ready()
             if await floor.tell("shaker-1", "agitate", {}) == "done":

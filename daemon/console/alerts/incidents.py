@@ -189,7 +189,7 @@ class Incidents:
         store.has(SCHEMA)
         self._open: dict[AlertKey, Incident] = {}
         self._ended: dict[AlertKey, Incident] = {}
-        """What ended lately: it may come back."""
+        """Incidents that ended lately: they may come back."""
         for one in self._rows("state != 'resolved' ORDER BY n"):
             self._open[one.key] = one
         for one in self._rows("state = 'resolved' ORDER BY ended DESC LIMIT ?", MOST_OPEN):
@@ -205,7 +205,7 @@ class Incidents:
         self._pruned: datetime | None = None
         self._connected: datetime | None = None
         self._since: dict[AlertKey, datetime] = {}
-        """Of open incidents, since when their alerts on the broker said it is so, as far as this process heard."""
+        """By open incident, since when its alert stands on the broker, as far as this process received it."""
         self._said: set[AlertKey] = set()
         """The alerts that stand on the broker, as far as it said so in this connection."""
         self._met: dict[str, _PeerStatus] = {}
@@ -221,7 +221,7 @@ class Incidents:
         self._refused_at: datetime | None = None
         self._hiding: tuple[int, ...] = ()
         self.version = 0
-        """Another one whenever something is shown otherwise than before."""
+        """Changes whenever pages must show something else."""
         self.begun = {"warning": 0, "error": 0}
         """How often incidents began, came back or were open again since the console started, by severity."""
         self.suspended: dict[str, int] = {}
@@ -239,11 +239,11 @@ class Incidents:
             self._begin(key, alert, now, "broker")
 
     def begin(self, key: AlertKey, alert: Alert, now: datetime) -> None:
-        """It is so, as the console itself finds. Said again, the incident goes on."""
+        """Open an incident that the console itself finds, or continue it."""
         self._begin(key, alert, now, "console")
 
     def end(self, key: AlertKey, now: datetime) -> None:
-        """It is no longer so. What is not open stays as it is."""
+        """End an incident of the console. One that is not open stays as it is."""
         one = self._open.pop(key, None)
         self._since.pop(key, None)
         if one is not None:
@@ -307,7 +307,7 @@ class Incidents:
         self._open[one.key] = new
         self.version += 1
         if (new.severity, new.code, new.state) == (one.severity, one.code, one.state):
-            self._dirty[new.n] = new  # words that change many times a second are written when `look` comes by
+            self._dirty[new.n] = new  # texts that change many times a second are written by the next `look`
         else:
             self._now_is(new, now)
 
@@ -354,7 +354,7 @@ class Incidents:
     def acknowledge(self, n: int, by: str, note: str, now: datetime) -> Incident:
         """Somebody has seen it and says what they do. Durable when it returns.
 
-        Raises NotOpen; BadStore where it is so, but not yet durable.
+        Raises NotOpen; BadStore where it is done but not yet durable.
         """
         return self._stepped(self.may_acknowledge(n), Step(now, "taken", by, note=note[:LONGEST_TEXT]))
 
@@ -386,7 +386,7 @@ class Incidents:
     def step(self, n: int, kind: StepKind, by: str, now: datetime, *, whom: str = "", note: str = "") -> Incident:
         """A step of an incident that somebody has, after `may_step`. Durable when it returns.
 
-        Raises NotOpen; BadStore where it is so, but not yet durable.
+        Raises NotOpen; BadStore where it is done but not yet durable.
         """
         one = self._open_by_number(n)
         return self._stepped(one, Step(now, kind, by, whom, note[:LONGEST_TEXT]))
@@ -477,7 +477,7 @@ class Incidents:
         return new
 
     def unsilence(self, n: int, now: datetime) -> Silence:
-        """It ends now. Durable when it returns. Raises NotOpen, BadStore."""
+        """End the silence now. Durable when it returns. Raises NotOpen, BadStore."""
         one = self._silences.get(n)
         if one is None or one.until <= now:
             raise NotOpen("alerts.silence_over", "this silence is over")
@@ -492,11 +492,11 @@ class Incidents:
     # ---- queries
 
     def silences(self, now: datetime) -> list[Silence]:
-        """Those of now, the first to end first."""
+        """The silences in force, the first to end first."""
         return sorted((one for one in self._silences.values() if one.until > now), key=lambda one: one.until)
 
     def silence_of(self, incident: Incident, now: datetime) -> Silence | None:
-        """The longest that hides it now."""
+        """The longest silence that hides the incident now."""
         return max(
             (
                 one
@@ -542,7 +542,7 @@ class Incidents:
         return self._open.get(key)
 
     def get(self, n: int) -> Incident | None:
-        """Whatever its state."""
+        """The incident of this number, in any state."""
         for one in (*self._open.values(), *self._dirty.values()):
             if one.n == n:
                 return one
@@ -799,7 +799,7 @@ class Incidents:
         return {device.meta.edge for (table, _), device in site.devices.items() if table == one.table} - {""}
 
     def _has_spoken(self, name: str, now: datetime) -> bool:
-        """Whether all that this process has to say stands on the broker."""
+        """Whether the broker has received all alerts of this process."""
         met = self._met.get(name)
         if met is None or met.online is None or now - met.online < ALERTS_REPEATED_WITHIN:
             return False
@@ -812,7 +812,7 @@ class Incidents:
     def _now_is(self, one: Incident, now: datetime) -> None:
         self.version += 1
         self._dirty[one.n] = one
-        if len(self._dirty) > 2 * MOST_OPEN:  # the store has long been away
+        if len(self._dirty) > 2 * MOST_OPEN:  # the store has not been writable for long
             del self._dirty[next(iter(self._dirty))]
         self._follow(one, now)
         self._try_to_write()

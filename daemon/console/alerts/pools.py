@@ -36,7 +36,7 @@ class PoolAlerts:
             await asyncio.sleep(EVERY_S)
 
     def look(self, now: datetime) -> None:
-        """Begin what is so; end what is no longer so, where its pool is known."""
+        """Begin the alerts that apply; end the others, where their pool is known."""
         if not self._pools.connected:
             return
         open_ = self._incidents.open(now)

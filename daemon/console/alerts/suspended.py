@@ -29,7 +29,7 @@ class _Process(Protocol):
 
 
 def look_at_suspended(incidents: Incidents, processes: Mapping[str, _Process], now: datetime) -> None:
-    """Begin what is so; end what is no longer so by the word of a process that is there, or gone for good."""
+    """Begin the alerts of suspended tables; end those that a process, online or gone for good, no longer reports."""
     said = {}
     for name, process in processes.items():
         if process.online:

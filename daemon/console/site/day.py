@@ -25,9 +25,9 @@ __all__ = ["DAY", "Days", "Restart"]
 DAY = timedelta(hours=24)
 EVERY_S = 2.0
 ROUNDS = 5
-"""After so many times EVERY_S, what happens all the time is drawn: rounds, and what devices say of themselves."""
+"""Number of EVERY_S after which frequent things are drawn: rounds, and events of devices about themselves."""
 MINUTE = 30
-"""After so many times EVERY_S, all timelines are drawn again: time goes on."""
+"""Number of EVERY_S after which all timelines are drawn again, because time passes."""
 MOST_LOADED = 5_000
 MOST_ACTIONS = 200
 MOST_RESTARTS = 200

@@ -71,7 +71,7 @@ class RecoveryReport(Struct, frozen=True):
 
 
 def _rounds(began: datetime, first: int, count: int) -> Iterable[Entry]:
-    """So many rounds of each table, half a minute each."""
+    """The rounds of each table, half a minute each."""
     for number in range(first, first + count):
         at = began + timedelta(seconds=30 * number)
         for table in range(1, TABLES + 1):

@@ -359,7 +359,7 @@ def rounds(mix: Mix, *, wagers: bool, seed: int = 1) -> Iterator[Round]:
     rng = Random(seed)
 
     def betting() -> Round:
-        """So many chips in turn, each seat on what it likes."""
+        """The chips in turn, each seat on its own bets."""
         return tuple(
             WagerPlaced(rng.randint(1, mix.seats), rng.choice(mix.bets), rng.choice(CHIPS))
             for _ in range(mix.chips if wagers else 0)

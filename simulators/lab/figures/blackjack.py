@@ -120,7 +120,7 @@ def gain(pays: str) -> int:
 
 
 def part(options: tuple[tuple[str, str], ...], published: bool, number: int, rounds: int) -> Tally:
-    """So many rounds of one part of a run; `published`: with the rules for which a figure is published."""
+    """Play the rounds of one part of a run; `published`: with the rules for which a figure is published."""
     ruleset = _table(dict(options))
     house = replace(ruleset.house, **AS_PUBLISHED) if published else ruleset.house
     rng, shoe, tally = Random(f"angola blackjack {SEED} {number}"), list(DECK * ruleset.options.decks), Tally(rounds)
@@ -146,7 +146,7 @@ def part(options: tuple[tuple[str, str], ...], published: bool, number: int, rou
 
 @lru_cache(maxsize=8)
 def play_rounds(options: tuple[tuple[str, str], ...], rounds: int, *, published: bool = False) -> Tally:
-    """So many rounds of one seat with the main bet, in parts that are seeded each for itself."""
+    """Play rounds of one seat with the main bet, in parts with a seed of their own."""
     return shared(partial(part, options, published), rounds)
 
 

@@ -140,7 +140,7 @@ def measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str =
 
 
 def shared(part: "partial[Tally]", rounds: int) -> Tally:
-    """So many rounds in parts, on every core that this process may use."""
+    """Play the rounds in parts, on every core that this process may use."""
     number = min(PARTS, rounds)
     sizes = [rounds // number + (place < rounds % number) for place in range(number)]
     cores = len(os.sched_getaffinity(0))
@@ -254,7 +254,7 @@ class Strategy:
 
 
 def play_blackjack(options: Mapping[str, Any], rounds: int, *, five_cards: bool = True) -> Tally:
-    """So many rounds of one seat with the main bet."""
+    """Play rounds of one seat with the main bet."""
     return shared(partial(_blackjack, dict(options), five_cards), rounds)
 
 
@@ -298,7 +298,7 @@ class BlackjackPart:
         self._shoe = [_seen(CardDrawn(card)) for card in DECK * ruleset.options.decks]
 
     def play(self, rng: Random, rounds: int) -> Tally:
-        """So many rounds, each from a full shoe: shuffled as far as it is dealt."""
+        """Play rounds, each from a full shoe that is shuffled as far as it is dealt."""
         tally = Tally(rounds)
         apply, beside = self._ruleset.apply, self._beside
         for _ in range(rounds):
@@ -477,7 +477,7 @@ STUD: Final = {
 
 
 def play_stud(name: str, rounds: int) -> Tally:
-    """So many rounds of one seat with an ante."""
+    """Play rounds of one seat with an ante."""
     return shared(partial(_stud, name), rounds)
 
 
