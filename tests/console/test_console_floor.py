@@ -237,7 +237,8 @@ async def test_turnover_win_and_expected_win_are_those_of_the_rounds(console: Co
         assert float(line["rounds_per_hour"]) == pytest.approx(60)
         assert (line["par"], line["judged"]) == ("70.0000", "few")
     page = await look(console, "/floor")
-    assert "MOP 410.00" in page
+    assert "Amounts in MOP." in page
+    assert "410.00" in page
     assert "51.22 %" in page
     assert "too few rounds to say" in page
 
@@ -256,6 +257,10 @@ async def test_what_is_not_known_is_never_nought(console: Console) -> None:
     ended(console, 1, [])
     line = (await numbers(console))[0]
     assert [line[name] for name in ("turnover", "win", "hold", "expected_win", "rounds_per_hour")] == [""] * 5
+    console.now += timedelta(seconds=30)
+    ended(console, 2, [], "voided", void={"reason": {"code": "declared"}, "bets": "returned"})
+    lost = (await numbers(console))[0]
+    assert (lost["void_rounds"], lost["void_stakes"], lost["void_expected_win"]) == ("1", "", "")
     assert "not known" in await look(console, "/floor")
     assert line["counts_missing"] == "opening closing drop"
 

@@ -30,7 +30,7 @@ __all__ = ["DealerFloor", "table_of"]
 
 T = TypeVar("T")
 
-PEOPLE: dict[str, Role] = {"dora": "dealer", "sam": "supervisor", "ines": "inspector"}
+PEOPLE: dict[str, Role] = {"dora": "dealer", "sam": "supervisor", "ines": "inspector", "mona": "manager"}
 OPTIONS: dict[str, dict[str, Any]] = {
     "macau.baccarat": {"opening": "bell", "burn": "first_card", "cut_card": "last"},
 }
@@ -62,7 +62,7 @@ class DealerFloor(InAThread):
 
     def __init__(self, directory: Path, rulesets: tuple[str, ...] = tuple(RULESETS)) -> None:
         super().__init__("dealer-floor")
-        self._directory = directory
+        self.directory = directory
         self._rulesets = rulesets
         self.house: ConsoleProcess
         self.edge: Edge
@@ -85,11 +85,11 @@ class DealerFloor(InAThread):
     # ---- its life
 
     def _config(self, broker: Broker) -> Config:
-        text = HEAD.format(folder=self._directory, port=broker.port, version=broker.version)
+        text = HEAD.format(folder=self.directory, port=broker.port, version=broker.version)
         pages, tables = ["[console.dealer]"], []
         for ruleset in self._rulesets:
             name = table_of(ruleset)
-            address = f"{self._directory}/{name}.sock"
+            address = f"{self.directory}/{name}.sock"
             pages.append(f'{name} = "{address}"')
             tables.append(f'[[table]]\nname = "{name}"\nruleset = "{ruleset}"')
             if options := OPTIONS.get(ruleset):
@@ -99,9 +99,9 @@ class DealerFloor(InAThread):
         return parse("\n".join((text, *pages, *tables)))
 
     async def _live(self) -> None:
-        broker = Broker(self._directory)
+        broker = Broker(self.directory)
         await broker.start()
-        journals = [Journal(self._directory / f"{name}.db") for name in ("edge", "rules", "actions")]
+        journals = [Journal(self.directory / f"{name}.db") for name in ("edge", "rules", "actions")]
         try:
             config = self._config(broker)
             await self._run(config, *journals)

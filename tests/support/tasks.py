@@ -314,7 +314,37 @@ def inspector(book: Book, page: Browser, floor: DealerFloor) -> None:
         page.until("body[data-printed]")
 
 
-TASKS: tuple[Callable[[Book, Browser, DealerFloor], None], ...] = (fantan, blackjack, supervisor, inspector)
+def manager(book: Book, page: Browser, floor: DealerFloor) -> None:
+    """A table is opened with its limits, and its win of the shift is found; then it is closed."""
+    table = table_of(FANTAN)
+
+    def state_is(state: str) -> None:
+        edges = floor.house.site.edges.values()
+        page.when(lambda: any(table in one.info.signs and one.info.signs[table].state == state for one in edges))
+
+    hand = Hand(page, floor, "mona", "/")
+    with book.task(hand, "manager", "opens a table with its limits", 5, 10):
+        hand.press("header nav a[href='/floor']", said="Floor")
+        hand.press(f"main a[href='/floor/{table}']", said=table)
+        hand.write("[name=minimum]", "1.00")
+        hand.write("[name=maximum]", "500.00")
+        hand.press("form[action$='/sign/open'] button.main", said="Open the table")
+        state_is("open")
+    hand = Hand(page, floor, "mona", "/")
+    with book.task(hand, "manager", "finds the win of this shift by game", 5):
+        hand.press("header nav a[href='/floor']", said="Floor")
+        hand.choose("[name=by]", "game")
+        hand.press("form[action='/floor'] button.main", said="Show")
+        hand.press("form[action='/floor'] a.button", "This shift", said="This shift")
+        page.until("table.floor tfoot", "All")
+    hand = Hand(page, floor, "mona", f"/table/{table}")
+    with book.task(hand, "manager", "closes a table", 3):
+        hand.press(f"main a[href='/floor/{table}']", said="Table sheet")
+        hand.press("form[action$='/sign/close'] button", said="Close the table", sure=True)
+        state_is("closed")
+
+
+TASKS: tuple[Callable[[Book, Browser, DealerFloor], None], ...] = (fantan, blackjack, supervisor, inspector, manager)
 
 
 def at_tables(

@@ -20,6 +20,7 @@ from daemon.console.site.signs import sign_of
 from daemon.console.site.turnover import groups, waits
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words import words
+from daemon.words.money import money
 
 __all__ = ["routes"]
 
@@ -107,6 +108,12 @@ class _Pages:
         tables = [one for one in sorted(context.site.tables) if not user.tables or one in user.tables]
         played = {one.name for one in found} if asked.by == "table" else set()
         signs = {table: sign_of(context.site, table) for table in tables}
+        site = context.config.site
+
+        def currency_of(line: Line) -> str:
+            return site.currency_of(_law_of(line.rulesets))
+
+        one = currency_of(whole)  # of all lines: the heading says it
         return context.page(
             request,
             "floor.html",
@@ -119,7 +126,8 @@ class _Pages:
             closed=sum(sign is not None and sign.state == "closed" for sign in signs.values()),
             seats={table: self._seats(table) for table in tables},
             tallies={table: self._tally(table, asked) for table in tables} if asked.by == "table" else {},
-            amount=lambda minor, line: context.amount(lang, round(minor), _law_of(line.rulesets)),
+            amount=lambda minor, line: money(lang, round(minor), site.decimals, "" if one else currency_of(line)),
+            currency=one,
             spark=spark,
             title=lambda line: self._title(line, asked.by, lang),
             known=min((at for table in tables if (at := self._records.since(table))), default=None),

@@ -142,7 +142,7 @@ def total(
     waited_s = sum(us or 0 for _, us in waited) / MICRO if all(us is not None for _, us in waited) else None
     known = with_bets > 0
     void = sum(one.void for one in groups)
-    void_stakes = sum(one.void_stakes for one in groups)
+    void_known = not any(one.void_unknown for one in groups)
     return Line(
         name,
         tables,
@@ -159,8 +159,8 @@ def total(
         band if figured else None,
         _chance(with_bets, compared - expected, band) if figured else "unknown",
         void,
-        void_stakes if known or void_stakes or not void else None,
-        sum(one.void_expected for one in groups) / MICRO if known or void_stakes or not void else None,
+        sum(one.void_stakes for one in groups) if void_known else None,
+        sum(one.void_expected for one in groups) / MICRO if void_known else None,
         sum(count for count, _ in waited),
         waited_s,
         waited_s / 3600 * pace if waited_s is not None and pace is not None else None,

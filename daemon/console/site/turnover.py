@@ -49,7 +49,8 @@ _GROUPS = (
     "sum(CASE WHEN void THEN 0 ELSE expected END), "
     "sum(CASE WHEN void THEN 0 ELSE (figured - figured_paid - expected / 1e6) * "
     "(figured - figured_paid - expected / 1e6) END), "
-    "sum(CASE WHEN void THEN turnover ELSE 0 END), sum(CASE WHEN void THEN expected ELSE 0 END), min(at), max(at) "
+    "sum(CASE WHEN void THEN turnover ELSE 0 END), sum(CASE WHEN void THEN expected ELSE 0 END), "
+    "sum(void AND bets = 0), min(at), max(at) "
     "FROM round_money WHERE at >= ?1 AND at < ?2 GROUP BY place, ruleset, part"
 )
 _WAITS = (
@@ -75,6 +76,7 @@ class Group(Struct, frozen=True):
 
     `with_bets`: rounds that count of which bets are known. `off2`: the sum of the squares of what each of them won
     beyond the expected win. `void_stakes`, `void_expected`: what lay on void rounds, and what they could have won.
+    `void_unknown`: void rounds of which no bet is known.
     """
 
     table: str
@@ -91,6 +93,7 @@ class Group(Struct, frozen=True):
     off2: float
     void_stakes: int
     void_expected: int
+    void_unknown: int
     first: int
     last: int
 

@@ -1,0 +1,211 @@
+"""A day on the floor in a real browser: tables open, play, fills, doubt, closing and count.
+
+Broker, edge, rules and console are real. At the end the manager's numbers equal a sum over the journals of edge and
+rules, made here without the console's code.
+"""
+
+import csv
+import io
+import itertools
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyotp
+import pytest
+from axe_core_python.selenium import Axe
+from dealer_floor import DealerFloor, table_of
+from floor import Browser, browser, opened
+from selenium.webdriver.support.ui import Select
+
+from daemon.console.auth.users import By
+from protocols.contract.events import EventsMissed
+from simulators.lab.broker import find_mosquitto
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed"),
+    pytest.mark.skipif(shutil.which("chromedriver") is None, reason="chromium-driver is not installed"),
+]
+FANTAN, ROULETTE = "macau.fantan", "macau.roulette"
+TABLES = table_of(FANTAN), table_of(ROULETTE)
+LAUNCHED = ("ball_launched", {"ball": "1", "rotor": "2"})
+NUMBER = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DealerFloor]:
+    with opened(DealerFloor(tmp_path_factory.mktemp("floor"), (FANTAN, ROULETTE))) as one:
+        users = one.house.access.users
+
+        def factors() -> None:
+            secret = pyotp.random_base32()
+            code = pyotp.TOTP(secret).at(datetime.now(UTC) - timedelta(seconds=30))
+            users.set_factor(By("sam", "supervisor"), "sam", secret, code)
+            users.confirm(By("test", "system"), "sam")
+
+        one.do(factors)
+        yield one
+
+
+class Day:
+    """The people of a day, and what they do."""
+
+    def __init__(self, floor: DealerFloor, page: Browser) -> None:
+        self.floor, self.page = floor, page
+
+    def sheet(self, who: str, table: str) -> None:
+        self.page.come_in(who)
+        self.page.go(f"/floor/{table}")
+
+    def open(self, table: str, minimum: str, maximum: str) -> None:
+        self.sheet("mona", table)
+        for name, value in (("minimum", minimum), ("maximum", maximum)):
+            self.page.find(f"[name={name}]").clear()
+            self.page.find(f"[name={name}]").send_keys(value)
+        self.page.follow("form[action$='/sign/open'] button")
+        self.until_sign(table, "open")
+
+    def close(self, table: str) -> None:
+        self.sheet("mona", table)
+        self.page.follow("form[action$='/sign/close'] button", sure=True)
+        self.until_sign(table, "closed")
+
+    def until_sign(self, table: str, state: str) -> None:
+        """As the edge publishes it."""
+        edge = self.floor.house.site.edges
+        self.page.when(
+            lambda: any(table in one.info.signs and one.info.signs[table].state == state for one in edge.values())
+        )
+
+    def count(self, table: str, kind: str, amount: str) -> None:
+        """The dealer enters it, the supervisor confirms it."""
+        self.sheet("dora", table)
+        Select(self.page.find("[name=kind]")).select_by_value(kind)
+        self.page.find("[name=amount]").send_keys(amount)
+        self.page.follow("form.ask[action$='/count'] button.main")
+        self.sheet("sam", table)
+        self.page.follow(".waiting form[action$='/confirm'] button")
+        self.page.until("#counts tbody", "dora")
+
+    def keys(self, table: str, *keys: tuple[str, dict[str, str]], who: str = "dora") -> None:
+        """Press keys of the dealer's page."""
+        cookies = {"feltd": self.floor.secret(who)}
+        with httpx.Client(base_url=self.floor.url, cookies=cookies, headers={"origin": self.floor.url}) as browser:
+            for key, values in keys:
+                form = {"id": f"press-{next(NUMBER):08d}"} | values
+                answer = browser.post(f"/dealer/{table}/key/{key}", data=form)
+                assert answer.status_code == 303, (key, answer.text[-400:])
+                assert "wrong" not in answer.headers.get("location", ""), (key, answer.headers)
+
+    def fantan(self, bet: str, amount: str, buttons: str) -> None:
+        table = TABLES[0]
+        before = self.floor.view(table).resolved
+        counted = {"count": buttons}
+        self.keys(
+            table,
+            ("buttons_separated", {}),
+            ("bets_opened", {}),
+            ("bet", {"seat": "1", "bet": bet, "amount": amount}),
+            ("bell", {}),
+            ("buttons", counted),
+            ("buttons", counted),
+            ("paid", {}),
+        )
+        self.page.when(lambda: self.floor.view(table).resolved > before)
+
+    def roulette(self, *bets: tuple[str, str], pocket: str) -> None:
+        table = TABLES[1]
+        before = self.floor.view(table).resolved
+        laid = [
+            ("bet", {"seat": str(seat), "bet": bet, "amount": amount}) for seat, (bet, amount) in enumerate(bets, 1)
+        ]
+        ball = ("ball", {"pocket": pocket})
+        self.keys(table, ("bets_opened", {}), *laid, ("bell", {}), LAUNCHED, ball, ball, ("paid", {}))
+        self.page.when(lambda: self.floor.view(table).resolved > before)
+
+
+def rows(path: Path, *types: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Table, type and data of the rows of a journal, in order."""
+    marks = ",".join("?" * len(types))
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        found = db.execute(f"SELECT place, type, data FROM event WHERE type IN ({marks}) ORDER BY n", types)
+        return [(place, kind, json.loads(data)) for place, kind, data in found]
+
+
+def by_rounds(path: Path) -> dict[str, tuple[int, int, int, int]]:
+    """By table rounds, void ones, turnover and win, of the last result of each round."""
+    last: dict[tuple[str, str], dict[str, Any]] = {}
+    for table, _, data in rows(path, "resolved", "voided", "corrected"):
+        last[table, data["result"]["round"]] = data["result"]
+    sums: dict[str, tuple[int, int, int, int]] = {}
+    for (table, _), result in last.items():
+        count, void, turnover, win = sums.get(table, (0, 0, 0, 0))
+        if result["void"]:
+            void += 1
+        else:
+            stakes = sum(one["stake"] for one in result["settlements"])
+            turnover, win = turnover + stakes, win + stakes - sum(one["returned"] for one in result["settlements"])
+        sums[table] = count + 1, void, turnover, win
+    return sums
+
+
+def by_counts(path: Path) -> dict[str, int]:
+    """By table the win of the counts."""
+    signs = {"closing": 1, "credit": 1, "drop": 1, "opening": -1, "fill": -1}
+    entries = rows(path, "table.counted")
+    gone = {data["reverses"] for _, _, data in entries if data.get("reverses")}
+    wins: dict[str, int] = {}
+    for table, _, data in entries:
+        if not data.get("reverses") and data["entry"] not in gone:
+            wins[table] = wins.get(table, 0) + signs[data["kind"]] * data["amount"]
+    return wins
+
+
+def test_the_managers_numbers_of_a_day_are_those_of_the_journals(floor: DealerFloor) -> None:
+    with browser(floor) as page:
+        day = Day(floor, page)
+        for table in TABLES:
+            day.open(table, "1.00", "50.00")
+            day.count(table, "opening", "10000.00")
+        for buttons, amount in (("101", "1000"), ("102", "2000"), ("103", "5000")):
+            day.fantan("fan:2", amount, buttons)
+        day.roulette(("red", "3000"), ("straight:17", "500"), pocket="17")
+        day.roulette(("red", "5001"), ("black", "2500"), pocket="8")
+        assert floor.view(TABLES[1]).results[-1].settlements[0].stake == 2500, "red was above the maximum"
+        day.count(TABLES[1], "fill", "200.00")
+        # Events are lost while a round is open: it waits, and the supervisor declares it void.
+        day.keys(TABLES[1], ("bets_opened", {}), ("bet", {"seat": "1", "bet": "red", "amount": "700"}), ("bell", {}))
+        floor.report(TABLES[1], "page-1", EventsMissed(1))
+        page.when(lambda: floor.view(TABLES[1]).phase == "suspended")
+        day.keys(TABLES[1], ("void", {"reason": "5"}), who="sam")
+        page.when(lambda: floor.view(TABLES[1]).voided == 1)
+        for table in TABLES:
+            day.close(table)
+        day.keys(TABLES[1], ("bets_opened", {}), ("bet", {"seat": "2", "bet": "red", "amount": "700"}))
+        page.when(lambda: any(one.code == "bet_at_closed_table" for one in floor.view(TABLES[1]).refusals))
+        for table, drop, closing_ in ((TABLES[0], "80.00", "9961.25"), (TABLES[1], "300.00", "9870.00")):
+            day.count(table, "drop", drop)
+            day.count(table, "closing", closing_)
+        page.come_in("mona")
+        page.go("/floor")
+        page.until("table.floor tbody th", TABLES[0])
+        assert Axe().run(page.driver)["violations"] == []
+        cookies = {"feltd": floor.secret("mona")}
+        text = httpx.get(f"{floor.url}/floor.csv?by=table", cookies=cookies).text
+        lines = {one["line"]: one for one in csv.DictReader(io.StringIO(text.removeprefix("\ufeff")))}
+        rules, edge = by_rounds(floor.directory / "rules.db"), by_counts(floor.directory / "edge.db")
+        assert set(rules) == set(edge) == set(TABLES)
+        for table in TABLES:
+            line = lines[table]
+            shown = tuple(int(line[name]) for name in ("rounds", "void_rounds", "turnover", "win"))
+            assert shown == rules[table]
+            assert int(line["counted_win"]) == edge[table]
+            assert line["counts_missing"] == ""
+        assert int(lines["total"]["turnover"]) == sum(turnover for _, _, turnover, _ in rules.values())
