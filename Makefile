@@ -4,25 +4,31 @@ ARGS ?=
 BIN := .venv/bin
 SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 
-.PHONY: install wheels deb debs deb-try deb-check release audit demo test nightly bench-smoke lint docs site games corpus pictures tasks measures pins clean
+.PHONY: install wheels deb debs deb-try deb-check release audit demo test nightly cluster bench-smoke lint docs site games corpus pictures tasks measures pins clean
 
 install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
-test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.cluster .venv/.node-red
+test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.node-red
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal -rs $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign,
 # real kills, and each mutant of rules/.
-nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.cluster .venv/.node-red
+nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rs --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 	$(MAKE) deb-check
 	$(BIN)/python -m tests.support.mutants
+
+# A whole site on this machine: nodes, forwarder, ledger and PostgreSQL are killed in turns; journals, streams and ledger are
+# then the same. Without nats-server or PostgreSQL it says what is missing.
+cluster: .venv/.runtime .venv/.lab .venv/.dev .venv/.backbone .venv/.ledger .venv/.cluster
+	@tests/need-programs
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n 0 -rs --timeout 3600 tests/site $(ARGS)
 
 # Fails where the edge is many times slower than a bridge in C that keeps its lines as well. Exit code 3: not measured here.
 bench-smoke: .venv/.runtime .venv/.lab

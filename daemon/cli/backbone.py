@@ -12,7 +12,7 @@ from daemon.cli.common import CONFIG, BadInputError, CommandGroup, examples, loa
 NO_BACKBONE = "no servers are named under [backbone]; docs/how-to/a-site-of-many-computers.md shows it"
 
 
-def _with_backbone(config_path: Path) -> Any:
+def with_backbone(config_path: Path) -> Any:
     """The configuration of a site with a backbone, and its library. Raises BadInputError."""
     config = load_config(config_path)
     if not config.backbone.servers:
@@ -28,7 +28,7 @@ def _with_backbone(config_path: Path) -> Any:
 @CONFIG
 def forward(config_path: Path) -> None:
     """Send the rows of this computer's journals to the backbone of the site."""
-    config = _with_backbone(config_path)
+    config = with_backbone(config_path)
     from daemon.site.backbone import Connection
     from daemon.site.forward import Forwarder
 
@@ -52,7 +52,7 @@ def site() -> None:
 @click.option("--events-gb", type=click.IntRange(1, 10_000), default=20, show_default=True, help="room for events")
 def init(config_path: Path, events_gb: int) -> None:
     """Make the streams EV, RES and ADM. A backbone that may lose rows is refused."""
-    config = _with_backbone(config_path)
+    config = with_backbone(config_path)
     import nats.errors
 
     from daemon.site.health import findings, make_streams, measured
@@ -65,6 +65,24 @@ def init(config_path: Path, events_gb: int) -> None:
     except (nats.errors.Error, OSError, TimeoutError) as error:
         raise click.ClickException(f"the backbone: {str(error) or type(error).__name__}; feltd doctor") from error
     click.echo("\n".join(lines))
+
+
+@site.command("ledger", epilog=examples("feltd site ledger 'host=/run/postgresql dbname=feltd'"))
+@click.argument("database")
+def ledger_schema(database: str) -> None:
+    """Make or change the tables of the ledger. DATABASE is libpq's connection string of the owner."""
+    from daemon.cli.ledger import NOT_INSTALLED
+
+    try:
+        import psycopg
+
+        from daemon.site.ledger import migrate
+    except ModuleNotFoundError as error:
+        raise BadInputError(NOT_INSTALLED) from error
+    try:
+        click.echo("\n".join(migrate(database)))
+    except psycopg.Error as error:
+        raise click.ClickException(f"the database: {str(error).strip()}") from error
 
 
 @site.command(epilog=examples("feltd site acl /etc/feltd/feltd.toml > users.conf"))

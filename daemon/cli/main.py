@@ -58,6 +58,8 @@ _COMMANDS = {
     "console": "console:console",
     "forward": "backbone:forward",
     "site": "backbone:site",
+    "ledger": "ledger:ledger",
+    "report": "ledger:report",
 }
 
 

@@ -1,8 +1,9 @@
-"""What a site of many computers adds: the way of journals to the backbone, NATS JetStream.
+"""What a site of many computers adds: the way of journals to NATS JetStream and PostgreSQL.
 
 `forward` sends rows, `streams` names them, `backbone` is the connection; `health` and `acl` are for who makes one.
+`ledger` writes results to PostgreSQL, `ledger_rows` and `ledger_schema` are its rows, `reports` asks it.
 
-Called by: `feltd forward`, `feltd site` (daemon/cli/backbone.py) and `feltd doctor`.
+Called by: daemon/cli/backbone.py, daemon/cli/ledger.py (`feltd forward`, `site`, `ledger`, `report`) and `doctor`.
 May import: journal, config.model, words, the read model's list of events that name no card, protocols; no processes.
-  Nobody else imports nats.
+  Nobody else imports nats or psycopg.
 """

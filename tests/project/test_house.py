@@ -13,7 +13,7 @@ import pytest
 from msgspec import Struct
 
 from daemon.cli.configuration_check import device_mistakes, ruleset_mistakes
-from daemon.config.backbone import Backbone, Forward
+from daemon.config.backbone import Backbone, Forward, Ledger
 from daemon.config.model import Console, Edge, Keeping, Mqtt, OpenId, Rules, Site, Webhook, load
 from drivers import DRIVERS
 from rules import RULESETS
@@ -38,7 +38,9 @@ def test_the_example_says_how_many_tables_it_has() -> None:
     assert f": {len(load(EXAMPLE).table)} tables." in first
 
 
-@pytest.mark.parametrize("kind", [Site, Edge, Rules, Keeping, Mqtt, Backbone, Forward, Console, OpenId, Webhook])
+@pytest.mark.parametrize(
+    "kind", [Site, Edge, Rules, Keeping, Mqtt, Backbone, Forward, Ledger, Console, OpenId, Webhook]
+)
 def test_the_example_shows_every_setting(kind: type[Struct]) -> None:
     """It is the only list of them: what is not set stands in a comment, and that would be good, too."""
     sections = {Keeping: "journal", OpenId: "console.openid", Webhook: "console.webhook"}

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon.cli.main import main
-from daemon.config.backbone import Backbone, Forward
+from daemon.config.backbone import Backbone, Forward, Ledger
 from daemon.config.model import (
     Console,
     Device,
@@ -46,6 +46,7 @@ SECTIONS: Final[dict[str, type[Struct]]] = {
     "[mqtt]": Mqtt,
     "[backbone]": Backbone,
     "[forward]": Forward,
+    "[ledger]": Ledger,
     "[console]": Console,
     "[console.openid]": OpenId,
     "[[console.webhook]]": Webhook,

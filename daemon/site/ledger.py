@@ -1,0 +1,209 @@
+"""The ledger: results and faults from the backbone to PostgreSQL, each once, however often and in what order they come.
+
+A batch is one transaction with the position in the stream. Two writers may run. The ledger answers questions; evidence
+are the signed journals.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import nats.errors
+import psycopg
+from msgspec.structs import astuple
+from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
+from psycopg import sql
+
+from daemon import logs
+from daemon.site.backbone import Connection, NotConfirmed
+from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
+from daemon.site.ledger_schema import MIGRATIONS
+from daemon.site.streams import EV, RES
+
+__all__ = ["Ledger", "Store", "migrate"]
+
+BATCH = 500
+AHEAD = timedelta(days=31)
+AGAIN_S = 2.0
+FETCH_S = 2.0
+_LOCK = 7206537
+
+
+def migrate(database: str) -> list[str]:
+    """Make or change the schema, as its owner. Raises psycopg.Error."""
+    with psycopg.connect(database) as db:
+        db.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS public.feltd_schema (version integer PRIMARY KEY, at timestamptz NOT NULL)"
+        )
+        row = db.execute("SELECT coalesce(max(version), 0) FROM public.feltd_schema").fetchone()
+        there = int(row[0]) if row else 0
+        for version, text in list(enumerate(MIGRATIONS, 1))[there:]:
+            db.execute(text)
+            db.execute("INSERT INTO public.feltd_schema VALUES (%s, now())", (version,))
+        return [f"the ledger has version {len(MIGRATIONS)} of its schema; it had {there}"]
+
+
+class Store:
+    """The writer's connection. Not for several threads at once."""
+
+    def __init__(self, database: str) -> None:
+        """Raises psycopg.Error."""
+        self._db = psycopg.connect(database)
+        self._days: set[date] = set()
+
+    def close(self) -> None:
+        self._db.close()
+
+    def position(self, stream: str, made: str) -> int:
+        """The last message of a stream that is here; 0 where the stream was made anew. Raises psycopg.Error."""
+        with self._db.transaction():
+            query = "SELECT seq FROM feltd.position WHERE stream = %s AND made = %s"
+            found = self._db.execute(query, (stream, made)).fetchone()
+        return int(found[0]) if found else 0
+
+    def write(self, rows: Sequence[Verdict | Fault], stream: str, made: str, seq: int) -> int:
+        """Write a batch and its position, or nothing. Returns how many disagreements are new. Raises psycopg.Error."""
+        verdicts = [one for one in rows if isinstance(one, Verdict)]
+        faults = [one for one in rows if isinstance(one, Fault)]
+        with self._db.transaction():
+            self._make_days({one.day for one in rows})
+            disagreements = self._enter("verdicts", Verdict, verdicts)
+            self._enter("faults", Fault, faults)
+            self._db.execute(
+                "INSERT INTO feltd.position VALUES (%s, %s, %s) ON CONFLICT (stream) DO UPDATE SET seq = CASE WHEN"
+                " position.made = excluded.made THEN greatest(position.seq, excluded.seq) ELSE excluded.seq END,"
+                " made = excluded.made, at = now()",
+                (stream, made, seq),
+            )
+        return disagreements
+
+    def _make_days(self, days: set[date]) -> None:
+        """Of the rows, and a month ahead. Who fails to commit gets a new Store, which remembers none of them."""
+        today = datetime.now(UTC).date()
+        if today not in self._days:
+            self._db.execute("SELECT feltd.make_days(%s, %s)", (today, today + AHEAD))
+            self._days |= {today + timedelta(days=ahead) for ahead in range(AHEAD.days + 1)}
+        for day in sorted(days - self._days):
+            self._db.execute("SELECT feltd.make_days(%s, %s)", (day, day))
+        self._days |= days
+
+    def _enter(self, table: str, kind: type[Verdict | Fault], rows: Iterable[Verdict | Fault]) -> int:
+        """COPY into a table of this transaction, then what is new. A second content under a key is kept beside."""
+        rows = list(rows)
+        if not rows:
+            return 0
+        target, staged = sql.Identifier("feltd", table), sql.Identifier(f"staged_{table}")
+        columns = sql.SQL(", ").join(map(sql.Identifier, kind.__struct_fields__))
+        statement = sql.SQL("CREATE TEMPORARY TABLE {} (LIKE {}) ON COMMIT DROP").format(staged, target)
+        self._db.execute(statement)
+        with self._db.cursor() as cursor:
+            with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(staged, columns)) as copy:
+                for row in rows:
+                    copy.write_row(astuple(row))
+            into = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ORDER BY ended_at ON CONFLICT DO NOTHING")
+            if table == "faults":
+                into = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
+            cursor.execute(into.format(target, columns, staged))
+            if table == "faults":
+                return 0
+            named = sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(one)) for one in kind.__struct_fields__)
+            cursor.execute(
+                sql.SQL(
+                    "INSERT INTO feltd.disagreements ({}) SELECT {} FROM {} s JOIN feltd.verdicts v USING"
+                    " (site, tbl, day, journal, seq, n) WHERE v.digest <> s.digest ON CONFLICT DO NOTHING"
+                ).format(columns, named, staged)
+            )
+            return int(cursor.rowcount)
+
+
+class Ledger:
+    """The process: reads both streams behind its position."""
+
+    def __init__(self, database: str, connection: Connection) -> None:
+        """`database`: libpq's connection string of the writer."""
+        self._database, self._connection = database, connection
+        self._log = logs.get(ledger="writer")
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._follow(RES, verdict_of))
+            group.create_task(self._follow(EV, fault_of))
+
+    async def _follow(self, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
+        """Begin again behind the position after each failure of the database or of the backbone."""
+        reason = ""
+        while True:
+            try:
+                await self._connection.until_up()
+                store = await asyncio.to_thread(Store, self._database)
+                try:
+                    await self._read(store, stream, row_of)
+                finally:
+                    await asyncio.to_thread(store.close)
+            except (psycopg.Error, nats.errors.Error, NotConfirmed, OSError, TimeoutError) as error:
+                if str(error) != reason:
+                    self._log.warning(
+                        "ledger.waits", stream=stream, reason=str(error), remedy="it tries again; nothing is lost"
+                    )
+                reason = str(error)
+                await asyncio.sleep(AGAIN_S)
+
+    async def _read(self, store: Store, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
+        jetstream = self._connection.jetstream
+        made = str((await jetstream.stream_info(stream)).created)
+        last = await asyncio.to_thread(store.position, stream, made)
+        asked = -1
+        while True:  # one consumer; a hole in its messages ends it, and the next begins behind the position
+            settings = ConsumerConfig(
+                ack_policy=AckPolicy.NONE,  # the position is in the database
+                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
+                opt_start_seq=last + 1,
+                inactive_threshold=60.0,
+            )
+            reader = await jetstream.pull_subscribe("", stream=stream, config=settings)
+            again = asked == last  # asked from there before: what is missing is not in the stream any more
+            asked = last
+            while True:
+                try:
+                    messages = await reader.fetch(BATCH, timeout=FETCH_S)
+                except nats.errors.TimeoutError:
+                    continue
+                numbers = [message.metadata.sequence.stream for message in messages]
+                if (hole := _hole(numbers, last)) and not again:
+                    break
+                if hole:
+                    self._log.error("ledger.gone", stream=stream, after=last, before=numbers[0])
+                again = False
+                await self._write(store, stream, made, messages, row_of)
+                last = numbers[-1]
+            await reader.unsubscribe()
+
+    async def _write(
+        self,
+        store: Store,
+        stream: str,
+        made: str,
+        messages: Sequence[Any],
+        row_of: Callable[[str, bytes], Verdict | Fault | None],
+    ) -> None:
+        rows = []
+        for message in messages:
+            try:
+                row = row_of(message.subject, message.data)
+            except ValueError as error:
+                self._log.error("ledger.refused", subject=message.subject, reason=str(error))
+                continue
+            if row is not None:
+                rows.append(row)
+        seq = messages[-1].metadata.sequence.stream
+        if told := await asyncio.to_thread(store.write, rows, stream, made, seq):
+            remedy = "look at feltd.disagreements: two results of one cause; the first counts until a person decides"
+            self._log.error("results.disagree", count=told, remedy=remedy)
+
+
+def _hole(numbers: Sequence[int], last: int) -> bool:
+    """Whether messages are missing behind `last` or between them."""
+    return any(number != last + at for at, number in enumerate(numbers, 1))

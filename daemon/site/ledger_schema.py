@@ -1,0 +1,83 @@
+"""The schema of the ledger in PostgreSQL 15 or newer, its roles, and how it changes.
+
+`MIGRATIONS` are applied in order, each once; a change of the schema is one more of them.
+"""
+
+from typing import Final
+
+__all__ = ["MIGRATIONS", "READER", "WRITER"]
+
+WRITER: Final = "feltd_ledger"
+READER: Final = "feltd_reports"
+
+_FIRST = f"""
+CREATE SCHEMA feltd;
+
+-- The ends of rounds. `day` is the day of play, from the name of the round: the same for each delivery. A day made of
+-- the time of arrival would let a second delivery in by another partition.
+CREATE TABLE feltd.verdicts (
+    day date NOT NULL, site text NOT NULL, tbl text NOT NULL,
+    journal text NOT NULL, seq bigint NOT NULL, n integer NOT NULL, -- the event that caused it, and which consequence
+    round text NOT NULL, kind text NOT NULL, ruleset text NOT NULL, void boolean NOT NULL,
+    ended_at timestamptz NOT NULL,
+    wagered numeric, paid numeric, -- smallest units; null where no stake is known, never 0
+    body jsonb NOT NULL, digest bytea NOT NULL,
+    PRIMARY KEY (site, tbl, day, journal, seq, n)
+) PARTITION BY RANGE (day);
+CREATE INDEX verdicts_of_a_round ON feltd.verdicts (site, tbl, round);
+
+CREATE TABLE feltd.faults (
+    day date NOT NULL, site text NOT NULL, tbl text NOT NULL, journal text NOT NULL, seq bigint NOT NULL,
+    device text NOT NULL, code text NOT NULL, at timestamptz NOT NULL,
+    PRIMARY KEY (site, tbl, day, journal, seq)
+) PARTITION BY RANGE (day);
+
+-- Two contents under one key: both are kept, the first counts, and a person decides.
+CREATE TABLE feltd.disagreements (
+    LIKE feltd.verdicts, seen_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (site, tbl, journal, seq, n, digest)
+);
+
+-- How far a stream was read. `made` is when the stream was made: a new stream counts from 1 again.
+CREATE TABLE feltd.position (
+    stream text PRIMARY KEY, made text NOT NULL, seq bigint NOT NULL, at timestamptz NOT NULL DEFAULT now()
+);
+
+-- Makes the partitions of these days. The writer may call it, and may make nothing else.
+CREATE FUNCTION feltd.make_days(first date, last date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE one date := first; parent text;
+BEGIN
+    IF first < '1970-01-01' OR last >= '2100-01-01' OR last - first > 400 THEN
+        RAISE EXCEPTION 'days % to %: at most 400 between 1970 and 2100', first, last;
+    END IF;
+    PERFORM pg_advisory_xact_lock(7206538);
+    WHILE one <= last LOOP
+        FOREACH parent IN ARRAY ARRAY['verdicts', 'faults'] LOOP
+            IF to_regclass(format('feltd.%s_%s', parent, to_char(one, 'YYYYMMDD'))) IS NULL THEN
+                EXECUTE format('CREATE TABLE feltd.%s_%s PARTITION OF feltd.%s FOR VALUES FROM (%L) TO (%L)',
+                    parent, to_char(one, 'YYYYMMDD'), parent, one, one + 1);
+            END IF;
+        END LOOP;
+        one := one + 1;
+    END LOOP;
+END $$;
+REVOKE ALL ON FUNCTION feltd.make_days FROM PUBLIC;
+
+-- The last verdict of each round. Reports read it and always name days.
+CREATE VIEW feltd.rounds AS
+    SELECT DISTINCT ON (day, site, tbl, round) day, site, tbl, round, kind, ruleset, void, ended_at, wagered, paid
+    FROM feltd.verdicts ORDER BY day, site, tbl, round, ended_at DESC, seq DESC, n DESC;
+
+DO $$ BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{WRITER}') THEN CREATE ROLE {WRITER} LOGIN; END IF;
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{READER}') THEN CREATE ROLE {READER} LOGIN; END IF;
+END $$;
+GRANT USAGE ON SCHEMA feltd TO {WRITER}, {READER};
+GRANT SELECT, INSERT ON feltd.verdicts, feltd.faults, feltd.disagreements TO {WRITER};
+GRANT SELECT, INSERT, UPDATE ON feltd.position TO {WRITER};
+GRANT EXECUTE ON FUNCTION feltd.make_days TO {WRITER};
+GRANT SELECT ON feltd.rounds, feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position TO {READER};
+"""  # noqa: S608 - constants
+
+MIGRATIONS: Final = (_FIRST,)

@@ -1,0 +1,226 @@
+"""The ledger with a real PostgreSQL: each result once, however it comes; positions, disagreements, rights, reports."""
+
+import csv
+import io
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+from postgres import Postgres, postgres
+
+from daemon.cli.main import main
+from protocols.contract.topics import Wire, encode_wire
+
+pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
+pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
+
+import psycopg
+
+from daemon.site.ledger import Store, migrate
+from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
+from daemon.site.ledger_schema import READER, WRITER
+from daemon.site.reports import report
+
+pytestmark = pytest.mark.system
+DAY = date(2026, 11, 20)
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MADE = "2026-11-20"
+OPEN: list[Store] = []
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Postgres]:
+    with postgres() as one:
+        yield one
+
+
+@pytest.fixture
+def database(server: Postgres) -> Iterator[Postgres]:
+    """With the tables, and nothing in them."""
+    migrate(server.url())
+    with psycopg.connect(server.url()) as db:
+        db.execute("TRUNCATE feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position")
+    yield server
+    while OPEN:
+        OPEN.pop().close()
+
+
+def writer(database: Postgres) -> Store:
+    """A writer, which is closed after the test."""
+    OPEN.append(Store(database.url(WRITER)))
+    return OPEN[-1]
+
+
+def ended(
+    number: int, journal: str = "J", kind: str = "resolved", *, table: str = "t-1", stake: int = 10, **more: Any
+) -> tuple[str, bytes]:
+    """The message of an end of a round, with its subject. Every fourth round is void, without stakes."""
+    result: dict[str, Any] = {
+        "round": f"{table}:{DAY + timedelta(days=number // 100)}:{number}",
+        "ruleset": "macau.roulette",
+    }
+    if number % 4:
+        result["settlements"] = [{"seat": 1, "bet": "red", "stake": stake, "returned": number % 3 * 10}]
+    else:
+        result["void"] = {"reason": {"code": "x", "values": {}}, "bets": "returned"}
+    data = msgspec.Raw(msgspec.json.encode({"result": {**result, **more}}))
+    wire = Wire(
+        "1.0", f"e:{table}:{number}/0", "s", kind, NOON + timedelta(minutes=number), number, "", "R", data=data,
+        cause_journal=journal,
+    )  # fmt: skip
+    return f"feltd.res.s.{table}", encode_wire(wire)
+
+
+def rows(messages: list[tuple[str, bytes]]) -> list[Verdict | Fault]:
+    return [row for subject, payload in messages if (row := verdict_of(subject, payload)) is not None]
+
+
+def asked(database: Postgres, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(database.url()) as db:
+        found: list[tuple[Any, ...]] = db.execute(query.encode()).fetchall()
+    return found
+
+
+def test_each_result_is_there_once_however_often_and_in_what_order_it_comes(database: Postgres) -> None:
+    """Doubled and shuffled, by two writers in turns that are killed: counts and sums are those of the messages."""
+    messages = [ended(number, table=f"t-{number % 3}") for number in range(300)]
+    whole = rows(messages)
+    twice = rows(messages * 2)
+    random.Random(7).shuffle(twice)
+    for at in range(0, len(twice), 50):
+        store = writer(database)  # a new process each time
+        assert store.write(twice[at : at + 50], "RES", MADE, at + 50) == 0
+        if at == 250:
+            database.kill()
+            database.start()
+    sums = [sum(getattr(one, key) or 0 for one in whole if isinstance(one, Verdict)) for key in ("wagered", "paid")]
+    assert asked(database, "SELECT count(*), sum(wagered), sum(paid) FROM feltd.verdicts") == [(300, *sums)]
+    assert asked(database, "SELECT count(*) FROM feltd.verdicts WHERE wagered IS NULL") == [(75,)]
+    assert writer(database).position("RES", MADE) == 600
+
+
+def test_a_batch_that_fails_leaves_neither_rows_nor_a_position(database: Postgres) -> None:
+    good = rows([ended(1)])
+    store = writer(database)
+    bad = msgspec.structs.replace(good[0], body="no json", seq=2)
+    with pytest.raises(psycopg.Error):
+        store.write([*good, bad], "RES", MADE, 9)
+    assert asked(database, "SELECT count(*) FROM feltd.verdicts") == [(0,)]
+    assert writer(database).position("RES", MADE) == 0
+
+
+def test_a_stream_that_was_made_anew_is_read_from_its_beginning(database: Postgres) -> None:
+    store = writer(database)
+    store.write(rows([ended(1)]), "RES", MADE, 7)
+    store.write([], "RES", MADE, 3)  # the other writer, which is behind
+    assert store.position("RES", MADE) == 7
+    assert store.position("RES", "later") == 0
+    store.write(rows([ended(1)]), "RES", "later", 1)
+    assert (store.position("RES", "later"), store.position("RES", MADE)) == (1, 0)
+    assert asked(database, "SELECT count(*) FROM feltd.verdicts") == [(1,)]
+
+
+def test_two_lives_of_an_edge_are_both_in_the_ledger(database: Postgres) -> None:
+    """A replaced disk: the same table and numbers again, counted by another journal."""
+    store = writer(database)
+    later = ended(1, "K", round="t-1:2026-11-20:2")
+    assert store.write(rows([ended(1, "J"), later]), "RES", MADE, 2) == 0
+    assert asked(database, "SELECT journal FROM feltd.verdicts ORDER BY 1") == [("J",), ("K",)]
+
+
+def test_two_contents_under_one_key_are_both_kept_and_the_first_counts(database: Postgres) -> None:
+    store = writer(database)
+    assert store.write(rows([ended(1)]), "RES", MADE, 1) == 0
+    for _ in range(2):  # told once
+        store.write(rows([ended(1, stake=99), ended(1)]), "RES", MADE, 2)
+    assert asked(database, "SELECT wagered FROM feltd.verdicts") == [(10,)]
+    assert asked(database, "SELECT wagered FROM feltd.disagreements") == [(99,)]
+
+
+def test_a_corrected_round_counts_once_with_its_last_result(database: Postgres) -> None:
+    first = ended(1)
+    second = ended(2, kind="corrected", stake=30, round="t-1:2026-11-20:1", supersedes="t-1:2026-11-20:1")
+    writer(database).write(rows([second, first]), "RES", MADE, 2)
+    found = report(database.url(READER), "hold", ["table"], DAY, DAY + timedelta(days=1))
+    assert [row[:4] for row in found.rows] == [("t-1", 1, 0, 30)]
+
+
+@pytest.mark.parametrize(
+    ("user", "statement"),
+    [
+        (WRITER, "UPDATE feltd.verdicts SET paid = 0"),
+        (WRITER, "DELETE FROM feltd.verdicts"),
+        (WRITER, "CREATE TABLE feltd.mine (x int)"),
+        (WRITER, "DROP TABLE feltd.verdicts"),
+        (READER, "INSERT INTO feltd.position VALUES ('RES', '', 1)"),
+        (READER, "SELECT feltd.make_days('2026-01-01', '2026-01-02')"),
+    ],
+)
+def test_a_role_may_do_what_it_needs_and_no_more(database: Postgres, user: str, statement: str) -> None:
+    with psycopg.connect(database.url(user)) as db, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        db.execute(statement.encode())
+
+
+def test_a_report_reads_the_partitions_of_its_days_alone(database: Postgres) -> None:
+    writer(database).write(rows([ended(number) for number in range(300)]), "RES", MADE, 300)
+    with psycopg.connect(database.url()) as db:
+        days = "day >= '2026-11-21' AND day < '2026-11-22'"
+        query = f"EXPLAIN SELECT tbl, sum(paid) FROM feltd.rounds WHERE {days} GROUP BY 1".encode()
+        plan = "\n".join(line for (line,) in db.execute(query))
+    assert "verdicts_20261121" in plan
+    assert "verdicts_20261120" not in plan
+    assert "verdicts_20261122" not in plan
+
+
+def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp_path: Path) -> None:
+    fault = Wire(
+        "1.0", "e:t-1:9", "felt/1/s/table/t-1/device/shoe", "device.faulted", NOON, 9, "", "J",
+        data=msgspec.Raw(b'{"code":"card.jam","text":"a card is stuck","severity":"error","remedy":"open it"}'),
+    )  # fmt: skip
+    found = fault_of("feltd.ev.s.t-1", encode_wire(fault))
+    assert found is not None
+    store = writer(database)
+    store.write(rows([ended(number, table=f"t-{number % 2}") for number in range(1, 41)]), "RES", MADE, 40)
+    store.write([found, found], "EV", MADE, 1)
+    path = tmp_path / "feltd.toml"
+    path.write_text(f'[site]\nname = "s"\n[edge]\nname = "e"\n[ledger]\nreports = "{database.url(READER)}"\n')
+
+    def run(*words: str) -> str:
+        ran = CliRunner().invoke(main, ["report", *words, "-c", str(path), "--from", "2026-11-20"])
+        assert ran.exit_code == 0, ran.output
+        assert "complete up to" in ran.stderr or "--json" in words
+        return ran.stdout
+
+    hold = json.loads(run("hold", "--by", "table,hour", "--json"))
+    assert hold["columns"] == ["table", "hour", "rounds", "voided", "wagered", "paid", "hold"]
+    assert sum(row[2] for row in hold["rows"]) == 40
+    assert all(int(row[6]) == int(row[4]) - int(row[5]) for row in hold["rows"])
+    table = list(csv.DictReader(io.StringIO(run("rounds", "--by", "table", "--csv"))))
+    assert [(row["table"], row["rounds"], row["voided"]) for row in table] == [("t-0", "20", "10"), ("t-1", "20", "0")]
+    assert run("faults", "--by", "device,code").split()[-3:] == ["shoe", "card.jam", "1"]
+    wrong = CliRunner().invoke(main, ["report", "faults", "--by", "game", "-c", str(path)])
+    assert (wrong.exit_code, "faults has no game" in wrong.output) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "round_", ["t-1:2026-11-20:7", "t-1:2026-11-20:7:3", "t-1:0001-01-01:7", "t-1:2026-13-40:7", "strange"]
+)
+def test_the_day_of_a_round_is_the_same_for_each_delivery(round_: str) -> None:
+    [row] = rows([ended(1, round=round_)])
+    assert row.day == DAY
+
+
+def test_what_no_rules_of_ours_wrote_is_refused() -> None:
+    subject, payload = ended(1)
+    for other in ("feltd.res.s.t-2", "feltd.res.s", "felt.res.s.t-1"):
+        with pytest.raises(ValueError, match=r"t-2|no subject"):
+            verdict_of(other, payload)
+    for bad in (b"{", payload.replace(b"e:t-1:1/0", b"e:t-1:1/x"), payload.replace(b'"result"', b'"rest"')):
+        with pytest.raises(ValueError, match=r".+"):
+            verdict_of(subject, bad)
