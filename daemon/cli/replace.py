@@ -7,12 +7,12 @@ that were given out after the backup would be given out twice. Those of the back
 import contextlib
 import hashlib
 import io
-import os
 import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import msgspec
@@ -79,7 +79,9 @@ def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str
         for name, one in found.items():
             with one.open("rb") as content:
                 sums[name] = _sum(content.read)
-            tar.add(one, name, recursive=False)
+            part = name.partition("/")[0]
+            owned = Path(getattr(config, part).journal) if part in PARTS else one  # a copy belongs to who made it
+            tar.add(one, name, recursive=False, filter=partial(_owned_as, owned))
     with _members(beside, passphrase) as members:
         read = {name: _sum(take) for name, _, take in members}
     changed = sorted(name for name in sums if read.get(name) != sums[name])
@@ -146,6 +148,11 @@ def _placed(work: Path, manifest: Manifest, owners: dict[str, tarfile.TarInfo], 
     return Restored(manifest, tuple(placed), tuple(lost))
 
 
+def _owned_as(path: Path, info: tarfile.TarInfo) -> tarfile.TarInfo:
+    info.uname, info.gname = path.owner(), path.group()
+    return info
+
+
 def _store(config: Config) -> str:
     return Path(config.console.store).name
 
@@ -199,20 +206,25 @@ def _unpacked(backup: Path, passphrase: str, work: Path) -> dict[str, tarfile.Ta
 
 
 def _move(one: Path, to: Path, info: tarfile.TarInfo, below: Path) -> None:
-    """Put a file to its place durably, with mode and owner of before; new folders belong to whoever owns `below`."""
+    """Put a file to its place durably, with mode and owner of before, as new folders from `below` on."""
     missing = [folder for folder in to.parents if not folder.exists()]
     to.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
     for folder in missing:
-        if below.exists() and folder != below:
-            with contextlib.suppress(PermissionError):
-                os.chown(folder, below.stat().st_uid, below.stat().st_gid)
+        if folder.is_relative_to(below):
+            _give(folder, info)
     beside = whole_files.begin(to, 0o600)
     shutil.copyfile(one, beside)
     beside.chmod(info.mode & 0o777)
-    for owner in ({"user": info.uname}, {"group": info.gname}):
-        with contextlib.suppress(LookupError, PermissionError):
-            shutil.chown(beside, **owner)
+    _give(beside, info)
     whole_files.finish(to)
+
+
+def _give(path: Path, info: tarfile.TarInfo) -> None:
+    """To its owner of before, where this computer has one of this name and we may."""
+    with contextlib.suppress(LookupError, PermissionError):
+        shutil.chown(path, group=info.gname)
+    with contextlib.suppress(LookupError, PermissionError):
+        shutil.chown(path, user=info.uname)
 
 
 def _sum(take: Callable[[int], bytes]) -> str:

@@ -1,6 +1,7 @@
 """A computer is lost and another takes its place, by an encrypted backup."""
 
 import io
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -159,6 +160,20 @@ def test_a_new_computer_takes_the_place_of_a_lost_one(computer: Computer) -> Non
     assert "confirmations and payments since" in said
     assert "open rounds are suspended" in said
     assert not list(computer.etc.glob(".restore-*"))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_journals_store_and_folders_belong_to_the_user_of_their_process(computer: Computer) -> None:
+    """The copies that a backup is made of belong to root."""
+    for one in (computer.var / "console").iterdir():
+        shutil.chown(one, "daemon", "daemon")
+    backup = computer.back_up()
+    computer.lose()
+    computer.install("new")
+    computer.feltd("restore", str(backup), "--passphrase-file", str(computer.words))
+    folder = computer.var / "console"
+    assert {one.owner() for one in (folder, *folder.rglob("*"))} == {"daemon"}
+    assert (computer.var / "edge").owner() == "root"
 
 
 def test_a_computer_that_has_something_is_left_as_it_is(computer: Computer) -> None:
