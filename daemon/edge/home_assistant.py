@@ -6,7 +6,8 @@
 The edge uses it if `[edge] home_assistant` is set. Each message is retained and refers to existing topics: Home
 Assistant reads availability, state and results there. The journal stores which topics were published, so that those of
 a removed device, or all after the option was switched off, can be cleared at the next connection. A broker that refuses
-a topic is logged once with the remedy and has no other effect.
+a topic is logged once with the remedy and has no other effect. The edge may not read these topics and does not hear who
+clears or overwrites them: all are published again every REPEAT_S. Home Assistant ignores what it knows already.
 
 Source of the format: the documentation of the MQTT integration, "device discovery payload".
 """
@@ -28,6 +29,7 @@ __all__ = ["KEY", "Discovery", "FoundDevice", "device_config", "table_config", "
 PREFIX = "homeassistant"
 KEY = "home_assistant"
 """Key in the journal: the topics that may be on the broker."""
+REPEAT_S = 60.0
 LONGEST = 255
 """Longest state that Home Assistant accepts."""
 
@@ -168,7 +170,7 @@ class Discovery:
         self._changed.set()
 
     async def run(self, session: Session) -> None:
-        """Publish all of them, then changes."""
+        """Publish all of them, then changes, and all of them again every REPEAT_S."""
         sent: dict[str, bytes] = {}
         while True:
             self._changed.clear()
@@ -189,7 +191,11 @@ class Discovery:
                     acknowledged=None if payload else partial(self._cleared, topic),
                     refused=partial(self._denied, topic),
                 )
-            await self._changed.wait()
+            try:
+                async with asyncio.timeout(REPEAT_S):
+                    await self._changed.wait()
+            except TimeoutError:
+                sent.clear()
 
     def _cleared(self, topic: str) -> None:
         self._known.pop(topic, None)

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 import msgspec
 import pytest
-from helpers import PATIENCE
+from helpers import PATIENCE, virtual_time
 
 from daemon.broker.connection import connect
 from daemon.broker.session import Message
@@ -267,3 +267,24 @@ async def test_a_name_that_becomes_known_is_told_again_and_nothing_else() -> Non
     with contextlib.suppress(asyncio.CancelledError):
         await running
     assert session.tried == ['a {"model":""}', "b {}", 'a {"model":"SS2"}']
+
+
+@virtual_time
+async def test_topics_that_others_cleared_or_overwrote_are_right_again_within_a_minute() -> None:
+    """The edge does not hear of it: it repeats what stands there, and no topic that the broker refused."""
+    broker: dict[str, bytes] = {}
+
+    class Keeping(Refusing):
+        async def publish(self, topic: str, payload: bytes, **_: Any) -> None:
+            broker[topic] = payload
+
+    discovery = home_assistant.Discovery(lambda: {"a": b"1", "b": b"2"}, None, lambda _: None, "", Log())
+    running = asyncio.create_task(discovery.run(Keeping()))
+    await asyncio.sleep(1)
+    for _ in range(2):
+        broker.update(a=b"", b=b"forged")
+        await asyncio.sleep(home_assistant.REPEAT_S + 1)
+        assert broker == {"a": b"1", "b": b"2"}
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running
