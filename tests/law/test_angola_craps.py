@@ -925,6 +925,14 @@ def test_a_loss_between_two_statements_needs_both_again_and_says_so() -> None:
     assert paid(made) == {"pass": 60}
 
 
+@pytest.mark.article("10(i)", "11(a)")
+@pytest.mark.parametrize(("odds", "stands"), [(30, True), (31, False)])
+def test_stated_odds_are_as_large_as_their_bet_and_not_a_unit_larger(odds: int, stands: bool) -> None:
+    lie = (LaidBet(1, "pass", 30), LaidBet(1, "pass_odds", odds))
+    phase = game().view(after(game(), [*LOST, states("ana", 6, lie), states("rui", 6, lie)])).phase
+    assert phase == ("betting" if stands else "suspended")
+
+
 @pytest.mark.article("10(i)")
 def test_the_parts_of_a_statement_are_not_joined_over_a_loss() -> None:
     parts = [SeriesStated(by="rui", point=6, bets=(bet,), part=n, parts=2) for n, bet in enumerate(LAY, 1)]
