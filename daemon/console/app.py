@@ -177,7 +177,7 @@ class ConsoleProcess:
             disk_free=self.watch.disk_free,
         )
         self.metrics = metrics.Metrics(self.site, self.incidents, self.webhooks, self.pools, figures, now)
-        self.dealers = Dealers(self.context, self.past.paid)
+        self.dealers = Dealers(self.context, self.past.paid, self.pools)
         self.decisions = table_pages.Decisions(self.context, self.dealers)
         self.counts, self.signs = Counts(store), Signs(self.site)
         self.sheets = sheet.Sheets(self.context, self.dealers, self.counts)

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-__all__ = ["route", "with_digests"]
+__all__ = ["VERSION", "route", "with_digests"]
 
 KEPT = "max-age=31536000, immutable"
 _NAMED = re.compile(r'"/static/([\w.-]+)"')
@@ -37,6 +37,19 @@ def _read(path: Path) -> _Asset:
 
 
 _ASSETS = {path.name: _read(path) for path in sorted((Path(__file__).parent / "static").iterdir()) if path.is_file()}
+
+
+def _version() -> str:
+    """Another one for each build of the pages: their assets, templates and words."""
+    here = Path(__file__).parent
+    found = hashlib.sha256()
+    for path in sorted((*here.glob("static/*"), *here.glob("templates/*"), *(here.parent / "words").rglob("*.toml"))):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+VERSION = _version()
+"""Of the pages. An open page of another version is loaded again when nothing is typed on it."""
 
 
 def with_digests(source: str) -> str:

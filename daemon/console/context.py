@@ -69,11 +69,19 @@ class ConsoleContext:
         self.access = access
         self.site = site
         self.incidents = incidents
-        self.live = Live(lambda: utc(now()))
+        self.live = Live(lambda: utc(now()), assets.VERSION)
         self.zone = zone_of(config.site.timezone)
         # One template environment per language: macros are imported once instead of for each rendering.
         icons = {"device_icon": shapes.device_icon, "game_icon": shapes.game_icon}
-        shared = {"may": may, "pips": shapes.pips, "site": site, "config": config, "cited": cited, **icons}
+        shared = {
+            "version": assets.VERSION,
+            "may": may,
+            "pips": shapes.pips,
+            "site": site,
+            "config": config,
+            "cited": cited,
+            **icons,
+        }
         self._templates = {
             lang: _templates(
                 t=partial(words.say, lang),

@@ -110,8 +110,9 @@ class _Stream:
 class Live:
     """All open pages."""
 
-    def __init__(self, time: Callable[[], str]) -> None:
-        """`time` gives the current time in the format of the pages."""
+    def __init__(self, time: Callable[[], str], version: str = "") -> None:
+        """`time` gives the current time in the format of the pages; pages of another `version` are loaded again."""
+        self._version = version
         self._time = time
         self._kinds: dict[str, Fragment] = {}
         self._streams: set[_Stream] = set()
@@ -262,7 +263,7 @@ class Live:
                 stream.held[name] = asyncio.get_running_loop().time() + every
             said[name] = html
             size += len(html)
-        return b"data: " + msgspec.json.encode({"now": self._time(), "put": said}) + b"\n\n"
+        return b"data: " + msgspec.json.encode({"now": self._time(), "version": self._version, "put": said}) + b"\n\n"
 
     def close(self) -> None:
         """End all open pages."""

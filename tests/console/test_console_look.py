@@ -19,6 +19,7 @@ from daemon.words import words
 from protocols.contract.events import ShoeStarted
 from protocols.contract.results import Result
 from protocols.contract.topics import edge_topic, table_topic
+from rules.facts import result_with_facts
 
 VIEWER = Viewer("en", "viewer")
 
@@ -128,6 +129,28 @@ def test_the_last_figures_of_a_computer_that_is_away_are_called_so(console: Cons
     console.edge(online=False)
     html = console.house.live.html("edges", VIEWER)
     assert re.search(rf'class="num stale">last values, of <time[^>]*>[^<]*</time>: {figures}', html)
+
+
+async def test_pages_of_a_table_begin_with_round_and_roads(console: Console) -> None:
+    async with console.browser("viewer") as browser:
+        page = (await browser.get("/table/rou-3")).text
+    found = re.findall(r'data-live="(\w+)/', page.partition("<main")[2])
+    order = [one for one in dict.fromkeys(found) if one in ("alerts", "round", "board", "devices", "day", "history")]
+    assert order == ["alerts", "round", "board", "devices", "day", "history"]
+
+
+def test_suspended_round_has_the_colour_of_what_waits(console: Console) -> None:
+    state = {"round": "rou-3:1", "phase": "suspended", "detail": {"reason": {"code": "wheel_stopped", "values": {}}}}
+    console.say(table_topic("lisboa", "rou-3", "round/state"), msgspec.json.encode(state))
+    html = console.house.live.html("round/rou-3", VIEWER)
+    assert '<p class="alert waits">' in html
+    assert '<span class="phase suspended">' in html
+
+
+def test_marks_of_stud_poker_have_a_legend(console: Console) -> None:
+    data = {"result": {"round": "rou-3:1", "ruleset": "macau.stud-poker", "outcome": {"opens": True}}}
+    console.house.site.remember_result("rou-3", result_with_facts(msgspec.json.encode(data)))
+    assert "● the dealer opens · ○ the dealer does not open" in console.house.live.html("history/rou-3", VIEWER)
 
 
 def test_an_idle_table_is_not_late(console: Console) -> None:

@@ -209,6 +209,35 @@ async def test_one_confirms_and_another_pays(console: Console, house: PoolHouse)
     ]
 
 
+async def test_pay_key_says_beforehand_why_it_is_dead_and_lives_when_it_can(console: Console, house: PoolHouse) -> None:
+    """By person, and by the round that is played: what the books would answer."""
+    won(house, 1, 3)
+    console.edge("jackpots")
+
+    def dead(name: str) -> str:
+        console.house.site.notify("table/bac-12")
+        page = console.house.live.html("poolwins/red", Viewer("en", "supervisor", name=name))
+        button = re.search(r'/order/pay".*?<button class="main"([^>]*)>', page, re.DOTALL)
+        assert button is not None
+        why = re.search(r'class="whynot"[^>]*>([^<]*)<', page)
+        assert ("disabled" in button[1]) == (why is not None)
+        return why[1] if why else ""
+
+    async with person(console, "ana") as ana:
+        await press(ana, "confirm")
+    assert dead("ana") == "You confirmed this win: another person must pay it."
+    assert dead("rui") == ""
+    view = console.house.site.tables["bac-12"]
+    view.round, view.phase = "bac-12:2", "dealing"
+    assert dead("rui") == "Not possible now: round bac-12:2 is open. Pay when it has ended."
+    view.phase = "idle"
+    assert dead("rui") == ""
+    console.edge("jackpots", online=False)
+    assert dead("rui") == "Not possible now: the jackpots process is offline."
+    keys = console.house.live._kinds["poolwins"].keys("red")
+    assert "table/bac-12" in keys, "the page follows the rounds of the tables"
+
+
 async def test_seats_are_named_where_the_rules_do_not_know_them(console: Console, house: PoolHouse) -> None:
     won(house)
     async with person(console, "ana") as ana:

@@ -19,6 +19,7 @@ from daemon.console import paper
 from daemon.console.pages import exports
 from daemon.console.paper import Busy, Facts, Heading, Lines, NotMade, Paper, Rows, Text
 from daemon.console.reports import COLUMNS, Period, Printer, Round as RoundReport
+from daemon.console.site.actions import read_actions
 from daemon.words.local import Local
 from protocols.contract.payouts import payout_order
 from protocols.contract.results import RoundState
@@ -374,3 +375,4 @@ async def test_without_the_library_the_page_says_so(console: Console, monkeypatc
         answer = await browser.get(f"/table/{ROU}/report/pdf/{FIRST}")
     assert answer.status_code == 503
     assert "reportlab is not installed" in answer.text
+    assert not [one for one in read_actions(console.journal.path, 100) if one.action.endswith(".export")]

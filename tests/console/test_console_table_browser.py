@@ -135,6 +135,21 @@ def test_a_text_survives_a_session_that_ends_while_it_is_written(floor: Floor, p
     assert page.driver.execute_script("return document.getElementById('kept').hidden")
 
 
+def test_a_page_of_an_older_version_is_loaded_again_when_nothing_is_typed(floor: Floor, page: Browser) -> None:
+    older = "document.documentElement.dataset.version = 'older'; window.before = true"
+    page.come_in("sam")
+    page.go("/alerts")
+    page.write("form.stack input[name=why]", "a new felt")
+    page.driver.execute_script(older)
+    page.until("html[data-version=older]")
+    assert page.driver.execute_async_script("setTimeout(() => arguments[0](window.before), 3500)")
+    page.driver.execute_script(
+        "document.querySelector('form.stack input[name=why]').value = ''; document.activeElement.blur()"
+    )
+    page.when(lambda: not page.driver.execute_script("return window.before"))
+    page.until("html[data-version=older]", gone=True)
+
+
 def test_a_technician_reads_that_a_supervisor_decides(floor: Floor, page: Browser) -> None:
     page.come_in("tess")
     page.go(f"/table/{TABLE}")

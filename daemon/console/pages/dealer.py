@@ -48,11 +48,12 @@ from daemon.console.dealer.keys import (
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
 from daemon.console.games import GAMES, family_of
 from daemon.console.games.game import DOME, ConsoleGame
+from daemon.console.site.pools import Pools
 from daemon.console.site.store import BadStore
 from daemon.read_model import TableView, utc
 from daemon.words import words
 from daemon.words.local import Local
-from daemon.words.money import BadAmount, minor_units
+from daemon.words.money import BadAmount, minor_units, money
 from drivers import DRIVERS
 from protocols.contract import events
 from protocols.contract.facts import BaccaratFacts, BlackjackFacts, StudPokerFacts, of_kind
@@ -351,9 +352,10 @@ def dome_is_told(table: Table) -> bool:
 class Dealers:
     """All dealer pages of this console."""
 
-    def __init__(self, context: ConsoleContext, paid: Mapping[str, str]) -> None:
+    def __init__(self, context: ConsoleContext, paid: Mapping[str, str], pools: Pools) -> None:
         """`paid`: by table, the round that was paid last. Raises BadStore."""
         self._paid = paid
+        self._pools = pools
         self._context = context
         self.units = {table: Unit(context.store, table, context.now) for table in context.config.console.dealer}
         tables = {one.name: one for one in context.config.table}
@@ -541,7 +543,20 @@ class Dealers:
             result_shape=shapes.round_shape(facts_of_result(result), lang) if result else None,
             chip=shapes.chip(result, lang) if result else None,
             payments=payments_of(result, lang) if result and not open_ else (),
+            prizes=self._prizes(result, lang) if result and not open_ else [],
         )
+
+    def _prizes(self, result: Result, lang: words.Lang) -> list[tuple[int, str, str]]:
+        """Seat, combination and amount of the jackpot prizes of the round that the dealer pays at the table."""
+        found = []
+        for pool in self._pools:
+            for win in pool.open_wins:
+                if pool.level is not None and win.at_table and win.round == result.round:
+                    level, name = pool.level, words.say(lang, f"combination.{win.award.combination}")
+                    found += [
+                        (seat, name, money(lang, amount, level.decimals, level.currency)) for seat, amount in win.shares
+                    ]
+        return found
 
     async def page(self, request: Request) -> Response:
         unit = self._unit(request)

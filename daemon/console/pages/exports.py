@@ -139,9 +139,11 @@ class _Pages:
         return await self._answer(request, name, kind, report)
 
     def _made(self, request: Request, table: str, action: str, detail: dict[str, Any]) -> Made:
-        """Note that a report is made, and say where, by whom and when."""
+        """Note that a report is made, and say where, by whom and when. Raises 503 where none can be made."""
         context = self._context
         user = context.needs(request, "export", table)
+        if detail["as"] == "pdf" and not reports.printable():
+            raise HTTPException(503, words.say(context.lang(request), "paper.not_installed"))
         context.actions.note(user.name, user.role, action, table, detail)
         ruleset = context.site.ruleset(table)
         game = words.say(context.lang(request), f"game.{ruleset}" if ruleset else "pit.no_game")
@@ -191,8 +193,6 @@ class _Pages:
             encoded = await asyncio.to_thread(lambda: msgspec.json.format(msgspec.json.encode(report)))
             return _file(name, kind, encoded)
         lang = self._context.lang(request)
-        if not reports.printable():
-            raise HTTPException(503, words.say(lang, "paper.not_installed"))
         printer = Printer(Local(lang, self._context.zone))
         described = printer.period(report) if isinstance(report, Period) else printer.round(report)
         try:

@@ -44,6 +44,7 @@ from protocols.contract.jackpots import (
     Pay,
     PayMany,
     PoolTerms,
+    PoolWin,
     Price,
     Prize,
     Proposal,
@@ -480,7 +481,11 @@ def _entry_line(line: BookLine) -> EntryLine:
 def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
     """Parts of the pages that follow the pools."""
 
-    def of(kind: str, values: Callable[[PoolView, Viewer], dict[str, Any]], *keys: str) -> Fragment:
+    def of(
+        kind: str, values: Callable[[PoolView, Viewer], dict[str, Any]], *keys: str, personal: bool = False
+    ) -> Fragment:
+        """`personal`: whether this person may decide now depends on who decided before, and on the tables' rounds."""
+
         def render(pool: str, viewer: Viewer) -> str:
             if not may(viewer.role, "books"):
                 raise KeyError(pool)
@@ -491,7 +496,12 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
                 f"_{kind}.html", viewer.lang, pool=view, **_common(context, view), **values(view, viewer)
             )
 
-        return Fragment(kind, lambda pool: (*(f"{key}/{pool}" for key in keys), "broker", "present"), render)
+        def follows(pool: str) -> tuple[str, ...]:
+            view = pools.get(pool) if personal else None
+            tables = view.tables if view is not None else ()
+            return (*(f"{key}/{pool}" for key in keys), *(f"table/{table}" for table in tables), "broker", "present")
+
+        return Fragment(kind, follows, render, personal=personal)
 
     def none(_view: PoolView, _viewer: Viewer) -> dict[str, Any]:
         return {}
@@ -501,17 +511,10 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
         return {"rows": rows, "total": total, "sum": sum(view.balances.values())}
 
     def wins(view: PoolView, viewer: Viewer) -> dict[str, Any]:
-        known = view.books.wins if view.books is not None else ()
-        over = [one for one in reversed(known) if one.state not in OPEN][:CLOSED_WINS]
-        drawn = secrets.token_hex(12)
-        return {"open": view.open_wins, "over": over, "may_settle": may(viewer.role, "settle"), "drawn": drawn}
+        return _wins_values(context, view, viewer)
 
     def changes(view: PoolView, viewer: Viewer) -> dict[str, Any]:
-        waiting: list[tuple[Proposal, list[Difference]]] = []
-        if view.level is not None:
-            waiting = [(one, _differences(view, one.change, pools)) for one in view.level.proposals]
-        drawn = secrets.token_hex(12)
-        return {"waiting": waiting, "may_settle": may(viewer.role, "settle"), "drawn": drawn}
+        return _changes_values(context, pools, view, viewer)
 
     def terms(view: PoolView, _viewer: Viewer) -> dict[str, Any]:
         return {"terms": _terms_rows(None, view.books.terms) if view.books is not None else []}
@@ -527,12 +530,71 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
         of("pooltile", none, "pool", "poolentries", "poolwins"),
         of("poolhead", none, "pool", "poolentries"),
         of("poolbooks", books, "poolentries"),
-        of("poolwins", wins, "poolwins"),
-        of("poolchanges", changes, "poolwins"),
+        of("poolwins", wins, "poolwins", personal=True),
+        of("poolchanges", changes, "poolwins", personal=True),
         of("poolterms", terms, "poolwins"),
         of("poolrounds", rounds, "poolentries"),
         of("poolentries", entries, "poolentries"),
     )
+
+
+def _wins_values(context: ConsoleContext, view: PoolView, viewer: Viewer) -> dict[str, Any]:
+    known = view.books.wins if view.books is not None else ()
+    return {
+        "open": view.open_wins,
+        "over": [one for one in reversed(known) if one.state not in OPEN][:CLOSED_WINS],
+        "may_settle": may(viewer.role, "settle"),
+        "drawn": secrets.token_hex(12),
+        "why_not": lambda win: _why_not_pay(context, win, viewer),
+    }
+
+
+def _changes_values(context: ConsoleContext, pools: Pools, view: PoolView, viewer: Viewer) -> dict[str, Any]:
+    proposals = view.level.proposals if view.level is not None else ()
+    return {
+        "waiting": [(one, _differences(view, one.change, pools)) for one in proposals],
+        "may_settle": may(viewer.role, "settle"),
+        "drawn": secrets.token_hex(12),
+        "why_not": lambda proposal: _why_not_approve(context, view, proposal, viewer),
+    }
+
+
+def _why_not_pay(context: ConsoleContext, win: PoolWin, viewer: Viewer) -> str:
+    """Why this person cannot pay or confirm a win now, as the books would answer; "" where nothing is in the way."""
+    if _is_away(context):
+        return words.say(viewer.lang, "jackpots.why_away")
+    if win.state == "confirmed" and win.confirmed_by == viewer.name:
+        return words.say(viewer.lang, "jackpots.why_same_pays")
+    rounds = _open_rounds(context, (win.table,)) if win.state == "confirmed" else []
+    return words.say(viewer.lang, "jackpots.why_open_pay", round=rounds[0]) if rounds else ""
+
+
+def _why_not_approve(context: ConsoleContext, view: PoolView, one: Proposal, viewer: Viewer) -> str:
+    """Why this person cannot approve a change now, as the books would answer; "" where nothing is in the way."""
+    if _is_away(context):
+        return words.say(viewer.lang, "jackpots.why_away")
+    if one.person == viewer.name:
+        return words.say(viewer.lang, "jackpots.why_same_approves")
+    rounds = _open_rounds(context, view.tables) if not isinstance(one.change, (Reject, Price)) else []
+    return words.say(viewer.lang, "jackpots.why_open_change", round=", ".join(rounds[:3])) if rounds else ""
+
+
+def _is_away(context: ConsoleContext) -> bool:
+    """Whether the process that keeps the books is known to be offline, or to hang."""
+    keeper = context.site.edges.get(context.config.jackpots.name)
+    return keeper is not None and keeper.current is not True
+
+
+def _open_rounds(context: ConsoleContext, tables: Collection[str]) -> list[str]:
+    """The rounds that these tables play now, as far as the console knows."""
+    views = [context.site.tables[table] for table in tables if table in context.site.tables]
+    return [
+        view.round
+        for view in views
+        if view.round
+        and view.phase not in ("-", "idle", "resolved", "paying", "ended")
+        and all(one.round != view.round for one in view.results)
+    ]
 
 
 def _common(context: ConsoleContext, view: PoolView) -> dict[str, Any]:

@@ -64,6 +64,7 @@
     for (const [id, html] of [...waiting]) put(id, html);
     const banner = document.getElementById("waits");
     if (banner) banner.hidden = waiting.size === 0;
+    renew();
   };
 
   // Somebody who is writing or about to press is not disturbed; who has written nothing yet is. The answer to a form that
@@ -74,6 +75,14 @@
     if (performance.now() - left < PRESS) return true;
     const here = document.activeElement;
     return old.contains(here) && !here.matches("summary, a") && (!here.matches("input, textarea") || here.value !== "");
+  };
+
+  // The console was updated: the page is loaded again, but never under the hands of somebody.
+  let outdated = false;
+  const renew = () => {
+    const typed = [...document.querySelectorAll("main :is(input, textarea, select)")].some((one) => one.matches(":focus")
+      || (one.matches("input, textarea") && one.value !== one.defaultValue));
+    if (outdated && !typed && !document.querySelector("[data-refused], [data-busy]") && performance.now() - left > PRESS) location.reload();
   };
 
   const put = (id, html) => {
@@ -169,6 +178,7 @@
       const said = JSON.parse(message.data);
       heard = performance.now();
       offset = Date.parse(said.now) - Date.now();
+      outdated = said.version !== root.dataset.version;
       for (const [id, html] of Object.entries(said.put)) put(id, html);
       ages();
     };
