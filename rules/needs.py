@@ -36,12 +36,16 @@ from protocols.contract.events import (
 
 
 class Need(Struct, frozen=True):
-    """One thing that some device must tell. Any of `events` does; `decides`: the round is decided by it."""
+    """One thing that some device must tell. Any of `events` does; `decides`: the round is decided by it.
+
+    `one_deck`: the cards of a round are those of one whole deck, which a continuous shuffler does not keep apart.
+    """
 
     what: str
     events: tuple[Told, ...]
     law: str
     decides: bool = False
+    one_deck: bool = False
 
 
 Needs: TypeAlias = Callable[[Any], tuple[Need, ...]]
@@ -167,6 +171,19 @@ def blackjack(bets: str, cards: str, decisions: str, returned: str) -> Needs:
             _cards(cards),
             *_returned(returned, options.device),
             Need("what the players decide", (SeatActed,), decisions),
+        )
+
+    return game
+
+
+def unbanked(opening: str, stacks: str, cards: str, decisions: str) -> Needs:
+    """A shoe reads each card; without one a person tells the common cards and the hands that are shown."""
+
+    def game(_: Any) -> tuple[Need, ...]:
+        return (
+            the_opening(opening),
+            Need("the chips of the seats, and what the players decide", (SeatActed,), f"{stacks}, {decisions}"),
+            Need("the common cards, and the hands that are shown", (CardDrawn, DealCorrected), cards, True, True),
         )
 
     return game

@@ -18,6 +18,8 @@ __all__ = ["missing", "needs_of", "others", "serving"]
 
 UNDER_A_DOME: Final = ("fdl_shaker",)
 """Readers of dice that nobody throws by hand."""
+CONTINUOUS: Final = ("fdl_continuous",)
+"""Machines that mix the cards of several rounds."""
 
 
 def needs_of(ruleset: str, options: Mapping[str, Any]) -> tuple[Need, ...]:
@@ -42,7 +44,7 @@ def serving(wanted: Sequence[Need]) -> dict[str, list[Need]]:
     by_hand = any(DiceThrown in need.events for need in wanted)
     found: dict[str, list[Need]] = {}
     for name, driver in DRIVERS.items():
-        if name in UNDER_A_DOME and by_hand:
+        if (name in UNDER_A_DOME and by_hand) or (name in CONTINUOUS and any(need.one_deck for need in wanted)):
             continue
         if any(need.decides and met(need, driver.emits) for need in wanted):
             found[name] = unmet(wanted, driver.emits)

@@ -24,6 +24,7 @@ from protocols.contract.facts import (
     RoundFacts,
     ShakenDiceFacts,
     StudPokerFacts,
+    UnbankedPokerFacts,
     of_kind,
 )
 from protocols.contract.results import Result
@@ -96,6 +97,14 @@ class Chip(Struct, frozen=True):
     title: str = ""
 
 
+class PotShape(Struct, frozen=True):
+    """One pot of poker: its chips, the seats that play for it, and how much of all pots it is, in per cent."""
+
+    amount: int
+    among: tuple[int, ...]
+    part: int
+
+
 class RoundShape(Struct, frozen=True):
     """What is drawn of a round, whatever the game."""
 
@@ -111,6 +120,8 @@ class RoundShape(Struct, frozen=True):
     reason: str = ""
     facts: tuple[tuple[str, str], ...] = ()
     duties: tuple[Duty, ...] = ()
+    pots: tuple[PotShape, ...] = ()
+    rake: int = 0
 
 
 def card(code: str) -> Card:
@@ -166,7 +177,14 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         reason=words.reason(lang, detail.reason),
         facts=tuple((key, ", ".join(map(str, value))) for key, value in _facts(detail, lang).items() if value),
         duties=duties(detail, lang),
+        pots=_pots(of_kind(UnbankedPokerFacts, detail)),
+        rake=of_kind(UnbankedPokerFacts, detail).rake,
     )
+
+
+def _pots(poker: UnbankedPokerFacts) -> tuple[PotShape, ...]:
+    whole = sum(one.amount for one in poker.pots)
+    return tuple(PotShape(one.amount, one.among, 100 * one.amount // whole) for one in poker.pots if whole)
 
 
 def _hands(detail: RoundFacts) -> Iterator[Hand]:
@@ -174,6 +192,11 @@ def _hands(detail: RoundFacts) -> Iterator[Hand]:
     notes = {**stud.combinations, **(stud.seats if isinstance(stud.seats, dict) else {})}
     for name, hand in cards.hands.items():
         yield _hand(name, hand, cards.totals.get(name), notes)
+    poker = of_kind(UnbankedPokerFacts, detail)
+    if poker.board:
+        yield Hand("board", tuple(map(card, poker.board)))
+    for name, hand in poker.hands.items():
+        yield _hand(name, hand, None, poker.combinations)
     if stud.open:  # the cards of the dealer that lie open
         yield _hand("dealer", stud.open, None, {})
 
@@ -188,6 +211,11 @@ def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
                 "folded": detail.folded,
                 "undecided": detail.undecided,
                 "missing": [hand_words(name, lang) for name in detail.missing],
+            }
+        case UnbankedPokerFacts():
+            return {
+                "folded": detail.folded,
+                "won": [seat.removeprefix("seat_") for seat, fate in detail.seats.items() if fate == "wins"],
             }
         case CrapsFacts():
             return {

@@ -136,6 +136,33 @@ class StudPokerFacts(CardFacts, frozen=True):
     undecided: tuple[int, ...] = ()
 
 
+class Pot(Struct, frozen=True):
+    """Chips that the seats `among` play for, the main pot first."""
+
+    amount: int = 0
+    among: tuple[int, ...] = ()
+
+
+class UnbankedPokerFacts(RoundFacts, frozen=True):
+    """A hand of poker without a bank. `hands`: those that were shown; chips by seat: `laid` in this round of bets.
+
+    `players` in their order from the hand on. In a result `seats` has the fate of each, `rake` what the house keeps.
+    """
+
+    board: tuple[str, ...] = ()
+    hands: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    combinations: dict[str, str] = field(default_factory=dict)
+    pots: tuple[Pot, ...] = ()
+    rake: int = 0
+    seats: dict[str, str] = field(default_factory=dict)
+    players: tuple[int, ...] = ()
+    folded: tuple[int, ...] = ()
+    stacks: dict[str, int] = field(default_factory=dict)
+    laid: dict[str, int] = field(default_factory=dict)
+    pot: int = 0
+    due: Due | None = None
+
+
 # ---- roulette
 
 

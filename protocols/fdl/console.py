@@ -43,6 +43,15 @@ ACTIONS = {
     0x18: "association",
     0x19: "withdraw",
     0x1A: "five_cards",
+    0x1B: "post",
+    0x1C: "stack",
+    0x1D: "rest",
+    0x1E: "return",
+    0x1F: "dead",
+    0x20: "absent",
+    0x21: "skipped",
+    0x22: "blind_raise",
+    0x23: "blind_reraise",
 }
 """What a player may decide, by code."""
 

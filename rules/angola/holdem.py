@@ -9,7 +9,8 @@ small bet, its left neighbour the big one (14(10)-(12)); first speaks the left o
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from rules.angola.unbanked_poker import STREETS, BlindsOptions, UnbankedPoker
+from rules.angola.unbanked_poker import REPLACEMENT, STREETS, BlindsOptions, UnbankedPoker
+from rules.engine.duties import Duties
 from rules.games.poker import CATEGORIES
 from rules.games.poker_hands import HOLDEM
 from rules.games.poker_table import Variant
@@ -17,6 +18,11 @@ from rules.games.poker_table import Variant
 COMBINATIONS: Final = {
     name: f"13(17)({letter})" for name, letter in zip(reversed(CATEGORIES), "abcdefghij", strict=True)
 }
+
+DUTIES: Final = (REPLACEMENT,)
+"""Art. 13(4)."""
+
+DUTIES: Final[Duties] = (REPLACEMENT,)
 
 
 class Holdem(UnbankedPoker):

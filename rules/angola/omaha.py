@@ -5,12 +5,18 @@ is as in `rules/angola/holdem.py`. The readings: `rules/angola/unbanked_poker.py
 """
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rules.angola.holdem import COMBINATIONS
-from rules.angola.unbanked_poker import STREETS, BlindsOptions, UnbankedPoker
+from rules.angola.unbanked_poker import REPLACEMENT, STREETS, BlindsOptions, UnbankedPoker
+from rules.engine.duties import Duties
 from rules.games.poker_hands import OMAHA
 from rules.games.poker_table import Variant
+
+DUTIES: Final = (REPLACEMENT,)
+"""Art. 13(4)."""
+
+DUTIES: Final[Duties] = (REPLACEMENT,)
 
 
 class Omaha(UnbankedPoker):

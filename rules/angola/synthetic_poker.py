@@ -5,6 +5,7 @@ its hand with three of five common ones (16(2), 16(3)). No card is burnt (16(6))
 with a round of bets after it (16(13), 16(14)). The readings stand in `rules/angola/unbanked_poker.py`; and:
 
 - 16(10), 13(66): equal hands share a pot in equal parts either way, since all have put the same into it.
+- 13(47): the text leaves the number of raises open; it is three here, too, and a raise is at least the minimum.
 - 16(12): by option a blind raise is offered before the first common card. Whether a seat saw its cards, people see.
 - 16(14): a round begins with who bet most in the one before; where nobody bet or he has no chips left, as the first.
 - 16(15): a void hand is one in which a card was turned in the deal, or the deal went wrong as a person says.
@@ -13,7 +14,8 @@ with a round of bets after it (16(13), 16(14)). The readings stand in `rules/ang
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final
 
-from rules.angola.unbanked_poker import PokerOptions, UnbankedPoker
+from rules.angola.unbanked_poker import REPLACEMENT, WITHOUT_BLINDS, PokerOptions, UnbankedPoker
+from rules.engine.duties import Duties
 from rules.engine.ruleset import option
 from rules.games.poker_hands import SYNTHETIC, SYNTHETIC_CATEGORIES
 from rules.games.poker_table import Variant
@@ -21,6 +23,8 @@ from rules.games.poker_table import Variant
 COMBINATIONS: Final = {
     name: f"16(9)({letter})" for name, letter in zip(reversed(SYNTHETIC_CATEGORIES), "abcdefghijkl", strict=True)
 }
+
+DUTIES: Final[Duties] = (REPLACEMENT,)
 
 
 class SyntheticOptions(PokerOptions, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +44,7 @@ class SyntheticPoker(UnbankedPoker):
     chosen: ClassVar[str] = "16(3)"
     combinations: ClassVar[Mapping[str, str]] = COMBINATIONS
     same_hands: ClassVar[tuple[str, ...]] = ("13(18)", "16(11)")
+    instead: ClassVar[Mapping[str, str]] = WITHOUT_BLINDS
     ties: ClassVar[Mapping[str, str]] = dict.fromkeys(SYNTHETIC_CATEGORIES[:8], "16(10)")
 
     def __init__(self, options: SyntheticOptions) -> None:

@@ -13,6 +13,9 @@ from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
 
+from protocols.contract.events import CardDamaged, CardsLoaded, ShoeStarted
+from protocols.contract.facts import RoundFacts, UnbankedPokerFacts
+from rules.engine.duties import Replacement
 from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import terms
@@ -21,10 +24,20 @@ from rules.games.poker_betting import Limits
 from rules.games.poker_game import PokerGame
 from rules.games.poker_pots import Rake, pots
 from rules.games.poker_table import Deal
+from rules.needs import Needs, unbanked
 
 TEXT: Final = "Decreto Executivo 261/22"
 STREETS: Final = (3, 4, 5)
 """Art. 13(41)-(45)."""
+REPLACEMENT: Final = Replacement("deck_replacement", f"{TEXT} art. 13(4)", (CardDamaged,), (ShoeStarted, CardsLoaded))
+"""A deck with a damaged card is replaced."""
+WITHOUT_BLINDS: Final = {
+    **dict.fromkeys(("14(10)", "14(11)", "14(12)"), "16(8)"),
+    **dict.fromkeys(("14(7)", "14(8)"), "16(4)"),
+    "14(15)": "13(20)",
+    "14(16)": "13(47)",
+}
+"""What rules the same in synthetic poker, to which article 14 does not apply."""
 VOID_WORDS: Final = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
 _NAMES: Final = {
     "high_card": ("carta maior", "散牌", "a high card"),
@@ -101,6 +114,8 @@ class UnbankedPoker(PokerGame):
     text: ClassVar[str] = TEXT
     article_bets: ClassVar[str] = "13(53)"
     article_bell: ClassVar[str] = "13(36)"
+    Facts: ClassVar[type[RoundFacts]] = UnbankedPokerFacts
+    needs: ClassVar[Needs] = unbanked("13(34)", "13(52)", "13(41)-(46), 13(62)", "13(39)")
     words: ClassVar[Mapping[str, Mapping[str, str]]] = WORDS
     chosen: ClassVar[str]
     """The paragraph that says which cards make a hand."""

@@ -3,7 +3,8 @@
 `Betting` is where the bets of a hand stand. `opened` begins a round, `act` is what one seat does; it answers with the
 irregularities and never raises. The games say who begins a round, and when the next card comes.
 
-An action's `chips` are all that cross the line with it (13(53)); 0 with a call or a post: what is due.
+An action's `chips` are all that cross the line with it (13(53)); 0 with a call or a post: what is due. "all_in" lays
+the whole stack, whatever that is: a call, a bet or a raise.
 
 Readings of Decreto Executivo 261/22:
 
@@ -28,7 +29,7 @@ from msgspec.structs import replace
 from rules.games.poker_pots import Put
 
 Limit: TypeAlias = Literal["half_pot", "pot", "stack"]
-ACTIONS: Final = ("fold", "check", "call", "bet", "raise")
+ACTIONS: Final = ("fold", "check", "call", "bet", "raise", "all_in")
 BLIND: Final = ("blind_raise", "blind_reraise")
 
 
@@ -161,6 +162,8 @@ def act(b: Betting, seat: int, action: str, chips: int, limits: Limits) -> tuple
             done, more = _checked(b, seat, chips)
         case "call":
             done, more = _called(b, seat, chips or b.due(seat))
+        case "all_in":
+            done, more = _all_in(b, seat, limits, early=early)
         case "bet" | "raise":
             done, more = _raised(b, seat, chips, limits, early=early)
         case _:
@@ -270,6 +273,11 @@ def _called(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, ..
         return bind(_lay(b, seat, chips), (seat,)), (Fault("call_not_complete", "13(71)(c)"),)
     faults = (Fault("not_announced", "13(71)(d)", chips - due),) if chips > due else ()
     return _acted(_lay(b, seat, due), seat), faults
+
+
+def _all_in(b: Betting, seat: int, limits: Limits, *, early: bool) -> tuple[Betting, tuple[Fault, ...]]:
+    stack = b.stacks[seat]
+    return _called(b, seat, stack) if stack <= b.due(seat) else _raised(b, seat, stack, limits, early=early)
 
 
 def _raised(b: Betting, seat: int, chips: int, limits: Limits, *, early: bool) -> tuple[Betting, tuple[Fault, ...]]:

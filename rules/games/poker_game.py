@@ -15,8 +15,8 @@ Readings:
 - 13(35), 13(41)-(45): a shoe tells own cards one at a time from the hand on, then for each street the burnt card and
   the common ones. Where no device tells them a person does: `deal.corrected` with "board" and "seat_<n>".
 - 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. A hand that was told is shown.
-- 13(69): what a device tells of it makes the hand void: a second turned card, a card damaged in the deal. The rest is a
-  person's word, as is that a wrong number of cards could not be put right.
+- 13(69): what a device tells of it makes the hand void: a second turned card. The rest is a person's word, as is that a
+  card is damaged or that a wrong number of cards could not be put right.
 - 13(70)(d)-(f): the cards shown too early are laid aside, and those who have not acted may only call.
 - 13(70)(g): the first card of a street is the burnt one, whether it was turned or not.
 - 13(71)(b): a hand given up at the showdown has no right to the pot.
@@ -33,7 +33,6 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import replace
 
 from protocols.contract.events import (
-    CardDamaged,
     CardDrawn,
     CardExposed,
     CardUnreadable,
@@ -86,7 +85,7 @@ class PokerGame(Game[Position]):
     State: ClassVar[type[PokerState]] = PokerState
     own: ClassVar[frozenset[type[Event]]] = frozenset(
         (
-            *(CardDrawn, CardUnreadable, CardExposed, CardDamaged, HandDispensed, HandPassed),
+            *(CardDrawn, CardUnreadable, CardExposed, HandDispensed, HandPassed),
             *(SeatActed, SeatOpened, SeatClosed),
         )
     )
@@ -96,6 +95,8 @@ class PokerGame(Game[Position]):
     waits_for_bell: bool = False
     text: ClassVar[str]
     variant: ClassVar[Variant]
+    instead: ClassVar[Mapping[str, str]] = {}
+    """Paragraphs of this text for those of another variant that rules the same."""
     words: ClassVar[Mapping[str, Mapping[str, str]]]
     """For each language the calls "wins" and "takes", with a seat and its combination, "mark", and the combinations."""
 
@@ -109,13 +110,18 @@ class PokerGame(Game[Position]):
     def articles(self, deal: Deal, strengths: Mapping[int, int]) -> tuple[str, ...]:
         """The paragraphs that the end of a hand rests on."""
 
+    @property
+    def seats(self) -> int:
+        """How many seats the table has."""
+        return self.variant.seats
+
     def bets(self) -> tuple[Bet, ...]:
         """The pot."""
         return (Bet("pot", "the pot", "arts. 13(38), 13(65)", "what the seats put into the pot of a hand"),)
 
     def cite(self, article: str) -> str:
         """As results cite it."""
-        return f"{self.text} art. {article}"
+        return f"{self.text} art. {self.instead.get(article, article)}"
 
     # ---- the life of a hand
 
@@ -212,8 +218,6 @@ class PokerGame(Game[Position]):
                 return self._packet(deal, count)
             case CardExposed(hand=hand, card=card):
                 return self._exposed(deal, hand, card or "")
-            case CardDamaged() if self._dealing(deal):
-                return deal, Effect(void=say("damaged_in_deal"), article=self._misdeal("f"))
             case _:
                 return deal, PLAIN
 
@@ -324,7 +328,7 @@ class PokerGame(Game[Position]):
                 return replace(deal, bets=bind(bets, (seat,))), PLAIN
         if self._dealing(deal) and (deal.given or deal.packets):
             return deal, Effect((Note("bet_before_cards", say("seat_alone", seat=seat), "13(36)"),))
-        if action in BLIND:
+        if action in BLIND and self.variant.ante:
             if not self.blind_raises or deal.street or (deal.acted and not bets.blind):
                 faults = (Fault("no_blind_raise", "16(12)", chips, taken=False),)
             else:
@@ -421,7 +425,15 @@ class PokerGame(Game[Position]):
         bets = opened(bets, first)
         if not bets.waiting and shows in bets.live():
             bets = replace(bets, opener=shows)  # no round of bets follows: who opened the last one shows first
-        return replace(deal, bets=bets, street=deal.street + 1, burnt=deal.burnt_after, burnt_after=False, aside=())
+        return replace(
+            deal,
+            bets=bets,
+            street=deal.street + 1,
+            speaker=first,
+            burnt=deal.burnt_after,
+            burnt_after=False,
+            aside=(),
+        )
 
     def _packet(self, deal: Deal, count: int) -> tuple[Deal, Effect]:
         if deal.given or deal.packets == len(deal.bets.order):
@@ -580,6 +592,9 @@ class PokerGame(Game[Position]):
         due, phase = self._due(deal), "deciding"
         if not round_.closed:
             phase = "betting"
+            unposted = [seat for seat in deal.bets.order if seat in deal.bets.posts or deal.bets.owed.get(seat)]
+            if unposted:
+                due = Due("decision", f"seat_{unposted[0]}", unposted[0], ("post",))
         elif due is not None and due.kind == "card":
             phase = "dealing"
         elif self._showdown(deal):

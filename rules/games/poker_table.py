@@ -49,9 +49,9 @@ class Deal(Struct, frozen=True):
     `began`: all chips of its seats before the first bets. `own`: the cards of each seat, as far as known; nobody may
     see them before the showdown. `given`: own cards that a shoe told, `packets` those of a shuffler. `street`:
     common deals that are whole. `burnt`: the card before the next street is out; `burnt_after`: that of the street
-    after it, too (13(70)(e)). `aside`: common cards that came too early. `turned`: whose card was turned in the deal
-    (13(70)(c)). `acted`: a bet was told after the first ones. `unheard`: something was told while the hand waited for a
-    person. `notes`: not yet said. `paid`, `back`: at its end.
+    after it, too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that
+    came too early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was told after the first.
+    `unheard`: something was told while the hand waited for a person. `notes`: not yet said. `paid`, `back`: at its end.
     """
 
     bets: Betting
@@ -61,6 +61,7 @@ class Deal(Struct, frozen=True):
     packets: int = 0
     board: tuple[str, ...] = ()
     street: int = 0
+    speaker: int = 0
     burnt: bool = False
     burnt_after: bool = False
     aside: tuple[str, ...] = ()
@@ -80,7 +81,9 @@ class Deal(Struct, frozen=True):
     def opener(self) -> int:
         """Who shows first: who bet first in the last round, else who spoke first (13(62))."""
         live = self.bets.live()
-        return self.bets.opener if self.bets.opener in live else live[0]
+        if self.bets.opener in live or not self.speaker:
+            return self.bets.opener if self.bets.opener in live else live[0]
+        return next(seat for seat in (self.speaker, *self.bets.after(self.speaker)) if seat in live)
 
 
 class Position(Struct, frozen=True):

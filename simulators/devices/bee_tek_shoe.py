@@ -7,7 +7,7 @@ A fault waits for the next draw; a dirty window stays until it is cleaned.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import product
 from random import Random
 from typing import Any, ClassVar
@@ -39,6 +39,12 @@ class Cards:
         self._rng.shuffle(self._cards)
         self.drawn: list[str] = []
         self.strays: list[str] = []
+
+    def fill(self, cards: Iterable[str]) -> None:
+        """These cards and no others, in a new order, as at games that are dealt from one deck."""
+        self._cards = list(cards)
+        self._rng.shuffle(self._cards)
+        self.drawn, self.strays = [], []
 
     @property
     def left(self) -> int:

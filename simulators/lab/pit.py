@@ -118,7 +118,10 @@ SIGNED: dict[str, type[Table]] = {"jstud": SignedStudPokerTable, "jastud": Signe
 """The same games as in KINDS, with the sign of a jackpot that they share with a neighbour."""
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "sfpc", "slot"),
-    "angola": ("acus", "bank", "amr", "frr", "astud", "jastud", "craps", "abac", "abam", "abj", "acsm"),
+    "angola": (
+        *("acus", "bank", "amr", "frr", "astud", "jastud", "craps", "abac", "abam", "abj", "acsm"),
+        *("holdem", "omaha", "synth"),
+    ),
 }
 """The kinds of tables that stand together, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.

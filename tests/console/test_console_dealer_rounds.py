@@ -251,7 +251,7 @@ def blackjack(one: Dealer) -> None:
 def stud_poker(one: Dealer) -> None:
     one.key("bets_opened")
     one.phase("betting")
-    one.click("[data-ante] [data-chip='1000']")
+    one.click("[data-amount] [data-chip='1000']")
     for seat in (1, 3):
         one.act(seat, "ante")
     one.key("bell")
@@ -275,6 +275,41 @@ def stud_poker(one: Dealer) -> None:
     one.paid()
 
 
+def poker(one: Dealer) -> None:
+    """Chips by taps, first bets, a raise that one calls, cards from the shoe, and the hands are shown."""
+    own = 4 if "omaha" in one.table else 2
+    one.click("[data-amount] [data-chip='10000']")
+    for seat in range(1, 5):
+        one.act(seat, "stack")
+    one.click("[data-amount] [data-chip='']")
+    one.key("bets_opened")
+    one.phase("betting")
+    for seat in range(1, 5 if "synthetic" in one.table else 3):
+        one.act(seat, "post")
+    cards = iter([rank + suit for suit in "SHDC" for rank in "AKQJT98"])
+    for _ in range(4 * own):
+        one.device(CardDrawn(next(cards)))
+    raised = False
+    while one.floor.view(one.table).phase != "resolved":
+        before = one.floor.view(one.table).detail
+        due = before.get("due") or {}
+        if due.get("kind") == "card":
+            one.device(CardDrawn(next(cards)))
+        elif due and not raised and one.floor.view(one.table).phase == "deciding":
+            raised = True
+            one.page.until(f'form[data-row="{due["seat"]}"].due')
+            one.click("[data-amount] [data-chip='1000']")
+            one.act(due["seat"], "bet" if "bet" in due["actions"] else "raise")
+        elif due:
+            word = next(word for word in ("show", "check", "call") if word in due["actions"])
+            one.act(due["seat"], word)
+        one.page.when(partial(one._differs, before))
+        if raised and before["pot"]:
+            assert one.page.there("[data-now] .pots meter")
+    one.result("wins")
+    one.paid()
+
+
 ROUNDS: dict[str, Callable[[Dealer], None]] = {
     "macau.fantan": fantan,
     "macau.cussec": shaken,
@@ -286,6 +321,7 @@ ROUNDS: dict[str, Callable[[Dealer], None]] = {
     **dict.fromkeys(("macau.baccarat", "angola.baccarat", "angola.baccarat-macau"), baccarat),
     **dict.fromkeys(("macau.blackjack", "angola.blackjack"), blackjack),
     **dict.fromkeys(("macau.stud-poker", "angola.stud-poker"), stud_poker),
+    **dict.fromkeys(("angola.holdem", "angola.omaha", "angola.synthetic-poker"), poker),
 }
 
 

@@ -30,6 +30,7 @@ from protocols.contract.events import (
     DiceCovered,
     Event,
     RoundVoided,
+    SeatActed,
     WagerPlaced,
     WagerWithdrawn,
     WheelStarted,
@@ -59,7 +60,11 @@ BEFORE: dict[str, list[Event]] = {
     "macau.fantan": [ButtonsSeparated()],
     **{key: [WheelStarted()] for key in ("macau.roulette", "angola.french-roulette", "angola.american-roulette")},
 }
-for _name in set(RULESETS) - set(BETS):  # a game of whole rounds
+UNBANKED = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker"})
+"""Poker without a bank: chips are laid by what players do, and no wager is taken."""
+BETS |= dict.fromkeys(UNBANKED, "pot")
+BANKED = [name for name in RULESETS if name not in UNBANKED]
+for _name in set(RULESETS) - set(BETS) - UNBANKED:  # a game of whole rounds
     _kind: Any = RULESETS[_name]
     _round = next(_kind.whole_rounds())
     BEFORE[_name], BETS[_name] = [*_round[: _round.index(BetsOpened())]], _kind(_kind.Options()).board[0]
@@ -88,7 +93,7 @@ def withdrawn(id_: str, bet: str, amount: int, *, seat: int = 1) -> WagerWithdra
     return WagerWithdrawn(seat, bet, amount, id_, "t-1")
 
 
-@pytest.mark.parametrize("name", RULESETS)
+@pytest.mark.parametrize("name", BANKED)
 def test_every_game_answers_bets_with_its_law(name: str) -> None:
     bet = BETS[name]
     events: list[Event] = [
@@ -110,7 +115,20 @@ def test_every_game_answers_bets_with_its_law(name: str) -> None:
     }
 
 
-@pytest.mark.parametrize("name", [name for name in RULESETS if name not in VOID_AT_BELL])
+@pytest.mark.parametrize("name", sorted(UNBANKED))
+def test_poker_without_a_bank_refuses_each_bet_with_its_law(name: str) -> None:
+    stacks = [SeatActed(seat, "stack", amount=5_000) for seat in range(1, 5)]
+    events: list[Event] = [placed("early", "pot"), *stacks, BetsOpened(), placed("in-a-hand", "pot")]
+    answers = [answer for answer, _ in answers_of(name, [*events, withdrawn("back", "pot", 0)])]
+    assert [(one.id, one.status, one.code) for one in answers] == [
+        ("early", "refused", "bet_without_round"),
+        ("in-a-hand", "refused", "bet_not_offered"),
+        ("back", "refused", "bet_not_offered"),
+    ]
+    assert all(one.law and one.text for one in answers)
+
+
+@pytest.mark.parametrize("name", [name for name in BANKED if name not in VOID_AT_BELL])
 def test_every_game_refuses_a_bet_after_no_more_bets(name: str) -> None:
     bet = BETS[name]
     events: list[Event] = [
@@ -131,7 +149,7 @@ def test_every_game_refuses_a_bet_after_no_more_bets(name: str) -> None:
     assert answers[1].round == ""
 
 
-@pytest.mark.parametrize("name", RULESETS)
+@pytest.mark.parametrize("name", BANKED)
 def test_every_game_takes_a_bet_that_names_a_round_in_that_round_only(name: str) -> None:
     bet, day = BETS[name], "t-1:2026-11-20" + (":1" if "baccarat" in name else "")  # there the coups of a shoe count
     before, now = f"{day}:1", f"{day}:2"
@@ -166,7 +184,7 @@ def test_bet_for_another_round_changes_nothing_at_the_table(name: str) -> None:
             assert [type(one) for one in verdicts] == [Noted]
 
 
-@pytest.mark.parametrize("name", RULESETS)
+@pytest.mark.parametrize("name", BANKED)
 def test_bet_for_the_round_that_is_shown_begins_no_other_one(name: str) -> None:
     """The last round is shown until the next one begins, and at some tables the first bet begins it."""
     ruleset: Any = RULESETS[name](options_from(RULESETS[name], {}))

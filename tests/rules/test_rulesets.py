@@ -243,6 +243,33 @@ ROUNDS: list[list[Event]] = [
     ],
 ]
 
+_STACKS: list[Event] = [SeatActed(seat, "stack", amount=5_000) for seat in range(1, 5)]
+_ACES = tuple(map(CardDrawn, ("AS", "KS", "QS", "JS", "AH", "KH", "QH", "JH")))
+ROUNDS += [
+    [  # a hand of hold'em, and the same deal at Omaha goes on with its third and fourth cards
+        *(*_STACKS, BetsOpened(), SeatActed(1, "post"), SeatActed(2, "post"), BetsClosed(), *_ACES),
+        *(SeatActed(3, "raise", amount=300), SeatActed(4, "fold"), SeatActed(1, "call"), SeatActed(2, "fold")),
+        *(CardDrawn(card) for card in ("9C", "AD", "TD", "8C")),
+        *(SeatActed(1, "bet", amount=500), SeatActed(3, "call"), CardDrawn("9D"), CardDrawn("8D")),
+        *(SeatActed(1, "check"), SeatActed(3, "check"), CardDrawn("9H"), CardDrawn("8H")),
+        *(SeatActed(1, "check"), SeatActed(3, "check"), SeatActed(1, "show"), SeatActed(3, "show"), RoundPaid()),
+    ],
+    [  # Omaha, to the last bettor
+        *(*_STACKS, BetsOpened(), SeatActed(1, "post"), SeatActed(2, "post"), BetsClosed(), *_ACES),
+        *(CardDrawn(card) for card in ("2S", "3S", "4S", "5S", "2H", "3H", "4H", "5H")),
+        *(SeatActed(3, "raise", amount=300), SeatActed(4, "fold"), SeatActed(1, "call"), SeatActed(2, "fold")),
+        *(CardDrawn("9C"), DealCorrected({"board": ("AD", "TD", "8C")})),
+        *(SeatActed(1, "bet", amount=500), SeatActed(3, "fold"), RoundPaid()),
+    ],
+    [
+        *(*_STACKS, BetsOpened(), *(SeatActed(seat, "post") for seat in range(1, 5)), BetsClosed()),
+        *(*_ACES, CardDrawn("AD")),
+        *(SeatActed(2, "bet", amount=200), SeatActed(3, "call"), SeatActed(4, "fold"), SeatActed(1, "fold")),
+        *(CardDrawn("TD"), SeatActed(2, "check"), SeatActed(3, "check"), CardDrawn("9D")),
+        *(SeatActed(2, "bet", amount=100), SeatActed(3, "fold"), RoundPaid()),
+    ],
+]
+
 
 for _kind in RULESETS.values():
     _game: Any = _kind(_kind.Options())

@@ -43,7 +43,7 @@ def test_every_round_of_a_mix_is_resolved_and_nothing_in_it_is_irregular(name: s
         (end,) = said
         assert isinstance(end, Resolved)
         assert end.result.irregularities == ()
-        assert bool(end.result.settlements) == (wagers and MIXES[name].chips > 0)
+        assert bool(end.result.settlements) == (MIXES[name].laid_in_turn or (wagers and MIXES[name].chips > 0))
     assert len(seats) == (MIXES[name].seats if wagers else 0)
 
 

@@ -25,6 +25,7 @@ from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
 from simulators.tables.french_bank import FrenchBankTable
+from simulators.tables.poker import HoldemTable, OmahaTable, SyntheticTable
 from simulators.tables.roulette import AmericanRouletteTable, FrenchRouletteTable
 from simulators.tables.table import Floor, Table, with_device
 
@@ -158,6 +159,20 @@ class _ContinuousBlackjack(BlackjackTable):
         return over
 
 
+class _HoldemByHand(HoldemTable):
+    """Without a reading shoe: a supervisor tells the common cards and the hands that are shown."""
+
+    reads: ClassVar[bool] = False
+
+
+class _OmahaByHand(OmahaTable):
+    reads: ClassVar[bool] = False
+
+
+class _SyntheticByHand(SyntheticTable):
+    reads: ClassVar[bool] = False
+
+
 EXTRA: Final[dict[tuple[str, str], type[Table]]] = {
     ("fdl_console", "macau.roulette"): _MacauByHand,
     ("fdl_console", "angola.american-roulette"): _AmericanByHand,
@@ -166,6 +181,9 @@ EXTRA: Final[dict[tuple[str, str], type[Table]]] = {
     ("fdl_console", "angola.cussec"): _AngolaCussecByHand,
     ("fdl_console", "macau.fantan"): _FantanByHand,
     ("fdl_console", "angola.french-bank"): _FrenchBankByHand,
+    ("fdl_console", "angola.holdem"): _HoldemByHand,
+    ("fdl_console", "angola.omaha"): _OmahaByHand,
+    ("fdl_console", "angola.synthetic-poker"): _SyntheticByHand,
     ("idp_dice", "angola.cussec"): _AngolaCussecByCamera,
     ("idp_dice", "angola.french-bank"): FrenchBankTable,
     ("cammegh_ss2", "angola.french-roulette"): _FrenchByWheel,

@@ -4,7 +4,7 @@
 what each paragraph of the text demands, in `[not_ours]` what no program can keep, and why. A paragraph of an edition
 that is not the ruleset's default has it before a colon: "2003:3(3)". `variants`, where given, are options that show
 bets which no single option shows. A test proves a paragraph by `@pytest.mark.article("5(1)")`, in a file whose constant
-`LAW` is the ruleset's id. Test files are read, not imported.
+`LAW` is the ruleset's id, or those of several games with the same paragraphs. Test files are read, not imported.
 """
 
 import ast
@@ -49,10 +49,10 @@ def checklist(name: str) -> Text | None:
 
 
 class Proofs(Struct, frozen=True):
-    """One test file: the game it is of, the tests that prove each paragraph, the words it tries, what is wrong."""
+    """One test file: the games it is of, the tests that prove each paragraph, the words it tries, what is wrong."""
 
     name: str
-    law: str
+    laws: tuple[str, ...]
     tests: dict[str, tuple[str, ...]]
     words: frozenset[str]
     mistakes: tuple[str, ...]
@@ -61,7 +61,7 @@ class Proofs(Struct, frozen=True):
 def read_tests(path: Path) -> Proofs:
     """Read the `article` markers of a test file, and every word that stands in its values."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    law = next(filter(None, map(_law, tree.body)), "")
+    laws = next(filter(None, map(_laws, tree.body)), ())
     proofs: dict[str, list[str]] = {}
     mistakes: list[str] = []
     read: set[ast.AST] = set()
@@ -80,20 +80,22 @@ def read_tests(path: Path) -> Proofs:
             mistakes.append(f"{test}: proves nothing while it may be skipped or fail")
     anywhere = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and _mark(node) == "article"]
     mistakes += [f"line {one.lineno}: an article marker that is on no test" for one in anywhere if one not in read]
-    if proofs and law not in RULESETS:
-        mistakes.append(f"article markers, but LAW names no ruleset: {law!r}")
+    if proofs and (not laws or set(laws) - set(RULESETS)):
+        mistakes.append(f"article markers, but LAW names no ruleset: {', '.join(laws)!r}")
     found = {article: tuple(dict.fromkeys(tests)) for article, tests in proofs.items()}
-    return Proofs(path.name, law, found, frozenset(_words(tree)), tuple(mistakes))
+    return Proofs(path.name, laws, found, frozenset(_words(tree)), tuple(mistakes))
 
 
-def _law(line: ast.stmt) -> str:
+def _laws(line: ast.stmt) -> tuple[str, ...]:
     match line:
-        case ast.Assign(targets=[ast.Name(id="LAW")], value=ast.Constant(value=str(law))):
-            return law
-        case ast.AnnAssign(target=ast.Name(id="LAW"), value=ast.Constant(value=str(law))):
-            return law
+        case (
+            ast.Assign(targets=[ast.Name(id="LAW")], value=value)
+            | ast.AnnAssign(target=ast.Name(id="LAW"), value=value)
+        ):
+            named = value.elts if isinstance(value, ast.Tuple) else [value]
+            return tuple(one.value for one in named if isinstance(one, ast.Constant) and isinstance(one.value, str))
         case _:
-            return ""
+            return ()
 
 
 def _tests(
@@ -146,7 +148,7 @@ def all_proofs() -> tuple[Proofs, ...]:
 
 def proofs_of(name: str) -> tuple[Proofs, ...]:
     """The test files of a game."""
-    return tuple(one for one in all_proofs() if one.law == name)
+    return tuple(one for one in all_proofs() if name in one.laws)
 
 
 # ---- the bets of a game under all its options
@@ -380,8 +382,11 @@ def proven() -> bytes:
     """`rules/law/proofs.json`: by ruleset and paragraph, the tests that prove it."""
     found: dict[str, Proven] = {name: {} for name in sorted(RULESETS)}
     for one in all_proofs():
-        for article, tests in one.tests.items():
-            found[one.law].setdefault(article, []).extend(f"{one.name.removesuffix('.py')}::{test}" for test in tests)
+        names = [(name, law.articles) for name in one.laws if (law := checklist(name)) is not None]
+        for name, articles in names:
+            for article in (article for article in one.tests if article in articles or len(names) == 1):
+                tests = (f"{one.name.removesuffix('.py')}::{test}" for test in one.tests[article])
+                found[name].setdefault(article, []).extend(tests)
     return msgspec.json.format(msgspec.json.encode(found, order="sorted"), indent=1) + b"\n"
 
 

@@ -55,7 +55,7 @@ def cloth_of(table: Table | None) -> Cloth:
         families.setdefault(family, []).append(place)
     least = max(getattr(options, "minimum", 0), SMALLEST * getattr(options, "smallest_chip", 1))
     return Cloth(
-        getattr(options, "seats", 7 if table.ruleset.endswith("stud-poker") else SEATS),
+        getattr(options, "seats", 0) or getattr(game, "seats", 7 if table.ruleset.endswith("stud-poker") else SEATS),
         table.chips or tuple(least * times for times in CHIPS),
         {name: tuple(found) for name, found in families.items()},
     )

@@ -14,10 +14,12 @@ from protocols.contract.facts import (
     BaccaratFacts,
     BlackjackFacts,
     CardFacts,
+    Due,
     FantanFacts,
     RouletteFacts,
     RoundFacts,
     StudPokerFacts,
+    UnbankedPokerFacts,
     of_kind,
 )
 from protocols.fdl.console import ACTIONS
@@ -39,6 +41,7 @@ __all__ = [
     "next_key",
     "next_step",
     "seats_taken",
+    "turn",
     "ways_out",
 ]
 
@@ -103,16 +106,24 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
     )
 }
-GRIDS: Final = frozenset({"blackjack", "stud_poker"})
+GRIDS: Final = frozenset({"blackjack", "poker", "stud_poker"})
 """Games whose players decide: seats by actions."""
 
 BETTING: Final = frozenset({"covered", "betting"})
 PLAYING: Final = frozenset({"closed", "uncovered", "running", "dealing", "deciding", "showdown"})
 _RESULTS: Final = frozenset({"dice", "throw", "buttons", "ball"})
-_CARDS: Final = frozenset({"baccarat", "blackjack", "stud_poker"})
+_CARDS: Final = frozenset({"baccarat", "blackjack", "poker", "stud_poker"})
 _THROWN: Final = frozenset({"craps", "french_bank"})
 _UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
 """Reasons of blackjack: which seats play is not known."""
+_VOID_ONLY: Final = frozenset(
+    {"stacks_unknown", "too_few_players", "hand_incomplete", "pot_unbalanced", "no_hand_left", "packet_own_cards"}
+)
+"""Reasons of poker without a bank: no cards that a person tells put the hand right."""
+BETWEEN_HANDS: Final = ("stack", "rest", "return")
+_OUT_OF_TURN: Final = ("fold", "check", "call", "bet", "raise", "all_in", "show", "dead", "absent", "skipped")
+"""What any seat of a hand may do, or be told of: the rules say by which article it counts."""
+_BLIND: Final = ("blind_raise", "blind_reraise")
 
 
 def keys_of(ruleset: str) -> tuple[str, ...]:
@@ -122,7 +133,7 @@ def keys_of(ruleset: str) -> tuple[str, ...]:
 
 def group_of(key: Key, ruleset: str) -> Group:
     """The place of a key: a card that was seen is rare at blackjack; stud poker tells the dealer's open card by it."""
-    return "rare" if key.name == "card_exposed" and family_of(ruleset) == "blackjack" else key.group
+    return "rare" if key.name == "card_exposed" and family_of(ruleset) in ("blackjack", "poker") else key.group
 
 
 class Moment(Struct, frozen=True):
@@ -268,6 +279,8 @@ def seats_taken(now: Moment) -> tuple[int, ...]:
             return tuple(sorted(seats))
         case StudPokerFacts(antes=antes, players=players, seats=tuple() as seats):
             return tuple(sorted({*seats, *antes, *players}))
+        case UnbankedPokerFacts(stacks=stacks):
+            return tuple(int(name.removeprefix("seat_")) for name in stacks)
         case _:
             return ()
 
@@ -284,6 +297,8 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
         }
     if now.phase in ("suspended", "unknown", "-") or not game:
         return {0: every}
+    if game == "poker":
+        return _poker_actions(now)
     if game == "stud_poker":
         if now.phase == "betting":
             return {0: ("ante",)}
@@ -302,6 +317,36 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
     return found
 
 
+def _poker_actions(now: Moment) -> dict[int, tuple[str, ...]]:
+    """Between two hands what any seat may do; in a hand what its seats do, and what others may do meanwhile."""
+    poker = of_kind(UnbankedPokerFacts, now.detail)
+    if now.phase not in BETTING | PLAYING:
+        return {0: BETWEEN_HANDS}
+    blind = () if poker.board else _BLIND
+    found = {
+        seat: BETWEEN_HANDS if seat not in poker.players else () if seat in poker.folded else (*_OUT_OF_TURN, *blind)
+        for seat in seats_taken(now)
+    }
+    due = poker.due
+    if due is not None and due.seat:
+        found[due.seat] = tuple(dict.fromkeys((*due.actions, *found.get(due.seat, ()))))
+    return found
+
+
+def turn(now: Moment) -> int:
+    """The seat that is asked at a table of poker; 0: none."""
+    due = of_kind(UnbankedPokerFacts, now.detail).due
+    return due.seat if due is not None and now.phase in BETTING | PLAYING else 0
+
+
+def _due(detail: RoundFacts) -> Due | None:
+    match detail:
+        case BlackjackFacts(due=due) | UnbankedPokerFacts(due=due):
+            return due
+        case _:
+            return None
+
+
 _NEXT_KEYS: Final[Mapping[str, str]] = {
     "bell": "bell",
     "launch": "ball_launched",
@@ -313,10 +358,12 @@ _NEXT_KEYS: Final[Mapping[str, str]] = {
 
 def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
     """What the table waits for, as a code and the hands it is about; "" where a doubt says it."""
-    due, next_hand = of_kind(BlackjackFacts, now.detail).due, of_kind(BaccaratFacts, now.detail).next
+    due, next_hand = _due(now.detail), of_kind(BaccaratFacts, now.detail).next
     stud = of_kind(StudPokerFacts, now.detail)
     if due is not None and due.kind and now.phase != "suspended":
-        return ("burn", ()) if due.hand == "burn" else (due.kind, (_hand_name(due.hand),))
+        if due.hand in ("burn", "own"):
+            return "burn" if due.hand == "burn" else "deal", ()
+        return due.kind, (_hand_name(due.hand),)
     game = family_of(ruleset)
     match now.phase:
         case "burning":
@@ -358,6 +405,10 @@ def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], 
     elif game == "stud_poker":
         raised = stud.raised or stud.players
         names = (*stud.missing, "dealer", *(f"seat_{seat}" for seat in raised))
+    elif game == "poker":
+        poker = of_kind(UnbankedPokerFacts, now.detail)
+        hands = {"board": poker.board, **poker.hands}
+        names = ("board", *(f"seat_{seat}" for seat in poker.players if seat not in poker.folded))
     else:
         names = ("dealer", *hands, *(f"seat_{seat}" for seat in seats_taken(now)))
     ordered = dict.fromkeys(map(_hand_name, names))
@@ -395,4 +446,6 @@ def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
         return (*(again if GAMES[ruleset].again_stands else ()), paid, Way("void"))
     if game == "blackjack" and reason in _UNCERTAIN:
         return (Way("name_seats", supervisor=True, advice="name_seats"), Way("void", advice="void_this_only"))
+    if game == "poker" and reason in _VOID_ONLY:
+        return (Way("void", advice="stacks_again"),)
     return (Way("correct", supervisor=True), Way("void"))

@@ -43,6 +43,7 @@ from daemon.console.dealer.keys import (
     next_key,
     next_step,
     seats_taken,
+    turn,
     ways_out,
 )
 from daemon.console.dealer.unit import By, Full, Other, Press, Pressed, Unit, serve
@@ -56,7 +57,7 @@ from daemon.words.local import Local
 from daemon.words.money import BadAmount, minor_units, money
 from drivers import DRIVERS
 from protocols.contract import events
-from protocols.contract.facts import BaccaratFacts, BlackjackFacts, StudPokerFacts, of_kind
+from protocols.contract.facts import BaccaratFacts, BlackjackFacts, StudPokerFacts, UnbankedPokerFacts, of_kind
 from protocols.contract.payouts import payout_order
 from protocols.contract.reasons import Reason
 from protocols.contract.results import Irregularity, Result
@@ -480,6 +481,7 @@ class Dealers:
             "keys": {key: words.say(lang, f"dealer.off_{why}") if why else "" for key, why in live.items()},
             "actions": {str(seat): actions for seat, actions in live_actions(game, moment).items()},
             "seats": seats_taken(moment),
+            "turn": turn(moment),
             "known": bool(game) and moment.phase != "unknown" and isinstance(seats, tuple),
             "rows": self._rows(moment, ruleset, lang),
             "hands": [(name, shapes.hand_words(name, lang), cards) for name, cards in hand_names(ruleset, moment)],
@@ -516,6 +518,13 @@ class Dealers:
                 said = f"{cards} = {hand.total}" if hand.total is not None else cards
                 row = rows.setdefault(str(hand.seat), {"text": "", "hand": 1})
                 row["text"] = " | ".join(filter(None, (row["text"], said)))
+        poker = of_kind(UnbankedPokerFacts, moment.detail)
+        for seat in seats_taken(moment) if poker.stacks else ():
+            name = f"seat_{seat}"
+            held = (self._context.amount(lang, chips.get(name, 0), ruleset) for chips in (poker.stacks, poker.laid))
+            chips = words.say(lang, "dealer.chips", stack=next(held), laid=next(held))
+            row = rows.setdefault(str(seat), {"text": "", "hand": 1})
+            row["text"] = " | ".join(filter(None, (row["text"], chips)))
         for seat, amount in facts.insurance.items():
             text = f"{words.say(lang, 'dealer.act_insurance')} {self._context.amount(lang, amount, ruleset)}"
             rows.setdefault(seat, {"text": ""}).update(insurance=amount, insurance_text=text)
@@ -533,6 +542,7 @@ class Dealers:
             "_dealer_now.html",
             lang,
             table=view,
+            ruleset=ruleset,
             open_=open_,
             why=why,
             remedy=remedy,
@@ -624,7 +634,8 @@ class Dealers:
         game = GAMES.get(ruleset, _ANY)
         reasons = [number for number in VOID_REASONS if number != SUPERVISORS_DECISION or supervisor]
         seats = [(seat, str(seat)) for seat in _seats(cloth)]
-        owners = ["dealer", *(f"seat_{seat}" for seat in _seats(cloth))]
+        own = () if game.family == "poker" else ("dealer",)
+        owners = [*own, *(f"seat_{seat}" for seat in _seats(cloth))]
         return {
             "reason": [(number, _why(lang, VOID_REASONS[number], "dealer.void_0")) for number in reasons],
             "throw_reason": [

@@ -9,7 +9,8 @@
   const unanswered = new Map(); // form: what it said when nobody answered
   const queues = new Map(); // form: its presses that are not answered yet
   const hands = new Map(); // the hands that are being laid
-  const tray = place.querySelector("[data-ante] input"), decimals = Number(place.dataset.decimals);
+  const AMOUNTS = new Set(["ante", "stack", "bet", "raise", "blind_raise"]), ONE_SUM = new Set(["ante", "stack"]);
+  const tray = place.querySelector("[data-amount] input"), decimals = Number(place.dataset.decimals);
   let betsOff = true, shownHands = [], missing = [], drawnNow = place.querySelector("[data-now]").innerHTML;
   let heard = performance.now(), source = null, troubles = "";
 
@@ -31,7 +32,10 @@
   const address = (form, key) => key?.getAttribute("formaction") ?? form.getAttribute("action");
   const pressed = (form, key) => {
     const body = new URLSearchParams(new FormData(form, key));
-    if (body.get("action") === "ante" && tray) body.set("sum", tray.value);
+    if (AMOUNTS.has(body.get("action")) && tray) {
+      body.set("sum", tray.value);
+      if (!ONE_SUM.has(body.get("action"))) tray.value = ""; // the next bet is another one
+    }
     if (key?.dataset.amount) body.set("amount", key.dataset.amount);
     body.delete("id");
     return { to: address(form, key), body };
@@ -186,11 +190,13 @@
       const seat = row.dataset.row, may = new Set([...(now.actions[seat] ?? []), ...(now.actions[0] ?? [])]);
       const lies = now.rows[seat] ?? { text: "", hand: 1 };
       const taken = now.seats.includes(Number(seat)) || lies.text !== "";
-      row.classList.toggle("due", Boolean(now.actions[seat]));
+      row.classList.toggle("due", now.turn ? now.turn === Number(seat) : Boolean(now.actions[seat]));
       row.classList.toggle("taken", taken);
       row.hidden = !taken && !may.size && (now.known || Object.keys(now.rows).length > 0); // nobody plays there
       row.querySelector("[data-cards]").textContent = lies.text + (lies.hand > 1 ? ` (${lies.hand})` : "");
       row.elements.hand.value = String(lies.hand ?? 1);
+      const liveOnly = row.closest("[data-live-only]") !== null; // a game with many words shows those of now
+      for (const key of row.querySelectorAll("[data-act]")) key.hidden = liveOnly && !may.has(key.value);
       const why = now.actions[seat] ? now.not_allowed : now.no_decision;
       for (const key of row.querySelectorAll("[data-act]")) put(key, !may.has(key.value), may.has(key.value) ? "" : why);
       const insure = row.querySelector('[data-act][value="insurance"]');
@@ -206,7 +212,8 @@
       if (key.dataset.seat === "seat_opened" && now.known) put(key, taken, "");
       if (key.dataset.seat === "seat_closed" && now.known) put(key, !taken, "");
     }
-    for (const one of place.querySelectorAll("[data-ante]")) one.hidden = !now.actions[0];
+    const asked = new Set(Object.values(now.actions).flat());
+    for (const one of place.querySelectorAll("[data-amount]")) one.hidden = asked.isDisjointFrom?.(AMOUNTS) ?? false;
     shownHands = now.hands;
     if (String(missing) !== String(now.missing)) { // others are to be laid now
       missing = now.missing;

@@ -50,6 +50,7 @@ from rules import RULESETS
 from rules.engine.ruleset import Resolved, Ruleset, options_from
 from rules.games.baccarat import due
 from rules.games.cards import DECK
+from rules.games.poker_hands import SYNTHETIC_DECK
 from simulators.lab.bench.machine import machine
 
 __all__ = ["GOAL", "MIXES", "REPLAY_GOAL", "RulesReport", "RulesRow", "bench_rules", "replay", "rules_markdown"]
@@ -72,7 +73,7 @@ CHIPS: Final = (1_000, 2_000, 5_000, 10_000, 50_000)
 class Mix(Struct, frozen=True):
     """How a table is played: an endless game of whole rounds, given what is bet on each; so many chips on these bets.
 
-    Without `chips` there are no bets.
+    Without `chips` there are no bets. `laid_in_turn`: the players lay their chips by what they do.
     """
 
     game: Callable[[Random, Betting], Iterator[Round]]
@@ -80,6 +81,7 @@ class Mix(Struct, frozen=True):
     bets: tuple[str, ...] = ()
     chips: int = 0
     options: Mapping[str, Any] = {}
+    laid_in_turn: bool = False
 
 
 def _shoe(rng: Random, _: Betting) -> Iterator[Round]:
@@ -183,6 +185,47 @@ def _stud(rng: Random, betting: Betting, burnt: int = 0) -> Iterator[Round]:
 def _angola_stud(rng: Random, betting: Betting) -> Iterator[Round]:
     """A card is burnt before."""
     return _stud(rng, betting, 1)
+
+
+def _poker(rng: Random, deck: Sequence[str], own: int, *, ante: bool) -> Iterator[Round]:
+    """Eight players and a reading shoe. About half of them give up at once; a bet on the fourth common card."""
+    idle = dict.fromkeys(range(1, 9), 0)  # who sits out five deals posts a big bet, 14(18)
+    first, streets, burns = 0, (1, 1, 1, 1, 1) if ante else (3, 1, 1), int(not ante)
+    while True:
+        order = [(first + place) % 8 + 1 for place in range(8)]
+        cards = [CardDrawn(card) for card in rng.sample(deck, 8 * own + 8)]
+        events: list[Event] = [*(SeatActed(seat, "stack", amount=100_000) for seat in order), BetsOpened()]
+        events += [SeatActed(seat, "post") for seat in (order if ante else order[:2])]
+        events += [cards.pop() for _ in range(8 * own)]
+        if not ante:
+            leave = {seat for seat in order if rng.random() < 0.5 and idle[seat] < 4}
+            acts = [(seat, "fold" if seat in leave else "call") for seat in (*order[2:], order[0])]
+            idle = {seat: idle[seat] + 1 if seat in leave and seat in order[2:] else 0 for seat in order}
+            events += [SeatActed(seat, word) for seat, word in acts] + [SeatActed(order[1], "check")]
+            order = [seat for seat in order if (seat, "fold") not in acts]
+        order = order[1:] + order[:1] if ante else order
+        for number, count in enumerate(streets):
+            bets = number == len(streets) - 2 and len(order) > 1
+            events += [cards.pop() for _ in range(burns + count)] if len(order) > 1 else []
+            acts = [(order[0], "bet" if bets else "check")]
+            acts += [(seat, "check" if not bets else "fold" if rng.random() < 0.5 else "call") for seat in order[1:]]
+            events += [SeatActed(seat, word, amount=400 * (word == "bet")) for seat, word in acts if len(order) > 1]
+            order = [seat for seat in order if (seat, "fold") not in acts]
+        events += [SeatActed(seat, "show") for seat in order if len(order) > 1]
+        yield (*events, RoundPaid())
+        first += 1
+
+
+def _holdem(rng: Random, _: Betting) -> Iterator[Round]:
+    return _poker(rng, DECK, 2, ante=False)
+
+
+def _omaha(rng: Random, _: Betting) -> Iterator[Round]:
+    return _poker(rng, DECK, 4, ante=False)
+
+
+def _synthetic(rng: Random, _: Betting) -> Iterator[Round]:
+    return _poker(rng, SYNTHETIC_DECK, 2, ante=True)
 
 
 def _macau_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
@@ -316,6 +359,9 @@ _OWN: Final[dict[str, Mix]] = {
         ),
         15,
     ),
+    "angola.holdem": Mix(_holdem, laid_in_turn=True),
+    "angola.omaha": Mix(_omaha, laid_in_turn=True),
+    "angola.synthetic-poker": Mix(_synthetic, laid_in_turn=True),
     "angola.stud-poker": Mix(_angola_stud, 5, ("ante", "jackpot"), 8),
     "macau.stud-poker": Mix(_stud, 5, ("ante", "jackpot"), 8),
     "angola.american-roulette": Mix(_announced, 8, ANGOLAN_CLOTH, 27),

@@ -372,7 +372,11 @@ def _by_its_rounds(name: str) -> Game:
     return Game(equally(name, kind.whole_rounds()), (Variant({}, None),))
 
 
-GAMES: Final[dict[str, Game]] = {name: _OWN.get(name) or _by_its_rounds(name) for name in RULESETS}
+UNBANKED: Final = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker"})
+"""Players play each other: the house keeps its percentage, and what a player gains depends on the others."""
+GAMES: Final[dict[str, Game]] = {
+    name: _OWN.get(name) or _by_its_rounds(name) for name in RULESETS if name not in UNBANKED
+}
 """A game without an entry of its own is weighed by its whole rounds."""
 
 

@@ -10,8 +10,6 @@ from poker_hands import PokerTable
 
 from protocols.contract.events import (
     BetsOpened,
-    CardDamaged,
-    CardDrawn,
     CardExposed,
     CardUnreadable,
     EventsMissed,
@@ -27,6 +25,7 @@ from rules.angola.unbanked_poker import BlindsOptions
 from rules.engine.ruleset import Opened
 
 STACKS = (10_000, 10_000, 10_000, 10_000)
+LAW = "angola.holdem"
 OWN = "AS KS QS JS AH KH QH JH"
 
 
@@ -46,6 +45,23 @@ def called(poker: PokerTable, *seats: int) -> None:
     poker.acts(*(f"{seat} call" for seat in seats))
 
 
+@pytest.mark.article(
+    "13(35)",
+    "13(41)",
+    "13(42)",
+    "13(43)",
+    "13(44)",
+    "13(45)",
+    "13(46)",
+    "13(62)",
+    "13(64)",
+    "13(65)",
+    "14(10)",
+    "14(11)",
+    "14(12)",
+    "14(13)",
+    "14(14)",
+)
 def test_a_hand_from_the_first_bets_to_the_payment() -> None:
     """Art. 13(35), 13(41)-(46), 13(62)-(65), 14(10)-(14): seat 1 wins 3000 with three aces, less five per cent."""
     poker = dealt(percentage=50, smallest_chip=10)
@@ -79,16 +95,7 @@ def test_a_hand_from_the_first_bets_to_the_payment() -> None:
     assert poker.result.irregularities == ()
 
 
-def test_the_last_bettor_takes_the_pot_unseen() -> None:
-    """Art. 13(51): what nobody called goes back, of the pot no hand is shown."""
-    poker = dealt(percentage=50)
-    poker.acts("3 raise 500", "4 fold", "1 fold", "2 fold")
-    assert poker.paid == {1: (50, 0), 2: (100, 0), 3: (500, 400 + 238)}
-    assert "hands" not in poker.result.outcome
-    assert poker.result.announcements["en"] == "seat 3 takes the pot"
-    assert f"{Holdem.law} art. 13(51)" in poker.result.law
-
-
+@pytest.mark.article("13(38)", "13(48)", "13(49)")
 def test_all_in_players_have_side_pots() -> None:
     """Art. 13(38), 13(48)-(49): 300, 700 and twice 2000; the board runs out without bets between the last two."""
     poker = dealt((2_000, 300, 700, 2_000), own="2C KS QS 2D 7C KH QH 7D")
@@ -106,6 +113,7 @@ def test_all_in_players_have_side_pots() -> None:
     assert {"13(38)", "13(49)", "13(66)", "13(67)"} <= {one.rpartition(" ")[2] for one in poker.result.law}
 
 
+@pytest.mark.article("13(66)", "13(67)")
 def test_odd_units_go_to_the_hand_first() -> None:
     """Art. 13(66), 13(67): three share 700 in units of 100."""
     poker = dealt(own="2C KS 2S 2H 3C KH 3S 3H")
@@ -119,6 +127,7 @@ def test_odd_units_go_to_the_hand_first() -> None:
     assert poker.paid == {1: (300, 400), 2: (100, 0), 3: (300, 300), 4: (300, 300)}
 
 
+@pytest.mark.article("13(7)(a)")
 def test_the_percentage_has_a_cap() -> None:
     """Art. 13(7)(a)."""
     poker = dealt(percentage=50, percentage_cap=20)
@@ -129,43 +138,7 @@ def test_the_percentage_has_a_cap() -> None:
     assert poker.paid[3] == (600, 100 + 1150 - 20)
 
 
-def test_the_hand_goes_round_and_the_chips_stay() -> None:
-    """Art. 13(29), 13(30)."""
-    poker = dealt()
-    poker.acts("3 fold", "4 fold", "1 fold")
-    poker.open(2, 3)
-    assert poker.stacks == [9_950, 10_000, 9_900, 10_000]
-    poker.acts("4 fold", "1 fold", "2 fold")
-    poker.open(3, 4)
-    assert poker.due[0] == 1
-    assert poker.noted() == []
-
-
-def test_no_hand_without_four_players() -> None:
-    """Art. 13(24), 14(8): seat 4 has less than the minimum and is not dealt in."""
-    poker = table((1000, 1000, 1000, 90))
-    poker.open()
-    assert (poker.view.phase, poker.waits()) == ("suspended", "too_few_players")
-    poker.tell(RoundVoided(), SeatActed(4, "stack", amount=1000))
-    poker.open(1, 2)
-    assert poker.due[0] == 3
-    poker.acts("3 fold", "4 fold", "1 fold")
-    poker.tell(SeatOpened(5), SeatActed(5, "stack", amount=99))
-    poker.open(2, 3)
-    assert poker.noted()[-1] == ("stack_below_minimum", "14(8)")
-
-
-def test_chips_are_bought_between_two_hands() -> None:
-    """Art. 13(14)(e), 13(28), 14(7)."""
-    poker = dealt(entry=5000)
-    poker.acts("3 stack 20000")
-    assert poker.noted() == [("chips_in_hand", "13(14)(e)")]
-    poker.acts("3 fold", "4 fold", "1 fold", "3 stack 20000")
-    assert poker.stacks[2] == 20_000
-    poker.tell(SeatOpened(7), SeatActed(7, "stack", amount=4000))
-    assert poker.noted()[:2] == [("stack_below_average", "13(28)"), ("stack_below_entry", "14(7)")]
-
-
+@pytest.mark.article("13(6)")
 def test_there_are_ten_seats() -> None:
     """Art. 13(6)."""
     poker = table()
@@ -173,35 +146,7 @@ def test_there_are_ten_seats() -> None:
     assert poker.noted() == [("no_such_seat", "13(6)")]
 
 
-def test_a_new_player_does_not_take_the_hand() -> None:
-    """Art. 14(9): seat 2 joins where the hand is due; it goes to seat 3, and seat 2 plays in the deal after it."""
-    poker = table((10_000, 0, 10_000, 10_000, 10_000))
-    poker.tell(SeatClosed(2))
-    poker.open(1, 3)
-    poker.acts("4 fold", "5 fold", "1 fold")
-    poker.tell(SeatOpened(2), SeatActed(2, "stack", amount=10_000))
-    poker.open(3, 4)
-    assert poker.detail["players"] == [3, 4, 5, 1]
-    poker.acts("5 fold", "1 fold", "3 fold")
-    poker.open(4, 5)
-    assert poker.detail["players"] == [4, 5, 1, 2, 3]
-
-
-def test_who_rests_owes_the_first_bets_that_passed_him() -> None:
-    """Art. 13(13), 14(19): seat 2 misses the big bet and the small one; 150 are dead beside its call of 100."""
-    poker = table((10_000,) * 5)
-    poker.acts("2 rest")
-    poker.open(1, 3)
-    poker.acts("4 fold", "5 fold", "1 fold")
-    poker.open(3, 4)
-    poker.acts("2 return", "5 fold", "1 fold", "3 fold")
-    poker.open(4, 5, 2)
-    assert poker.stacks[1] == 9_850
-    poker.acts("1 fold", "2 call", "3 fold", "4 fold")
-    poker.acts("5 fold")
-    assert poker.paid[2] == (250, 400)
-
-
+@pytest.mark.article("13(13)")
 def test_a_third_rest_is_noted() -> None:
     """Art. 13(13)."""
     poker = table((10_000,) * 5)
@@ -212,20 +157,7 @@ def test_a_third_rest_is_noted() -> None:
     assert poker.noted() == [("rests_too_long", "13(13)")]
 
 
-def test_after_five_deals_without_a_bet_a_big_bet_is_posted() -> None:
-    """Art. 14(18): with eight seats, seat 8 only folds; in the sixth deal it posts 100, which counts as its bet."""
-    poker = table((10_000,) * 8)
-    for n in range(1, 6):
-        poker.open(n, n + 1)
-        order = [(n + 1 + place) % 8 + 1 for place in range(7)]
-        poker.acts(*(f"{seat} fold" for seat in order))
-    poker.open(6, 7, 8)
-    assert poker.noted() == []
-    poker.acts("8 check")
-    assert poker.noted() == []
-    assert poker.due[0] == 1
-
-
+@pytest.mark.article("14(20)")
 def test_a_missing_first_bet_does_not_void() -> None:
     """Art. 14(20): seat 1 forgot the small bet; its call is the whole bet."""
     poker = table()
@@ -236,6 +168,7 @@ def test_a_missing_first_bet_does_not_void() -> None:
     assert poker.detail["pot"] == 400
 
 
+@pytest.mark.article("13(70)(c)")
 def test_a_card_turned_in_the_deal_is_the_next_burnt_card() -> None:
     """Art. 13(70)(c): seat 3's first card is turned; it has another at the end, and the flop follows at once."""
     poker = table()
@@ -253,85 +186,7 @@ def test_a_card_turned_in_the_deal_is_the_next_burnt_card() -> None:
     assert poker.noted() == [("card_turned", "13(70)(c)")]
 
 
-@pytest.mark.parametrize(
-    ("events", "code"),
-    [
-        ((CardExposed("seat_3", "QS"), CardExposed("seat_2", "KS")), "turned_in_deal"),
-        ((CardDamaged("AS"),), "damaged_in_deal"),
-    ],
-)
-def test_errors_of_the_deal_void_the_hand(events: Any, code: str) -> None:
-    """Art. 13(69)(f), (g): all first bets go back; the next hand begins with the next seat."""
-    poker = table()
-    poker.open(1, 2)
-    poker.cards("AS KS QS")
-    poker.tell(*events)
-    void = poker.result.void
-    assert void is not None
-    assert void.reason.code == code
-    assert poker.paid == {1: (50, 50), 2: (100, 100)}
-    poker.open(2, 3)
-    assert poker.stacks == [10_000, 9_950, 9_900, 10_000]
-
-
-def test_a_flop_too_early_is_dealt_again_without_burning() -> None:
-    """Art. 13(70)(d), (h)."""
-    poker = dealt()
-    called(poker, 3, 4)
-    poker.cards("2C AD 7D 9C")
-    assert poker.detail["board"] == []
-    assert poker.due == (1, ("fold", "call"))
-    called(poker, 1)
-    poker.acts("2 check")
-    poker.cards("AD 8D 8C")
-    assert poker.detail["board"] == ["AD", "8D", "8C"]
-    assert poker.noted() == [("street_too_early", "13(70)(d)")]
-
-
-def test_a_turn_too_early_gives_its_place_to_the_next_card() -> None:
-    """Art. 13(70)(e): burn, turn; then the river without burning."""
-    poker = dealt()
-    called(poker, 3, 4, 1)
-    poker.acts("2 check")
-    poker.cards("2C AD 7D 9C")
-    poker.acts("1 check")
-    poker.cards("3C 4D")
-    poker.acts("2 check", "3 check", "4 check")
-    poker.cards("5C 6C")
-    assert poker.detail["board"] == ["AD", "7D", "9C", "6C"]
-    poker.acts("1 check", "2 check", "3 check", "4 check")
-    poker.cards("4D")
-    assert poker.detail["board"] == ["AD", "7D", "9C", "6C", "4D"]
-    assert poker.noted() == [("street_too_early", "13(70)(e)")]
-
-
-def test_a_river_too_early_is_drawn_again_without_burning() -> None:
-    """Art. 13(70)(f)."""
-    poker = dealt()
-    called(poker, 3, 4, 1)
-    poker.acts("2 check")
-    poker.cards("2C AD 7D 9C")
-    poker.acts("1 check", "2 check", "3 check", "4 check")
-    poker.cards("3C 4D")
-    poker.acts("1 check", "2 check", "3 check")
-    poker.cards("5C 6C")
-    poker.acts("4 check")
-    poker.cards("6D")
-    assert poker.detail["board"] == ["AD", "7D", "9C", "4D", "6D"]
-    assert poker.noted() == [("street_too_early", "13(70)(f)")]
-
-
-def test_a_card_turned_instead_of_burnt_is_the_burnt_one() -> None:
-    """Art. 13(70)(g)."""
-    poker = dealt()
-    called(poker, 3, 4, 1)
-    poker.acts("2 check")
-    poker.tell(CardDrawn("2C", face="up"))
-    poker.cards("AD 7D 9C")
-    assert poker.detail["board"] == ["AD", "7D", "9C"]
-    assert poker.noted() == [("burnt_card_turned", "13(70)(g)")]
-
-
+@pytest.mark.article("13(70)(b)", "13(71)(g)")
 def test_an_absent_player_and_dead_hands() -> None:
     """Art. 13(70)(b), 13(71)(g): seat 3 did not come in time, 4 and 1 mixed their cards; their bets stay in the pot."""
     poker = dealt()
@@ -340,6 +195,7 @@ def test_an_absent_player_and_dead_hands() -> None:
     assert poker.result.outcome["seats"] == {"seat_1": "dead", "seat_2": "wins", "seat_3": "folded", "seat_4": "dead"}
 
 
+@pytest.mark.article("13(71)(g)")
 def test_the_last_live_hand_wins_though_it_has_not_bet() -> None:
     """Art. 13(71)(g): seats 1 and 2 mix their cards before seat 4 acts; seat 4 takes the first bets."""
     poker = dealt(percentage=50)
@@ -349,6 +205,7 @@ def test_the_last_live_hand_wins_though_it_has_not_bet() -> None:
     assert poker.result.outcome["rake"] == 7
 
 
+@pytest.mark.article("13(71)(f)", "13(71)(i)")
 def test_a_skipped_player_may_only_call() -> None:
     """Art. 13(71)(f), (i)."""
     poker = dealt()
@@ -357,6 +214,7 @@ def test_a_skipped_player_may_only_call() -> None:
     assert poker.noted() == [("out_of_turn", "13(71)(f)")]
 
 
+@pytest.mark.article("13(71)(e)")
 def test_shown_cards_change_nothing_before_the_end() -> None:
     """Art. 13(71)(e)."""
     poker = dealt()
@@ -375,6 +233,7 @@ def showdown(poker: PokerTable) -> None:
         poker.acts("1 check", "2 check", "3 check", "4 check")
 
 
+@pytest.mark.article("13(71)(b)", "13(64)")
 def test_a_hand_given_up_at_the_showdown_has_no_right_to_the_pot() -> None:
     """Art. 13(71)(b), 13(64): seat 1 throws its aces away, seat 2 wins with kings."""
     poker = dealt()
@@ -384,6 +243,7 @@ def test_a_hand_given_up_at_the_showdown_has_no_right_to_the_pot() -> None:
     assert "seat_1" not in poker.result.outcome["hands"]
 
 
+@pytest.mark.article("13(70)(a)")
 def test_a_wrong_call_is_put_right_by_the_cards() -> None:
     """Art. 13(70)(a): told after the payment, seat 3 has two nines; the next hand goes on with the right stacks."""
     poker = dealt()
@@ -399,6 +259,7 @@ def test_a_wrong_call_is_put_right_by_the_cards() -> None:
     assert poker.stacks == [10_300, 9_900, 20_000, 9_900]
 
 
+@pytest.mark.article("13(70)(a)")
 def test_the_next_hand_has_the_stacks_of_a_corrected_one() -> None:
     """Art. 13(70)(a)."""
     poker = dealt()
@@ -411,6 +272,7 @@ def test_the_next_hand_has_the_stacks_of_a_corrected_one() -> None:
     assert poker.stacks == [9_900, 10_250, 9_800, 9_900]
 
 
+@pytest.mark.article("13(41)", "13(42)", "13(43)", "13(44)", "13(45)", "13(46)")
 def test_without_a_device_a_person_tells_the_cards() -> None:
     """Art. 13(41)-(46): the shuffler gives packets of two, the dealer enters the common cards and the hands shown."""
     poker = table()
@@ -426,6 +288,7 @@ def test_without_a_device_a_person_tells_the_cards() -> None:
     assert poker.paid == dict.fromkeys((1, 2, 3, 4), (100, 100))
 
 
+@pytest.mark.article("13(64)")
 def test_hands_that_are_told_are_shown() -> None:
     """Art. 13(64)."""
     poker = table()
@@ -524,6 +387,7 @@ def test_a_hand_whose_chips_do_not_add_up_is_not_paid() -> None:
     assert (poker.view.phase, poker.waits()) == ("suspended", "pot_unbalanced")
 
 
+@pytest.mark.article("13(29)")
 def test_the_dealer_may_say_who_has_the_hand() -> None:
     """Art. 13(29)."""
     poker = table()
@@ -532,6 +396,7 @@ def test_the_dealer_may_say_who_has_the_hand() -> None:
     assert poker.due[0] == 1
 
 
+@pytest.mark.article("13(39)(a)")
 def test_a_player_who_leaves_gives_up_his_hand() -> None:
     """Art. 13(39)(a): what he put in stays; his chips go with him after the hand."""
     poker = dealt()
@@ -542,17 +407,6 @@ def test_a_player_who_leaves_gives_up_his_hand() -> None:
     assert list(poker.detail["stacks"]) == ["seat_1", "seat_2", "seat_4"]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [({"minimum": 101}, "14(11)"), ({"maximum": 600}, "13(20)"), ({"maximum": 200}, "13(20)")],
-)
-def test_options_that_the_text_excludes(options: Any, words: str) -> None:
-    with pytest.raises(ValueError, match=words.replace("(", r"\(").replace(")", r"\)")):
-        BlindsOptions(**options)
-    assert BlindsOptions(maximum=250).maximum == 250
-    assert BlindsOptions(maximum=500).maximum == 500
-
-
 def test_nothing_is_played_where_no_hand_is_open() -> None:
     poker = table()
     poker.acts("1 call")
@@ -560,6 +414,7 @@ def test_nothing_is_played_where_no_hand_is_open() -> None:
     assert poker.noted() == [("bet_without_round", "13(36)"), ("card_without_round", "13(34)")]
 
 
+@pytest.mark.article("13(21)(a)")
 def test_the_limits_of_a_bet_are_the_houses() -> None:
     """Art. 13(21): half of the pot with the call: 250 are in, 100 to call; 175 more."""
     poker = dealt(limit="half_pot", pot="with_call", rounding="down")
@@ -569,6 +424,7 @@ def test_the_limits_of_a_bet_are_the_houses() -> None:
     assert poker.detail["laid"]["seat_4"] == 275
 
 
+@pytest.mark.article("13(50)")
 def test_folded_chips_lie_in_proportion_by_the_letter() -> None:
     """Art. 13(50): seat 3 is all-in for 300 of 1000, seat 1 folded after 200: 60 of them are in its pot."""
     paid = {}

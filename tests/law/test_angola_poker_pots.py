@@ -14,6 +14,7 @@ from rules.games.poker_hands import HOLDEM
 from rules.games.poker_pots import Payment, Pot, Put, Rake, pay, pots, shares
 
 pokerkit: Any = import_module("pokerkit")
+LAW = ("angola.holdem", "angola.omaha", "angola.synthetic-poker")
 FREE = Rake()
 
 
@@ -170,6 +171,7 @@ def _ours(card: Any) -> str:
     return f"{card.rank.value}{card.suit.value.upper()}"
 
 
+@pytest.mark.article("13(38)", "13(49)")
 def test_an_all_in_player_wins_his_bet_from_each_of_the_others() -> None:
     """Art. 13(38), 13(49): 3 is all-in for 300, 2 folded after 200, 1 and 4 bet 1000."""
     put = Put({1: 1000, 2: 200, 3: 300, 4: 1000})
@@ -179,12 +181,14 @@ def test_an_all_in_player_wins_his_bet_from_each_of_the_others() -> None:
     assert pay(found, {1: 1, 3: 9, 4: 2}, (1, 2, 3, 4), 100, FREE) == (Payment(3, 0, 1100), Payment(4, 1, 1400))
 
 
+@pytest.mark.article("13(50)")
 def test_by_the_letter_folded_chips_lie_in_the_pots_in_proportion() -> None:
     """Art. 13(50): 300 of 1000 are three tenths: of the 200 that folded, 60 are in the main pot."""
     found, _ = pots(Put({1: 1000, 2: 200, 3: 300, 4: 1000}), (1, 3, 4), "proportional")
     assert found == (Pot(960, (1, 3, 4)), Pot(1540, (1, 4)))
 
 
+@pytest.mark.article("13(7)(a)", "13(51)")
 def test_a_bet_that_nobody_called_goes_back_without_a_percentage() -> None:
     """Art. 13(7)(a), 13(51)."""
     found, back = pots(Put({1: 50, 2: 100, 3: 500}, {1: 20}), (3,))
@@ -192,11 +196,13 @@ def test_a_bet_that_nobody_called_goes_back_without_a_percentage() -> None:
     assert pay(found, {3: 0}, (1, 2, 3), 100, Rake(50, 0, 1)) == (Payment(3, 0, 257, 13),)
 
 
+@pytest.mark.article("13(71)(b)", "13(71)(h)")
 def test_a_dead_hand_loses_what_nobody_called() -> None:
     """Art. 13(71)(b), (h)."""
     assert pots(Put({1: 500, 2: 100}), (2,)) == ((Pot(600, (2,)),), {})
 
 
+@pytest.mark.article("13(71)(g)")
 def test_the_chips_of_dead_hands_go_to_one_who_has_put_in_nothing() -> None:
     """Art. 13(71)(g): seat 1 has not bet yet when the others are out."""
     assert pots(Put({1: 0, 2: 50, 3: 100}), (1,)) == ((Pot(150, (1,)),), {})
@@ -204,6 +210,7 @@ def test_the_chips_of_dead_hands_go_to_one_who_has_put_in_nothing() -> None:
     assert pots(Put({1: 50}), (1, 2)) == ((), {1: 50})
 
 
+@pytest.mark.article("13(67)")
 @pytest.mark.parametrize(
     ("amount", "winners", "unit", "parts"),
     [
@@ -220,6 +227,7 @@ def test_parts_are_whole_units_of_the_minimum(amount: int, winners: int, unit: i
     assert shares(amount, range(winners), unit) == parts
 
 
+@pytest.mark.article("13(66)", "13(67)")
 def test_the_largest_part_goes_to_the_hand() -> None:
     """Art. 13(67): the order is that from the hand on, not that of the numbers."""
     found = (Pot(700, (2, 5, 8)),)
@@ -227,6 +235,7 @@ def test_the_largest_part_goes_to_the_hand() -> None:
     assert paid == (Payment(8, 0, 300), Payment(2, 0, 200), Payment(5, 0, 200))
 
 
+@pytest.mark.article("13(7)(a)", "13(65)")
 def test_the_percentage_is_taken_from_each_payment_up_to_its_cap() -> None:
     """Art. 13(7)(a), 13(65): five per cent of 1100 and of 1400, rounded down to 10; at most 100 of the hand."""
     found = (Pot(1100, (1, 3, 4)), Pot(1400, (1, 4)))
@@ -237,6 +246,7 @@ def test_the_percentage_is_taken_from_each_payment_up_to_its_cap() -> None:
     assert [(one.amount, one.kept) for one in capped] == [(1050, 50), (1350, 50)]
 
 
+@pytest.mark.article("13(7)(a)")
 def test_five_tenths_of_a_cent_are_not_taken() -> None:
     """Art. 13(7)(a): at most five per cent."""
     assert pay((Pot(19, (1,)),), {1: 0}, (1,), 1, Rake(50)) == (Payment(1, 0, 19, 0),)

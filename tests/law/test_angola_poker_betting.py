@@ -24,6 +24,7 @@ from rules.games.poker_betting import (
 )
 
 pokerkit: Any = import_module("pokerkit")
+LAW = ("angola.holdem", "angola.omaha", "angola.synthetic-poker")
 NO_LIMIT = Limits(100)
 
 
@@ -51,6 +52,7 @@ def codes(faults: list[Fault]) -> list[str]:
     return [one.code for one in faults]
 
 
+@pytest.mark.article("14(10)", "14(11)", "14(12)", "14(13)")
 def test_the_big_bet_speaks_last_in_the_first_round() -> None:
     """Art. 14(10)-(13)."""
     b = hand()
@@ -63,6 +65,7 @@ def test_the_big_bet_speaks_last_in_the_first_round() -> None:
     assert b.pot() == 300
 
 
+@pytest.mark.article("14(14)")
 def test_later_rounds_begin_with_the_hand_or_the_next_that_is_in() -> None:
     """Art. 14(14)."""
     b, _ = played(hand(), (3, "call", 0), (4, "call", 0), (1, "fold", 0), (2, "check", 0))
@@ -74,6 +77,7 @@ def test_later_rounds_begin_with_the_hand_or_the_next_that_is_in() -> None:
     assert (b.opener, b.highest) == (3, 4)
 
 
+@pytest.mark.article("14(16)", "14(17)", "13(47)")
 def test_three_raises_a_round_and_any_number_where_two_are_left() -> None:
     """Art. 14(16), 14(17), 13(47)."""
     three = [(3, "raise", 200), (4, "raise", 300), (1, "raise", 350)]
@@ -86,6 +90,7 @@ def test_three_raises_a_round_and_any_number_where_two_are_left() -> None:
     assert (faults, b.raises) == ([], 5)
 
 
+@pytest.mark.article("13(21)(a)", "13(21)(b)", "13(21)(c)")
 @pytest.mark.parametrize(
     ("limit", "with_call", "bound"),
     [("half_pot", True, 175), ("pot", True, 350), ("pot", False, 250), ("stack", True, 9900)],
@@ -100,6 +105,7 @@ def test_the_limits_of_a_raise(limit: Any, with_call: bool, bound: int) -> None:
     assert codes(faults) == ([] if limit == "stack" else ["above_maximum"])
 
 
+@pytest.mark.article("14(15)")
 def test_a_raise_below_the_minimum_is_not_taken() -> None:
     """Art. 14(15)."""
     b, faults = played(hand(), (3, "raise", 199))
@@ -108,6 +114,7 @@ def test_a_raise_below_the_minimum_is_not_taken() -> None:
     assert (faults, b.level) == ([], 200)
 
 
+@pytest.mark.article("13(19)", "13(39)(d)")
 def test_the_house_may_have_a_maximum() -> None:
     """Art. 13(19), 13(39)(d)."""
     limits = Limits(100, maximum=400)
@@ -115,12 +122,14 @@ def test_the_house_may_have_a_maximum() -> None:
     assert (codes(faults), faults[0].chips, b.level) == (["above_maximum"], 400, 500)
 
 
+@pytest.mark.article("13(39)(b)")
 def test_a_check_needs_a_round_without_a_bet() -> None:
     """Art. 13(39)(b)."""
     b, faults = played(hand(), (3, "check", 0))
     assert (codes(faults), b.waiting[0]) == (["check_not_possible"], 3)
 
 
+@pytest.mark.article("13(48)", "13(49)")
 def test_an_all_in_below_a_raise_lets_those_who_acted_only_call() -> None:
     """Art. 13(48), 13(49)."""
     b = hand()
@@ -134,6 +143,7 @@ def test_an_all_in_below_a_raise_lets_those_who_acted_only_call() -> None:
     assert actions(b, NO_LIMIT) == ("fold", "call")
 
 
+@pytest.mark.article("13(49)")
 def test_nobody_is_asked_where_one_has_chips_and_owes_nothing() -> None:
     """Art. 13(49)."""
     b, faults = played(hand(500), (3, "raise", 500), (4, "fold", 0), (1, "call", 0), (2, "fold", 0))
@@ -141,6 +151,7 @@ def test_nobody_is_asked_where_one_has_chips_and_owes_nothing() -> None:
     assert opened(b, 1).waiting == ()
 
 
+@pytest.mark.article("13(71)(c)")
 def test_too_few_chips_for_a_call_stay() -> None:
     """Art. 13(71)(c): complete or give up, never raise."""
     b, faults = played(hand(), (3, "raise", 400), (4, "call", 100))
@@ -150,6 +161,7 @@ def test_too_few_chips_for_a_call_stay() -> None:
     assert (faults, b.bets[4], b.waiting[0]) == ([], 400, 1)
 
 
+@pytest.mark.article("13(71)(d)")
 def test_a_raise_that_was_not_announced_is_a_call() -> None:
     """Art. 13(71)(d)."""
     b, faults = played(hand(), (3, "call", 350))
@@ -157,6 +169,7 @@ def test_a_raise_that_was_not_announced_is_a_call() -> None:
     assert b.bets[3] == 100
 
 
+@pytest.mark.article("13(71)(f)")
 def test_a_bet_out_of_turn_stands_and_is_not_raised() -> None:
     """Art. 13(71)(f): seat 1 raises before 3 and 4; they answer first, and seat 1 may only call a raise of theirs."""
     b, faults = played(hand(), (1, "raise", 250))
@@ -167,23 +180,27 @@ def test_a_bet_out_of_turn_stands_and_is_not_raised() -> None:
     assert (codes(faults), b.bets[1], b.waiting) == (["may_only_call"], 600, ())
 
 
+@pytest.mark.article("13(70)(h)", "13(71)(i)")
 def test_who_let_others_pass_him_by_may_not_raise() -> None:
     """Art. 13(70)(h), 13(71)(i)."""
     assert actions(bind(hand(), (3,)), NO_LIMIT) == ("fold", "call")
 
 
+@pytest.mark.article("13(55)")
 def test_who_has_acted_may_not_act_again() -> None:
     """Art. 13(55)."""
     b, faults = played(hand(), (3, "call", 0), (3, "raise", 500))
     assert (codes(faults), faults[0].taken, b.bets[3]) == (["acted_twice"], False, 100)
 
 
+@pytest.mark.article("13(14)(e)")
 def test_chips_are_not_added_in_a_hand() -> None:
     """Art. 13(14)(e)."""
     b, faults = played(hand(500), (3, "raise", 800))
     assert (codes(faults), faults[0].chips, b.bets[3]) == (["more_than_stack"], 300, 500)
 
 
+@pytest.mark.article("13(71)(g)")
 def test_dead_hands_are_out() -> None:
     """Art. 13(71)(g)."""
     b = kill(hand(), (3, 2))
@@ -191,6 +208,7 @@ def test_dead_hands_are_out() -> None:
     assert kill(b, (4,)).waiting == ()
 
 
+@pytest.mark.article("14(20)", "16(17)")
 def test_a_missing_first_bet_is_due_with_the_next_chips() -> None:
     """Art. 14(20), 16(17): who gives up leaves the pot reduced."""
     b = Betting((1, 2, 3, 4), dict.fromkeys(range(1, 5), 1000), owed=dict.fromkeys(range(1, 5), 100))
@@ -204,6 +222,7 @@ def test_a_missing_first_bet_is_due_with_the_next_chips() -> None:
     assert (faults, b.dead, b.bets, b.pot()) == ([], {1: 100, 2: 100, 3: 100}, {1: 200}, 500)
 
 
+@pytest.mark.article("14(19)")
 def test_missed_blinds_do_not_count_as_a_bet() -> None:
     """Art. 14(19): seat 3 puts in the 150 that it missed, and still has the whole call before it."""
     order = (1, 2, 3, 4)
@@ -215,6 +234,7 @@ def test_missed_blinds_do_not_count_as_a_bet() -> None:
     assert (b.dead, b.due(3), b.stacks[3]) == ({3: 150}, 100, 850)
 
 
+@pytest.mark.article("14(11)", "14(12)")
 def test_a_first_bet_has_its_amount() -> None:
     """Art. 14(11), 14(12)."""
     b = Betting((1, 2, 3), dict.fromkeys((1, 2, 3), 1000), posts={1: 50, 2: 100}, level=100)
@@ -223,6 +243,7 @@ def test_a_first_bet_has_its_amount() -> None:
     assert codes(list(post(b, 3, 100)[1])) == ["no_post_due"]
 
 
+@pytest.mark.article("16(12)", "16(12)(b)")
 def test_a_blind_raise_has_the_others_lay_twice_as_much() -> None:
     """Art. 16(12): 3 lays 200; who plays lays 400; 1 lays these blind in turn, so that all lay 800."""
     start = Betting((1, 2, 3, 4), dict.fromkeys(range(1, 5), 5000), dead=dict.fromkeys(range(1, 5), 100))
@@ -238,6 +259,7 @@ def test_a_blind_raise_has_the_others_lay_twice_as_much() -> None:
     assert (b.bets, b.waiting) == ({3: 200, 4: 800, 1: 800}, ())
 
 
+@pytest.mark.article("16(12)(c)")
 def test_a_stack_too_small_for_a_blind_raise_is_all_in() -> None:
     """Art. 16(12)(c)."""
     b, _ = blind_raise(Betting((1, 2, 3, 4), {1: 5000, 2: 5000, 3: 5000, 4: 300}), 3, "blind_raise", 200)

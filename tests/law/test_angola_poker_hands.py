@@ -13,9 +13,10 @@ from helpers import at_length
 
 from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, HEIGHT
-from rules.games.poker_hands import HOLDEM, OMAHA, SYNTHETIC, SYNTHETIC_DECK
+from rules.games.poker_hands import HOLDEM, OMAHA, SYNTHETIC, SYNTHETIC_DECK, Ranking
 
 pokerkit: Any = import_module("pokerkit")
+LAW = ("angola.holdem", "angola.omaha", "angola.synthetic-poker")
 LOOKUP = pokerkit.StandardLookup()
 CARDS = {card: next(iter(pokerkit.Card.parse(card[0] + card[1].lower()))) for card in DECK}
 
@@ -84,6 +85,7 @@ def agree(pairs: Iterable[tuple[int, Any]]) -> int:
     return len(classes)
 
 
+@pytest.mark.article("14(1)")
 def test_five_cards_rank_as_pokerkit_ranks_them() -> None:
     """Art. 13(17), 13(18), 14(1); at night all 2 598 960 hands."""
     rng = random.Random(13)
@@ -92,6 +94,7 @@ def test_five_cards_rank_as_pokerkit_ranks_them() -> None:
     assert classes >= at_length(2_000, 7_462)
 
 
+@pytest.mark.article("16(1)", "16(9)(d)", "16(9)(e)", "16(11)(a)", "16(11)(b)")
 def test_all_hands_of_the_28_cards_rank_as_the_table_says() -> None:
     counted: Counter[str] = Counter()
     strengths = []
@@ -124,6 +127,73 @@ def test_the_order_of_synthetic_poker(better: str, worse: str) -> None:
     assert SYNTHETIC.strength(better.split()) > SYNTHETIC.strength(worse.split())
 
 
+LADDER = {
+    "royal_flush": "AS KS QS JS TS",
+    "straight_flush": "KH QH JH TH 9H",
+    "four_of_a_kind": "8S 8H 8D 8C 9S",
+    "full_house": "8S 8H 8D 9C 9S",
+    "flush": "AS KS QS JS 9S",
+    "straight": "QS JH TS 9S 8S",
+    "three_of_a_kind": "8S 8H 8D AC KS",
+    "two_pairs": "9S 9H 8D 8C AS",
+    "one_pair": "8S 8H AD KC 9S",
+    "high_card": "AS KS QD JC 9S",
+}
+
+
+@pytest.mark.article(
+    "13(17)(a)", "13(17)(b)", "13(17)(c)", "13(17)(d)", "13(17)(e)", "13(17)(f)", "13(17)(g)", "13(17)(h)", "13(17)(i)"
+)
+@pytest.mark.article("13(17)(j)")
+def test_the_order_of_the_combinations() -> None:
+    strengths = [HOLDEM.strength(cards(one)) for one in LADDER.values()]
+    assert strengths == sorted(strengths, reverse=True)
+    assert [HOLDEM.category(one) for one in strengths] == list(LADDER)
+
+
+@pytest.mark.article("16(9)(a)", "16(9)(b)", "16(9)(c)", "16(9)(d)", "16(9)(e)", "16(9)(f)", "16(9)(g)", "16(9)(h)")
+@pytest.mark.article("16(9)(i)", "16(9)(j)", "16(9)(k)", "16(9)(l)", "16(11)(a)", "16(11)(b)")
+def test_the_order_of_the_combinations_of_synthetic_poker() -> None:
+    """A flush is above a full house; court cards stand between three of a kind and two pairs."""
+    order = ["royal_flush", "straight_flush", "four_of_a_kind", "flush", "full_house", "straight", "three_of_a_kind"]
+    found = {name: LADDER[name] for name in order}
+    found |= {"court_pairs": "KS KH JD JC QS", "court_cards": "JS JH AD KC QS"}
+    found |= {"two_pairs": LADDER["two_pairs"], "one_pair": LADDER["one_pair"], "high_card": "AS KS QD TC 9S"}
+    strengths = [SYNTHETIC.strength(cards(one)) for one in found.values()]
+    assert strengths == sorted(strengths, reverse=True)
+    assert [SYNTHETIC.category(one) for one in strengths] == list(found)
+
+
+@pytest.mark.parametrize("ranking", [HOLDEM, SYNTHETIC])
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ("9S 9H 9D 9C 8S", "8S 8H 8D 8C AS"),  # (a) the four, then the fifth card
+        ("9S 9H 9D 9C AS", "9S 9H 9D 9C KS"),
+        ("9S 9H 9D 8C 8S", "8S 8H 8D AC AS"),  # (b) the three, then the pair
+        ("9S 9H 9D AC AS", "9S 9H 9D KC KS"),
+        ("KS QH JD TC 9S", "QS JH TD 9C 8S"),  # (c) by its highest card
+        ("AS QS JS TS 8S", "KS QS JS TS 8S"),  # (d) the highest card
+        ("9S 9H 9D TC 8S", "8S 8H 8D AC KS"),  # (e) the three, the fourth card, the fifth
+        ("9S 9H 9D AC TS", "9S 9H 9D KC QS"),
+        ("9S 9H 9D AC QS", "9S 9H 9D AC JS"),
+        ("AS AH 8D 8C 9S", "KS KH 9D 9C QS"),  # (f) the higher pair, the other, the last card
+        ("AS AH 9D 9C 8S", "AS AH 8D 8C KS"),
+        ("TS TH 9D 9C AS", "TS TH 9D 9C KS"),
+        ("9S 9H TD JC 8S", "8S 8H AD KC QS"),  # (g) the pair, then card by card
+        ("9S 9H AD TC 8S", "9S 9H KD QC JS"),
+        ("9S 9H AD KC 8S", "9S 9H AD QC JS"),
+        ("9S 9H AD KC TS", "9S 9H AD KC 8S"),
+    ],
+)
+@pytest.mark.article("13(18)(a)", "13(18)(b)", "13(18)(c)", "13(18)(d)", "13(18)(e)", "13(18)(f)", "13(18)(g)")
+def test_hands_of_one_combination(ranking: Ranking, better: str, worse: str) -> None:
+    one, other = ranking.strength(cards(better)), ranking.strength(cards(worse))
+    assert one > other
+    assert ranking.category(one) == ranking.category(other)
+
+
+@pytest.mark.article("15(3)")
 def test_holdem_takes_any_five_of_seven() -> None:
     rng = random.Random(15)
     for _ in range(at_length(300, 5_000)):
@@ -135,6 +205,7 @@ def test_holdem_takes_any_five_of_seven() -> None:
     assert HOLDEM.category(HOLDEM.best(["2S", "7H"], cards("AS KS QS JS TS"))) == "royal_flush"
 
 
+@pytest.mark.article("14(2)")
 def test_omaha_takes_two_own_cards_and_three_common_ones() -> None:
     rng = random.Random(14)
     for _ in range(at_length(200, 3_000)):
@@ -147,6 +218,7 @@ def test_omaha_takes_two_own_cards_and_three_common_ones() -> None:
     assert OMAHA.category(OMAHA.best(cards("AS AH AD AC"), cards("KS QH JD 9C 8C"))) == "one_pair"
 
 
+@pytest.mark.article("16(3)")
 def test_synthetic_poker_takes_both_own_cards() -> None:
     board = cards("AS KS QS JS TS")
     assert SYNTHETIC.category(SYNTHETIC.best(["8H", "8D"], board)) == "one_pair"

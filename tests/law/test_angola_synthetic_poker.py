@@ -1,14 +1,14 @@
-"""Omaha and synthetic poker of Angola where they differ from hold'em, with amounts counted by hand."""
+"""Synthetic poker of Angola where it differs from hold'em, with amounts counted by hand."""
 
 from typing import Any
 
+import pytest
 from poker_hands import PokerTable
 
-from protocols.contract.events import CardExposed, HandDispensed, SeatOpened
-from rules.angola.omaha import Omaha
+from protocols.contract.events import CardExposed, SeatOpened
 from rules.angola.synthetic_poker import SyntheticOptions, SyntheticPoker
-from rules.angola.unbanked_poker import BlindsOptions
 
+LAW = "angola.synthetic-poker"
 STACKS = (10_000, 10_000, 10_000, 10_000)
 
 
@@ -24,29 +24,7 @@ def articles(poker: PokerTable) -> list[str]:
     return [one.rpartition(" ")[2] for one in poker.result.law]
 
 
-def test_a_hand_of_omaha() -> None:
-    """Art. 14(2), 14(6): seat 1 has four aces and no more than two of them: seat 2 wins with its flush."""
-    poker = PokerTable(Omaha(BlindsOptions()), STACKS)
-    poker.open(1, 2)
-    poker.cards("AS 2S 3H 4H AH 5S 6H 7H AD 8C 9C TC AC 8D 9D TD")
-    poker.acts("3 fold", "4 fold", "1 call", "2 check")
-    for cards in ("2C QS JS KS", "3C 2D", "4C 3D"):
-        poker.cards(cards)
-        poker.acts("1 check", "2 check")
-    poker.acts("1 show", "2 show")
-    assert poker.result.outcome["combinations"] == {"seat_1": "one_pair", "seat_2": "flush"}
-    assert poker.paid == {1: (100, 0), 2: (100, 200)}
-    assert {"14(2)", "13(17)(e)"} <= set(articles(poker))
-
-
-def test_a_packet_of_omaha_has_four_cards() -> None:
-    """Art. 13(69)(b), 14(6)."""
-    poker = PokerTable(Omaha(BlindsOptions()), STACKS)
-    poker.open(1, 2)
-    poker.tell(HandDispensed(4), HandDispensed(2))
-    assert poker.waits() == "packet_own_cards"
-
-
+@pytest.mark.article("16(2)", "16(6)", "16(8)", "16(13)", "16(14)")
 def test_a_hand_of_synthetic_poker() -> None:
     """Art. 16(6), 16(8), 16(13), 16(14): antes, no burnt card, a round of bets after each common card."""
     poker = synthetic()
@@ -71,6 +49,7 @@ def test_a_hand_of_synthetic_poker() -> None:
     assert {"16(3)", "16(9)(j)", "16(11)"} <= set(articles(poker))
 
 
+@pytest.mark.article("16(10)")
 def test_equal_hands_share_the_losing_bets() -> None:
     """Art. 16(10)."""
     poker = synthetic("AS 8S QS JS AH 8H JH QH")
@@ -83,6 +62,7 @@ def test_equal_hands_share_the_losing_bets() -> None:
     assert (poker.paid[3], poker.paid[4]) == ((100, 200), (100, 200))
 
 
+@pytest.mark.article("13(6)", "16(5)")
 def test_eleven_seats() -> None:
     """Art. 13(6), 16(5)."""
     poker = PokerTable(SyntheticPoker(SyntheticOptions()), STACKS)
@@ -90,6 +70,7 @@ def test_eleven_seats() -> None:
     assert poker.noted() == [("no_such_seat", "13(6)")]
 
 
+@pytest.mark.article("16(15)")
 def test_a_card_turned_in_the_deal_voids_the_hand() -> None:
     """Art. 16(15): all antes go back."""
     poker = PokerTable(SyntheticPoker(SyntheticOptions()), STACKS)
@@ -101,6 +82,7 @@ def test_a_card_turned_in_the_deal_voids_the_hand() -> None:
     assert poker.paid == dict.fromkeys((1, 2, 3, 4), (100, 100))
 
 
+@pytest.mark.article("16(16)")
 def test_a_common_card_too_early_takes_a_round_of_bets_away() -> None:
     """Art. 16(16)."""
     poker = synthetic()
@@ -115,6 +97,7 @@ def test_a_common_card_too_early_takes_a_round_of_bets_away() -> None:
     assert poker.noted() == [("betting_round_lost", "16(16)")]
 
 
+@pytest.mark.article("16(17)")
 def test_a_missing_ante_is_due_with_the_next_chips() -> None:
     """Art. 16(17): seat 2 pays it to stay in, seat 3 gives up and leaves the pot reduced."""
     poker = PokerTable(SyntheticPoker(SyntheticOptions()), STACKS)
@@ -127,6 +110,7 @@ def test_a_missing_ante_is_due_with_the_next_chips() -> None:
     assert poker.detail["pot"] == 300
 
 
+@pytest.mark.article("16(12)")
 def test_blind_raises_are_an_option() -> None:
     """Art. 16(12): seat 3 lays 200 unseen; who plays lays 400, and seat 3 then may raise."""
     poker = synthetic()
@@ -141,6 +125,7 @@ def test_blind_raises_are_an_option() -> None:
     assert poker.detail["pot"] == 400 + 900 + 900 + 400
 
 
+@pytest.mark.article("16(12)(a)")
 def test_who_gives_up_his_blind_raise_loses_it() -> None:
     """Art. 16(12)(a)."""
     poker = synthetic(blind_raises=True)
@@ -149,6 +134,7 @@ def test_who_gives_up_his_blind_raise_loses_it() -> None:
     assert poker.detail["stacks"]["seat_3"] == 9_700
 
 
+@pytest.mark.article("16(9)(h)", "16(11)(a)")
 def test_court_cards_have_their_names() -> None:
     """Art. 16(9)(h), 16(11)(a)."""
     poker = synthetic("AS 8S 9S TS KH 9H TH 8H")
@@ -158,3 +144,23 @@ def test_court_cards_have_their_names() -> None:
     poker.acts("2 show", "3 show", "4 show", "1 show")
     assert poker.result.outcome["combinations"]["seat_1"] == "court_pairs"
     assert poker.result.announcements["pt"].endswith("figuras com pares")
+
+
+@pytest.mark.article("16(4)")
+@pytest.mark.parametrize(
+    ("chips", "players", "codes"), [(99, 4, []), (100, 5, []), (40, 4, [("stack_below_entry", "16(4)")])]
+)
+def test_the_house_says_what_a_player_brings(chips: int, players: int, codes: list[tuple[str, str]]) -> None:
+    """`entry` at least; a stack below the minimum is not dealt in before it is filled up."""
+    poker = PokerTable(SyntheticPoker(SyntheticOptions(entry=50)), (*STACKS, chips))
+    assert poker.noted() == codes
+    poker.open()
+    assert len(poker.detail["players"]) == players
+
+
+def test_faults_are_cited_by_paragraphs_of_its_own() -> None:
+    """Its ante is of 16(8); the number of raises is left to 13(47)."""
+    poker = PokerTable(SyntheticPoker(SyntheticOptions()), STACKS)
+    poker.open()
+    poker.acts("1 post 70")
+    assert poker.noted() == [("wrong_post", "16(8)")]
