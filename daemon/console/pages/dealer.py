@@ -519,11 +519,10 @@ class Dealers:
                 row = rows.setdefault(str(hand.seat), {"text": "", "hand": 1})
                 row["text"] = " | ".join(filter(None, (row["text"], said)))
         poker = of_kind(UnbankedPokerFacts, moment.detail)
-        for seat in seats_taken(moment) if poker.stacks else ():
-            name = f"seat_{seat}"
-            held = (self._context.amount(lang, chips.get(name, 0), ruleset) for chips in (poker.stacks, poker.laid))
+        for name in poker.stacks:
+            held = (self._context.amount(lang, one.get(name, 0), ruleset) for one in (poker.stacks, poker.laid))
             chips = words.say(lang, "dealer.chips", stack=next(held), laid=next(held))
-            row = rows.setdefault(str(seat), {"text": "", "hand": 1})
+            row = rows.setdefault(name.removeprefix("seat_"), {"text": "", "hand": 1})
             row["text"] = " | ".join(filter(None, (row["text"], chips)))
         for seat, amount in facts.insurance.items():
             text = f"{words.say(lang, 'dealer.act_insurance')} {self._context.amount(lang, amount, ruleset)}"
