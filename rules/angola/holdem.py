@@ -19,9 +19,6 @@ COMBINATIONS: Final = {
     name: f"13(17)({letter})" for name, letter in zip(reversed(CATEGORIES), "abcdefghij", strict=True)
 }
 
-DUTIES: Final = (REPLACEMENT,)
-"""Art. 13(4)."""
-
 DUTIES: Final[Duties] = (REPLACEMENT,)
 
 

@@ -13,9 +13,6 @@ from rules.engine.duties import Duties
 from rules.games.poker_hands import OMAHA
 from rules.games.poker_table import Variant
 
-DUTIES: Final = (REPLACEMENT,)
-"""Art. 13(4)."""
-
 DUTIES: Final[Duties] = (REPLACEMENT,)
 
 
