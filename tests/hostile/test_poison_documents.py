@@ -135,7 +135,7 @@ def sample(kind: inspect.Type) -> Any:
         case inspect.IntType(ge=ge):
             return max(ge or 0, 1)
         case inspect.StrType(pattern=pattern):
-            return next(one for one in ("AS", "17", "pool") if pattern is None or re.search(pattern, one))
+            return next(one for one in ("AS", "17", "pool", "0" * 32) if pattern is None or re.search(pattern, one))
         case inspect.LiteralType(values=choices):
             return choices[0]
         case inspect.UnionType(types=types):
