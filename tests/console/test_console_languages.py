@@ -38,7 +38,8 @@ SEEN = ("title", "aria-label", "placeholder", "alt", "data-sure", "data-shown", 
 # Products, formats and what has no other name.
 # Letters of results and words that two languages share.
 SHORT = 3
-NAMES = {"feltd", "English", "JSON", "CSV"}
+NAMES = {"feltd", "English", "JSON", "CSV", "supervisor", "inspector"}
+"""Proper names; the users of these tests are called by their roles, and the log of actions names who exported."""
 
 
 class Page(HTMLParser):
