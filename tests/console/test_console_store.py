@@ -24,6 +24,7 @@ from daemon.console.app import ConsoleProcess
 from daemon.console.site.actions import Actions, leave, read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.journal import retention as keeping
+from daemon.journal.forwarded import NONE_WAITS
 from daemon.journal.retention import Room
 from daemon.journal.rows import Entry
 from daemon.journal.store import BadJournal, Journal
@@ -242,7 +243,7 @@ def test_old_actions_may_go_when_their_days_are_over(
         journal.append((), {"lived": b"%d" % (days * 86_400)})
         journal.close()
         journal = Journal(journal.path)
-        assert len(keeping._forget(journal, Keeping(limit_mb=4), later)) == gone
+        assert len(keeping._forget(journal, Keeping(limit_mb=4), later, NONE_WAITS)) == gone
     journal.close()
     assert [one.user for one in read_actions(journal.path, 9)] == ["rui"] * 3
 

@@ -274,12 +274,14 @@ async def test_topics_that_others_cleared_or_overwrote_are_right_again_within_a_
     """The edge does not hear of it: it repeats what stands there, and no topic that the broker refused."""
     broker: dict[str, bytes] = {}
 
-    class Keeping(Refusing):
+    class Keeping:
         async def publish(self, topic: str, payload: bytes, **_: Any) -> None:
             broker[topic] = payload
 
-    discovery = home_assistant.Discovery(lambda: {"a": b"1", "b": b"2"}, None, lambda _: None, "", Log())
-    running = asyncio.create_task(discovery.run(Keeping()))
+    log: Any = Log()
+    session: Any = Keeping()
+    discovery = home_assistant.Discovery(lambda: {"a": b"1", "b": b"2"}, None, lambda _: None, "", log)
+    running = asyncio.create_task(discovery.run(session))
     await asyncio.sleep(1)
     for _ in range(2):
         broker.update(a=b"", b=b"forged")

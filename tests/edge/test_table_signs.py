@@ -47,7 +47,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
         yield one
 
 
-async def told(edge: Edge, *events: Event, age: float = 0.0) -> list[Event]:
+async def told(edge: Edge, *events: Event, age: float = 0.0) -> list[WagerPlaced]:
     """What the edge writes of these events of the page."""
     before = edge.journal.head
     sightings = [Sighting(one, b"", Chunk(b"", NOW, 100.0), age) for one in events]

@@ -37,6 +37,7 @@ from daemon.journal import (
 )
 from daemon.journal.export import export, verify_export
 from daemon.journal.findings import Finding, report_text
+from daemon.journal.forwarded import NONE_WAITS
 from daemon.journal.hash_chain import chain_start, decode_statement, row_hash
 from daemon.journal.reader import Files, Reading, closed_files, note_of, open_to_read
 from daemon.journal.recall import recall, recall_old, recall_text
@@ -1410,7 +1411,7 @@ class Keeper:
 
     def forget(self) -> list[str]:
         """What is deleted at this instant, by the clock that the process sees."""
-        return [path.name for path in keeping._forget(self.journal, Keeping(), self.now)]
+        return [path.name for path in keeping._forget(self.journal, Keeping(), self.now, NONE_WAITS)]
 
     def alert(self) -> dict[str, str] | None:
         raw = self.retained._wanted.get("felt/1/s/table/t-1/alert/e-journal-room", b"")

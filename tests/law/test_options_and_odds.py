@@ -65,7 +65,7 @@ NUMBERS: dict[str, dict[str, tuple[int, int | None, float]]] = {
     ),
 }
 # What of them the text calls by words; the first one is the usual one.
-EDITIONS = {
+EDITIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "macau.baccarat": {
         "commission": ("5_percent", "dragon_7_push", "six_pays_half"),
         "jackpot": ("none", "A", "B", "C"),
@@ -141,7 +141,7 @@ def test_an_option_in_words_has_these_and_the_first_is_usual(ruleset: str) -> No
     for name, words in EDITIONS[ruleset].items():
         assert getattr(options(ruleset, {}), name) == words[0], name
         assert all(is_taken(ruleset, {name: word}) for word in words), name
-        schema = msgspec.json.schema(RULESETS[ruleset].Options)["$defs"]
+        schema: dict[str, Any] = msgspec.json.schema(RULESETS[ruleset].Options)["$defs"]
         (fields,) = (one["properties"] for one in schema.values() if name in one["properties"])
         assert sorted(fields[name]["enum"]) == sorted(words), name
 

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_targets_are_met_not_met_or_not_measured() -> None:
     yard = figure("durable", 100, 2.0, 100, {"bridge": 30.0})
     burst = figure("rules", 0, 9.0, 30_000, {"edge": 40.0, "rules": 50.0})
     busy = tuple(Busy(8, nice, "result", 100, 2.0, 3.0, p99) for nice, p99 in ((0, 99.0), (-5, 6.5)))
-    found = {
+    found: dict[str, tuple[Any, ...]] = {
         one.what: (one.limit, one.measured, one.met)
         for one in targets(report(yard, figure("edge", 100, 3.0, 100, {"edge": 300.0}), burst, busy=busy))
     }

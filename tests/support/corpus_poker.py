@@ -123,16 +123,16 @@ def _hand(rng: random.Random, shown: Any, cards: Iterator[str], own: int, minimu
                 yield DealCorrected({name: tuple(laid) for name, laid in held.items()})
             return
         elif due.get("kind") == "card":
-            card = next(cards, None)
-            if card is None:
+            further = next(cards, None)
+            if further is None:
                 yield RoundVoided("declared")
                 return
             if way == "shoe":
-                board += [card] if due["hand"] == "board" else []
-                shown = yield CardDrawn(card, rng.choice((None, None, None, "up")))
+                board += [further] if due["hand"] == "board" else []
+                shown = yield CardDrawn(further, rng.choice((None, None, None, "up")))
             else:
                 flop = 0 if board or ante else 2
-                board += [card, *islice(cards, flop)]
+                board += [further, *islice(cards, flop)]
                 shown = yield DealCorrected({"board": tuple(board)})
         elif phase == "showdown" and way != "shoe":
             shown = yield DealCorrected({f"seat_{seat}": tuple(held[f"seat_{seat}"]) for seat in [due["seat"]]})
@@ -149,7 +149,7 @@ def _hand(rng: random.Random, shown: Any, cards: Iterator[str], own: int, minimu
             return
 
 
-_BESIDE: Final = ({}, {"minimum": 100, "maximum": 400})
+_BESIDE: Final[tuple[dict[str, Any], ...]] = ({}, {"minimum": 100, "maximum": 400})
 _EXAMPLES: Final[dict[str, tuple[Any, ...]]] = {
     "minimum": (2, 100),
     "maximum": (0, 400),
