@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["console"]
 
-ROLE = click.Choice(["viewer", "dealer", "technician", "supervisor", "inspector", "administrator"])
+ROLE = click.Choice(["viewer", "dealer", "technician", "supervisor", "inspector", "administrator", "manager"])
 TABLES = click.option("--tables", default="", metavar="TABLE,…", help="only these  [default: all]")
 
 

@@ -61,6 +61,7 @@ ACCOUNTS: tuple[tuple[str, Role, str], ...] = (
     ("supervisor", "supervisor", "silences, corrections, orders of jackpots"),
     ("supervisor-2", "supervisor", "confirms what the first supervisor ordered"),
     ("inspector", "inspector", "rounds down to their bytes, books, log of actions"),
+    ("manager", "manager", "openings, limits, counts, figures of the floor"),
     ("administrator", "administrator", "users and screens, nothing about money"),
     ("viewer", "viewer", "looks at everything except bytes"),
 )

@@ -394,8 +394,8 @@ async def test_pages_by_role(inn: Inn, role: Role, method: str) -> None:
         "/account": True,
         "/users": role in ("supervisor", "inspector", "administrator"),
         "/tokens": role in ("supervisor", "administrator"),
-        "/actions": role in ("supervisor", "inspector", "administrator"),
-        "/actions.csv": role in ("supervisor", "inspector", "administrator"),
+        "/actions": role in ("supervisor", "inspector", "administrator", "manager"),
+        "/actions.csv": role in ("supervisor", "inspector", "administrator", "manager"),
     }
     async with inn.as_(role) as browser, inn.browser() as stranger:
         for path, good in may_open.items():

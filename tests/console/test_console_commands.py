@@ -195,7 +195,7 @@ def test_a_role_that_is_none_is_named(config: Path) -> None:
     assert result.exit_code == 2
     assert tuple(commands.ROLE.choices) == ROLES
     assert (
-        "'owner' is not one of 'viewer', 'dealer', 'technician', 'supervisor', 'inspector', 'administrator'"
+        "'owner' is not one of 'viewer', 'dealer', 'technician', 'supervisor', 'inspector', 'administrator', 'manager'"
         in result.stderr
     )
 

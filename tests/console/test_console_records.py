@@ -244,14 +244,14 @@ def test_the_oldest_rounds_leave_with_their_notes(tmp_path: Path) -> None:
 def test_rounds_wait_for_a_store_that_cannot_be_written_and_a_lost_one_is_a_gap(
     heard: Heard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "MOST_WAITING", 3)
+    monkeypatch.setattr(rounds, "MOST_WAITING", 6)  # two rows each round
     heard.store.db.execute("PRAGMA query_only=ON")
     with structlog.testing.capture_logs() as logs:
         for seq in range(1, 8):
             heard.ended(seq)
             heard.rounds.flush()
     assert [(one["event"], one["log_level"]) for one in logs] == [("rounds.unwritten", "error")]
-    assert len(heard.rounds._waiting) == 3
+    assert len(heard.rounds._waiting) == 6
     heard.store.db.execute("PRAGMA query_only=OFF")
     assert heard.listed() == ["7", "6", "5"]
     gaps = heard.records.gaps(ROU, NOW, NOW + timedelta(seconds=8))

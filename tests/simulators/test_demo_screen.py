@@ -88,7 +88,7 @@ def names(lines: list[str]) -> list[str]:
 def test_tables_that_fit_keep_their_order() -> None:
     lines = drawn(screen_of({"rou-1": "", "rou-2": "error", "rou-3": ""}))
     assert names(lines) == ["rou-1", "rou-2", "rou-3"]
-    assert "✖ rou-2    roulette bets are open" in "\n".join(lines).replace("rou-2 ", "rou-2    ")
+    assert "✖ rou-2    roulette bets open" in "\n".join(lines).replace("rou-2 ", "rou-2    ")
     assert "rou-2 wheel-1: a sensor fails" in lines
     assert "    clean it" in lines
 

@@ -261,8 +261,8 @@ def test_each_process_gets_its_own_passwords_and_keys() -> None:
 def test_a_purge_removes_every_password_that_the_package_made() -> None:
     made = re.findall(r"(?m)^    password (\S+)", POSTINST.read_text(encoding="utf-8"))
     script = (ROOT / "debian/feltd.postrm").read_text(encoding="utf-8")
-    [removed] = re.findall(r"(?m)^    for user in (.*); do$", script)
-    assert removed.split() == made
+    removed, named = re.findall(r"(?m)^    for user in (.*); do$", script)
+    assert removed.split() == named.split() == made
     assert all(f"/var/lib/feltd/{part}" in script for part in PARTS)
 
 

@@ -35,7 +35,8 @@ from rules.facts import result_with_facts
 __all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rested", "Rounds", "Show", "Stretch"]
 
 EVERY_S = 1.0
-MOST_WAITING: Final = 5_000
+MOST_WAITING: Final = 15_000
+"""Rows: a round has its end, its money and, where it has evidence, that."""
 MOST_NOTES: Final = 50
 """Suspensions and refused bets of one round."""
 MOST_STRETCHES: Final = 1_000
