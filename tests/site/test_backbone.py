@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from backbone import Nodes, fill, nats_server
+from backbone import Nodes, fill, jetstream, nats_server, stored
 from click.testing import CliRunner
 from helpers import START
 
@@ -22,7 +22,6 @@ pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
 
 import nats
 import nats.errors
-from nats.js.api import AckPolicy, ConsumerConfig
 
 from daemon.site import health
 from daemon.site.backbone import Connection, NotConfirmed
@@ -48,27 +47,6 @@ def written(folder: Path, nodes: Nodes, more: str = "one_machine = true") -> Pat
         '[[table]]\nname = "t-1"\n[[table]]\nname = "t-2"\n'
     )
     return path
-
-
-@contextlib.asynccontextmanager
-async def jetstream(nodes: Nodes) -> AsyncIterator[Any]:
-    """The JetStream context of an administrator."""
-    connection = await nats.connect(nodes.servers, max_reconnect_attempts=-1)
-    try:
-        yield connection.jetstream(timeout=5)
-    finally:
-        await connection.close()
-
-
-async def stored(nodes: Nodes, stream: str) -> list[Any]:
-    """All messages of a stream, in its order."""
-    async with jetstream(nodes) as there:
-        count = (await there.stream_info(stream)).state.messages
-        reader = await there.pull_subscribe("", stream=stream, config=ConsumerConfig(ack_policy=AckPolicy.NONE))
-        found: list[Any] = []
-        while len(found) < count:
-            found += await reader.fetch(count - len(found), timeout=10)
-        return found
 
 
 def test_the_streams_are_made_and_a_second_time_nothing_changes(tmp_path: Path, nodes: Nodes) -> None:

@@ -12,14 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from backbone import Nodes
+from backbone import Nodes, jetstream, stored
 from helpers import START, at_length
 from postgres import Postgres, postgres
 
@@ -35,7 +35,6 @@ pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
 import nats
 import nats.errors
 import psycopg
-from nats.js.api import AckPolicy, ConsumerConfig
 
 from daemon.site import health
 from daemon.site.ledger import migrate
@@ -107,25 +106,6 @@ def computer(tmp_path: Path) -> Iterator[tuple[Computer, Nodes, Postgres]]:
             one.close()
 
 
-@contextlib.asynccontextmanager
-async def jetstream(nodes: Nodes) -> AsyncIterator[Any]:
-    connection = await nats.connect(nodes.servers, max_reconnect_attempts=-1)
-    try:
-        yield connection.jetstream(timeout=5)
-    finally:
-        await connection.close()
-
-
-async def stored(nodes: Nodes, stream: str) -> list[Any]:
-    async with jetstream(nodes) as there:
-        count = (await there.stream_info(stream)).state.messages
-        reader = await there.pull_subscribe("", stream=stream, config=ConsumerConfig(ack_policy=AckPolicy.NONE))
-        found: list[Any] = []
-        while len(found) < count:
-            found += await reader.fetch(min(count - len(found), 500), timeout=10)
-        return [decode_wire(one.data) for one in found]
-
-
 async def count(nodes: Nodes, stream: str) -> int:
     with contextlib.suppress(nats.errors.Error):
         async with jetstream(nodes) as there:
@@ -190,7 +170,7 @@ def wait_for_all(site: Computer, nodes: Nodes, database: Postgres) -> None:
 
 def compare(site: Computer, nodes: Nodes, database: Postgres) -> None:
     for stream, journal in (("EV", site.edge), ("RES", site.rules)):
-        wires = asyncio.run(stored(nodes, stream))
+        wires = [decode_wire(one.data) for one in asyncio.run(stored(nodes, stream))]
         for table in range(TABLES):
             rows = journal.range(f"t-{table}", 1, 10**9)
             got = [(one.seq, bytes(one.data)) for one in wires if f"/table/t-{table}/" in f"{one.source}/"]

@@ -1,5 +1,7 @@
 """A backbone for tests: nodes of nats-server on loopback, which can be killed and started again."""
 
+import asyncio
+import contextlib
 import json
 import shutil
 import signal
@@ -8,11 +10,12 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import pytest
-from helpers import START
+from helpers import PATIENCE, START
 
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
@@ -117,3 +120,34 @@ def fill(path: Path, rows: int, kind: str = "ball.landed") -> Journal:
         entry = Entry(f"t-{number % 2 + 1}", "wheel", kind, START, b'{"pocket":"%d"}' % (number % 37))
         journal.append([entry], {})
     return journal
+
+
+@contextlib.asynccontextmanager
+async def jetstream(nodes: Nodes) -> AsyncIterator[Any]:
+    """The JetStream context of an administrator."""
+    import nats
+
+    connection = await nats.connect(nodes.servers, max_reconnect_attempts=-1)
+    try:
+        yield connection.jetstream(timeout=5)
+    finally:
+        await connection.close()
+
+
+async def stored(nodes: Nodes, stream: str) -> list[Any]:
+    """All messages of a stream, in its order. A node that comes back may end a reader: another one begins anew."""
+    from nats.errors import TimeoutError as NothingCame
+    from nats.js.api import AckPolicy, ConsumerConfig
+    from nats.js.errors import APIError
+
+    async with asyncio.timeout(PATIENCE), jetstream(nodes) as there:
+        while True:
+            found: list[Any] = []
+            try:
+                count = (await there.stream_info(stream)).state.messages
+                reader = await there.pull_subscribe("", stream=stream, config=ConsumerConfig(ack_policy=AckPolicy.NONE))
+                while len(found) < count:
+                    found += await reader.fetch(min(count - len(found), 500), timeout=10)
+            except (NothingCame, APIError):
+                continue
+            return found
