@@ -228,7 +228,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
         yield one
 
 
-DOUBT = 'class="alert doubt"'
+DOUBT = 'class="alert waits doubt"'
 
 
 def foreign(lang: words.Lang) -> set[str]:
@@ -246,7 +246,7 @@ async def test_a_round_that_waits_is_told_in_the_readers_language(console: Conso
         assert not [one for one in foreign(lang) if one in html], name
     async with console.browser("dealer", **{"accept-language": lang}) as browser:
         page = (await browser.get(f"/dealer/{BAC}")).text
-    shown = re.search(r'<div class="alert doubt".*?</div>', page, re.DOTALL)
+    shown = re.search(r'<div class="alert waits doubt".*?</div>', page, re.DOTALL)
     assert shown is not None
     assert reason in shown[0]
     assert remedy in shown[0]
