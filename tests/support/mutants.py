@@ -67,14 +67,21 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
     "rules/games/craps.py": ("tests/law/test_angola_craps.py",),
     "rules/games/poker.py": ("tests/rules/test_poker.py", "tests/law/test_angola_stud_poker.py"),
-    **{f"rules/games/poker_{part}.py": (f"tests/rules/test_poker_{part}.py",) for part in ("betting", "hands", "pots")},
-    **dict.fromkeys(
-        (
-            *("rules/angola/holdem.py", "rules/angola/omaha.py", "rules/angola/synthetic_poker.py"),
-            *("rules/angola/unbanked_poker.py", "rules/games/poker_game.py", "rules/games/poker_table.py"),
-        ),
-        ("tests/rules/test_poker_holdem.py", "tests/rules/test_poker_oracle.py"),
-    ),
+    **{
+        f"rules/games/poker_{part}.py": (f"tests/law/test_angola_poker_{part}.py",)
+        for part in ("betting", "hands", "pots")
+    },
+    **{
+        f"rules/angola/{name}.py": (f"tests/law/test_angola_{name}.py", "tests/rules/test_poker_oracle.py")
+        for name in ("holdem", "omaha", "synthetic_poker", "unbanked_poker")
+    },
+    **{
+        f"rules/games/poker_{part}.py": (
+            *("tests/law/test_angola_poker_blinds.py", "tests/law/test_angola_unbanked_poker.py"),
+            *("tests/law/test_angola_synthetic_poker.py", "tests/rules/test_poker_oracle.py"),
+        )
+        for part in ("game", "table")
+    },
     "rules/games/thrown_dice.py": ("tests/law/test_angola_french_bank.py",),
     "rules/games/shaken_dice.py": ("tests/law/test_macau_cussec.py", "tests/law/test_macau_fish_prawn_crab.py"),
     "rules/games/roulette_cloth.py": ("tests/law/test_macau_roulette.py", "tests/law/test_angola_american_roulette.py"),
