@@ -33,6 +33,7 @@ from typing import Any, ClassVar, Final
 from msgspec.structs import replace
 
 from protocols.contract.events import (
+    MOST,
     CardDrawn,
     CardExposed,
     CardUnreadable,
@@ -152,7 +153,8 @@ class PokerGame(Game[Position]):
 
     def missed(self, position: Position, event: Event) -> Position:
         """Chips may have been laid, taken or bought unseen."""
-        return replace(position, unsure=tuple(seat for seat, chips in position.stacks.items() if chips))
+        unsure = tuple(seat for seat, chips in position.stacks.items() if chips or seat in position.unsure)
+        return replace(position, unsure=unsure)
 
     def known(self, position: Position, frame: Frame[Position]) -> Round:
         """The chips of each seat in the hand, which go back where it is void."""
@@ -294,6 +296,8 @@ class PokerGame(Game[Position]):
             return replace(p, resting={one: deals for one, deals in p.resting.items() if one != seat}), BESIDE
         if deal is not None and seat in deal.bets.order:
             return p, Effect((Note("chips_in_hand", say("seat_alone", seat=seat), "13(14)(e)"),))
+        if chips + sum(held for other, held in p.stacks.items() if other != seat) > MOST:
+            return self._too_large(p, seat)
         notes: tuple[Note, ...] = ()
         new = not p.stacks.get(seat)
         others = [held for other, held in p.stacks.items() if held and other != seat]
@@ -309,6 +313,14 @@ class PokerGame(Game[Position]):
         fresh = p.fresh if seat in p.stacks else (*p.fresh, seat)
         unsure = tuple(other for other in p.unsure if other != seat)
         return replace(p, stacks={**p.stacks, seat: chips}, fresh=fresh, unsure=unsure), Effect(notes, evidence=False)
+
+    def _too_large(self, p: Position, seat: int) -> tuple[Position, Effect]:
+        """More chips than a number can hold are not taken: the stack is to be told again before the next hand."""
+        note = Note("stack_too_large", say("seat_alone", seat=seat), "13(52)")
+        unsure = tuple(dict.fromkeys((*p.unsure, seat)))
+        fresh = p.fresh if seat in p.stacks else (*p.fresh, seat)
+        stacks = {**p.stacks, seat: p.stacks.get(seat, 0)}
+        return replace(p, stacks=stacks, fresh=fresh, unsure=unsure), Effect((note,), evidence=False)
 
     # ---- what the seats do
 

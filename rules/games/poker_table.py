@@ -19,6 +19,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from protocols.contract.events import MOST
 from protocols.contract.reasons import Reason, say
 from rules.engine.facts import Note
 from rules.games.poker_betting import Betting, Limits, opened
@@ -131,7 +132,7 @@ def seated(p: Position, variant: Variant, limits: Limits) -> tuple[Position, Rea
         order = [p.named, *_from([seat for seat in able if seat != p.named], p.named)]
     elif not variant.ante and p.hand and order[:1] and order[0] in p.fresh:
         order = order[1:]
-    if p.unsure:
+    if p.unsure or sum(p.stacks.values()) > MOST:
         return replace(p, deal=None), say("stacks_unknown")
     if len(order) < LEAST_PLAYERS:
         return replace(p, deal=None), say("too_few_players", n=len(order), least=LEAST_PLAYERS)

@@ -5,7 +5,16 @@ from typing import Any
 import pytest
 from poker_hands import PokerTable
 
-from protocols.contract.events import CardDrawn, CardExposed, RoundVoided, SeatActed, SeatClosed, SeatOpened
+from protocols.contract.events import (
+    MOST,
+    CardDrawn,
+    CardExposed,
+    EventsMissed,
+    RoundVoided,
+    SeatActed,
+    SeatClosed,
+    SeatOpened,
+)
 from rules.angola.holdem import Holdem
 from rules.angola.omaha import Omaha
 from rules.angola.unbanked_poker import BlindsOptions
@@ -94,6 +103,26 @@ def test_chips_are_bought_between_two_hands() -> None:
     assert poker.stacks[2] == 20_000
     poker.tell(SeatOpened(7), SeatActed(7, "stack", amount=4000))
     assert poker.noted()[:2] == [("stack_below_average", "13(28)"), ("stack_below_entry", "14(7)")]
+
+
+@pytest.mark.article("13(52)")
+@pytest.mark.parametrize("seat", [4, 5])
+@pytest.mark.parametrize("missed", [False, True])
+def test_more_chips_than_a_number_can_hold_are_told_again(seat: int, missed: bool) -> None:
+    """Whoever has too many: no hand begins until that seat's chips are told, and the others' where they may not be."""
+    poker = table()
+    most = MOST - 10_000 * (len(STACKS) - (seat <= len(STACKS)))
+    poker.tell(SeatActed(seat, "stack", amount=most + 1))
+    assert poker.noted() == [("stack_too_large", "13(52)")]
+    if missed:
+        poker.tell(EventsMissed(1), *(SeatActed(one, "stack", amount=10_000) for one in range(1, 5) if one != seat))
+    poker.open()
+    assert (poker.view.phase, poker.waits()) == ("suspended", "stacks_unknown")
+    assert f"seat_{seat}" in poker.view.detail["stacks"]
+    poker.tell(RoundVoided(), SeatActed(seat, "stack", amount=most))
+    poker.open(1, 2)
+    assert poker.view.phase != "suspended"
+    assert sum(poker.stacks) + poker.view.detail["pot"] == MOST
 
 
 @pytest.mark.article("14(9)")
