@@ -115,7 +115,7 @@ class UnbankedPoker(PokerGame):
     article_bets: ClassVar[str] = "13(53)"
     article_bell: ClassVar[str] = "13(36)"
     Facts: ClassVar[type[RoundFacts]] = UnbankedPokerFacts
-    needs: ClassVar[Needs] = unbanked("13(34)", "13(52)", "13(41)-(46), 13(62)", "13(39)")
+    needs: ClassVar[Needs] = unbanked("art. 13(34)", "art. 13(52)", "arts. 13(41) to 13(46), 13(62)", "art. 13(39)")
     words: ClassVar[Mapping[str, Mapping[str, str]]] = WORDS
     chosen: ClassVar[str]
     """The paragraph that says which cards make a hand."""
