@@ -277,9 +277,9 @@ def test_a_process_that_was_killed_and_started_again_is_counted(floor: Floor, pa
     page.come_in("vera")
     page.go("/")
     page.when(lambda: name in said())
-    times = int(found[1]) if (found := re.search(r"again (\d+) time", said())) else 0
+    times = int(found[1]) if (found := re.search(r"restarted (\d+) time", said())) else 0
     floor.signals(getattr(floor, which), signal.SIGKILL)
-    page.when(lambda: f"again {times + 1} time" in said())
+    page.when(lambda: f"restarted {times + 1} time" in said())
     page.until("[data-live='edges'] summary .badge", "restarted")
 
 
@@ -289,7 +289,7 @@ def test_a_page_whose_console_is_gone_says_so(floor: Floor, page: Browser) -> No
     page.until(".tile")
     floor.signals(floor.console, signal.SIGSTOP)
     try:
-        page.until("html.cut #cut:not([hidden])", "hears nothing")
+        page.until("html.cut #cut:not([hidden])", "No connection to the console")
     finally:
         floor.signals(floor.console, signal.SIGCONT)
     page.until("html:not(.cut) #cut[hidden]")
