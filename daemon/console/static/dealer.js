@@ -213,7 +213,7 @@
       if (key.dataset.seat === "seat_closed" && now.known) put(key, !taken, "");
     }
     const asked = new Set(Object.values(now.actions).flat());
-    for (const one of place.querySelectorAll("[data-amount]")) one.hidden = asked.isDisjointFrom?.(AMOUNTS) ?? false;
+    for (const one of place.querySelectorAll("div[data-amount]")) one.hidden = asked.isDisjointFrom?.(AMOUNTS) ?? false;
     shownHands = now.hands;
     if (String(missing) !== String(now.missing)) { // others are to be laid now
       missing = now.missing;
