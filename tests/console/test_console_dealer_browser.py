@@ -249,15 +249,16 @@ def test_each_key_reaches_the_journal_by_clicks(tmp_path: Path) -> None:
 
     with looking(tmp_path, "sam", "/dealer/cus-1", config) as (floor, page):
         page.until("[data-there]:not([hidden])")
-        for key in KEYS.values():
+        pressed = [key for key in KEYS.values() if key.name != "showdown"]  # it has the hands that a result lacks
+        for key in pressed:
             name = "bet" if key.name == "bet_back" else key.name
             for _ in range(2 if key.name in TWICE else 1):
                 press(page, key, form(name))
                 ready(page, name)
             says(page, name, "recorded")
         kept = [one for one in floor.kept() if one != "supervisor.keyed"]
-        assert len(kept) == len(KEYS)
-        assert len(set(kept)) == len(KEYS) - 1  # a reversed fold is an action of a seat, too
+        assert len(kept) == len(pressed)
+        assert len(set(kept)) == len(pressed) - 1  # a reversed fold is an action of a seat, too
         acted = next(row for row in floor.rows() if row.type == "seat.acted")
         said = msgspec.json.decode(acted.data)
         said.pop("age_ms", None)  # the page was slow to say it
