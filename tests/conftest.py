@@ -76,6 +76,14 @@ def a_busy_computer_may_answer_late() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True, scope="session")
+def no_command_slows_the_tests_behind_it() -> Iterator[None]:
+    """`feltd journal verify` lowers the priority of its process, which is that of the tests here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("daemon.cli.common.os.setpriority", lambda *_: None)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def pages_are_compiled_once() -> Iterator[None]:
     """Each console compiles its templates: a fifth of all that the tests of its pages cost."""
     compiled: dict[tuple[str, str | None], CodeType] = {}
