@@ -7,9 +7,9 @@ back, and then for its pending time. An alert that comes back within the keep-fi
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
-from daemon.console.alerts.incidents import Incidents
+from daemon.console.alerts.incidents import Incidents, SiteView
 from daemon.console.alerts.records import AlertKey
 from protocols.contract.documents import Alert
 
@@ -24,33 +24,7 @@ KEEP_FIRING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(secon
 MOST: Final = 5_000
 
 
-class _Edge(Protocol):
-    @property
-    def online(self) -> bool | None: ...
-    @property
-    def silent(self) -> bool: ...
-
-
-class _Meta(Protocol):
-    @property
-    def edge(self) -> str: ...
-
-
-class _Device(Protocol):
-    @property
-    def meta(self) -> _Meta: ...
-
-
-class _Site(Protocol):
-    @property
-    def connected(self) -> bool: ...
-    @property
-    def edges(self) -> Mapping[str, _Edge]: ...
-    @property
-    def devices(self) -> Mapping[AlertKey, _Device]: ...
-
-
-def is_away(site: _Site, table: str, device: str) -> bool:
+def is_away(site: SiteView, table: str, device: str) -> bool:
     """Whether the edge of a device is offline or hangs."""
     known = site.devices.get((table, device))
     edge = site.edges.get(known.meta.edge) if known is not None else None
@@ -60,7 +34,7 @@ def is_away(site: _Site, table: str, device: str) -> bool:
 class Pending:
     """Between the broker's alerts and the incidents. `look` is called every second."""
 
-    def __init__(self, incidents: Incidents, site: _Site) -> None:
+    def __init__(self, incidents: Incidents, site: SiteView) -> None:
         """Nothing waits."""
         self._incidents = incidents
         self._site = site
