@@ -49,7 +49,7 @@ def examples(*lines: str) -> str:
 
 
 def give_way() -> None:
-    """Run behind the processes of the tables: nobody at a table waits for this command."""
+    """Lower the priority of this command, so that the processes of the tables go first."""
     os.setpriority(os.PRIO_PROCESS, 0, max(10, os.getpriority(os.PRIO_PROCESS, 0)))
 
 

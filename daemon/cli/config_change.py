@@ -94,7 +94,7 @@ class Changes:
     """The configuration at `path` and its versions."""
 
     def __init__(self, path: Path, services: Services, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """`services` are told; `now` is the time of a version."""
+        """`services` take over what changes; `now` returns the time of a new version."""
         self._path, self._services, self._now = path, services, now
         self._folder = path.parent / "history"
         self._log, self._pending = self._folder / "log.ndjson", self._folder / "pending.json"
@@ -232,7 +232,7 @@ class Changes:
                 Path(one.path).unlink(missing_ok=True)
             else:
                 _put(Path(one.path), one.before, one.mode)
-        with contextlib.suppress(CannotChange):  # what was not there before is not there now, either
+        with contextlib.suppress(CannotChange):  # a process that is not running stays so
             if len(files) > 1:
                 self._services.reload_broker()
             self._services.reload(load(self._path))

@@ -148,7 +148,7 @@ class Device(Struct, frozen=True):
 
 
 class Wrong(Struct, frozen=True):
-    """What is wrong with a part of the backbone, and what to do."""
+    """A fault of a part of the backbone, and its remedy."""
 
     where: str
     text: str
@@ -172,7 +172,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     ports: tuple[Port, ...] = ()
     devices: tuple[Device, ...] = ()
     backbone: tuple[Wrong, ...] | None = None
-    """What is wrong with the backbone of the site; None: none is configured."""
+    """The faults of the site's backbone; None where none is configured."""
     credulous: tuple[str, ...] = ()
     """The sections of processes that believe without keys."""
 

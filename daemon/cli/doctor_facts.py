@@ -78,7 +78,7 @@ def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
 
 
 def _backbone(config: Config) -> tuple[Wrong, ...] | None:
-    """What is wrong with the backbone, where one is configured."""
+    """The faults of the backbone, where one is configured."""
     if not config.backbone.servers:
         return None
     try:

@@ -6,7 +6,7 @@ The store, the readers, `verify`, `export` and `recall` share these.
 from datetime import UTC, datetime
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from protocols.contract.topics import EARLIEST, LATEST
 
@@ -93,7 +93,7 @@ def row_of(values: tuple[int, str, int, str, str, int, bytes, bytes, str]) -> Ro
     return Row(n, place, seq, device, type_, at, data, wire, cause)
 
 
-def cause_of(id_: str, journal: str) -> str:
+def cause_of(id_: str, journal: str | UnsetType) -> str:
     """The `cause` of a verdict: its id, and the journal that counted the event that it follows from."""
     return f"{id_}@{journal}" if journal else id_
 

@@ -46,7 +46,7 @@ def options_of(backbone: Backbone, user: Forward | Ledger, name: str) -> dict[st
 
 
 class Connection:
-    """One connection that is made again for ever. `reason` is why there is none, for a person."""
+    """One connection, which is made again whenever it is lost. `reason` says to a person why there is none."""
 
     def __init__(self, backbone: Backbone, user: Forward | Ledger, name: str) -> None:
         """`run` connects."""

@@ -244,7 +244,7 @@ class Rounds:
         elif wire.type == "suspended":
             with contextlib.suppress(*UNREADABLE):
                 said = msgspec.json.decode(wire.data, type=Suspended)
-                id_ = cause_of(wire.id, wire.cause_journal or "")
+                id_ = cause_of(wire.id, wire.cause_journal)
                 self._note(place, said.round, wire.time, "suspended", id_, _Said(said.reason), (wire.journal, wire.seq))
 
     def _ended(self, place: str, wire: Wire) -> None:
@@ -256,7 +256,7 @@ class Rounds:
         digest, packed = sha256(data).digest(), zlib.compress(data, 1)
         row = (
             place,
-            cause_of(wire.id, wire.cause_journal or ""),
+            cause_of(wire.id, wire.cause_journal),
             micros_of(wire.time),
             wire.type,
             result.round,
