@@ -84,7 +84,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connect(file: Path, how: str, lock: "FileLock | None") -> Reading:
-    db = sqlite3.connect(f"{file.as_uri()}?{how}", LOCKED_TIMEOUT, isolation_level=None, uri=True, factory=Reading)
+    db = sqlite3.connect(
+        f"{file.as_uri()}?{how}", timeout=LOCKED_TIMEOUT, isolation_level=None, uri=True, factory=Reading
+    )
     try:
         connected(db)
         check_readable(db)

@@ -193,7 +193,9 @@ class Journal:
         except OSError as error:
             raise BadJournal(f"{self.path}: {error.strerror}; check disk, owner and rights") from error
         try:
-            self._db = sqlite3.connect(self._file, reader.LOCKED_TIMEOUT, isolation_level=None, cached_statements=32)
+            self._db = sqlite3.connect(
+                self._file, timeout=reader.LOCKED_TIMEOUT, isolation_level=None, cached_statements=32
+            )
         except sqlite3.Error as error:
             raise BadJournal(f"{self.path}: {error}; check disk, owner and rights") from error
         try:

@@ -45,7 +45,9 @@ class Store:
         if mode & 0o077:
             raise BadStore(f"{path}: others than its owner may read or write it; chmod 600 {path}")
         try:
-            self.db = sqlite3.connect(path, _BUSY_TIMEOUT_MS / 1000, isolation_level=None, cached_statements=256)
+            self.db = sqlite3.connect(
+                path, timeout=_BUSY_TIMEOUT_MS / 1000, isolation_level=None, cached_statements=256
+            )
         except sqlite3.Error as error:
             raise BadStore(f"{path}: {error}; check disk, owner and rights") from error
         try:
