@@ -12,13 +12,13 @@ demo: .venv/.runtime .venv/.lab .venv/.demo
 
 test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.node-red
 	@tests/need-programs
-	$(BIN)/pytest -n auto --dist worksteal -rs $(ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -rsfE $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign,
 # real kills, and each mutant of rules/.
 nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.node-red
 	@tests/need-programs
-	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rs --timeout 3600 $(ARGS)
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rsfE --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
 	$(MAKE) deb-check
@@ -28,7 +28,7 @@ nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/
 # then the same. Without nats-server or PostgreSQL it says what is missing.
 cluster: .venv/.runtime .venv/.lab .venv/.dev .venv/.backbone .venv/.ledger .venv/.cluster
 	@tests/need-programs
-	FELTD_NIGHTLY=1 $(BIN)/pytest -n 0 -rs --timeout 3600 tests/site $(ARGS)
+	FELTD_NIGHTLY=1 $(BIN)/pytest -n 0 -rsfE --timeout 3600 tests/site $(ARGS)
 
 # Fails where the edge is many times slower than a bridge in C that keeps its lines as well. Exit code 3: not measured here.
 bench-smoke: .venv/.runtime .venv/.lab

@@ -1181,6 +1181,7 @@ async def test_a_cut_connection_keeps_its_queue_and_an_orderly_end_drops_it(brok
         await writer.drained()
         async with connect(settings(broker), "reader") as reader:
             assert [one.payload for one in await some(reader, 1000)] == [b"%d" % n for n in range(1000)]
+            await reader.subscribe("other")  # mosquitto read them: a new connection must not overtake them
         await writer.publish("t", b"lost")
         await writer.drained()
         async with connect(settings(broker), "reader") as reader:

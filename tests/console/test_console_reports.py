@@ -83,7 +83,10 @@ def shell(command: str, folder: Path) -> str:
     return subprocess.run(["sh", "-c", command], cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
-needs_poppler = pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler-utils is not installed")
+needs_poppler = pytest.mark.skipif(
+    shutil.which("pdftotext") is None or not Path("/usr/share/poppler/cMap").is_dir(),
+    reason="poppler-utils and poppler-data are not installed",
+)
 
 
 # ---- files
