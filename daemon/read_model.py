@@ -9,7 +9,7 @@ import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, Self, TypeAlias, TypeVar
+from typing import Self, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Struct, UnsetType
@@ -20,6 +20,7 @@ from daemon.broker.gap_recovery import ASK_AGAIN, Again, Stream, ask
 from daemon.broker.heartbeat import SILENT_S
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session
 from daemon.config.model import Config, Mqtt, Table
+from daemon.views import LAST, Amount, Change, DeviceView, EdgeView, Lamp, Seen, TableView
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeHealth, EdgeInfo, Whole
 from protocols.contract.events import EVENT_TYPES, Event
 from protocols.contract.facts import RoundFacts
@@ -27,7 +28,6 @@ from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.results import (
     ENDS,
     BadRound,
-    Irregularity,
     Noted,
     Opened,
     Result,
@@ -50,12 +50,10 @@ from protocols.contract.wagers import Unreadable, WagerAnswer, decode_answer
 from protocols.plain_errors import plain as plain_error
 from rules.facts import facts_kind, result_with_facts
 
-__all__ = ["AlertKey", "Amount", "Change", "DeviceView", "EdgeView", "Lamp", "Seen", "SiteState", "TableView", "utc"]
+__all__ = ["AlertKey", "SiteState"]
 
-Lamp: TypeAlias = Literal["good", "warning", "error", "offline", "unknown"]
 AlertKey: TypeAlias = tuple[str, str]
 
-LAST = 12
 UNHURRIED = 0.02
 EVENT_TOPICS = "device/+/event/+"
 # The filters must not overlap: a broker may deliver a message once for each matching filter.
@@ -72,9 +70,6 @@ MOST_ALERTS = 200
 # Maximum bytes of a document of a device or an edge.
 LONGEST_SAID = 256 * 1024
 ROUNDS = 100
-SHOWN_REFUSALS = 5
-CHANGES = 200
-EVENTS = 50
 MOST_DEVICES = 5000
 MOST_EDGES = 500
 MOST_AMOUNTS = 40
@@ -95,83 +90,6 @@ SHOWN = frozenset(EVENT_TYPES) - PRIVATE
 T = TypeVar("T", bound=Hashable)
 
 
-class Change(Struct, frozen=True):
-    """One line of a device's history."""
-
-    at: datetime
-    kind: str
-    text: str
-
-
-class Seen(Struct, frozen=True):
-    """One event of a device. `data` is empty where it may hold a card."""
-
-    at: datetime
-    seq: int
-    type: str
-    data: str
-    id: str
-    replay: bool
-
-
-class Amount(Struct, frozen=True):
-    """A jackpot as reported: the amount on a display (`confirmed`: read back from it), or the last event of a pool."""
-
-    name: str
-    at: datetime
-    type: str
-    text: str = ""
-    amount: int = 0
-    level: int = 0
-    confirmed: bool = False
-
-
-class DeviceView:
-    """One device."""
-
-    def __init__(self, table: str, name: str) -> None:
-        """Nothing is known yet."""
-        self.table = table
-        self.name = name
-        self.online: bool | None = None
-        self.meta = DeviceMeta()
-        self.state = DeviceState()
-        self.heard: datetime | None = None
-        """Time of the last message about it."""
-        self.history: deque[Change] = deque(maxlen=CHANGES)
-        self.events: deque[Seen] = deque(maxlen=EVENTS)
-        self.count = 0
-
-    @property
-    def there(self) -> bool:
-        """Whether it has retained documents. Of a removed device only the history remains."""
-        return self.online is not None or self.meta.edge != ""
-
-
-class EdgeView:
-    """One edge, or the rules."""
-
-    def __init__(self, name: str) -> None:
-        """Nothing is known yet."""
-        self.name = name
-        self.online: bool | None = None
-        self.info = EdgeInfo()
-        self.health: EdgeHealth | None = None
-        self.heard: datetime | None = None
-        self.beat: datetime | None = None
-        """When its heartbeat was heard last in this connection; None before the first."""
-        self.silent = False
-        """Whether it is online by the broker's word, but its heartbeat stopped: it hangs, or the network does."""
-        self.restarts = 0
-        """How often it was seen to have started again, and when last: the console keeps count."""
-        self.restarted: datetime | None = None
-
-    @property
-    def current(self) -> bool | None:
-        """Whether it is online; None where that is not known."""
-        return None if self.silent and self.online else self.online
-
-
 class _AmountData(Struct, frozen=True):
     pool: str = ""
     text: str = ""
@@ -186,39 +104,6 @@ class _ResultVersion(Struct, frozen=True):
     round: str = ""
     supersedes: str = ""
     evidence: tuple[str, ...] = ()
-
-
-class TableView:
-    """One table."""
-
-    def __init__(self, keep: int = LAST) -> None:
-        """Nothing is known yet. Of results `keep` are kept."""
-        self.online: dict[str, bool] = {}
-        self.phase = "-"
-        self.round = ""
-        self.detail: dict[str, Any] = {}
-        self.facts = RoundFacts()
-        """`detail` as the struct of the game."""
-        self.kind = RoundFacts
-        self.stand: RoundState | None = None
-        """The last `round/state`; None where it was cleared or unreadable."""
-        self.events = 0
-        self.last_event: datetime | None = None
-        self.lately: deque[Wire] = deque(maxlen=LAST)
-        """The last events of its devices, without their own reports (online, faults)."""
-        self.results: deque[Result] = deque(maxlen=keep)
-        self.noted: deque[tuple[datetime, Irregularity]] = deque(maxlen=LAST)
-        """Irregularities while no round was open, the oldest first."""
-        self.refusals: deque[WagerAnswer] = deque(maxlen=SHOWN_REFUSALS)
-        """The last refused bets, the oldest first."""
-        self.resolved = 0
-        self.voided = 0
-        self.alerts: dict[str, Alert] = {}
-
-    @property
-    def latest(self) -> list[str]:
-        """The last events of its devices, in words."""
-        return [_in_words(wire) for wire in self.lately]
 
 
 class SiteState:
@@ -864,11 +749,6 @@ class SiteState:
                 self.notify(f"{kind}/{table}")
 
 
-def _in_words(wire: Wire) -> str:
-    data = bytes(wire.data).decode(errors="replace")
-    return f"{wire.time:%H:%M:%S} {wire.type} {data if data != '{}' else ''}"[:64].rstrip()
-
-
 def _named(words: list[str]) -> bool:
     """Whether the names in a topic are valid by the configuration's rules. They become part of URLs."""
     match words:
@@ -888,8 +768,3 @@ def _first_time(seen: OrderedDict[T, None], key: T) -> bool:
     if len(seen) > REMEMBERED:
         seen.popitem(last=False)
     return True
-
-
-def utc(at: datetime) -> str:
-    """A time in the format of the pages."""
-    return at.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"

@@ -25,7 +25,8 @@ from daemon.console.auth.access import Access, Refused, Right, User, address_of,
 from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
-from daemon.read_model import SiteState, utc
+from daemon.read_model import SiteState
+from daemon.views import utc
 from daemon.words import words
 from daemon.words.citations import cite
 from daemon.words.local import Local, zone_of

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from daemon.console.games import GAMES, family_of
-from daemon.read_model import TableView
+from daemon.views import TableView
 from daemon.words import words
 from drivers import DRIVERS
 from protocols.contract.facts import (

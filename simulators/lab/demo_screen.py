@@ -16,7 +16,8 @@ from rich.text import Text
 
 from daemon.cli.watch import in_words, round_number
 from daemon.console.auth.second_factor import code_at
-from daemon.read_model import SiteState, TableView
+from daemon.read_model import SiteState
+from daemon.views import TableView
 from daemon.words import words
 from protocols.contract.documents import Alert
 from protocols.contract.jackpots import PoolLevel

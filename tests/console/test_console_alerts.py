@@ -577,7 +577,8 @@ def test_every_word_that_is_said_is_there() -> None:
     said = "".join((TEMPLATES / name).read_text("utf-8") for name in ("_alerts.html", "alerts_page.html"))
     keys = set(re.findall(r"[\"'](alerts\.[a-z_.]+[a-z])[\"']", said))
     source = Path(words.__file__).parents[1] / "console"
-    code = (source / "alerts/incidents.py").read_text("utf-8") + (source / "pages/alerts.py").read_text("utf-8")
+    files = ("alerts/incidents.py", "alerts/processes.py", "pages/alerts.py")
+    code = "".join((source / name).read_text("utf-8") for name in files)
     keys |= set(re.findall(r'NotOpen\(\s*"(alerts\.\w+)"', code))
     assert len(keys) > 40
     assert keys - set(catalog) == set()

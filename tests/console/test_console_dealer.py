@@ -26,7 +26,7 @@ from daemon.console.pages.dealer import WRONG, BadPress, happenings_of, payments
 from daemon.console.site.actions import read_actions
 from daemon.console.site.store import BadStore, Store
 from daemon.journal.store import Journal
-from daemon.read_model import EdgeView
+from daemon.views import EdgeView
 from daemon.words import words
 from drivers.fdl_console import ConsoleOptions, FdlConsole
 from protocols.contract.events import RoundPaid, SeatActed

@@ -14,7 +14,7 @@ from daemon.console.live import Viewer
 from daemon.edge.edge import Edge
 from daemon.journal import retention as keeping
 from daemon.journal.store import Journal
-from daemon.read_model import Change
+from daemon.views import Change
 from daemon.words import words
 from drivers import DRIVERS
 from drivers.faults import Fault, Faults

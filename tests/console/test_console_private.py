@@ -36,6 +36,7 @@ from daemon.edge.tracing import SETTLED
 from daemon.journal.recall import recall, recall_text
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
+from daemon.views import Change
 from daemon.virtual_clock import JumpingLoop
 from daemon.words.words import LANGS
 from protocols.contract.documents import TraceLine
@@ -280,7 +281,7 @@ def _in_the_history(world: World) -> None:
         if wire.type == "card.drawn":
             card = msgspec.json.decode(wire.data)["card"]
             device = world.house.site.devices[table, wire.source.rpartition("/")[2]]
-            device.history.append(read_model.Change(wire.time, "device.faulted", "♠♥♦♣"["SHDC".index(card[1])]))
+            device.history.append(Change(wire.time, "device.faulted", "♠♥♦♣"["SHDC".index(card[1])]))
 
     world.house.site.on_event.append(heard)
 

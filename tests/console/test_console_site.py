@@ -20,7 +20,8 @@ from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
 from daemon.console.site.past import Past
 from daemon.console.site.store import Store
-from daemon.read_model import LONGEST_SAID, Lamp, SiteState
+from daemon.read_model import LONGEST_SAID, SiteState
+from daemon.views import CHANGES, Lamp
 from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.topics import LONGEST_DOCUMENT, Wire, encode_wire
 
@@ -337,8 +338,8 @@ def test_as_much_is_kept_as_pages_show(tmp_path: Path) -> None:
     Past(store, heard.site)
     for number in range(1, 231):
         heard.event("device.offline", {"reason": f"{number}"}, number)
-    assert len(heard.site.devices["bac-12", "shoe-1"].history) == read_model.CHANGES
-    assert store.db.execute("SELECT count(*), min(n) FROM past_change").fetchone() == (read_model.CHANGES, 31)
+    assert len(heard.site.devices["bac-12", "shoe-1"].history) == CHANGES
+    assert store.db.execute("SELECT count(*), min(n) FROM past_change").fetchone() == (CHANGES, 31)
     store.close()
 
 

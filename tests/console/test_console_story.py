@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, strategies as st
 
 from daemon.console.site.story import CLOSE, MOST, Episode, episodes, told
-from daemon.read_model import Change
+from daemon.views import Change
 
 T0 = datetime(2026, 11, 20, 14, 2, tzinfo=UTC)
 

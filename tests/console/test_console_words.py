@@ -10,7 +10,7 @@ from typing import get_args
 import pytest
 
 from daemon.console.auth.users import ROLES
-from daemon.read_model import Lamp
+from daemon.views import Lamp
 from daemon.words import words
 from daemon.words.citations import cite
 from daemon.words.local import Local, zone_of

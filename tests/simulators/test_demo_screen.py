@@ -17,7 +17,8 @@ from terminal import Terminal
 
 from daemon.config.model import Mqtt
 from daemon.console.auth.users import ROLES
-from daemon.read_model import SiteState, TableView
+from daemon.read_model import SiteState
+from daemon.views import TableView
 from protocols.contract.documents import Alert
 from simulators.clock import Pace
 from simulators.devices.device import ailments

@@ -21,7 +21,7 @@ from daemon.edge.edge import Edge
 from daemon.edge.links.link import utc_now
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
-from daemon.read_model import TableView
+from daemon.views import TableView
 from protocols.contract.events import Event, encode_data, type_of
 from rules import RULESETS
 from simulators.lab.broker import Broker

@@ -11,7 +11,7 @@ Updates memory first, then the database; if the write fails, pages still show th
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from sqlite3 import Connection
 from typing import Any, Literal, Protocol
@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from daemon import logs
 from daemon.console.alerts.handling import Step, StepKind, added, encode_steps
+from daemon.console.alerts.processes import Change, ProcessWatch, SiteView, journal_room
 from daemon.console.alerts.records import (
     COLUMNS,
     ROUND,
@@ -38,7 +39,6 @@ from daemon.console.alerts.records import (
     silence_of_row,
 )
 from daemon.console.site.store import BadStore, Store
-from daemon.journal.retention import ANNOUNCED, URGENT
 from daemon.journal.rows import micros_of
 from protocols.contract.documents import Alert
 
@@ -58,21 +58,6 @@ MOST_OPEN = 5_000
 MOST_SILENCES = 200
 LONGEST_TEXT = 2_000
 PRUNED_EVERY = timedelta(hours=1)
-
-# An alert that the broker no longer holds has ended this long after its owner came online: an edge publishes "online"
-# first and repeats its open alerts after it.
-ALERTS_REPEATED_WITHIN = timedelta(seconds=5)
-# Health is published every 30 s. Older health is a retained message of an edge that is offline.
-HEALTH_FRESH_FOR = timedelta(seconds=45)
-# An edge without any message this long after the connection is offline.
-PEERS_HEARD_WITHIN = timedelta(seconds=10)
-BROKER_LOST = timedelta(seconds=3)
-BACKLOG_S, BACKLOG_OVER_S = 60.0, 20.0
-# The name of the console in the alerts about processes.
-OURSELVES = "console"
-CLOCK_OFF_S, CLOCK_OVER_S = 5.0, 3.0
-OFFLINE = ("edge.offline", "rules.offline", "jackpots.offline")
-DISK_WARNING_BYTES, DISK_ERROR_BYTES = 2_000_000_000, 500_000_000
 
 
 class Notifier(Protocol):
@@ -99,71 +84,6 @@ class Notifier(Protocol):
         ...
 
 
-class _Outbox(Protocol):
-    @property
-    def depth(self) -> int: ...
-    @property
-    def age_s(self) -> float: ...
-
-
-class _Health(Protocol):
-    @property
-    def time(self) -> datetime: ...
-    @property
-    def outbox(self) -> _Outbox: ...
-    @property
-    def disk_free(self) -> int: ...
-
-
-class _Edge(Protocol):
-    @property
-    def online(self) -> bool | None: ...
-    @property
-    def health(self) -> _Health | None: ...
-    @property
-    def heard(self) -> datetime | None: ...
-    @property
-    def silent(self) -> bool: ...
-
-
-class _Meta(Protocol):
-    @property
-    def edge(self) -> str: ...
-
-
-class _Device(Protocol):
-    @property
-    def meta(self) -> _Meta: ...
-
-
-class SiteView(Protocol):
-    """The part of daemon/read_model.py that incidents read."""
-
-    @property
-    def connected(self) -> bool: ...
-    @property
-    def lost(self) -> datetime | None: ...
-    @property
-    def stalled(self) -> bool: ...
-    @property
-    def edges(self) -> Mapping[str, _Edge]: ...
-    @property
-    def devices(self) -> Mapping[AlertKey, _Device]: ...
-
-
-class _PeerStatus:
-    """What this connection to the broker received about an edge."""
-
-    def __init__(self, health: _Health | None) -> None:
-        self.online: datetime | None = None
-        """When it came online."""
-        self.last = health
-        self.beats = 0
-        """How often its health changed: the first may be a retained message."""
-        self.off = 0.0
-        """Seconds by which its clock was off in the last health message."""
-
-
 class Incidents:
     """All of them: those that are open in memory, everything in the store."""
 
@@ -182,14 +102,12 @@ class Incidents:
         """
         self._store = store
         self._notifier = notifier
-        self._expected = frozenset(edges)
-        self._rules = rules
-        self._jackpots = jackpots
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="incidents")
         store.has(SCHEMA)
         self._open: dict[AlertKey, Incident] = {}
         self._ended: dict[AlertKey, Incident] = {}
         """Incidents that ended lately: they may come back."""
+        self._processes = ProcessWatch(self._open, frozenset(edges), rules, jackpots)
         for one in self._rows("state != 'resolved' ORDER BY n"):
             self._open[one.key] = one
         for one in self._rows("state = 'resolved' ORDER BY ended DESC LIMIT ?", MOST_OPEN):
@@ -203,22 +121,12 @@ class Incidents:
         self._failed = False
         self._full = False
         self._pruned: datetime | None = None
-        self._connected: datetime | None = None
         self._since: dict[AlertKey, datetime] = {}
         """By open incident, since when its alert stands on the broker, as far as this process received it."""
         self._said: set[AlertKey] = set()
         """The alerts that stand on the broker, as far as it said so in this connection."""
-        self._met: dict[str, _PeerStatus] = {}
-        self._settled = False
-        """Whether the broker has had the time to say what stands there."""
         self._closable: frozenset[int] = frozenset()
         """What could be closed by hand at the last look."""
-        self._unheard: frozenset[str] = frozenset()
-        """Edges that only what is open speaks of: the broker forgot them, or they were cleared while we were away."""
-        self._dismissed: set[str] = set()
-        """Of those, the ones that somebody said are gone for good, until they are heard of."""
-        self._refused = 0
-        self._refused_at: datetime | None = None
         self._hiding: tuple[int, ...] = ()
         self.version = 0
         """Changes whenever pages must show something else."""
@@ -423,11 +331,9 @@ class Incidents:
 
         What the console says of an edge that nobody hears of may be closed; what it says of a table it knows.
         """
-        if not self._settled:
-            return False
         if one.heard == "broker":
-            return one.key not in self._said
-        return not one.table and one.device in self._unheard
+            return self._processes.settled and one.key not in self._said
+        return not one.table and self._processes.is_removed(one.device)
 
     def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
         """End by hand what nobody will ever end: its table or its edge was taken away. Raises NotOpen, BadStore.
@@ -437,7 +343,7 @@ class Incidents:
         one = self.may_close(n)
         self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
         if one.heard == "console":
-            self._dismissed.add(one.device)
+            self._processes.dismiss(one.device)
         self.end(one.key, now)
         self._write()
         return self._ended[one.key]
@@ -535,7 +441,7 @@ class Incidents:
     @property
     def connected(self) -> datetime | None:
         """Since when the broker is there, as seen by `look`."""
-        return self._connected
+        return self._processes.connected
 
     def of(self, key: AlertKey) -> Incident | None:
         """The open incident of an alert."""
@@ -595,18 +501,13 @@ class Incidents:
 
         `disk_free`: bytes where the console's store is. `refused`: how many messages nobody could read, so far.
         """
-        self._look_at_broker(site, now)
-        self._settled = self._connected is not None and now - self._connected >= PEERS_HEARD_WITHIN
-        if self._connected is not None:
-            for name, edge in site.edges.items():
-                self._meet(name, edge, now)
-            for name in self._met.keys() - site.edges.keys():
-                self._forget(name, now)
-            self._look_at_edges(site, now, self._connected)
-            self._end_absent(site, now)
-        if disk_free is not None:
-            self._disk(OURSELVES, disk_free, now)
-        self._look_at_refused(refused, now)
+        was_connected = self.connected is not None
+        self._apply(self._processes.look(site, now, disk_free, refused), now)
+        if self.connected is not None:
+            absent = [one for key, one in self._open.items() if one.heard == "broker" and key not in self._said]
+            self._apply(((one.key, None) for one in absent if self._processes.has_ended(one, site, now)), now)
+        elif was_connected:
+            self._said.clear()
         hiding = tuple(one.n for one in self.silences(now))
         if hiding != self._hiding:
             self._hiding = hiding
@@ -621,191 +522,16 @@ class Incidents:
             self._prune(now)
             self._pruned = now
 
-    def _look_at_broker(self, site: SiteView, now: datetime) -> None:
-        if site.connected and self._connected is None:
-            self._connected = now
-            self._met = {name: _PeerStatus(edge.health) for name, edge in site.edges.items()}
-        elif not site.connected and self._connected is not None:
-            self._connected = None
-            self._unheard = frozenset()
-            self._said.clear()
-            self._met.clear()
-        lost = site.lost or now
-        alert = Alert(
-            code="broker.lost",
-            text="the console has lost the broker: displayed values are old",
-            remedy="check the broker and the network; the tables continue without the console",
-            since=lost,
-        )
-        self._own(("", "broker-lost"), alert, not site.connected and now - lost >= BROKER_LOST, site.connected, now)
-        alert = Alert(
-            code="broker.silent",
-            text="no process sends heartbeats through the broker: displayed values are old",
-            remedy="check whether the broker hangs, and the network; the tables continue without the console",
-        )
-        self._own(("", "broker-silent"), alert, site.stalled, not site.stalled, now)
-
-    def _meet(self, name: str, edge: _Edge, now: datetime) -> None:
-        met = self._met.setdefault(name, _PeerStatus(None))
-        if edge.online is not True:
-            met.online = None
-        elif met.online is None:
-            met.online = now
-        health = edge.health
-        if health is not None and health != met.last:
-            before, met.last = met.last, health
-            met.beats += 1
-            if edge.online is True:
-                self._backlog(name, before, health, now)
-                self._disk(name, health.disk_free, now)
-                if met.beats > 1:  # the first may be old
-                    self._clock(name, met, (health.time - (edge.heard or now)).total_seconds(), now)
-
-    def _forget(self, name: str, now: datetime) -> None:
-        """What the broker held of an edge was cleared: it is gone for good, and so is what the console saw of it."""
-        del self._met[name]
-        for one in [one for one in self._of_edges() if one.device == name]:
-            self.end(one.key, now)
-
-    def _of_edges(self) -> Iterator[Incident]:
-        """What the console itself says of edges; what it says of a device of a table is another matter."""
-        return (one for one in self._open.values() if one.heard == "console" and not one.table)
-
-    def _look_at_edges(self, site: SiteView, now: datetime, connected: datetime) -> None:
-        heard = {name for name, edge in site.edges.items() if edge.online is not None}
-        self._dismissed -= heard
-        troubled = {one.device for one in self._of_edges()} - {"", OURSELVES}
-        if self._settled:
-            self._unheard = frozenset(troubled - self._expected - heard)
-        missed = {one.device for one in self._open.values() if one.code in OFFLINE}
-        for name in (self._expected | set(site.edges) | missed) - self._dismissed:
-            online = site.edges[name].online if name in site.edges else None
-            code, text = self._offline(name)
-            alert = Alert(
-                code=code,
-                text=text,
-                remedy="check the process and its log on that computer; events are stored meanwhile. "
-                f"If it was removed for good: feltd forget {name}",
-                device=name,
-            )
-            silent = name in site.edges and site.edges[name].silent and online is True
-            hangs = Alert(
-                code="edge.silent",
-                text=f"{name} sends no heartbeat: the process hangs, or its network is down",
-                remedy="check the process on that computer; restart a process that hangs with systemctl restart",
-                device=name,
-            )
-            self._own(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent, now)
-            away = online is False or (online is None and now - connected >= PEERS_HEARD_WITHIN)
-            self._own(("", f"{name}-offline"), alert, away, online is True, now)
-
-    def _offline(self, name: str) -> tuple[str, str]:
-        """Code and text of a process that is offline."""
-        if name == self._rules:
-            return "rules.offline", f"the rules process ({name}) is offline: no round is resolved"
-        if name == self._jackpots:
-            text = f"the jackpots process ({name}) is offline: pools do not change, and nothing can be paid"
-            return "jackpots.offline", text
-        return "edge.offline", f"edge {name} is offline: the state of its tables is unknown"
-
-    def _backlog(self, name: str, before: _Health | None, health: _Health, now: datetime) -> None:
-        outbox = health.outbox
-        grows = outbox.age_s > BACKLOG_S and (before is None or outbox.depth >= before.outbox.depth)
-        alert = Alert(
-            code="edge.backlog",
-            text=f"{outbox.depth} events of edge {name} wait for the broker, the oldest for {outbox.age_s:.0f} s",
-            remedy="look at the broker and the network between them; nothing is lost",
-            severity="warning",
-            device=name,
-        )
-        self._own(("", f"{name}-backlog"), alert, grows, outbox.age_s <= BACKLOG_OVER_S, now)
-
-    def _clock(self, name: str, met: _PeerStatus, off: float, now: datetime) -> None:
-        """Twice in a row: one message may come late."""
-        before, met.off = met.off, off
-        alert = Alert(
-            code="edge.clock",
-            text=f"the clock of edge {name} is {abs(off):.0f} s {'ahead of' if off > 0 else 'behind'} the console's",
-            remedy="check time synchronisation (chronyc tracking) on both computers",
-            severity="warning",
-            device=name,
-        )
-        wrong = min(abs(before), abs(off)) > CLOCK_OFF_S and (before > 0) == (off > 0)
-        self._own(("", f"{name}-clock"), alert, wrong, abs(off) <= CLOCK_OVER_S, now)
-
-    def _disk(self, name: str, free: int, now: datetime) -> None:
-        severity = "error" if free < DISK_ERROR_BYTES else "warning"
-        alert = Alert(
-            code="disk.full",
-            text=f"the disk of {name} has {free / 1e9:.1f} GB left",
-            remedy="make room on that computer; at the end of it play stops rather than lose an event",
-            severity=severity,
-            device=name,
-        )
-        self._own(("", f"{name}-disk"), alert, free < DISK_WARNING_BYTES, free > DISK_WARNING_BYTES * 1.1, now)
-
     def journal(self, share: float, now: datetime) -> None:
         """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
-        full = share >= 1
-        alert = Alert(
-            code="journal.full" if full else "journal.room",
-            text="the console's journal of actions has no room: pages can be read, nothing can be done"
-            if full
-            else "the console's journal of actions has little room",
-            remedy="give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an "
-            "archive; with none left nothing can be done at the console",
-            severity="warning" if share < URGENT else "error",
-            device=OURSELVES,
-        )
-        self._own(("", f"{OURSELVES}-journal-room"), alert, share >= ANNOUNCED, share < ANNOUNCED, now)
+        self._apply(journal_room(share), now)
 
-    def _look_at_refused(self, refused: int, now: datetime) -> None:
-        if refused > self._refused:
-            self._refused_at = now
-        self._refused = refused
-        alert = Alert(
-            code="messages.refused",
-            text=f"{refused} messages on the broker could not be read",
-            remedy="somebody else writes there, or programs of different versions run: compare them under "
-            "`edge/+/info`",
-            severity="warning",
-        )
-        recent = self._refused_at is not None and now - self._refused_at < SAME_INCIDENT_WITHIN
-        self._own(("", "messages-refused"), alert, recent, not recent, now)
-
-    def _own(self, key: AlertKey, alert: Alert, begins: bool, ends: bool, now: datetime) -> None:
-        """Between the two limits, what is open goes on and what is not does not begin."""
-        if begins:
-            self.begin(key, alert, now)
-        elif ends:
-            self.end(key, now)
-
-    def _end_absent(self, site: SiteView, now: datetime) -> None:
-        absent = [one for key, one in self._open.items() if one.heard == "broker" and key not in self._said]
-        for one in absent:
-            owners = self._owners(one, site)
-            if owners and all(self._has_spoken(name, now) for name in owners):
-                self.end(one.key, now)
-
-    def _owners(self, one: Incident, site: SiteView) -> set[str]:
-        """Who put the alert on the broker and will clear it: the rules, or the edges of the table."""
-        if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
-            return {self._rules}
-        if one.name.startswith(f"{self._jackpots}-"):
-            return {self._jackpots}
-        device = site.devices.get((one.table, one.device))
-        if device is not None and device.meta.edge:
-            return {device.meta.edge}
-        return {device.meta.edge for (table, _), device in site.devices.items() if table == one.table} - {""}
-
-    def _has_spoken(self, name: str, now: datetime) -> bool:
-        """Whether the broker has received all alerts of this process."""
-        met = self._met.get(name)
-        if met is None or met.online is None or now - met.online < ALERTS_REPEATED_WITHIN:
-            return False
-        if name in (self._rules, self._jackpots) or met.beats > 1:
-            return True
-        return met.last is not None and abs(now - met.last.time) <= HEALTH_FRESH_FOR
+    def _apply(self, changes: Iterable[Change], now: datetime) -> None:
+        for key, alert in changes:
+            if alert is None:
+                self.end(key, now)
+            else:
+                self.begin(key, alert, now)
 
     # ---- durable
 

@@ -23,7 +23,8 @@ from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.auth.access import Access
 from daemon.console.site.pools import Pools, PoolView
 from daemon.console.site.store import BadStore, Store
-from daemon.read_model import Lamp, SiteState
+from daemon.read_model import SiteState
+from daemon.views import Lamp
 from protocols.contract.events import Event
 from protocols.contract.results import Result
 from protocols.contract.topics import Wire

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from daemon.console.alerts.incidents import Incidents, SiteView
+from daemon.console.alerts.incidents import Incidents
+from daemon.console.alerts.processes import SiteView
 from daemon.console.alerts.records import AlertKey
 from protocols.contract.documents import Alert
 

@@ -37,7 +37,7 @@ from daemon.journal.findings import report_text
 from daemon.journal.reader import Files
 from daemon.journal.rows import id_and_journal, instant, no_time
 from daemon.journal.verify import verify_recent
-from daemon.read_model import utc
+from daemon.views import utc
 from drivers import DRIVERS
 from protocols.contract.topics import EARLIEST, LATEST
 

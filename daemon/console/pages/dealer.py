@@ -51,7 +51,7 @@ from daemon.console.games import GAMES, family_of
 from daemon.console.games.game import DOME, ConsoleGame
 from daemon.console.site.pools import Pools
 from daemon.console.site.store import BadStore
-from daemon.read_model import TableView, utc
+from daemon.views import TableView, utc
 from daemon.words import words
 from daemon.words.local import Local
 from daemon.words.money import BadAmount, minor_units, money

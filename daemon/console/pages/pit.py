@@ -16,7 +16,7 @@ from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
 from daemon.console.pages.alerts import said
 from daemon.console.site.signs import sign_of
-from daemon.read_model import DeviceView, Lamp
+from daemon.views import DeviceView, Lamp
 from daemon.words import words
 from daemon.words.local import Local
 from protocols.contract.results import Result

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 from daemon.config.model import Table
 from daemon.console.dealer.cloth import ruleset_of
 from daemon.console.pages.dealer import BadPress
-from daemon.read_model import TableView
+from daemon.views import TableView
 from protocols.contract.events import LaidBet, SeriesStated
 from protocols.contract.facts import CrapsFacts, Stated, of_kind
 from protocols.contract.people import may_be_one_person

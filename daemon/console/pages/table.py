@@ -27,7 +27,7 @@ from daemon.console.live import Fragment
 from daemon.console.pages import series
 from daemon.console.pages.dealer import ID, BadPress, Dealers, happenings_of, refused
 from daemon.console.site.store import BadStore
-from daemon.read_model import TableView
+from daemon.views import TableView
 from daemon.words import words
 from protocols.contract.facts import CardFacts, RoundFacts, Stated, of_kind
 from protocols.contract.results import Result

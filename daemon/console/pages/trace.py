@@ -36,7 +36,7 @@ from protocols.sas import frames as sas
 from protocols.sas.messages import Garbage
 
 if TYPE_CHECKING:
-    from daemon.read_model import DeviceView
+    from daemon.views import DeviceView
 
 __all__ = ["Line", "Reader", "Traces", "fragments", "routes"]
 

@@ -24,7 +24,7 @@ from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.timeline import HOURS
 from daemon.console.site import story
 from daemon.console.site.day import Days
-from daemon.read_model import DeviceView, Lamp
+from daemon.views import DeviceView, Lamp
 from daemon.words import words
 from drivers import CHOICES, DRIVERS
 from protocols.contract.commands import BadCommand, Command, Reply, Request as Asking, decode_command, name_of, typed

@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from daemon import logs
 from daemon.console.site.store import BadStore, Store
-from daemon.read_model import CHANGES, Change, SiteState
+from daemon.read_model import SiteState
+from daemon.views import CHANGES, Change
 from protocols.contract.events import Event
 from protocols.contract.topics import Wire
 

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from daemon.read_model import Change
+from daemon.views import Change
 
 __all__ = ["Episode", "Kind", "episodes", "told"]
 
