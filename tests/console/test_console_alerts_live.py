@@ -91,7 +91,7 @@ async def test_over_a_broker_that_forgets_and_an_edge_that_dies(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PEERS_HEARD_WITHIN", "BROKER_LOST", "ALERTS_REPEATED_WITHIN"):
-        monkeypatch.setattr(f"daemon.console.alerts.incidents.{name}", timedelta(seconds=0.5))
+        monkeypatch.setattr(f"daemon.console.alerts.processes.{name}", timedelta(seconds=0.5))
     device = free_port()
     config = parse(CONFIG.format(folder=tmp_path, port=broker.port, device=device))
     with contextlib.closing(Journal(tmp_path / "actions.db")) as actions:
