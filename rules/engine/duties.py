@@ -29,6 +29,7 @@ __all__ = [
     "Watch",
     "Watched",
     "closing_time",
+    "game_type",
     "watched",
     "without_duties",
 ]
@@ -116,11 +117,17 @@ def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]
         State: ClassVar[type[Any]] = state
         Facts: ClassVar[type[RoundFacts]] = kind.Facts
         needs: ClassVar[Needs] = kind.needs
+        game_type: ClassVar[type[Ruleset[Any]]] = kind
 
         def __init__(self, options: Any) -> None:
             super().__init__(kind(options), duties, closing_time(getattr(options, "closes_at", "")))
 
     return Watching
+
+
+def game_type(ruleset: type[Ruleset[Any]]) -> type[Ruleset[Any]]:
+    """The class of the game alone, whose file holds its text."""
+    return ruleset.game_type if issubclass(ruleset, _Watching) else ruleset
 
 
 def without_duties(ruleset: Ruleset[Any]) -> Ruleset[Any]:
@@ -132,6 +139,7 @@ class _Watching(Generic[S]):
     """A game and its duties."""
 
     State: ClassVar[type[Any]]
+    game_type: ClassVar[type[Ruleset[Any]]]
     places_late_events: ClassVar[bool] = True
     """`judge` is asked for the game alone: a late event moves no clock."""
 

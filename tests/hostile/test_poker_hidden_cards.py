@@ -5,7 +5,6 @@ another one. Everything that a reader of the broker may receive must be the same
 """
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,28 +13,13 @@ from msgspec.structs import replace
 from poker_hands import PokerTable
 
 from protocols.contract.events import CardDrawn, Event
-from rules import RULESETS
 from rules.angola.holdem import Holdem
 from rules.angola.omaha import Omaha
 from rules.angola.synthetic_poker import SyntheticPoker
-from tests.hostile.test_hidden_cards import _READERS, Pair, compared
+from tests.hostile.test_hidden_cards import Pair, compared
 
 GAMES = (Holdem, Omaha, SyntheticPoker)
 DEALS = at_length(40, 3_000)
-
-
-@pytest.fixture(autouse=True)
-def registered() -> Iterator[None]:
-    """The games, as a consumer of theirs would know them."""
-    known = {kind.id for kind in GAMES if kind.id in RULESETS}
-    for kind in GAMES:
-        RULESETS[kind.id] = kind
-    yield
-    for kind in GAMES:
-        if kind.id not in known:
-            del RULESETS[kind.id]
-    for key in [key for key in _READERS if key[0] in {kind.id for kind in GAMES} - known]:
-        del _READERS[key]
 
 
 class Hand:

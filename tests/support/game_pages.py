@@ -22,6 +22,7 @@ from msgspec.inspect import BoolType, IntType, LiteralType, Metadata, StructType
 
 from daemon.console.articles import Proofs as Proven, Text, text_of
 from rules import RULESETS
+from rules.engine.duties import game_type
 from rules.engine.ruleset import Bet, options_of
 from rules.figures import figures
 
@@ -330,7 +331,7 @@ def _shared(ruleset: type[Any]) -> list[str]:
 
 def game_page(name: str) -> str:
     """The page of one ruleset, Markdown."""
-    ruleset = RULESETS[name]
+    ruleset = game_type(RULESETS[name])
     module = sys.modules[ruleset.__module__]
     code = f"{ruleset.__module__.replace('.', '/')}.py"
     parts = [
