@@ -115,7 +115,8 @@ async def count(nodes: Nodes, stream: str) -> int:
 
 def in_ledger(database: Postgres) -> tuple[Any, ...]:
     with psycopg.connect(database.url()) as db:
-        query = b"SELECT count(*), count(DISTINCT (tbl, round)), sum(wagered), sum(paid) FROM feltd.verdicts"
+        sums = b"coalesce(sum(wagered), 0), coalesce(sum(paid), 0)"
+        query = b"SELECT count(*), count(DISTINCT (tbl, round)), " + sums + b" FROM feltd.verdicts"
         [found] = db.execute(query).fetchall()
         [others] = db.execute(b"SELECT count(*) FROM feltd.disagreements").fetchall()
         return (*map(int, found), int(others[0]))
