@@ -136,6 +136,8 @@ class Port(Struct, frozen=True):
     url: str
     found: bool
     error: str = ""
+    renamed: bool = False
+    """Its name may be that of another adapter after the next start."""
 
 
 class Device(Struct, frozen=True):
@@ -202,7 +204,7 @@ def _clock(clock: Clock) -> Line:
         case True:
             return Line("clock", State.OK, "synchronized")
         case False:
-            remedy = "apt-get install systemd-timesyncd, or point chrony at the time server of the house"
+            remedy = "point chrony at the time server of the house: docs/how-to/prepare-the-computer.md"
             return Line("clock", State.WARNING, "nothing synchronizes it: events carry its error", remedy)
         case None:
             return Line("clock", State.WARNING, "the kernel does not say whether it is synchronized", "run as root")
@@ -336,6 +338,9 @@ def _port(port: Port) -> Line:
         return Line(check, State.WARNING, f"{port.url}: {port.error}", "run as root")
     if not port.found:
         return Line(check, State.PROBLEM, f"{port.url}: is not there", "check cable and power; feltd detect")
+    if port.renamed:
+        text = f"{port.url}: may be another adapter after the next start"
+        return Line(check, State.WARNING, text, "name it as ls -l /dev/serial/by-id/ does")
     return Line(check, State.OK, port.url)
 
 

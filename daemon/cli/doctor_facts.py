@@ -47,6 +47,8 @@ SYNCS = 21
 CONNECT_TIMEOUT_S = 5.0
 _TIME_ERROR = 5
 """adjtimex(2) returns it if the clock is not synchronized."""
+_COUNTED = ("ttyUSB", "ttyACM")
+"""The kernel counts these ports in the order in which they come."""
 _PUBLIC = ("ca_file", "certificate", "order_public_key", "broker_certificate")
 
 
@@ -254,7 +256,8 @@ def _ports(config: Config) -> Iterator[Port]:
             name = f"{table.name}/{device.name}"
             parts = urlsplit(device.url)
             if parts.scheme == "serial" and parts.path:
-                yield Port(name, device.url, Path(parts.path).exists())
+                port = Path(parts.path)
+                yield Port(name, device.url, port.exists(), renamed=port.name.startswith(_COUNTED))
             elif parts.scheme in {"serial", "usb"}:
                 wanted = {key: values[-1] for key, values in parse_qs(parts.query).items()}
                 yield Port(name, device.url, _plugged_in(parts.scheme, wanted))

@@ -35,11 +35,12 @@ GROUP = "feltd"
 def doctor(config_path: Path, as_json: bool) -> None:
     """Examine this computer: clock, disk, permissions, broker, certificates, journals, ports. Run it as root.
 
-    Each line is ok, a warning or a problem, with its remedy. Exit code 1 if there is a problem. Services may run
-    meanwhile; no device is opened (`feltd check --probe` does). Without a good configuration it examines what a
-    first one would use.
+    Watchdog, logs and updates, too (docs/how-to/prepare-the-computer.md). Each line is ok, a warning or a problem,
+    with its remedy. Exit code 1 if there is a problem. Services may run meanwhile; no device is opened
+    (`feltd check --probe` does). Without a good configuration it examines what a first one would use.
     """
     from daemon import logs
+    from daemon.cli import doctor_computer
     from daemon.cli.configuration_check import has_console
     from daemon.cli.doctor import Line, State, exit_code, json_of, lines, text_of
     from daemon.cli.doctor_facts import measured
@@ -59,6 +60,8 @@ def doctor(config_path: Path, as_json: bool) -> None:
             )
         config, with_console = parse(configuration(First("site", _host_name(), passwords=True))), True
     found += lines(measured(config, config_path, with_console=with_console))
+    journals = [Path(part.journal) for part in (config.edge, config.rules, config.console)]
+    found += doctor_computer.lines(doctor_computer.measured(journals))
     click.echo(json_of(found) if as_json else text_of(found))
     raise click.exceptions.Exit(exit_code(found))
 

@@ -19,7 +19,7 @@ from helpers import PATIENCE, broker_may_be_late
 from msgspec.structs import replace
 
 from daemon.broker.connection import connect
-from daemon.cli import doctor_facts
+from daemon.cli import doctor_computer, doctor_facts
 from daemon.cli.doctor import (
     Broker,
     Certificate,
@@ -37,6 +37,7 @@ from daemon.cli.doctor import (
     lines,
     text_of,
 )
+from daemon.cli.doctor_computer import Computer
 from daemon.cli.main import main
 from daemon.config import model
 from daemon.config.model import Mqtt
@@ -214,7 +215,8 @@ def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: p
     assert done.exit_code == 1
     found = [(one["check"], one["state"]) for one in json.loads(done.stdout)]
     assert len([one for one in found if one[0] == f"disk {tmp_path}"]) == 2
-    assert [one for one in found if not one[0].startswith("disk")] == [
+    assert [one for one, _ in found[-5:]] == [one.check for one in doctor_computer.lines(Computer())]
+    assert [one for one in found[:-5] if not one[0].startswith("disk")] == [
         ("clock", "ok"),
         ("permissions feltd.toml", "ok"),
         ("permissions console.certificate", "ok"),
@@ -245,6 +247,18 @@ def test_everybody_may_read_the_public_half_of_a_key(tmp_path: Path, closed_port
         public.chmod(mode)
         found = {one["check"]: one["state"] for one in json.loads(examined(config, "--json").stdout)}
         assert found["permissions jackpots.order_public_key"] == state
+
+
+@pytest.mark.parametrize(("port", "state"), [("ttyUSB7", "warning"), ("usb-FTDI_A1-if00", "ok")])
+def test_a_port_that_another_adapter_may_get_is_a_warning(
+    port: str, state: str, tmp_path: Path, closed_port: int
+) -> None:
+    config = site(tmp_path, closed_port)
+    (tmp_path / port).touch()
+    config.write_text(config.read_text().replace(f"{tmp_path}/there", f"{tmp_path}/{port}"))
+    found = {one["check"]: one for one in json.loads(examined(config, "--json").stdout)}
+    assert found["port rou-1/wheel-1"]["state"] == state
+    assert ("by-id" in found["port rou-1/wheel-1"]["remedy"]) == (state == "warning")
 
 
 @pytest.mark.parametrize("text", [None, "[site]\nname = 7\n"], ids=["none", "with a mistake"])
