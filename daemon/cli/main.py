@@ -36,6 +36,7 @@ _COMMANDS = {
     "init": "operations:init",
     "doctor": "operations:doctor",
     "status": "operations:status",
+    "fleet": "fleet:fleet",
     "backup": "operations:backup",
     "restore": "operations:restore",
     "devices": "reference:devices",

@@ -368,6 +368,7 @@ def _with_the_edge_running(floor: Floor) -> None:
     assert "ok       broker as edge" in floor.type("feltd doctor -c /etc/feltd/feltd.toml", refusals=("ok ",))
     # A process of the broker that a slow computer has not beaten in time is open.
     assert "PROCESSES" in floor.type("feltd status", "-c", "feltd.toml", refusals=("PROCESSES",))
+    assert "edge-1" in floor.type("feltd fleet -c /etc/feltd/feltd.toml", refusals=("processes, ",))
     floor.type("feltd forget -c feltd.toml edge-7")
     floor.type("feltd forget edge-7", "-c", "feltd.toml")
     floor.type("feltd journal verify -c feltd.toml")
