@@ -3,7 +3,7 @@
 Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered value twice
 and accepts corrections only under the supervisor's key, so a reported value has passed both checks. An action, reason
 or card that the document does not define becomes the fault `fdl.unknown_event`, and so does a statement of
-a series, or an opening or closing by a person, from a console that signs nobody in: names count from the
+a series, an approval, or an opening or closing by a person, from a console that signs nobody in: names count from the
 dealer's page alone, which the kernel knows by its user.
 """
 
@@ -39,6 +39,7 @@ from protocols.contract.events import (
     JackpotWon,
     LaidBet,
     LimitsChanged,
+    MachineApproved,
     Pool,
     RoundDemo,
     RoundPaid,
@@ -137,6 +138,7 @@ class FdlConsole(FdlDriver):
         JackpotPaid,
         JackpotWon,
         LimitsChanged,
+        MachineApproved,
         RoundDemo,
         RoundPaid,
         RoundVoided,
@@ -219,6 +221,8 @@ class FdlConsole(FdlDriver):
                 return LimitsChanged(by=by, minimum=minimum, maximum=maximum)
             case fdl_console.TableClosedBy(by) if self._signs_in:
                 return TableClosed(by=by)
+            case fdl_console.MachineApproved(by, round_) if self._signs_in:
+                return MachineApproved(by=by, round=round_)
             case fdl_console.TableCounted(count, amount, entry, by, second, reverses) if self._signs_in:
                 kind = fdl_console.COUNTS[count]
                 return TableCounted(kind=kind, amount=amount, by=by, second=second, entry=entry, reverses=reverses)

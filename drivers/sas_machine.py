@@ -161,6 +161,7 @@ class SasMachine(MachineReader):
         await self._rescue()
         identity = await self._insist(0x54)
         game = await self._insist(0x1F)
+        signature = await self._insist(0x21) if self._options.signature_seed else None
         if not self._checked:
             await self._find()
         events: list[Event] = []
@@ -175,7 +176,7 @@ class SasMachine(MachineReader):
         model = f"SAS {version[:1]}.{version[1:]}" if version else "SAS"
         if isinstance(game, GameInfo):
             model = f"{model} {game.game_id} {game.paytable}".rstrip()
-            events += self._denominated(game)
+            events += [*self._denominated(game), *self._described(game, signature)]
         lost = self._memory.real_time or self._memory.mute or LOST in self._memory.seen
         events += self._left_behind(left)
         self._believed = None
@@ -246,7 +247,7 @@ class SasMachine(MachineReader):
         began = self._link.stamp().tick
         tries = 0
         while tries < TRIES:
-            match await self._exchange(LongPoll(self._me, command)):
+            match await self._exchange(self._poll(command)):
                 case Reply(_, _, body):
                     self._supported.add(command)
                     return body
@@ -486,11 +487,13 @@ class SasMachine(MachineReader):
         if (self._memory.real_time or self._memory.mute) and now >= self._mode_due:
             self._mode_due = now + DOUBT
             self._ask_once(0x0E)
-        if self._memory.owes_close and not self._faults.is_open("sas.meter_back"):
-            self._memory = replace(self._memory, owes_close=False)
-            self._retrying = self._retrying and not _of_ours(self._queue[0], 0x01)
-            self._queue = deque(work for work in self._queue if not _of_ours(work, 0x01))
-        if self._memory.owes_close and self._options.close_faulty and now >= self._close_due:
+        faulty = any(self._faults.is_open(code) for code in NO_PLAY)
+        if not faulty:
+            self._memory = replace(self._memory, was_closed=False)
+        if not faulty and any(work.of_ours(0x01) for work in self._queue):
+            self._retrying = self._retrying and not self._queue[0].of_ours(0x01)
+            self._queue = deque(work for work in self._queue if not work.of_ours(0x01))
+        if faulty and not self._memory.was_closed and self._options.close_faulty and now >= self._close_due:
             self._close_due = now + DOUBT
             if not any(work.poll.command == 0x01 for work in self._queue):
                 self._queue.append(Work(LongPoll(self._me, 0x01)))
@@ -524,10 +527,11 @@ class SasMachine(MachineReader):
         return LongPoll(self._me, 0x4D, b"\0" if self._memory.looked else b"\xff")
 
     def _records(self) -> list[LongPoll]:
-        """The slow readings: bills, tickets, validations, enabled features."""
+        """The slow readings: what it is, bills, tickets, validations, enabled features."""
         command = next((one for one in (0x6F, 0xAF) if one not in self._unsupported), 0x2F)
         codes = meters_poll(self._me, command, CODES[:10] if command == 0x2F else CODES)
-        polls = [self._poll(command) for command in (0xA0, 0x7B, 0x4C, *([] if self._clock_told else [0x7E]))]
+        some = [0x7E] * (not self._clock_told) + [0x21] * bool(self._options.signature_seed)
+        polls = [self._poll(command) for command in (0x1F, 0xA0, 0x7B, 0x4C, *some)]
         polls += [codes, *(self._poll(command) for command in range(0x31, 0x38))]
         polls += [LongPoll(self._me, 0x50, bytes((kind,))) for kind in KINDS]
         return [poll for poll in polls if poll.command not in self._unsupported]
@@ -668,7 +672,7 @@ class SasMachine(MachineReader):
             case Ack():
                 self._drop(work)
                 if work.poll.command == 0x01:
-                    self._memory = replace(self._memory, owes_close=False)
+                    self._memory = replace(self._memory, was_closed=True)
                 elif work.poll.command == 0x0E:
                     self._memory = replace(self._memory, real_time=False, mute=False)
                 work.settle(answer)
@@ -890,8 +894,3 @@ class SasMachine(MachineReader):
         memory = self._memory = replace(self._memory, standing=self._faults.standing)
         await self._emit(sightings, msgspec.json.encode(memory))
         self._kept = memory
-
-
-def _of_ours(work: Work, command: int) -> bool:
-    """No command waits for it."""
-    return work.poll.command == command and work.done is None

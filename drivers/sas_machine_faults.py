@@ -1,5 +1,7 @@
 """The fault list of a slot machine with a SAS port, and which exceptions begin and end each fault."""
 
+from typing import Literal
+
 from drivers.faults import Fault
 
 
@@ -107,10 +109,11 @@ MACHINE_FAULTS = (
         severe=True,
     ),
     _fault(
-        "machine.observed_return",
-        "the machine returned less of the bets than it must",
-        "compare its plan and its meters with the approved model; over when it returned enough over as many games",
-        person=False,
+        "machine.not_approved",
+        "the machine is not as it was approved",
+        "close the machine, find out who changed it, set back what the text names, or put newly approved values into "
+        "`approved`; over when they agree",
+        severe=True,
     ),
     _fault("machine.out_of_service", "the machine took itself out of service", f"read its display{_SEEN_PLAYING}"),
 )
@@ -275,4 +278,14 @@ PLAYS_AGAIN = (
     "machine.opened_while_off",
 )
 HOPPER = ("machine.hopper_empty", "machine.hopper_low", "machine.hopper_full")
-NO_PLAY = ("machine.ram", "machine.ram_device", "machine.eeprom", "machine.program", "sas.meter_back")
+UNRELIABLE: dict[int, Literal["cleared", "memory", "program"]] = {
+    **dict.fromkeys((0x3A, 0x7A), "cleared"),
+    **dict.fromkeys((0x32, 0x33, 0x34, 0x35), "memory"),
+    **dict.fromkeys((0x36, 0x37, 0x38, 0x39), "program"),
+}
+"""Exceptions after which meters or program are not those of before."""
+NO_PLAY = (
+    *("machine.ram", "machine.ram_device", "machine.eeprom", "machine.program", "sas.meter_back"),
+    *("machine.not_approved", "machine.plan_return"),
+)
+"""While one of these stands, nobody enables the machine; `close_faulty` shuts it down."""

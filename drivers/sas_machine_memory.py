@@ -6,7 +6,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from drivers.faults import Standing
-from protocols.contract.events import Pool
+from protocols.contract.events import MachineIdentified, Pool
+
+_APPROVED = "^(serial|game|paytable|return_bp|credit|max_bet|options|signature)=[ -~]{1,40}$"
+_APPROVED_WORDS = "as in paytable=LUCKY: serial, game, paytable, return_bp, credit, max_bet, options, signature"
 
 
 class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -18,13 +21,16 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     answer until the link is lost, at least five intervals. `meters`: seconds between readings;
     `records`: seconds within which bills, tickets, validations and enabled features are all read again. `broadcast`:
     seconds within which each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs
-    backwards.
+    backwards, memory or program fail, its plan returns too little, or it is not as approved.
+
+    `approved`: what the machine must say of itself, as in "paytable=LUCKY" or "return_bp=9000". `signature_seed`: with
+    which it is asked for the signature of its program; 0: it is not asked.
 
     `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
     none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool
     of each level from 1 on; further ones, and level 0, are of `pool`. `stale`: seconds after which an amount that was
     not sent again is no longer shown, as one that was won is not; 0 for never. `least_return`: percent of the bets that
-    a machine must return in prizes without its jackpots, 0 for no such rule; it is observed over `return_games`.
+    a machine's plan must return, 0 for no such rule.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -45,7 +51,8 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     levels: Annotated[tuple[Pool, ...], Meta(max_length=32)] = ()
     stale: Annotated[float, Meta(ge=0, le=3600)] = 0.0
     least_return: Annotated[int, Meta(ge=0, le=100)] = 0
-    return_games: Annotated[int, Meta(ge=1000, le=10_000_000)] = 100_000
+    approved: tuple[Annotated[str, Meta(pattern=_APPROVED, description=_APPROVED_WORDS)], ...] = ()
+    signature_seed: Annotated[int, Meta(ge=0, le=65535)] = 0
 
     def pool_of(self, level: int) -> str:
         """The pool of a level's prizes."""
@@ -86,8 +93,8 @@ class Memory(Struct, frozen=True):
     the `prizes` may be over, and it is open which. `undescribed`: that is so only since a handpay was not described,
     which the machine may still do.
 
-    `games_from`: games played at the last reading; None if the present open faults began after it. `owes_close`: the
-    machine was told to shut down and has not confirmed it.
+    `games_from`: games played at the last reading; None if the present open faults began after it. `was_closed`:
+    the machine was shut down for the faults that stand.
 
     `features`: the flags of poll A0; `status`: the content of 7B, as last reported; `has_id`: whether it has a
     validation id.
@@ -95,7 +102,7 @@ class Memory(Struct, frozen=True):
     `counted`: up to which coin in the bets were contributed, in credits, by game, 0 for the whole machine. `uncounted`:
     why the next step of such a meter is no contribution. `sent`: by level the last amounts that it was to show.
 
-    `return_from`: bets, prizes and games from which the return is observed; `jackpots`: those won since.
+    `identified`: what it said of itself, as last reported.
 
     `tickets`: records of tickets may wait. `looked`: one was looked at and is not marked as read. `record`: the last
     reported one.
@@ -124,7 +131,7 @@ class Memory(Struct, frozen=True):
     unsure: bool = False
     undescribed: bool = False
     games_from: int | None = None
-    owes_close: bool = False
+    was_closed: bool = False
     features: str = ""
     status: str = ""
     has_id: bool | None = None
@@ -134,8 +141,7 @@ class Memory(Struct, frozen=True):
     counted: dict[int, int] = {}
     uncounted: dict[int, str] = {}
     sent: dict[int, tuple[int, ...]] = {}
-    return_from: tuple[int, int, int] | None = None
-    jackpots: int = 0
+    identified: MachineIdentified | None = None
 
 
 def recalled(memory: bytes) -> Memory:

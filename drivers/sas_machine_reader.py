@@ -35,7 +35,15 @@ from msgspec.structs import replace
 
 from drivers.driver import Evidence, Link, WireDecoder
 from drivers.faults import Faults
-from drivers.sas_machine_faults import BEGINS, ENDS, HOPPER, HOST_FAULTS, MACHINE_FAULTS, PLAYS_AGAIN
+from drivers.sas_machine_faults import (
+    BEGINS,
+    ENDS,
+    HOPPER,
+    HOST_FAULTS,
+    MACHINE_FAULTS,
+    PLAYS_AGAIN,
+    UNRELIABLE,
+)
 from drivers.sas_machine_memory import Hit, MachineOptions, Memory, recalled
 from protocols.contract.events import (
     MOST,
@@ -43,8 +51,10 @@ from protocols.contract.events import (
     JackpotContributed,
     JackpotPaid,
     JackpotWon,
+    MachineIdentified,
     MachineMeters,
     MachineReported,
+    MachineUnreliable,
     Told,
 )
 from protocols.sas.messages import (
@@ -60,6 +70,7 @@ from protocols.sas.messages import (
     LongPoll,
     Meters,
     SelectedMeters,
+    Signature,
     Ticket,
     Validation,
     ValidationId,
@@ -125,6 +136,10 @@ class Work(Struct, eq=False):
     done: "asyncio.Future[Answer | None] | None" = None
     tries: int = 0
 
+    def of_ours(self, command: int) -> bool:
+        """This poll, and no command waits for it."""
+        return self.poll.command == command and self.done is None
+
     def settle(self, answer: Answer | None) -> None:
         """Answer the waiting command, if there is one."""
         if self.done is not None and not self.done.done():
@@ -141,8 +156,10 @@ class MachineReader:
         JackpotContributed,
         JackpotPaid,
         JackpotWon,
+        MachineIdentified,
         MachineMeters,
         MachineReported,
+        MachineUnreliable,
     )
     _link: Link
     _meters_due: float
@@ -182,9 +199,11 @@ class MachineReader:
         if code in _CLEARED:
             self._memory = replace(self._memory, cleared=True, back=())
             self._count_no_step(text)
+        if (why := UNRELIABLE.get(code)) is not None:
+            events.append(MachineUnreliable(why=why, text=text))
         if code in {0x7E, 0x7F}:
             events += self._played()
-        if code == 0x7F and self._options.feeds:
+        if (code == 0x7F and self._options.feeds) or code in {0x51, 0x52}:  # the machine is locked by a handpay
             self._meters_due = self._link.stamp().tick
         if code == 0x53:
             self._last_silent = self._link.stamp().tick
@@ -271,7 +290,9 @@ class MachineReader:
             case Hopper(0):
                 return [*self._faults.end(*HOPPER)]
             case GameInfo():
-                return self._denominated(body) if command == 0x1F else []
+                return [*self._denominated(body), *self._described(body)] if command == 0x1F else []
+            case Signature():
+                return self._described(None, body)
             case Handpay(_, level, amount):
                 return self._handpay(level, amount, again=self._answered(command))
             case Wins(_, wins):
@@ -454,8 +475,7 @@ class MachineReader:
             return [JackpotWon(self._options.pool, level, amount=amount)]
         won = level if self._options.stale else 0  # the pool sends another amount for it
         left = {one: told for one, told in self._memory.levels.items() if one != won}
-        jackpots = self._memory.jackpots + amount
-        self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()}, jackpots=jackpots)
+        self._memory = replace(self._memory, levels=left, sent={**self._memory.sent, level: ()})
         win = JackpotWon(self._options.pool_of(level), level, seat=1, amount=amount, shown=shown)  # it has one seat
         if shown in (0, amount):
             return [win]
@@ -504,6 +524,30 @@ class MachineReader:
         percent = f"{game.percent[:2].lstrip('0') or 0}.{game.percent[2:]}% with {game.paytable}"
         return [*unknown_code, *self._faults.watch("machine.plan_return", low, percent)]
 
+    def _described(self, game: GameInfo | None, signature: Body | None = None) -> list[Event]:
+        """What the machine is, if that changed."""
+        now = replace(self._memory.identified or MachineIdentified(), serial=self._memory.serial)
+        if isinstance(signature, Signature):
+            now = replace(now, signature=f"{signature.value:04x}")
+        if game is not None:
+            credit = DENOMINATIONS.get(game.denomination, 0)
+            now = replace(
+                now,
+                game=f"{game.game_id} {game.additional_id}".strip(),
+                paytable=game.paytable,
+                return_bp=int(game.percent) if re.fullmatch("[0-9]{4}", game.percent) else 0,
+                credit=credit,
+                max_bet=credit * game.max_bet,
+                options=f"{game.options:04x}",
+            )
+        approved = dict(one.split("=", 1) for one in self._options.approved)
+        wrong = {name: value for name, value in approved.items() if str(getattr(now, name)) != value}
+        now = replace(now, differs=tuple(wrong))
+        detail = ", ".join(f"{name} {getattr(now, name) or '-'}, approved {value}" for name, value in wrong.items())
+        events: list[Event] = [] if now == self._memory.identified else [now]
+        self._memory = replace(self._memory, identified=now)
+        return [*events, *self._faults.watch("machine.not_approved", bool(wrong), detail)]
+
     def _metered(self, command: int, raw: dict[str, int]) -> list[Event]:
         poll = 0x0F if command == 0x19 else command  # the same meters
         factor = self._factor or 1
@@ -535,9 +579,7 @@ class MachineReader:
             detail = ", ".join(f"{name} from {old[name]} to {new[name]}" for name in sorted(back))
             told = self._faults.begin("sas.meter_back", detail)
             self._count_no_step("a meter ran backwards")
-            if told and self._options.close_faulty:
-                self._memory = replace(self._memory, owes_close=True)
-            return [*told]
+            return [*told, *([MachineUnreliable(why="backwards", text=detail)] if told else [])]
         if still:
             return []
         events: list[Event] = [*self._faults.end("sas.meter_back")]
@@ -561,25 +603,7 @@ class MachineReader:
         if fresh.items() <= self._memory.meters.items():
             return events
         self._memory = replace(self._memory, meters={**self._memory.meters, **fresh})
-        return [*events, MachineMeters(dict(self._memory.meters)), *self._returned()]
-
-    def _returned(self) -> list[Event]:
-        """What came back of the bets in prizes, jackpots left out, after so many games."""
-        names_ = ("coin_in", "coin_out", "jackpot", "games_played")
-        if not self._options.least_return or not set(names_) <= set(self._memory.meters):
-            return []
-        bets, by_machine, by_hand, games = (self._memory.meters[name] for name in names_)
-        start = self._memory.return_from
-        played = games - start[2] if start else -1
-        if 0 <= played < self._options.return_games:
-            return []
-        self._memory = replace(self._memory, return_from=(bets, by_machine + by_hand, games))
-        jackpots, self._memory = self._memory.jackpots, replace(self._memory, jackpots=0)
-        if not start or played < 0 or bets <= start[0]:  # the first reading, or a meter began again
-            return []
-        percent = 100 * (by_machine + by_hand - start[1] - jackpots) / (bets - start[0])
-        low = percent < self._options.least_return
-        return [*self._faults.watch("machine.observed_return", low, f"{percent:.1f}% in {played} games")]
+        return [*events, MachineMeters(dict(self._memory.meters))]
 
     # ---- amounts
 
@@ -643,7 +667,8 @@ class MachineReader:
 
     def _poll(self, command: int) -> LongPoll:
         """A poll that changes nothing."""
-        return LongPoll(self._me, command, DATA.get(command, b""))
+        data = self._options.signature_seed.to_bytes(2, "little") if command == 0x21 else DATA.get(command, b"")
+        return LongPoll(self._me, command, data)
 
     def _ask_once(self, command: int) -> None:
         """Queue it, unless it is queued or is known to be unanswered."""

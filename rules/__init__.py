@@ -23,6 +23,7 @@ _CLASSES = {
     "angola.cussec": "Cussec",
     "angola.french-bank": "FrenchBank",
     "angola.french-roulette": "FrenchRoulette",
+    "angola.gaming-machines": "GamingMachines",
     "angola.holdem": "Holdem",
     "angola.omaha": "Omaha",
     "angola.stud-poker": "StudPoker",

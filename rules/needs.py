@@ -25,11 +25,16 @@ from protocols.contract.events import (
     DiceUncovered,
     Event,
     HandDispensed,
+    MachineApproved,
+    MachineIdentified,
+    MachineMeters,
     RoundPaid,
     SeatActed,
     SeatOpened,
     ShoeStarted,
     SpinStarted,
+    TableClosed,
+    TableOpened,
     Told,
     WagerPlaced,
 )
@@ -184,6 +189,19 @@ def unbanked(opening: str, stacks: str, cards: str, decisions: str) -> Needs:
             the_opening(opening),
             Need("the chips of the seats, and what the players decide", (SeatActed,), f"{stacks}, {decisions}"),
             Need("the common cards, and the hands that are shown", (CardDrawn, DealCorrected), cards, True, True),
+        )
+
+    return game
+
+
+def machine(period: str, identity: str, meters: str, approval: str) -> Needs:
+    def game(_: Any) -> tuple[Need, ...]:
+        return (
+            Need("that the machine is opened", (BetsOpened, TableOpened), period),
+            Need("that the machine is closed", (TableClosed,), period),
+            Need("what the machine is", (MachineIdentified,), identity),
+            Need("the meters of bets, prizes and takings", (MachineMeters,), meters, decides=True),
+            Need("the approvals of two supervisors", (MachineApproved,), approval),
         )
 
     return game

@@ -12,6 +12,7 @@ from daemon.console.games import GAMES, family_of
 from daemon.views import TableView
 from daemon.words import words
 from drivers import DRIVERS
+from protocols.contract.events import MachineIdentified
 from protocols.contract.facts import (
     BaccaratFacts,
     BlackjackFacts,
@@ -28,6 +29,7 @@ from protocols.contract.facts import (
     of_kind,
 )
 from protocols.contract.results import Result
+from rules.angola.gaming_machines import MachineFacts
 from rules.facts import facts_of_result
 
 __all__ = [
@@ -122,6 +124,7 @@ class RoundShape(Struct, frozen=True):
     duties: tuple[Duty, ...] = ()
     pots: tuple[PotShape, ...] = ()
     rake: int = 0
+    amounts: tuple[tuple[str, int], ...] = ()
 
 
 def card(code: str) -> Card:
@@ -179,6 +182,7 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         duties=duties(detail, lang),
         pots=_pots(of_kind(UnbankedPokerFacts, detail)),
         rake=of_kind(UnbankedPokerFacts, detail).rake,
+        amounts=tuple((key, value) for key, value in of_kind(MachineFacts, detail).counted.items() if key != "games"),
     )
 
 
@@ -217,6 +221,8 @@ def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
                 "folded": detail.folded,
                 "won": [seat.removeprefix("seat_") for seat, fate in detail.seats.items() if fate == "wins"],
             }
+        case MachineFacts():
+            return _machine(detail, lang)
         case CrapsFacts():
             return {
                 "point": (detail.point,) if detail.point else (),
@@ -224,6 +230,20 @@ def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
             }
         case _:
             return {}
+
+
+def _machine(detail: MachineFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
+    """What a gaming machine is and returns, and all that two supervisors must approve."""
+    is_ = detail.machine or MachineIdentified()
+    measured = (f"{detail.measured_bp / 100:.2f} % ± {detail.bound_bp / 100:.2f} % ({detail.measured_games})",)
+    return {
+        "machine": [one for one in (is_.serial, is_.game, is_.paytable, is_.signature) if one],
+        "plan": (f"{detail.return_bp / 100:.2f} %",) if detail.return_bp else (),
+        "measured": measured if detail.measured_games else (),
+        "games": (detail.counted.get("games", 0),) if detail.counted else (),
+        "waits": [words.reason(lang, one) for one in detail.waits],
+        "approved_by": (detail.approved_by,) if detail.approved_by else (),
+    }
 
 
 def duties(detail: RoundFacts, lang: words.Lang) -> tuple[Duty, ...]:

@@ -508,6 +508,43 @@ class MachineMeters(_Event, frozen=True, tag="machine.meters"):
     meters: dict[str, Annotated[int, Meta(ge=-MOST, le=MOST)]]
 
 
+class MachineIdentified(_Event, frozen=True, tag="machine.identified"):
+    """What a machine says of its approved characteristics, when it is first heard and after each change.
+
+    `return_bp`: the theoretical return in hundredths of a percent; `credit`, `max_bet`: minor units; `signature`: that
+    of its program, for the seed it was asked with; 0 or empty: not told. `differs`: names of those that are not as the
+    configuration has them.
+    """
+
+    serial: Text = ""
+    game: Text = ""
+    paytable: Text = ""
+    return_bp: Number = 0
+    credit: Number = 0
+    max_bet: Number = 0
+    options: Text = ""
+    signature: Text = ""
+    differs: tuple[Text, ...] = ()
+
+
+class MachineUnreliable(_Event, frozen=True, tag="machine.unreliable"):
+    """A machine's meters or program are in doubt: its memory was cleared, lost data or failed, a meter ran backwards,
+    or the checksum of its program is not as it was."""
+
+    why: Literal["cleared", "memory", "backwards", "program"]
+    text: Text = ""
+
+
+class MachineApproved(_Event, frozen=True, tag="machine.approved"):
+    """A supervisor, `by` name, approves a machine as it is now. It counts when a second supervisor says so too.
+
+    `round`: the period that waits.
+    """
+
+    by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+    round: RoundName = ""
+
+
 class MachineReported(_Event, frozen=True, tag="machine.reported"):
     """A machine reported a condition that is no fault. `code` is the number in its protocol."""
 
@@ -680,6 +717,9 @@ Event: TypeAlias = (
     | BallChanged
     | BonusDrawn
     | MachineMeters
+    | MachineIdentified
+    | MachineUnreliable
+    | MachineApproved
     | MachineReported
     | JackpotContributed
     | JackpotWon
@@ -711,6 +751,9 @@ ASIDE: frozenset[type[Event]] = frozenset(
         DeviceCommanded,
         DisplayShown,
         MachineMeters,
+        MachineIdentified,
+        MachineUnreliable,
+        MachineApproved,
         MachineReported,
         JackpotContributed,
         JackpotWon,

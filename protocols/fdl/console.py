@@ -597,6 +597,18 @@ class TableCounted(Record, frozen=True):
     reverses: str = ""
 
 
+class MachineApproved(Record, frozen=True):
+    """A supervisor, `by` name, approves a gaming machine as it is now; `round` is the period that waits."""
+
+    KIND: ClassVar[int] = 0x47
+    FIELDS: ClassVar = {
+        "by": _Short("the supervisor's name", 1, MAX_NAME),
+        "round": _Short("a round's id", 0, MAX_ROUND),
+    }
+    by: str
+    round: str = ""
+
+
 class DiceCovered(Record, frozen=True):
     """The dome is over the dice: a key, where the shaker does not tell it."""
 

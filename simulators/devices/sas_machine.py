@@ -15,6 +15,7 @@ seconds and then has the money paid by hand. With `redemption` an inserted ticke
 `truth` is what really happened, as acts reported it. Meters are in credits with denomination code 01 (0.01).
 """
 
+from binascii import crc_hqx
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -42,6 +43,19 @@ from protocols.sas.messages import (
 )
 from protocols.sas.tables import PRIORITY
 from simulators.devices.device import Ailment
+from simulators.devices.sas_machine_tables import (
+    BILLS,
+    BY_CODE,
+    HOPPER,
+    METERS,
+    NEEDS_CLEAR,
+    NO_RECORDS,
+    OF_A_GAME,
+    OF_TICKETS,
+    STYLES,
+    TROUBLE,
+    VALIDATIONS,
+)
 
 ANSWERING = 0.008
 BYTE = 11 / 19200
@@ -57,118 +71,6 @@ RECORDS = 31
 STARTED = datetime(2026, 11, 22, 20, 0)  # noqa: DTZ001 - a machine knows no time zone
 UNLOADED = 5.0  # seconds without broadcast
 BROKEN, OFF, LONG, BUSY = 8.0, 7.0, 14.0, 20.0
-
-
-def _stays(text: str, code: str) -> Ailment:
-    return Ailment(text, (code,), "none", person=True)
-
-
-_TROUBLE: dict[str, tuple[int, tuple[int, ...], Ailment]] = {
-    "slot_door": (0x11, (0x12,), _stays("the slot door stands open", "machine.slot_door")),
-    "drop_door": (0x13, (0x14,), _stays("the drop door stands open", "machine.drop_door")),
-    "card_cage": (0x15, (0x16,), _stays("the logic cage stands open", "machine.card_cage")),
-    "cashbox_door": (0x19, (0x1A,), _stays("the cashbox door stands open", "machine.cashbox_door")),
-    "cashbox_removed": (0x1B, (0x1C,), _stays("the cashbox is taken out", "machine.cashbox_removed")),
-    "belly_door": (0x1D, (0x1E,), _stays("the belly door stands open", "machine.belly_door")),
-    "tilt": (0x20, (), _stays("the machine tilts", "machine.tilt")),
-    "coin_in_tilt": (0x21, (), _stays("a coin hangs in the acceptor", "machine.coin_in_tilt")),
-    "coin_out_tilt": (0x22, (), _stays("a coin hangs in the hopper's exit", "machine.coin_out_tilt")),
-    "extra_coin": (0x24, (), _stays("the hopper paid a coin too many", "machine.extra_coin")),
-    "diverter": (0x25, (), _stays("the diverter sticks", "machine.diverter")),
-    "reverse_coin": (0x2D, (), _stays("a coin is pulled back on a string", "machine.reverse_coin")),
-    "coin_lockout": (0x79, (), _stays("the coin lockout does not release", "machine.coin_lockout")),
-    "hopper_empty": (0x23, (), _stays("the hopper is empty", "machine.hopper_empty")),
-    "hopper_low": (0x81, (), _stays("the hopper is nearly empty", "machine.hopper_low")),
-    "hopper_full": (0x80, (), _stays("the hopper is full", "machine.hopper_full")),
-    "cashbox_full": (0x27, (0x1B, 0x1C), _stays("the cashbox is full", "machine.cashbox_full")),
-    "cashbox_near_full": (0x2E, (0x1B, 0x1C), _stays("the cashbox is nearly full", "machine.cashbox_near_full")),
-    "bill_jam": (0x28, (0x48,), _stays("a bill is jammed", "machine.bill_jam")),
-    "bill_hardware": (0x29, (0x48,), _stays("the bill acceptor failed", "machine.bill_hardware")),
-    "bill_reversed": (0x2A, (0x48,), _stays("a bill is pulled back on a string", "machine.bill_reversed")),
-    "ram_error": (0x32, (), _stays("the memory lost its data", "machine.ram")),
-    "ram_device": (0x33, (), _stays("a memory chip is broken", "machine.ram_device")),
-    "eeprom": (0x34, (), _stays("the EEPROM holds wrong data", "machine.eeprom")),
-    "program": (0x37, (0x15, 0x16), _stays("the program's checksum is wrong", "machine.program")),
-    "low_battery": (0x3B, (0x15, 0x16), _stays("the backup battery is low", "machine.battery")),
-    "reel_tilt": (0x41, (), _stays("reel 1 is blocked", "machine.reel_tilt")),
-    "reel_disconnected": (0x46, (), _stays("a reel is disconnected", "machine.reel_disconnected")),
-    "printer_comms": (0x60, (0x3D,), _stays("the printer does not answer", "machine.printer_comms")),
-    "paper_out": (0x61, (0x3D,), _stays("the printer has no paper", "machine.paper_out")),
-    "paper_low": (0x74, (0x11, 0x12), _stays("the printer's paper is low", "machine.paper_low")),
-    "printer_off": (0x75, (0x76,), _stays("the printer is switched off", "machine.printer_off")),
-    "printer_ribbon": (0x77, (0x11, 0x12), _stays("the printer's ribbon is worn", "machine.printer_ribbon")),
-    "printer_jam": (0x78, (0x3D,), _stays("the printer is jammed", "machine.printer_jam")),
-    "out_of_service": (0x86, (), _stays("the machine is out of service", "machine.out_of_service")),
-    "door_while_off": (0x99, (), _stays("the slot door was opened in the dark", "machine.opened_while_off")),
-}
-"""Exception that begins it, those of its repair, and what must be seen. A test game follows each repair."""
-
-_METERS: dict[int, tuple[str, ...]] = {
-    0x0F: ("cancelled_credits", "coin_in", "coin_out", "drop", "jackpot", "games_played"),
-    0x10: ("cancelled_credits",),
-    0x11: ("coin_in",),
-    0x12: ("coin_out",),
-    0x13: ("drop",),
-    0x14: ("jackpot",),
-    0x15: ("games_played",),
-    0x16: ("games_won",),
-    0x17: ("games_lost",),
-    0x19: ("coin_in", "coin_out", "drop", "jackpot", "games_played"),
-    0x1A: ("credits",),
-    0x1C: (
-        "coin_in",
-        "coin_out",
-        "drop",
-        "jackpot",
-        "games_played",
-        "games_won",
-        "door_opens",
-        "power_resets",
-    ),
-    0x1E: ("bills_1", "bills_5", "bills_10", "bills_20", "bills_50", "bills_100"),
-    0x20: ("bills_value",),
-    0x2A: ("true_coin_in",),
-    0x2B: ("true_coin_out",),
-    0x31: ("bills_1",),
-    0x32: ("bills_2",),
-    0x33: ("bills_5",),
-    0x34: ("bills_10",),
-    0x35: ("bills_20",),
-    0x36: ("bills_50",),
-    0x37: ("bills_100",),
-    0x46: ("bills_in_credits",),
-}
-"""Polls that read meters of four bytes."""
-_BY_CODE = {
-    0x00: ("coin_in", 4),
-    0x01: ("coin_out", 4),
-    0x02: ("jackpot", 4),
-    0x03: ("hand_paid", 4),
-    0x04: ("cancelled_credits", 4),
-    0x05: ("games_played", 4),
-    0x06: ("games_won", 4),
-    0x07: ("games_lost", 4),
-    0x0B: ("bills_in_credits", 4),
-    0x0C: ("credits", 4),
-    0x0D: ("tickets_in", 5),
-    0x0E: ("tickets_out", 5),
-    0x0F: ("restricted_in", 5),
-    0x10: ("restricted_out", 5),
-    0x11: ("tickets_in_count", 4),
-    0x12: ("tickets_out_count", 4),
-    0x13: ("restricted_in_count", 4),
-    0x14: ("restricted_out_count", 4),
-}
-"""Meters by the codes of polls 2F, 6F and AF, and their bytes."""
-_VALIDATIONS = {0x00: "tickets_out", 0x01: "restricted_out", 0x80: "tickets_in", 0x81: "restricted_in"}
-_NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of validation that it never did
-_STYLES = {"standard": 0, "system": 1, "secure": 2}
-_BILLS = {1: (0x47, 0x00), 2: (0x4D, 0x01), 5: (0x48, 0x02), 10: (0x49, 0x03), 20: (0x4A, 0x04), 50: (0x4B, 0x06)}
-"""Value of a bill to its exception and its denomination code."""
-_OF_TICKETS = frozenset({0x3D, 0x4C, 0x4D, 0x50, 0x7B})
-_OF_A_GAME = (0x2D, 0x2F, 0x52, 0x53, 0x6F, 0x83, 0xA0, 0xAF)
-_HOPPER = ("hopper_empty", "hopper_low", "hopper_full")
-_NEEDS_CLEAR = ("ram_error", "ram_device", "eeprom", "meter_back")
 
 
 def _bcd(value: int, width: int) -> bytes:
@@ -200,7 +102,7 @@ class Machine:
 
     name: ClassVar[str] = "sas_machine"
     faults: ClassVar[Mapping[str, Ailment]] = {
-        **{name: ailment for name, (_, _, ailment) in _TROUBLE.items()},
+        **{name: ailment for name, (_, _, ailment) in TROUBLE.items()},
         "ram_recovered": Ailment("a memory error, put right by itself", ("machine.reported",), "none"),
         "counterfeit": Ailment("a false bill is given back", ("machine.reported",), "none"),
         "handpay_pending": Ailment(
@@ -216,6 +118,8 @@ class Machine:
             person=True,
         ),
         "meter_back": Ailment("the coin in meter runs backwards", ("sas.meter_back",), "none", person=True),
+        "ram_clear": Ailment("an operator clears its memory", ("machine.unreliable",), "none"),
+        "other_game": Ailment("somebody sets another paytable, or back", ("machine.identified",), "none"),
         "power_loss": Ailment(
             f"no power for {OFF:g} s, in the middle of an answer", ("device.offline", "machine.power_lost"), "none"
         ),
@@ -291,14 +195,15 @@ class Machine:
         self._now = 0.0
         self.enabled = True
         self.denomination = 0x01
+        self.paytable, self.percent = "LUCKY", "9000"
         self.validation: Literal["standard", "system", "secure"] = "secure"
         self.redemption = False
         self.real_time = False
         self.levels: dict[int, int] = {}
         self.truth: list[str] = []
         self.others: defaultdict[int, tuple[int, int]] = defaultdict(lambda: (0, 0))  # coin in and games of other games
-        self.meters = dict.fromkeys([name for names in _METERS.values() for name in names], 0)
-        self.meters |= dict.fromkeys([name for name, _ in _BY_CODE.values()], 0)
+        self.meters = dict.fromkeys([name for names in METERS.values() for name in names], 0)
+        self.meters |= dict.fromkeys([name for name, _ in BY_CODE.values()], 0)
         self.meters |= dict.fromkeys(("games_since_power_up", "games_since_door_closed"), 0)
         coin_in = rng.randrange(10_000, 5_000_000)
         self.meters |= {
@@ -370,7 +275,7 @@ class Machine:
         self.meters[f"bills_{value}"] += 1
         self.meters["bills_value"] += value
         self.meters["bills_in_credits"] += value * 100
-        code, denomination = _BILLS[value]
+        code, denomination = BILLS[value]
         self._last_bill = bytes((0x37, denomination)) + _bcd(self.meters[f"bills_{value}"], 4)
         self._tell(0x4F if self.real_time else code, now)
         self.truth.append("bill")
@@ -480,11 +385,11 @@ class Machine:
     def inject(self, fault: str, now: float) -> None:  # noqa: C901 - a case for each fault
         """Begin one of `faults`. Raises ValueError for another."""
         self._now = max(self._now, now)
-        if fault in _TROUBLE:
+        if fault in TROUBLE:
             if fault not in self._trouble:
                 self._trouble[fault] = None
                 self.meters["door_opens"] += fault == "slot_door"
-                self._tell(_TROUBLE[fault][0], now)
+                self._tell(TROUBLE[fault][0], now)
             return
         match fault:
             case "ram_recovered":
@@ -499,6 +404,10 @@ class Machine:
             case "meter_back":
                 self.meters["coin_in"] -= 7
                 self._trouble[fault] = None
+            case "ram_clear":
+                self._clear_memory(now)
+            case "other_game":
+                self._set_paytable(*(("LUCKY2", "7850") if self.paytable == "LUCKY" else ("LUCKY", "9000")), now)
             case "power_loss":
                 self._until[fault] = now + OFF
                 self._tell(0x18, now)
@@ -534,9 +443,9 @@ class Machine:
         """An attendant puts right what stands, and plays a game to see."""
         self._now = max(self._now, now)
         for fault in list(self._trouble):
-            for code in _TROUBLE[fault][1] if fault in _TROUBLE else ():
+            for code in TROUBLE[fault][1] if fault in TROUBLE else ():
                 self._tell(code, now)
-            if fault in _NEEDS_CLEAR:
+            if fault in NEEDS_CLEAR:
                 self._clear_memory(now)
             if fault in {"host_validation", "host_redemption"}:
                 self.validation, self.redemption = "secure", False
@@ -547,6 +456,10 @@ class Machine:
             pass
         self.enabled = True
         self.play(now)
+
+    def _set_paytable(self, paytable: str, percent: str, now: float) -> None:
+        self.paytable, self.percent = paytable, percent
+        self._tell(0x3C, now)
 
     def _clear_memory(self, now: float) -> None:
         self.meters = dict.fromkeys(self.meters, 0)
@@ -722,10 +635,10 @@ class Machine:
             return Busy(me)
         if self.real_time and (self._saying or self._next()):
             return self._what_happened()
-        if poll.command in _OF_A_GAME and not poll.data[:2].hex().isdecimal():
+        if poll.command in OF_A_GAME and not poll.data[:2].hex().isdecimal():
             return Nack(me)
-        if poll.command in _METERS:
-            data: bytes | Answer | None = b"".join(_bcd(self.meters[name], 4) for name in _METERS[poll.command])
+        if poll.command in METERS:
+            data: bytes | Answer | None = b"".join(_bcd(self.meters[name], 4) for name in METERS[poll.command])
         else:
             data = self._data(poll, now)
         return Unknown(me, poll.command, data) if isinstance(data, bytes) else data
@@ -750,6 +663,9 @@ class Machine:
                 return _bcd(meters["games_since_power_up"], 2) + _bcd(meters["games_since_door_closed"], 2)
             case 0x1F:
                 return self._configuration()
+            case 0x21:
+                seed = int.from_bytes(poll.data, "little")
+                return crc_hqx(self.paytable.encode(), seed).to_bytes(2, "little")
             case 0x2D:
                 return game + _bcd(meters["hand_paid"], 4)
             case 0x2F:
@@ -757,7 +673,7 @@ class Machine:
             case 0x48:
                 return self._last_bill
             case 0x4F:
-                trouble = any(fault in self._trouble for fault in _HOPPER)
+                trouble = any(fault in self._trouble for fault in HOPPER)
                 return bytes((6, 1, 0)) + _bcd(0, 4) if trouble else bytes((6, 0, 60)) + _bcd(600, 4)
             case 0x51 | 0x55:
                 return _bcd(1, 2)
@@ -777,12 +693,12 @@ class Machine:
             case 0x83:
                 return game + _bcd(0, 4)
             case 0xA0:
-                first = 0x10 | _STYLES[self.validation] << 5 | self.redemption << 7
+                first = 0x10 | STYLES[self.validation] << 5 | self.redemption << 7
                 return game + bytes((first, 0x08, 0x03, 0x00, 0x00, 0x00))
             case 0xB1 | 0xB3:
                 return bytes((self.denomination,))
             case _:
-                return self._ticket_data(poll, nack) if poll.command in _OF_TICKETS else self._prize_data(poll, now)
+                return self._ticket_data(poll, nack) if poll.command in OF_TICKETS else self._prize_data(poll, now)
 
     def _ticket_data(self, poll: LongPoll, nack: Nack) -> bytes | Answer | None:
         """What polls of tickets and validations bring."""
@@ -795,9 +711,9 @@ class Machine:
                 return self._record(poll.data[0]) if self.validation == "secure" else None
             case 0x50:
                 kind = poll.data[0]
-                name = _VALIDATIONS.get(kind)
+                name = VALIDATIONS.get(kind)
                 if name is None:
-                    return poll.data + bytes(9) if kind in _NO_RECORDS else nack
+                    return poll.data + bytes(9) if kind in NO_RECORDS else nack
                 return poll.data + _bcd(self.meters[f"{name}_count"], 4) + _bcd(self.meters[name], 5)
             case 0x7B:
                 return self._validation_status(poll.data)
@@ -838,7 +754,7 @@ class Machine:
     def _configuration(self) -> bytes:
         """Identity, denomination, highest bet, group, options (low byte first), paytable and percentage."""
         head = b"SI" + _text("ML", 3) + bytes((self.denomination, 5, self._group)) + (0x0001).to_bytes(2, "little")
-        return head + _text("LUCKY", 6) + b"9000"
+        return head + _text(self.paytable, 6) + self.percent.encode()
 
     def _clock(self, now: float) -> bytes:
         return bytes.fromhex((STARTED + timedelta(seconds=int(now))).strftime("%m%d%Y%H%M%S"))
@@ -846,8 +762,8 @@ class Machine:
     def _selected(self, game: bytes, codes: bytes) -> bytes | Answer | None:
         if not 1 <= len(codes) <= 10:
             return Nack(self._address)
-        known = [code for code in codes if code in _BY_CODE]
-        pairs = (bytes((code,)) + _bcd(self.meters[_BY_CODE[code][0]], _BY_CODE[code][1]) for code in known)
+        known = [code for code in codes if code in BY_CODE]
+        pairs = (bytes((code,)) + _bcd(self.meters[BY_CODE[code][0]], BY_CODE[code][1]) for code in known)
         data = game + b"".join(pairs)
         return bytes((len(data),)) + data if known else None
 
@@ -857,7 +773,7 @@ class Machine:
             return Nack(self._address)
         out = game
         for at in range(0, len(data), 2):
-            name, width = _BY_CODE.get(int.from_bytes(data[at : at + 2], "little"), ("", 0))
+            name, width = BY_CODE.get(int.from_bytes(data[at : at + 2], "little"), ("", 0))
             out += data[at : at + 2] + bytes((width,)) + (_bcd(self.meters[name], width) if name else b"")
         return bytes((len(out),)) + out
 

@@ -14,7 +14,7 @@ from typing import Any
 import corpus
 import msgspec
 import pytest
-from helpers import START, at_length, play, script, virtual_time
+from helpers import MACHINES, START, at_length, play, script, virtual_time
 
 from daemon.broker.session import Message
 from daemon.config.model import parse
@@ -62,8 +62,8 @@ BEFORE: dict[str, list[Event]] = {
 }
 UNBANKED = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker"})
 """Poker without a bank: chips are laid by what players do, and no wager is taken."""
-BETS |= dict.fromkeys(UNBANKED, "pot")
-BANKED = [name for name in RULESETS if name not in UNBANKED]
+BETS |= dict.fromkeys(UNBANKED, "pot") | {MACHINES: "play"}
+BANKED = [name for name in RULESETS if name not in UNBANKED | {MACHINES}]
 for _name in set(RULESETS) - set(BETS) - UNBANKED:  # a game of whole rounds
     _kind: Any = RULESETS[_name]
     _round = next(_kind.whole_rounds())
@@ -123,6 +123,15 @@ def test_poker_without_a_bank_refuses_each_bet_with_its_law(name: str) -> None:
     assert [(one.id, one.status, one.code) for one in answers] == [
         ("early", "refused", "bet_without_round"),
         ("in-a-hand", "refused", "bet_not_offered"),
+        ("back", "refused", "bet_not_offered"),
+    ]
+    assert all(one.law and one.text for one in answers)
+
+
+def test_a_gaming_machine_refuses_each_bet_with_its_law() -> None:
+    answers = [one for one, _ in answers_of(MACHINES, [placed("one", "play"), withdrawn("back", "play", 0)])]
+    assert [(one.id, one.status, one.code) for one in answers] == [
+        ("one", "refused", "bet_not_offered"),
         ("back", "refused", "bet_not_offered"),
     ]
     assert all(one.law and one.text for one in answers)

@@ -90,6 +90,7 @@ HAPPENINGS: dict[int, fdl.Happening] = {
     0x44: fdl_console.LimitsChanged("ana", 20_000),
     0x45: fdl_console.TableClosedBy("ana"),
     0x46: fdl_console.TableCounted(0x03, 1_000_000, "0" * 32, "dora", "sam"),
+    0x47: fdl_console.MachineApproved("ana", "m:1"),
 }
 
 PRINTED_DATA = {

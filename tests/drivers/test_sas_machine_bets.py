@@ -361,27 +361,6 @@ async def test_a_plan_that_returns_too_little_is_a_fault() -> None:
 
 
 @virtual_time
-async def test_the_return_is_observed_without_jackpots_over_many_games() -> None:
-    cable = Cable(MachineOptions(least_return=80, return_games=1000, meters=1.0))
-    await asyncio.sleep(10)
-
-    async def games(number: int, coin_in: int, coin_out: int) -> None:
-        for name, more in (("games_played", number), ("coin_in", coin_in), ("coin_out", coin_out)):
-            cable.machine.meters[name] += more
-        await asyncio.sleep(5)
-
-    await games(999, 10_000, 100)
-    assert cable.standing() == set()  # too few to say
-    cable.do(lambda now: cable.machine.hit_progressive(now, 1))  # a jackpot is no return of the plan
-    await asyncio.sleep(5)
-    await games(1, 10, 7_900)
-    assert cable.standing() == {"machine.observed_return"}
-    await games(1000, 10_000, 8_000)
-    assert cable.standing() == set()
-    await cable.close()
-
-
-@virtual_time
 async def test_a_meter_that_wraps_around_with_a_jackpot_did_not_run_backwards() -> None:
     cable = Cable(FEEDS)
     cable.machine.meters["coin_out"] = 10**8 - 500_000

@@ -446,7 +446,7 @@ async def test_a_machine_that_must_be_closed_is_told_so_until_it_is(hindrance: s
     await asyncio.sleep(40)
     assert not machine.enabled
     assert refused == [0]
-    assert not memory(cable).owes_close
+    assert memory(cable).was_closed
     machine.enabled = True
     await asyncio.sleep(20)
     assert machine.enabled, "it was closed once"
@@ -460,11 +460,11 @@ async def test_a_machine_whose_meters_are_well_again_is_not_closed_any_more() ->
     instead(cable, lambda poll: None if poll.command == 0x01 else True)
     cable.do(lambda now: cable.machine.inject("meter_back", now))
     await asyncio.sleep(20)
-    assert memory(cable).owes_close
+    assert not memory(cable).was_closed
     cable.do(cable.machine.repair)
     await asyncio.sleep(20)
     assert cable.standing() == set()
-    assert not memory(cable).owes_close
+    assert cable.machine.enabled
     await cable.close()
 
 
@@ -726,7 +726,7 @@ async def test_a_machine_is_not_shut_down_by_what_was_queued_while_a_fault_stood
     await asyncio.sleep(3)
     assert cable.standing() == set()
     assert cable.machine.enabled
-    assert not driver._memory.owes_close
+    assert not driver._memory.was_closed
     await cable.close()
 
 

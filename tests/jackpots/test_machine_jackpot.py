@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
+import pytest
 from jackpot_pit import World, run, running
 
 from daemon.broker.session import Message
@@ -19,6 +20,7 @@ from protocols.contract.jackpots import Approve, Order, Propose, Transfer
 from simulators.lab.pit import SITE
 from simulators.tables.devices import MachinePlace
 
+LAW = "angola.gaming-machines"
 POOL = """
 [[jackpot]]
 name = "hall"
@@ -44,6 +46,7 @@ async def until(world: World, so: Callable[[], bool], limit: float) -> float:
     return world.loop.time() - began
 
 
+@pytest.mark.article("17(3)", "17(5)")
 def test_a_machine_feeds_its_pool_shows_it_and_wins_what_it_showed(tmp_path: Path) -> None:
     async def body() -> None:
         options = 'feeds = ["hall"]\nlevels = ["hall"]\nstale = 60'
@@ -89,6 +92,7 @@ def test_a_machine_feeds_its_pool_shows_it_and_wins_what_it_showed(tmp_path: Pat
     run(body())
 
 
+@pytest.mark.article("17(5)", "17(6)")
 def test_a_transfer_changes_both_books_in_one_transaction(tmp_path: Path) -> None:
     other = (
         '[[jackpot]]\nname = "{}"\ntables = ["x-1"]\nseed = {}\nvisible = "1/9"\ncurrency = "{}"\ncounts = "devices"\n'

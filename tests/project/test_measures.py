@@ -7,7 +7,7 @@ from measures import counted, measures, touched
 
 ROOT = Path(__file__).parents[2]
 LIMITS = {
-    "machines for the life of a round": 2.0,
+    "machines for the life of a round": 3.0,  # a period of a gaming machine has its own: decision 0215
     "structs of a round's state with 5 booleans or more": 0.0,
     "upward imports inside daemon": 0.0,
     "files for a whole device": 7.0,

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from helpers import at_length
+from helpers import MACHINES, at_length
 from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 
@@ -60,8 +60,8 @@ BETS: dict[str, tuple[str, str]] = {
     "macau.stud-poker": ("ante", "jackpot"),
 }
 """Two bets of each ruleset that need nothing beside them to be laid."""
-UNBANKED = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker"})
-"""Players lay their chips by what they do (tests/rules/test_poker_betting.py): no bet is laid as a wager."""
+UNBANKED = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker", MACHINES})
+"""Players lay their chips by what they do (tests/rules/test_poker_betting.py), or put them into a machine."""
 for _name in set(RULESETS) - set(BETS) - UNBANKED:  # a game of whole rounds
     _kind: Any = RULESETS[_name]
     _round = next(_kind.whole_rounds())

@@ -14,7 +14,7 @@ from typing import Any
 import corpus
 import msgspec
 import pytest
-from helpers import at_length
+from helpers import MACHINES, at_length
 from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +27,7 @@ from rules import RULESETS
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager, judge, options_from
 
-every_game = pytest.mark.parametrize("name", sorted(RULESETS))
+every_game = pytest.mark.parametrize("name", sorted(set(RULESETS) - {MACHINES}))
 EVENTS = at_length(150, 3_000)
 TABLES = at_length(3, 1_000)
 """Sets of options of each ruleset."""
@@ -126,7 +126,7 @@ def key(one: Settlement) -> tuple[int, str, int, int]:
 
 UNBANKED = ("angola.holdem", "angola.omaha", "angola.synthetic-poker")
 """The players play each other: bets are chips of the pot, tests/rules/test_poker_oracle.py counts them seat by seat."""
-OTHERS = ("baccarat", "blackjack", "stud-poker", *UNBANKED)
+OTHERS = ("baccarat", "blackjack", "stud-poker", *UNBANKED, MACHINES)
 SINGLE = sorted(name for name in RULESETS if not any(word in name for word in OTHERS))
 
 

@@ -47,7 +47,7 @@ UNPROVOKED: dict[str, dict[str, str]] = {
                 "sas.bets_unknown",
                 "sas.win_differs",
                 "machine.plan_return",
-                "machine.observed_return",
+                "machine.not_approved",
             ),
             _OF_AN_OPTION,
         ),

@@ -23,6 +23,7 @@ import corpus_baccarat
 import corpus_blackjack
 import corpus_craps
 import corpus_dice
+import corpus_machines
 import corpus_poker
 import corpus_roulette
 import corpus_stud_poker
@@ -454,6 +455,7 @@ SAMPLES: dict[str, Sample] = {
     "macau.fantan": Sample(fantan, BETS_OFFERED["macau.fantan"]),
     "macau.fish-prawn-crab": Sample(shaken(FISH), BETS_OFFERED["macau.fish-prawn-crab"]),
     "macau.roulette": Sample(roulette, BETS_OFFERED["macau.roulette"]),
+    **corpus_machines.SAMPLES,
     **corpus_poker.SAMPLES,
     **corpus_stud_poker.SAMPLES,
     **corpus_blackjack.SAMPLES,

@@ -26,6 +26,9 @@ from simulators.tables.table import Floor, Look
 NIGHTLY = os.environ.get("FELTD_NIGHTLY") == "1"
 """Whether `make nightly` runs the tests: those that can be small or long are long."""
 
+MACHINES = "angola.gaming-machines"
+"""Its rounds are periods of a machine, which takes the bets itself: none is laid, and no bell closes them."""
+
 T = TypeVar("T")
 START = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 

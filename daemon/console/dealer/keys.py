@@ -102,6 +102,7 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("showdown", ("hands",), group="game"),
         Key("correct", ("hands", "round"), sure=True, supervisor=True),
         Key("fold_reversed", ("seat",), sure=True, supervisor=True),
+        Key("approve_machine", sure=True, supervisor=True, group="game"),
         Key("jackpot_won", ("level", "seat_or_none", "amount"), sure=True),
         Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
     )
@@ -165,7 +166,7 @@ def live_keys(ruleset: str, now: Moment) -> dict[str, str]:
     return {key: _why_not(key, game, now) for key in keys}
 
 
-def _why_not(key: str, game: str, now: Moment) -> str:
+def _why_not(key: str, game: str, now: Moment) -> str:  # noqa: C901 - a case for each key
     phase = now.phase
     match key:
         case "bets_opened":
@@ -190,6 +191,8 @@ def _why_not(key: str, game: str, now: Moment) -> str:
             return ({"running": "ball_runs"} | waits).get(phase, "")
         case "card_exposed" | "correct":
             return "" if phase in PLAYING | {"suspended", "resolved"} else "no_cards"
+        case "approve_machine":
+            return "" if phase == "suspended" else "no_approval"
         case "new_shoe" | "table_closed":
             return "round_is_open" if phase in PLAYING else ""
         case "demo":
@@ -438,6 +441,8 @@ def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
         return ()
     game = family_of(ruleset)
     reason = now.detail.reason.code if now.detail.reason is not None else ""
+    if game == "slot":
+        return (Way("approve_machine", supervisor=True, advice="approve_machine"), Way("void"))
     if game not in _CARDS:
         if not now.ended:
             return (Way("void"),)

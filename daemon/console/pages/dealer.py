@@ -99,6 +99,7 @@ from protocols.fdl.console import (
     HandPassed,
     JackpotPaid,
     JackpotWon,
+    MachineApproved,
     NewShoe,
     Paid,
     RoundVoid,
@@ -321,6 +322,8 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
             return CardExposed(form.get("owner", "").strip().lower(), _card(form))
         case "card_damaged":
             return CardDamaged(_card(form))
+        case "approve_machine":
+            return MachineApproved(form.get("by", ""), _round(form))
         case "correct":
             return Corrected(_hands(form), _round(form))
         case "showdown":
@@ -673,6 +676,8 @@ class Dealers:
         scripted = "application/json" in request.headers.get("accept", "")
         try:
             form = in_minor_units(form, self._context.config.site.decimals)
+            if name == "approve_machine":
+                form = {**form, "by": user.name, "round": self._meant(unit.table, form)}
             happenings = happenings_of(name, form, supervisor=user.role == "supervisor")
             self._check(unit.table, happenings[0], laid=name == "showdown")
             meant = self._meant(unit.table, form) if name in DECIDES else ""

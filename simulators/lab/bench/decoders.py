@@ -47,7 +47,7 @@ from protocols.fdl import (
     shuffler as fdl_shuffler,
     timer as fdl_timer,
 )
-from protocols.fdl.console import LimitsChanged, SeriesStated, TableCounted, TableOpened
+from protocols.fdl.console import LimitsChanged, MachineApproved, SeriesStated, TableCounted, TableOpened
 from protocols.sas import frames as sas
 from protocols.sas.messages import Answer, Garbage, GeneralPoll, Happened, Identity, LongPoll, Meters, Poll, Reply
 from protocols.sas.tables import METERS
@@ -163,6 +163,7 @@ _BY_HAND: Final[dict[type[fdl.Happening], fdl.Happening]] = {
         SeriesStated("ana", 6, "craps-1:2026-11-28:1:7", ((1, "pass", 3000),)),
         TableCounted(0x03, 1_000_000, "0" * 32, "dora", "sam"),
         TableOpened("dora", 100, 5000),
+        MachineApproved("ana"),
         LimitsChanged("dora", 100, 5000),
     )
 }

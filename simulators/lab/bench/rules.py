@@ -38,11 +38,14 @@ from protocols.contract.events import (
     DiceThrown,
     DiceUncovered,
     Event,
+    MachineIdentified,
+    MachineMeters,
     RoundPaid,
     SeatActed,
     SeatOpened,
     ShoeStarted,
     SpinStarted,
+    TableClosed,
     WagerPlaced,
 )
 from protocols.contract.topics import Envelope, decode_envelope, encode_envelope
@@ -228,6 +231,20 @@ def _synthetic(rng: Random, _: Betting) -> Iterator[Round]:
     return _poker(rng, SYNTHETIC_DECK, 2, ante=True)
 
 
+def _machine(rng: Random, _: Betting) -> Iterator[Round]:
+    """A period of a machine, which is read after every few games."""
+    meters = dict.fromkeys(("coin_in", "coin_out", "jackpot", "drop", "games_played"), 0)
+    while True:
+        told: list[Event] = [BetsOpened(), MachineIdentified(paytable="LUCKY", return_bp=9000, credit=1)]
+        for _n in range(40):
+            games = rng.randint(1, 4)
+            meters["games_played"] += games
+            meters["coin_in"] += 50 * games
+            meters["coin_out"] += rng.randint(0, 90) * games
+            told.append(MachineMeters(dict(meters)))
+        yield (*told, TableClosed())
+
+
 def _macau_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
     """Additional bets beside five of the seats."""
     beside = ((1, "any_pair"), (2, "sevens"), (4, "over_13"), (5, "under_13"), (7, "any_pair:1"))
@@ -359,6 +376,7 @@ _OWN: Final[dict[str, Mix]] = {
         ),
         15,
     ),
+    "angola.gaming-machines": Mix(_machine, laid_in_turn=True),
     "angola.holdem": Mix(_holdem, laid_in_turn=True),
     "angola.omaha": Mix(_omaha, laid_in_turn=True),
     "angola.synthetic-poker": Mix(_synthetic, laid_in_turn=True),

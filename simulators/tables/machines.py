@@ -1,0 +1,92 @@
+"""A gaming machine of Angola: periods of play, prizes that the cashier pays, and the console at its place."""
+
+import random
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from simulators.devices.device import Device
+from simulators.devices.fdl_console import Console
+from simulators.devices.sas_machine import Machine
+from simulators.tables.table import Floor, Ruled, Truth, open_bets, shows
+
+__all__ = ["GamingMachinePlace"]
+
+WRAPS = 10**8
+NAMES: Mapping[str, str] = {
+    "bets": "coin_in",
+    "prizes": "coin_out",
+    "by_hand": "jackpot",
+    "takings": "drop",
+    "games": "games_played",
+}
+
+
+class GamingMachinePlace(Ruled):
+    """An attendant opens and closes the machine; the truth is what its own meters advanced meanwhile.
+
+    Its coin in wraps around in the first period. What the display has not shown at the closing is of no certain period.
+    """
+
+    kind: ClassVar[str] = "mach"
+    ruleset: ClassVar[str] = "angola.gaming-machines"
+    options: ClassVar[dict[str, Any]] = {"largest_bet": 500}
+
+    def __init__(self, seed: int) -> None:
+        """The meters are a few games before the end of their digits."""
+        self._rng = random.Random(f"gaming machine {seed}")
+        self.machine = Machine(random.Random(f"slot machine {seed}"), serial=f"SIM-GM{seed}")
+        self.machine.meters["coin_in"] = WRAPS - self._rng.randint(1, 20)
+        self.console = Console(random.Random(f"machine console {seed}"), f"SIM-C{seed}")
+        self.devices: dict[str, Device] = {"slot-1": self.machine, "console-1": self.console}
+        self.truth: list[Truth] = []
+        self._from = self._read()
+        self._known = True  # whether the display showed what the last period ended with
+
+    async def deal(self, floor: Floor, rounds: int) -> None:
+        """Open, play, now and then a prize for the cashier, close."""
+        for _ in range(rounds):
+            await floor.ready()
+            await open_bets(floor, self.console)
+            for _ in range(self._rng.randint(4, 10)):
+                await self._game(floor)
+            await self._game(floor, by_hand=self._rng.random() < 0.4)
+            self.truth.append(await self._close(floor))
+
+    def _read(self) -> dict[str, int]:
+        return {word: self.machine.meters[name] for word, name in NAMES.items()}
+
+    async def _game(self, floor: Floor, *, by_hand: bool = False) -> None:
+        await floor.ready()
+        now = floor.pace.now()
+        played = self.machine.win(now) if self._rng.random() < 0.4 else self.machine.play(now, self._rng.randint(1, 5))
+        if played and by_hand:
+            self.machine.handpay(now, self._rng.randint(500, 5000))
+        floor.stir("slot-1")
+        await floor.pace.sleep(self._rng.uniform(2.0, 5.0))
+        if by_hand:
+            await floor.pace.sleep(8.0)
+            while self.machine.reset(floor.pace.now()):
+                floor.stir("slot-1")
+                await floor.pace.sleep(8.0)
+
+    async def _close(self, floor: Floor) -> Truth:
+        """Once the display shows the last game. A machine that waits for approval is declared void."""
+        await floor.pace.sleep(8.0)
+        now = self._read()
+        wire = {name: self.machine.meters[name] % WRAPS for name in NAMES.values()}
+        shown = await shows(floor, lambda look: _shows(look.detail, wire) or look.phase == "suspended")
+        mine = floor.claim()
+        shown = shown and _shows(floor.look().detail, wire)
+        for key in ("table_closed", "void"):
+            await floor.ready()
+            floor.press(self.console, key, 2)
+            if await shows(floor, lambda look: look.settled(mine)):
+                break
+        counted = {word: now[word] - self._from[word] for word in NAMES} | {"jackpots": 0}
+        sure = shown and self._known
+        self._from, self._known = now, shown
+        return Truth({"counted": counted} if sure else {"return_bp": 9000}, not floor.look().ended.get(mine, False))
+
+
+def _shows(detail: dict[str, Any], meters: dict[str, int]) -> bool:
+    return bool(meters.items() <= detail.get("meters", {}).items())
