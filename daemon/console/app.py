@@ -40,6 +40,7 @@ from daemon.console.pages import (
     books_csv,
     exports,
     fairness as fair_pages,
+    fleet as fleet_pages,
     floor as floor_pages,
     jackpots,
     labels,
@@ -190,6 +191,7 @@ class ConsoleProcess:
         for fragment in (
             *web.fragments(self.context, self.days),
             *pit.fragments(self.context),
+            *fleet_pages.fragments(self.context),
             *self.decisions.fragments(),
             *self.sheets.fragments(),
             *timeline.fragments(self.context, self.days),
@@ -298,6 +300,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *pit.routes(context),
             *console.decisions.routes(),
             *labels.routes(context),
+            *fleet_pages.routes(context),
             *access_pages.routes(context),
             *trace.routes(context, console.answers),
             *support.routes(context, console.bundles),

@@ -13,9 +13,11 @@ from msgspec.structs import replace
 from small_site import SMALL_SITE
 
 from daemon.broker.connection import connect
-from daemon.cli.fleet import Computer, fleet_of, text_of
+from daemon.cli.fleet import processes_of, text_of
 from daemon.cli.main import main
 from daemon.config.model import Mqtt
+from daemon.fleet import Computer, fleet
+from daemon.words import words
 from protocols.contract.documents import EdgeHealth, EdgeInfo, OutboxHealth
 from protocols.contract.topics import edge_topic
 from simulators.lab.broker import Broker, find_mosquitto
@@ -35,42 +37,49 @@ def told(name: str, info: EdgeInfo = INFO, health: EdgeHealth | None = HEALTH, o
 def of_one(**documents: Any) -> Computer:
     """The edge of interest, beside two that are well."""
     standing = told("edge-1") | told("edge-2") | told("edge-3", **documents)
-    return next(one for one in fleet_of(standing, NOW) if one.name == "edge-3")
+    return next(one for one in fleet(processes_of(standing), NOW) if one.name == "edge-3")
+
+
+def texts(one: Computer) -> list[str]:
+    return [words.say("en", f"fleet.{found.code}", **found.values) for found in one.findings]
 
 
 @pytest.mark.parametrize(
-    ("documents", "doubt"),
+    ("documents", "finding"),
     [
         ({}, ""),
         ({"online": False}, "offline"),
         ({"info": replace(INFO, suspended={"rou-1": "acl"})}, "rou-1 suspended: acl"),
         ({"info": replace(INFO, version="1.1")}, "version 1.1, most have 1.2"),
         ({"health": replace(HEALTH, time=NOW - timedelta(minutes=2))}, ""),
-        ({"health": replace(HEALTH, time=NOW - timedelta(seconds=121))}, "no health since 03:02:59"),
+        ({"health": replace(HEALTH, time=NOW - timedelta(seconds=121))}, "no status report since 03:02:59 UTC"),
         ({"health": replace(HEALTH, outbox=OutboxHealth(70, 10.0))}, ""),
-        ({"health": replace(HEALTH, outbox=OutboxHealth(70, 11.0))}, "70 events wait for the broker, the oldest 11 s"),
+        (
+            {"health": replace(HEALTH, outbox=OutboxHealth(70, 11.0))},
+            "70 events wait for the broker, the oldest for 11 s",
+        ),
         ({"health": replace(HEALTH, disk_free=2_000_000_000)}, ""),
-        ({"health": replace(HEALTH, disk_free=1_999_000_000)}, "1999 MB free"),
+        ({"health": replace(HEALTH, disk_free=1_999_000_000)}, "1999 MB of disk free"),
         ({"health": replace(HEALTH, devices={"rou-1/wheel-1": False})}, "offline: rou-1/wheel-1"),
-        ({"health": replace(HEALTH, loop_lag_ms=251)}, "busy: 251 ms late"),
+        ({"health": replace(HEALTH, loop_lag_ms=251)}, "overloaded: 251 ms late"),
         ({"health": None}, ""),
     ],
 )
-def test_each_finding_is_said(documents: dict[str, Any], doubt: str) -> None:
-    assert [one.text for one in of_one(**documents).doubts] == ([doubt] if doubt else [])
+def test_each_finding_is_said(documents: dict[str, Any], finding: str) -> None:
+    assert texts(of_one(**documents)) == ([finding] if finding else [])
 
 
 def test_the_worst_comes_first_and_its_worst_finding_first() -> None:
     standing = told("edge-1") | told("edge-2", info=replace(INFO, version="1.3"))
     standing |= told("edge-3", info=replace(INFO, version="1.1"), online=False) | told("edge-4")
-    found = fleet_of(standing, NOW)
+    found = fleet(processes_of(standing), NOW)
     assert [one.name for one in found] == ["edge-3", "edge-2", "edge-1", "edge-4"]
-    assert [one.text for one in found[0].doubts] == ["offline", "version 1.1, most have 1.2"]
+    assert texts(found[0]) == ["offline", "version 1.1, most have 1.2"]
 
 
 def test_a_hundred_computers_are_a_table_of_80_columns() -> None:
     standing = {topic: payload for n in range(100) for topic, payload in told(f"edge-{n}").items()}
-    lines = text_of(fleet_of(standing, NOW), NOW).splitlines()
+    lines = text_of(fleet(processes_of(standing), NOW), NOW).splitlines()
     assert lines[0] == "100 processes, 100 without a finding"
     assert lines[2].split() == ["edge-0", "ok", "1.2", "2", "d", "1", "2/2", "90", "GB", "2"]
     assert len(lines) == 102
@@ -82,7 +91,7 @@ def test_a_document_that_cannot_be_read_is_left_out() -> None:
         edge_topic("lisboa", "edge-1", "health"): b"{",
         edge_topic("lisboa", "x", "info"): b"[",
     }
-    [one] = fleet_of(standing, NOW)
+    [one] = fleet(processes_of(standing), NOW)
     assert one.devices is None
 
 

@@ -37,6 +37,7 @@ DECIDED: dict[str, str] = {
     "POST /login": "403 403 403 403 403 403 403 403 403 403 403 403 403 403",
     "POST /logout": "login login login login login login login login login login login login login login",
     "GET /wall": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
+    "GET /fleet": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
     "GET /account": "login 200 200 200 200 200 200 200 403 403 200 200 200 200",
     "POST /account": "login 400 400 400 400 400 400 400 403 403 400 400 400 400",
     "GET /users": "login 403 403 403 200 200 200 403 403 403 403 403 403 403",
