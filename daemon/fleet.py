@@ -73,7 +73,7 @@ def _computer(one: Process, usual: str, now: datetime) -> Computer:
         version=one.info.version,
         config=one.info.config,
         started=one.info.started,
-        tables=len(one.info.tables),
+        tables=len(one.info.tables or (health.newest if health else ())),
         devices=len(health.devices) if health else None,
         devices_online=sum(health.devices.values()) if health else None,
         free=health.disk_free if health else None,

@@ -69,6 +69,11 @@ def test_each_finding_is_said(documents: dict[str, Any], finding: str) -> None:
     assert texts(of_one(**documents)) == ([finding] if finding else [])
 
 
+def test_the_tables_of_an_edge_are_those_of_its_health() -> None:
+    edge = of_one(info=replace(INFO, tables=()), health=replace(HEALTH, newest={"rou-1": 7, "bac-1": 0}))
+    assert (of_one().tables, edge.tables) == (1, 2)
+
+
 def test_the_worst_comes_first_and_its_worst_finding_first() -> None:
     standing = told("edge-1") | told("edge-2", info=replace(INFO, version="1.3"))
     standing |= told("edge-3", info=replace(INFO, version="1.1"), online=False) | told("edge-4")
