@@ -16,7 +16,7 @@ from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_peek import PeekReader
 from simulators.tables.players import Laid, Players
-from simulators.tables.table import Floor, Look, Settled, ShoeTable, Truth, settle, shows
+from simulators.tables.table import Floor, GivenUpError, Look, Settled, ShoeTable, Truth, settle, shows
 
 __all__ = ["BlackjackTable"]
 
@@ -28,10 +28,6 @@ GLANCES = 5
 TRIES = 3
 HIDDEN = "??"
 BANK = "dealer"
-
-
-class _GivenUpError(Exception):
-    """The display does not come to show what lies on the table."""
 
 
 class _Hand(Struct):
@@ -46,12 +42,12 @@ class _Hand(Struct):
 
     @property
     def name(self) -> str:
-        """As the display calls it."""
+        """The name on the display."""
         return f"{self.seat}.{self.number}"
 
     @property
     def key(self) -> str:
-        """As the console's keypad calls it."""
+        """The name on the console's keypad."""
         return f"seat_{self.seat}" + (f"_{self.number}" if self.number > 1 else "")
 
 
@@ -145,14 +141,14 @@ class BlackjackTable(ShoeTable):
                 await self._decide(floor, hand)
             await self._bank_cards(floor)
             await self._until(floor, _never, over=True)
-        except _GivenUpError:
+        except GivenUpError:
             return False
         return True
 
     async def _bets(self, floor: Floor) -> None:
         """Players come and go while the bets are laid; the bell ends that."""
         if not await self._press_until(floor, "bets_opened", ("betting",)):
-            raise _GivenUpError
+            raise GivenUpError
         self._round = floor.look().mine
         await self._pause(floor, 8.0, 14.0)
         for seat in [seat for seat in self._players if self._minds.random() < 0.1]:
@@ -171,7 +167,7 @@ class BlackjackTable(ShoeTable):
                 await self._pause(floor, 0.3, 0.6)
             await self._pause(floor, 1.0, 2.0)
         if not await self._press_until(floor, "bell", ("dealing", "suspended")):
-            raise _GivenUpError
+            raise GivenUpError
         self._round = floor.look().mine or self._round
         self._hands = [_Hand(seat, cards=[]) for seat in sorted(self._players)]
         await self._too_late(floor)
@@ -197,7 +193,7 @@ class BlackjackTable(ShoeTable):
                 self._bet_beside(floor, seat)
         laid = await self.players.laid(floor, self._round)
         if laid is None:
-            raise _GivenUpError
+            raise GivenUpError
         self._laid = laid
         # Who decides for a seat without a bet of its own, and adds to his bet, is not counted here.
         self._doubted = any(bet.startswith("main:") and (seat, "main") not in laid for seat, bet in laid)
@@ -410,7 +406,7 @@ class BlackjackTable(ShoeTable):
     ) -> None:
         """Until the display shows these cards and what is wanted; `again` is what makes it, `over` its end does too.
 
-        Raises _GivenUpError where it never does. `unsplit`: it may still show a hand that was just split as one.
+        Raises GivenUpError where it never does. `unsplit`: it may still show a hand that was just split as one.
         """
         for _ in range(LOOKS):
             await floor.ready()
@@ -418,7 +414,7 @@ class BlackjackTable(ShoeTable):
             if look.round != self._round or look.over:
                 if over:
                     return
-                raise _GivenUpError
+                raise GivenUpError
             if look.phase == "dealing" and self._shows(look):
                 if want(look):
                     return
@@ -430,7 +426,7 @@ class BlackjackTable(ShoeTable):
                 self._doubted = True
                 await self._correct(floor)
             await self._pause(floor, 0.5, 1.0)
-        raise _GivenUpError
+        raise GivenUpError
 
     async def _glance(self, floor: Floor) -> bool:
         """Give the display a moment to show the hands as they lie; whether it does."""
@@ -467,7 +463,7 @@ class BlackjackTable(ShoeTable):
         if len(self._bank) > 1 and len(look.detail.get("hands", {}).get(BANK, ())) < 2:
             self._unseen += 1
             if self._unseen == TRIES:
-                raise _GivenUpError
+                raise GivenUpError
         now = floor.pace.now()
         self.console.supervisor_key(on=True, now=now)
         self.console.correct({BANK: bank, **{hand.key: hand.cards for hand in self._hands}}, now)

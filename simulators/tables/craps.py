@@ -47,9 +47,6 @@ class CrapsTable(Ruled):
             await floor.ready()
             await self._round(floor)
 
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
     async def _round(self, floor: Floor) -> None:
         await open_bets(floor, self.console)
         await self._pause(floor, 8.0, 15.0)
@@ -92,7 +89,7 @@ class CrapsTable(Ruled):
         return {"faces": sorted(self.faces), "total": total, "point": before, "next_point": self.marker}
 
     async def _read(self, floor: Floor) -> bool:
-        """By the recogniser, where there is one."""
+        """Read the dice by the recogniser, where there is one."""
         if "reader-1" not in self.devices:
             return False
         number = f"{self._seed}-{len(self.truth)}"

@@ -45,15 +45,12 @@ class FantanTable(Ruled):
             self.truth.append(await self._round(floor))
             await self._pay(floor, paid=not self.truth[-1].void)
 
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
     async def _round(self, floor: Floor) -> Truth:
-        """What it truly was; void where the cup fell over, or the display did not show its end."""
+        """The true outcome; void where the cup fell over, or the display did not show the end of the count."""
         self.players.begin()
         await self._separate(floor)
         noticed = self._rng.random() < 0.5
-        while self.counter.knocked_over and noticed:  # before the bets: another heap
+        while self.counter.knocked_over and noticed:  # the cup fell over before the bets: set apart another heap
             await self._separate(floor)
         await open_bets(floor, self.console)
         await self._bets(floor)

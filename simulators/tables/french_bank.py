@@ -41,7 +41,7 @@ class FrenchBankTable(Ruled):
         self.truth: list[Truth] = []
 
     def hurry(self, times: float) -> None:  # noqa: ARG002 - as every table
-        """Faster than a camera's seconds: the dealer enters each throw."""
+        """In a hurry the dealer enters each throw and does not wait for a camera."""
         self._reads = False
         self.devices.pop("reader-1", None)
 
@@ -50,9 +50,6 @@ class FrenchBankTable(Ruled):
         for _ in range(rounds):
             await self._hourly(floor)
             await self._round(floor)
-
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
 
     async def _press(self, floor: Floor, key: str) -> None:
         await floor.ready()
@@ -111,7 +108,7 @@ class FrenchBankTable(Ruled):
             await self._press(floor, "dice_replaced")
 
     async def _tell(self, floor: Floor, *, decides: bool) -> None:
-        """By the recogniser, where there is one; by hand where it fails, or the display does not show what it told."""
+        """The recogniser reads; the dealer enters the throw where it fails or the display does not show it."""
         self._throws += 1
         await floor.ready()
         if self._reads:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from simulators.devices.bee_tek_shoe import Shoe
 from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
-from simulators.tables.table import Floor, Look, Ruled, Truth, settle
+from simulators.tables.table import Floor, GivenUpError, Look, Ruled, Truth, settle
 
 __all__ = ["HoldemTable", "OmahaTable", "SyntheticTable"]
 
@@ -119,10 +119,6 @@ def payments(
     return back, won, kept
 
 
-class _GivenUpError(Exception):
-    """The display does not show what lies on the table."""
-
-
 class _Hand(Struct):
     """What the dealer has in his head. `chips` of each seat before its line; `waiting`: who is to act, in order."""
 
@@ -207,11 +203,8 @@ class _PokerTable(Ruled, ABC):
             self.truth.append(await self._round(floor))
             await self._pause(floor, 2.0, 4.0)
 
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
     async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
-        """A key, until the display shows what it does. Raises _GivenUpError where it never does."""
+        """A key, until the display shows what it does. Raises GivenUpError where it never does."""
         for _ in range(TRIES):
             await floor.ready()
             press()
@@ -220,7 +213,7 @@ class _PokerTable(Ruled, ABC):
                 await floor.pace.sleep(pause)
                 if shown(floor.look()):
                     return
-        raise _GivenUpError
+        raise GivenUpError
 
     def _act(self, floor: Floor, seat: int, action: str, amount: int = 0) -> bool:
         return self.console.act(seat, action, floor.pace.now(), amount=amount)
@@ -275,7 +268,7 @@ class _PokerTable(Ruled, ABC):
             if hand is None:
                 return Truth({}, void=True)
             decided = await self._played(floor, hand)
-        except _GivenUpError:
+        except GivenUpError:
             decided = False
         if hand is None:
             self._chips = {seat: chips for seat, chips in before.items() if seat in self._chips}
@@ -319,7 +312,7 @@ class _PokerTable(Ruled, ABC):
             order, {seat: self._chips[seat] for seat in order}, look.round, mishap, laid=dict.fromkeys(order, 0)
         )
         if {f"seat_{seat}": chips for seat, chips in self._chips.items()} != look.detail["stacks"]:
-            raise _GivenUpError
+            raise GivenUpError
         firsts = dict.fromkeys(order, MINIMUM) if self.ante else {order[0]: MINIMUM // 2, order[1]: MINIMUM}
         hand.level = 0 if self.ante else MINIMUM
         for seat, amount in firsts.items():
@@ -355,7 +348,7 @@ class _PokerTable(Ruled, ABC):
 
         await self._until(floor, lambda: self._act(floor, seat, action, amount), shown)
         if floor.look().phase == "suspended":
-            raise _GivenUpError
+            raise GivenUpError
         await self._pause(floor, 0.3, 0.8)
 
     async def _played(self, floor: Floor, hand: _Hand) -> bool:
@@ -388,7 +381,7 @@ class _PokerTable(Ruled, ABC):
         if not self.reads:
             return next(deck)
         if not self.shoe.left:
-            raise _GivenUpError
+            raise GivenUpError
         card = self.shoe.draw(floor.pace.now())
         floor.stir("shoe-1")
         await self._pause(floor, 0.5, 0.9)
@@ -416,7 +409,7 @@ class _PokerTable(Ruled, ABC):
             await floor.pace.sleep(0.5)
         look = floor.look()
         if look.round != hand.mine or look.phase == "suspended" or not what(look):
-            raise _GivenUpError
+            raise GivenUpError
 
     # ---- bets
 
@@ -460,7 +453,7 @@ class _PokerTable(Ruled, ABC):
         await self._shown(floor, hand, lambda look: one in look.detail.get("folded", ()) or look.over)
 
     async def _decides(self, floor: Floor, hand: _Hand, seat: int) -> None:
-        """With a bluff now and then."""
+        """The decision by the cards, with a bluff now and then."""
         rng, due = self._rng, hand.due(seat)
         mood = rng.random()
         left = hand.chips[seat] - due
@@ -560,7 +553,7 @@ class _PokerTable(Ruled, ABC):
             if _over(look, hand) or len(hand.live()) < 2:
                 return
             if look.round == hand.mine and look.phase == "suspended":
-                raise _GivenUpError
+                raise GivenUpError
             seat = look.detail.get("due", {}).get("seat", 0)
             if look.round == hand.mine and look.phase == "showdown" and seat in hand.live():
                 if self.reads:
@@ -569,7 +562,7 @@ class _PokerTable(Ruled, ABC):
                     self._correct(floor, hand, {f"seat_{seat}": hand.own[seat]})
                 floor.stir("console-1")
             await self._pause(floor, 1.5, 2.5)
-        raise _GivenUpError
+        raise GivenUpError
 
     @abstractmethod
     def _worth(self, own: Sequence[str], board: Sequence[str]) -> Worth:

@@ -188,9 +188,6 @@ class FrenchRouletteTable(_Hourly, Ruled):
             if not fell:
                 await self._number(floor, mine)
 
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
     async def _launch(self, floor: Floor) -> str:
         """The ball runs against the wheel, entered until the display shows it; the round."""
         for _ in range(TRIES):

@@ -18,7 +18,7 @@ from simulators.devices.device import Device
 from simulators.devices.fdl_bets import BetSensors
 from simulators.devices.fdl_console import Console
 from simulators.devices.fdl_shuffler import Shuffler
-from simulators.tables.table import Floor, Look, Ruled, Truth, settle
+from simulators.tables.table import Floor, GivenUpError, Look, Ruled, Truth, settle
 
 __all__ = [
     "AngolaStudPokerTable",
@@ -151,10 +151,6 @@ class Laid(Struct, frozen=True):
     misread: tuple[dict[int, str], ...] = ()
 
 
-class _GivenUpError(Exception):
-    """The display does not show what lies on the table, and never will."""
-
-
 class _Round(Struct):
     """What the dealer has in his head. `mine`: what the display calls this round."""
 
@@ -248,11 +244,8 @@ class StudPokerTable(Ruled):
             await self._clear(floor, void=self.truth[-1].void)
         await self._deck(floor)  # wait until no cards move in the machine
 
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
-
     async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
-        """Something at the console, until the display shows it. Raises _GivenUpError where it never does."""
+        """Something at the console, until the display shows it. Raises GivenUpError where it never does."""
         for _ in range(TRIES):
             await floor.ready()
             press()
@@ -264,7 +257,7 @@ class StudPokerTable(Ruled):
             await floor.ready()
             if shown(floor.look()):
                 return
-        raise _GivenUpError
+        raise GivenUpError
 
     # ---- the cards
 
@@ -322,7 +315,7 @@ class StudPokerTable(Ruled):
         locks = len(self.bets.locks)
         try:
             return await self._played(floor, round_)
-        except _GivenUpError:
+        except GivenUpError:
             floor.press(self.console, "void", MISTAKE)
             await settle(floor, self.console, self._rng, round_.mine)
             decided = bool(round_.hands) and {*round_.raised, *round_.folded} == set(round_.antes)
@@ -334,7 +327,7 @@ class StudPokerTable(Ruled):
                 self.laid[round_.mine] = Laid(self.bets.locks[-1], hands, round_.misread)
 
     async def _played(self, floor: Floor, round_: _Round) -> Truth:
-        """Raises _GivenUpError."""
+        """Raises GivenUpError."""
         await self._betting(floor, round_)
         self.mishaps[round_.mishap] += 1
         valid = await self._deal(floor, round_)
@@ -584,7 +577,7 @@ class StudPokerTable(Ruled):
             await self._act(floor, round_, seat, "fold", 0, "folded")
 
     def _raises(self, cards: Sequence[str]) -> bool:
-        """With a pair, with ace and king; with less by mood."""
+        """Whether the player raises: with a pair, ace and king, and with less by mood."""
         return opens(cards) or self._rng.random() < 0.2
 
     # ---- the showdown

@@ -23,6 +23,7 @@ from simulators.ports.port import Socket
 __all__ = [
     "AnyShoe",
     "Floor",
+    "GivenUpError",
     "Look",
     "Ruled",
     "Settled",
@@ -121,6 +122,10 @@ class Floor(Struct, frozen=True):
         self.sockets[device].stir()
 
 
+class GivenUpError(Exception):
+    """The display never shows what lies on the table: the dealer gives the round up."""
+
+
 class Table(Protocol):
     """One table with its devices and its dealer.
 
@@ -156,12 +161,18 @@ class Table(Protocol):
 class Ruled:
     """A table whose rounds a ruleset resolves: events by themselves say nothing of them."""
 
+    _rng: random.Random
+    """The dealer's own."""
+
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - as every table
         """Nothing."""
         return None
 
     def hurry(self, times: float) -> None:
         """Nothing here waits for a machine."""
+
+    async def _pause(self, floor: Floor, least: float, most: float) -> None:
+        await floor.pace.sleep(self._rng.uniform(least, most))
 
 
 def with_device(kind: type[Any], place: str, made: type[Device]) -> type[Table]:
@@ -198,9 +209,6 @@ class ShoeTable(Ruled):
         self.truth: list[Truth] = []
         self._below_cut = 0
         self._cut_shown = True
-
-    async def _pause(self, floor: Floor, least: float, most: float) -> None:
-        await floor.pace.sleep(self._rng.uniform(least, most))
 
     def _shuffle(self, floor: Floor, below_cut: int) -> None:
         """A new shoe, the white card before its last `below_cut` cards."""
