@@ -13,9 +13,8 @@ from daemon.read_model import SHOWN
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import ROOT, device_topic, edge_topic, table_topic
 
-__all__ = ["TLS_PORT", "bridge", "bridge_in", "bridge_out", "bridge_user", "listener"]
+__all__ = ["bridge", "bridge_in", "bridge_out", "bridge_user", "listener"]
 
-TLS_PORT = 8883
 _DEVICE_OUT = ("availability", "meta", "state", "trace", "cmd/+/result")
 _TABLE_OUT = ("alert/+", "cmd/replay/result", "round/state", "round/result", "round/event/+", "round/cmd/replay/result")
 _TABLE_IN = ("cmd/replay", "round/cmd/replay", "device/+/cmd/+")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-__all__ = ["Backbone", "Forward", "Ledger", "mistakes_of_backbone"]
+__all__ = ["Backbone", "BackboneUser", "Forward", "Ledger", "mistakes_of_backbone"]
 
 SERVER = re.compile(r"(nats|tls)://(?P<host>\[[0-9a-fA-F:]+]|[A-Za-z0-9_.-]+)(:\d{1,5})?")
 MONITOR = re.compile(r"https?://(?P<host>\[[0-9a-fA-F:]+]|[A-Za-z0-9_.-]+)(:\d{1,5})?/?")
@@ -27,22 +27,27 @@ class Backbone(Struct, frozen=True, kw_only=True):
     insecure: bool = False
 
 
-class Forward(Struct, frozen=True, kw_only=True):
-    """`[forward]`: sends the rows of this computer's journals to the backbone.
+class BackboneUser(Struct, frozen=True, kw_only=True):
+    """A user of the backbone: `username` with `password_file`, or the name of the `certificate` with its `key`."""
 
-    Its user there is `username` with `password_file`, or the name of the `certificate` with its `key`. `folder` holds
-    how far it is; the journals keep rows until then. `cards`: also send events that name cards, for rules at the site.
-    """
-
-    folder: Annotated[str, Meta(min_length=1)] = "/var/lib/feltd/forward"
     username: str = ""
     password_file: str = ""
     certificate: str = ""
     key: str = ""
+
+
+class Forward(BackboneUser, frozen=True, kw_only=True):
+    """`[forward]`: sends the rows of this computer's journals to the backbone.
+
+    Its user there is `username` with `password_file`, or the name of the `certificate` with its `key`. `folder` holds
+    its position; the journals keep rows until then. `cards`: also send events that name cards, for rules at the site.
+    """
+
+    folder: Annotated[str, Meta(min_length=1)] = "/var/lib/feltd/forward"
     cards: bool = False
 
 
-class Ledger(Struct, frozen=True, kw_only=True):
+class Ledger(BackboneUser, frozen=True, kw_only=True):
     """`[ledger]`: writes results from the backbone to PostgreSQL.
 
     `database` is libpq's connection string of the writer, `reports` that of `feltd report`, which may only read. The
@@ -51,10 +56,6 @@ class Ledger(Struct, frozen=True, kw_only=True):
 
     database: str = ""
     reports: str = ""
-    username: str = ""
-    password_file: str = ""
-    certificate: str = ""
-    key: str = ""
 
 
 def mistakes_of_backbone(
@@ -79,7 +80,7 @@ def mistakes_of_backbone(
                 " name the ca_file, or write insecure = true where nobody else is on that network"
             )
             yield ("backbone", "servers"), text
-    parts: tuple[Forward | Ledger, ...] = (forward, ledger)
+    parts: tuple[BackboneUser, ...] = (forward, ledger)
     for part in parts:
         name = type(part).__name__.lower()
         if bool(part.certificate) != bool(part.key):

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from daemon.config.backbone import Forward, Ledger
+from daemon.config.backbone import BackboneUser
 from daemon.config.model import Config
 from daemon.site.streams import ADM, EV, RES, STREAMS, subject_of
 
@@ -28,7 +28,7 @@ def authorization(configs: Sequence[Config]) -> str:
     return HEAD.format(site=configs[0].site.name) + "authorization {\n  users: [\n" + "\n".join(blocks) + "\n  ]\n}\n"
 
 
-def _name(part: Forward | Ledger, name: str) -> dict[str, str]:
+def _name(part: BackboneUser, name: str) -> dict[str, str]:
     """A certificate is a user by its subject, which `verify_and_map: true` under tls asks for."""
     if part.certificate:
         return {"user": f'"CN={name}"'}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import logs
-from daemon.config.backbone import Backbone, Forward, Ledger
+from daemon.config.backbone import Backbone, BackboneUser
 from daemon.tls import client_context
 
 try:
@@ -34,7 +34,7 @@ class NotConfirmed(Exception):
         super().__init__(reason)
 
 
-def options_of(backbone: Backbone, user: Forward | Ledger, name: str) -> dict[str, Any]:
+def options_of(backbone: Backbone, user: BackboneUser, name: str) -> dict[str, Any]:
     """For nats.connect. Raises OSError or ValueError where a file of ours cannot be read or used."""
     options: dict[str, Any] = {"servers": list(backbone.servers), "name": name, "inbox_prefix": f"_INBOX_{name}"}
     if backbone.ca_file:
@@ -48,7 +48,7 @@ def options_of(backbone: Backbone, user: Forward | Ledger, name: str) -> dict[st
 class Connection:
     """One connection, which is made again whenever it is lost. `reason` says to a person why there is none."""
 
-    def __init__(self, backbone: Backbone, user: Forward | Ledger, name: str) -> None:
+    def __init__(self, backbone: Backbone, user: BackboneUser, name: str) -> None:
         """`run` connects."""
         self._backbone, self._user, self._name = backbone, user, name
         self._log = logs.get(backbone=name)

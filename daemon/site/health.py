@@ -45,7 +45,6 @@ class StreamFacts(Struct, frozen=True):
     replicas: int = 1
     in_memory: bool = False
     forgets_new: bool = True
-    duplicates_s: float = 0.0
 
 
 class Facts(Struct, frozen=True):
@@ -184,7 +183,6 @@ async def _streams(config: Config) -> tuple[StreamFacts, ...]:
             one.config.num_replicas or 1,
             one.config.storage != StorageType.FILE,
             one.config.discard != DiscardPolicy.NEW,
-            one.config.duplicate_window or 0.0,
         )
         for one in found
     )

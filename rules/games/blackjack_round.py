@@ -68,7 +68,7 @@ BURNT: Final = say("burnt_count")
 
 
 class BlackjackState(Table[Position], frozen=True):
-    """Where a table stands."""
+    """The state of a table."""
 
 
 class Beside(Struct, frozen=True):
@@ -184,7 +184,7 @@ class BlackjackRounds(Game[Position]):
         return View(round_.id, "dealing", detail)
 
     def _due(self, p: Position, play: Play, round_: Round) -> dict[str, Any]:
-        """Whom the rules wait for: a card, the peek, or a decision with the actions allowed."""
+        """What the rules wait for: a card, the peek, or a decision with the actions allowed."""
         kind, hand = self.house.due(play, burn=bool(p.burn))
         if kind == "burn":
             return {"kind": "card", "hand": "burn"}
@@ -764,13 +764,6 @@ _ENDS_FOLLOWING: Final = (CardDrawn, CardUnreadable, SeatActed, RoundPaid)
 SEEN_OR_NOT: Final = say("do_seen_or_not")
 # What the rules wait for while a card is due.
 _CARDS: Final = ("card", "burn")
-
-
-def _insurance(seat: int, amount: int) -> Reason:
-    """What a seat said of its insurance."""
-    if amount:
-        return say("seat_action_amount", seat=seat, action="insurance", amount=amount)
-    return say("seat_action", seat=seat, action="insurance")
 
 
 def bad_bet(code: str, one: WagerPlaced | WagerWithdrawn, article: str) -> Note:

@@ -25,7 +25,6 @@ from structlog.testing import capture_logs
 __all__ = ["Killed", "Process", "StandingStillError", "VirtualLoop"]
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-_MIN = float("-inf")
 
 
 class Killed(BaseException):
@@ -197,7 +196,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """After `delay` seconds."""
+        """Call after `delay` seconds."""
         when = self._now + delay
         timer = _Handle(when, callback, args, contextvars.copy_context() if context is None else context)
         heapq.heappush(self._timers, (when, next(self._number), timer))
