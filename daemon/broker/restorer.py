@@ -20,7 +20,9 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message
 from daemon.broker.stale_topics import STATE_FORGED
 from daemon.broker.suspensions import place_of
-from protocols.contract.documents import Alert, EdgeInfo
+from daemon.words import words
+from protocols.contract.documents import EdgeInfo
+from protocols.contract.reasons import Reason, say
 
 __all__ = ["ALERT_S", "Restorer"]
 
@@ -29,15 +31,7 @@ ECHO_S = 0.5
 """Seconds in which the echo of the last value follows that of an earlier one (MQTT 3.1.1)."""
 ALERT_S = 600.0
 """Seconds for which an alert stands after the last time."""
-REMEDY = (
-    "find who publishes in the name of this process and change the password of its user on the broker; where two"
-    " computers have the same device or table in their configuration, remove it from one"
-)
 _How = Literal["written", "cleared"]
-_TEXTS: Mapping[_How, str] = {
-    "written": "{} was overwritten by another client of the broker: it was put right",
-    "cleared": "{} was cleared by another client of the broker: it was put right",
-}
 MOST_PROCESSES = 1000
 """Maximum number of processes whose availability is remembered."""
 
@@ -53,7 +47,7 @@ class _Overwritten(Struct):
 
     count: int = 0
     cleared: set[str] = set()
-    text: str = ""
+    why: Reason | None = None
     until: float = 0.0
 
 
@@ -71,9 +65,9 @@ class Restorer:
         self._retained, self._alerts, self._will, self._log = retained, alerts, will, log
         self._own = will[0].split("/")[-2]
         self._due: dict[str, tuple[float, _How]] = {}
-        """By topic when it is put right, and what happened to it."""
+        """The time of the repair of each topic, and what happened to it."""
         self._last: dict[str, float] = {}
-        """By topic when it was put right."""
+        """The time of the last repair of each topic."""
         self._places: dict[str, _Overwritten] = {}
         self._online: set[str] = set()
         self._tables: dict[str, tuple[str, ...]] = {}
@@ -158,17 +152,17 @@ class Restorer:
             return
         place = place_of(topic)
         one = self._places.setdefault(place, _Overwritten())
-        text = _TEXTS[how].format("/".join(topic.split("/")[5 if place else 3 :]))
+        why = say(how, topic="/".join(topic.split("/")[5 if place else 3 :]))
         if not one.count:
-            self._log.warning("state.overwritten", place=place, topic=topic, text=text, remedy=REMEDY)
+            alert = words.alert(STATE_FORGED, why)
+            self._log.warning("state.overwritten", place=place, topic=topic, text=alert.text, remedy=alert.remedy)
         one.count, one.until = one.count + 1, now + ALERT_S
         if how == "written" or topic in one.cleared:
-            one.text = text
+            one.why = why
         if how == "cleared":
             one.cleared.add(topic)
-        if one.text:
-            alert = Alert(code=STATE_FORGED, text=one.text, remedy=REMEDY, count=one.count)
-            self._show(place, msgspec.json.encode(alert))
+        if one.why is not None:
+            self._show(place, msgspec.json.encode(words.alert(STATE_FORGED, one.why, count=one.count)))
         self._changed.set()
 
     def _show(self, place: str, value: bytes) -> None:

@@ -155,12 +155,12 @@ def icon_names() -> tuple[str, ...]:
 
 
 def pips(face: int) -> tuple[tuple[int, int], ...]:
-    """Where the pips of `face` stand: column and row, each 0 to 2."""
+    """The places of the pips of `face`: column and row, each 0 to 2."""
     return PIPS.get(face, ())
 
 
 def colour_of(outcome: RouletteFacts) -> str:
-    """Of the pocket of a roulette outcome: which are red the house says, and a zero has no colour there."""
+    """The colour of a roulette pocket: the house says which are red, and a zero has none."""
     return outcome.colour or "green"
 
 
@@ -206,7 +206,7 @@ def _hands(detail: RoundFacts) -> Iterator[Hand]:
 
 
 def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
-    """By the key of its word, what is told beside the drawing."""
+    """The facts beside the drawing, by the keys of their words."""
     match detail:
         case StudPokerFacts():
             return {
@@ -260,8 +260,7 @@ def doubt(view: TableView, detail: RoundFacts, lang: words.Lang) -> tuple[str, s
     if view.phase != "suspended":
         return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
     alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
-    remedy = alert.remedy if alert is not None else ""
-    return words.reason(lang, detail.reason), words.told(lang, "round.suspended", remedy)
+    return words.reason(lang, detail.reason), words.reason(lang, alert.to_do if alert is not None else None)
 
 
 def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str, str]) -> Hand:

@@ -43,6 +43,7 @@ from daemon.journal.store import Journal
 from daemon.words import words
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn
+from protocols.contract.reasons import Reason, say
 from protocols.contract.results import (
     ENDS,
     VERDICTS,
@@ -87,21 +88,14 @@ SHOWN_WITHIN_S = 0.25
 """Without a further message: the broker has shown all rounds that it retained."""
 ALERT_FOR = 600.0
 """Seconds for which an alert stands after the last event that was refused or in conflict."""
-REMEDIES = {
-    FORGED: "change the password of this edge's user on the broker; where its MAC key is new, give the rules the same "
-    "key and restart them; true events that are missing are asked for",
-    CONFLICT: "look at the table before its round is ended, and compare it with the journal of the edge (feltd journal "
-    "export); where no copy of that journal was put back, change the edge's password on the broker and give it a MAC "
-    "key (feltd mac-key)",
-}
 
 
 class _Alarm:
-    """An alert of events that are refused or in conflict: how often, the last text, and for how long it was quiet."""
+    """An alert of events that are refused or in conflict: how often, why at last, and for how long it was quiet."""
 
-    def __init__(self) -> None:
+    def __init__(self, why: Reason) -> None:
         self.count = 0
-        self.text = ""
+        self.why = why
         self.quiet = 0.0
 
 
@@ -275,7 +269,7 @@ class Consumer(BrokerProcess):
         if not is_id(edge) or not is_journal(journal):
             return None
         if not self._new_stream(source):
-            self._alarm(table, FORGED, "events arrived from more edges or journals than a table has: they were ignored")
+            self._alarm(table, FORGED, say("many"))
             return None
         return self._streams[source]
 
@@ -302,8 +296,7 @@ class Consumer(BrokerProcess):
         """A second event under a number, with other content: somebody else writes in the name of the edge, or a copy of
         its journal was put back. Where the first was used, that is in doubt from now on; the second is not used.
         """
-        text = f"two different events under number {second.seq} of edge {edge}: the second was ignored"
-        self._alarm(table.name, CONFLICT, text)
+        self._alarm(table.name, CONFLICT, say("text", seq=second.seq, edge=edge))
         if second.seq < stream.expected and stream.settle(second):
             table.state, new = conflict(table.ruleset, table.state, second)
             self._enter(table, second, new, batch, CONFLICT_NUMBER)
@@ -314,11 +307,11 @@ class Consumer(BrokerProcess):
         """
         edge, journal, name = key
         table, used = self._tables[name], stream.expected - 1
-        self._log.error("events.went_back", table=name, edge=edge, used=used, there=to - 1, remedy=REMEDIES[CONFLICT])
-        text = f"edge {edge} has {to - 1} events, and {used} were used"
+        self._log.error("events.went_back", table=name, edge=edge, used=used, there=to - 1)
+        fewer = say("fewer_between", edge=edge, there=to - 1, used=used)
         if table.numbers.newest:
-            text += f": round {table.numbers.newest}, the last one, is in doubt"
-        self._alarm(name, CONFLICT, text)
+            fewer = say("fewer", **fewer.values, round=table.numbers.newest)
+        self._alarm(name, CONFLICT, fewer)
         self._in_sync = False
         batch, source = _Batch(), table_topic(self.site, name, "round")
         last = Envelope(
@@ -417,7 +410,7 @@ class Consumer(BrokerProcess):
         return opened is not None and last is not None and self._end_of_what_was(table, opened, last) is not None
 
     def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
-        """Of a round that was open, or of a result that waited for a person."""
+        """The end of an open round, or of a result that waited for a person."""
         ended = self.journal.latest(table.name, ENDS, since=opened.seq)
         evidence = (id_and_journal(last.cause)[0].rpartition("/")[0],)
         if ended is None:
@@ -528,26 +521,26 @@ class Consumer(BrokerProcess):
         table.alerted = doubt is not None
         payload = b""
         if doubt is not None:
-            text, remedy = words.reason("en", doubt.reason), words.reason("en", doubt.remedy)
-            alert = Alert(round=doubt.round, code="round.suspended", text=text, remedy=remedy)
+            alert = words.alert("round.suspended", doubt.reason, doubt.remedy, round=doubt.round)
             payload = msgspec.json.encode(alert)
         self.retained.put(table_topic(self.site, table.name, "alert/round-suspended"), payload)
 
-    def _alarm(self, table: str, code: str, text: str) -> None:
+    def _alarm(self, table: str, code: str, why: Reason) -> None:
         """Raise an alert at a table, or count one more: logged when it begins, ended when it was quiet for long."""
         if table not in self._tables:
             return
         if (table, code) not in self._alarms:
-            self._alarms[table, code] = _Alarm()
-            self._log.error(code, table=table, text=text, remedy=REMEDIES[code])
+            self._alarms[table, code] = _Alarm(why)
+            alert = words.alert(code, why)
+            self._log.error(code, table=table, text=alert.text, remedy=alert.remedy)
         alarm = self._alarms[table, code]
-        alarm.count, alarm.text, alarm.quiet = alarm.count + 1, text, 0.0
+        alarm.count, alarm.why, alarm.quiet = alarm.count + 1, why, 0.0
         topic = alert_topic(self.site, table, self.name, code)
         self.retained.put(topic, partial(self._alarm_says, code, alarm))
 
     @staticmethod
     def _alarm_says(code: str, alarm: _Alarm) -> Alert:
-        return Alert(code=code, text=alarm.text, remedy=REMEDIES[code], count=alarm.count)
+        return words.alert(code, alarm.why, count=alarm.count)
 
     def _end_alarms(self, seconds: float) -> None:
         """End the alerts that were quiet for long enough; called when `seconds` have passed."""
@@ -569,7 +562,7 @@ class Consumer(BrokerProcess):
         await super()._serve(session)
 
     async def _read_numbers(self, session: Session) -> None:
-        """With a new journal: the rounds that the broker shows, before ours replace them."""
+        """With a new journal, read the rounds that the broker shows before ours replace them."""
         unread = [table for table in self._tables.values() if table.numbers.unread]
         if not unread:
             return
@@ -590,7 +583,7 @@ class Consumer(BrokerProcess):
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
             in_doubt = said is not None and said.type == "suspended" and self._waits(table)
             self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
-            for code in REMEDIES:
+            for code in (FORGED, CONFLICT):
                 if (table.name, code) not in self._alarms:  # of the last life of this process
                     self.retained.put(alert_topic(self.site, table.name, self.name, code), b"")
             if (last := self.journal.latest(table.name, ENDS)) is not None:
@@ -703,7 +696,7 @@ class Consumer(BrokerProcess):
         edge, _, place = wire.id.partition(":")
         belongs = message.topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
         if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
-            self._alarm(table, FORGED, "events arrived on a topic that is not theirs: they were ignored")
+            self._alarm(table, FORGED, say("topic"))
             return ()
         if self._mac_keys is not None and not self._proven(
             table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))
@@ -726,12 +719,12 @@ class Consumer(BrokerProcess):
             return True
         key = self._mac_keys.get(edge)
         if key is None:
-            text = f"events arrived from edge {edge}, of which these rules have no MAC key: they were ignored"
+            why = say("key", edge=edge)
         elif is_right(key):
             return True
         else:
-            text = f"events in the name of edge {edge} arrived without its MAC: they were ignored"
-        self._alarm(table, FORGED, text)
+            why = say("mac", edge=edge)
+        self._alarm(table, FORGED, why)
         return False
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:

@@ -35,6 +35,7 @@ from daemon.journal.retention import disk_free
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from daemon.pulse import next_pulse
+from daemon.words import words
 from drivers import FAULTS
 from protocols.contract.documents import (
     Alert,
@@ -47,12 +48,12 @@ from protocols.contract.events import (
     encode_data,
     type_of,
 )
+from protocols.contract.reasons import say
 from protocols.contract.topics import device_topic, edge_topic, table_topic
 
 __all__ = ["Edge"]
 
 HEALTH_EVERY = 30.0
-CLOCK_REMEDY = "check the computer's time service (timedatectl); results of this time need a look by a supervisor"
 
 Told: TypeAlias = Callable[[], tuple[list[Entry], dict[str, bytes]]]
 
@@ -283,9 +284,9 @@ class Edge(BrokerProcess):
             alert = Alert(device=session.device.name, **msgspec.structs.asdict(fault))
             alerts[fault.code] = msgspec.json.encode(alert)
         if not session.status.online:
-            text = f"{session.device.name} does not answer: {session.status.reason or 'never seen'}"
-            remedy = "check power and cable; it comes back by itself"
-            offline = Alert(device=session.device.name, code="device.offline", text=text, remedy=remedy)
+            name, reason = session.device.name, session.status.reason
+            why = say("text", device=name, reason=reason) if reason else say("never", device=name)
+            offline = words.alert("device.offline", why, device=name)
             alerts["device.offline"] = msgspec.json.encode(offline)
         self._discovery.touch()
         for code, value in alerts.items():
@@ -304,7 +305,7 @@ class Edge(BrokerProcess):
         }
 
     def _readable(self, row: Row) -> Row:
-        """Readers cannot use an event without a time, and must learn that there was one."""
+        """An event without a plausible time is published as `events.missed`: readers must know of it."""
         missed = EventsMissed(1)
         return msgspec.structs.replace(row, type=type_of(missed), data=encode_data(missed))
 
@@ -437,9 +438,9 @@ class Edge(BrokerProcess):
     def _show_clock(self, was: datetime | None) -> None:
         value = b""
         if was is not None:
-            text = f"the clock went back: it was {was:%Y-%m-%d %H:%M:%S} UTC already"
-            self._log.error("clock.back", text=text, remedy=CLOCK_REMEDY)
-            value = msgspec.json.encode(Alert(code="clock.back", text=text, remedy=CLOCK_REMEDY))
+            alert = words.alert("clock.back", say("text", day=f"{was:%Y-%m-%d}", time=f"{was:%H:%M:%S}"))
+            self._log.error(alert.code, text=alert.text, remedy=alert.remedy)
+            value = msgspec.json.encode(alert)
         for table in self.config.table:
             self.retained.put(clock_topic(self.site, table.name, self.name), value)
 

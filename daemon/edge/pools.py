@@ -15,9 +15,10 @@ import structlog
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE
 from daemon.pulse import pulse
-from protocols.contract.documents import Alert
+from daemon.words import words
 from protocols.contract.events import Event, JackpotContributed, WagerPlaced
 from protocols.contract.jackpots import PoolOwner, jackpot_topic
+from protocols.contract.reasons import say
 from protocols.contract.topics import edge_topic, table_topic
 
 __all__ = ["KEY", "LOST_S", "Pools"]
@@ -58,14 +59,14 @@ class Pools:
                 self._retained.put(topic, b"")
 
     def go_on(self, before: "Pools") -> None:
-        """With the heartbeats and closed pools of the configuration before."""
+        """Continue with the heartbeats and closed pools of the configuration before."""
         self.beats, self.since = before.beats, before.since
         self.closed = {pool: since for pool, since in before.closed.items() if pool in self._owners}
         for pool in self.closed:
             self._show(pool, closed=True)
 
     def topics(self) -> list[str]:
-        """Where owners are named, and the heartbeats of those that are known."""
+        """The topics of owners, and of the heartbeats of the known ones."""
         beats = dict.fromkeys(edge_topic(self._site, one.owner, "alive") for one in self._owners.values())
         return [jackpot_topic(self._site, "+", "owner"), *beats]
 
@@ -127,14 +128,13 @@ class Pools:
             self._show(pool, closed=False)
 
     def _show(self, pool: str, *, closed: bool) -> None:
-        owner = self._owners[pool]
-        remedy = f"take no bets on this jackpot and give back those laid since; start feltd jackpots ({owner.owner})"
-        text = f"betting on the jackpot {pool} is closed: {owner.owner}, which keeps its pool, does not answer"
-        alert = msgspec.json.encode(Alert(code="jackpot.closed", text=text, remedy=remedy))
+        owner = self._owners[pool].owner
+        alert = words.alert("jackpot.closed", say("text", pool=pool, owner=owner), say("remedy", owner=owner))
+        value = msgspec.json.encode(alert) if closed else b""
         for topic in self._alerts(pool):
-            self._retained.put(topic, alert if closed else b"")
+            self._retained.put(topic, value)
         told = self._log.warning if closed else self._log.info
-        told("jackpot.closed" if closed else "jackpot.opened", pool=pool, owner=owner.owner)
+        told("jackpot.closed" if closed else "jackpot.opened", pool=pool, owner=owner)
 
     def _alerts(self, pool: str) -> list[str]:
         tables = self._tables.intersection(self._owners[pool].tables)

@@ -47,8 +47,9 @@ from daemon.jackpots.sites import id_at, place_of, sites_of, topic_at
 from daemon.jackpots.told_amounts import why_unpriced
 from daemon.journal.rows import Row
 from daemon.journal.store import Journal
+from daemon.words import words
 from protocols.contract.commands import Reply, Request, signed_bytes
-from protocols.contract.documents import Alert, ReplayAnswer, mac_of_answer
+from protocols.contract.documents import ReplayAnswer, mac_of_answer
 from protocols.contract.events import JackpotContributed, JackpotWon, RoundPaid, UnknownEvent, decode_data
 from protocols.contract.jackpots import (
     Approve,
@@ -67,6 +68,7 @@ from protocols.contract.jackpots import (
     decode_order,
     jackpot_topic,
 )
+from protocols.contract.reasons import Reason, say
 from protocols.contract.results import ENDS, BadRound, Opened, decode_end
 from protocols.contract.topics import (
     LONGEST_DOCUMENT,
@@ -257,7 +259,7 @@ class Jackpots(BrokerProcess):
             self.signs.show(pool, self.books[pool].amount)
             for win in self._unpriced(pool):
                 if win.table in self._tables:
-                    self._alert(win.table, "unpriced", f"win {win.id}: {why_unpriced(self.books[pool], win)}")
+                    self._alert(win.table, "unpriced", why_unpriced(self.books[pool], win))
 
     def level(self, pool: str) -> PoolLevel:
         """The level of a pool as it stands."""
@@ -392,7 +394,7 @@ class Jackpots(BrokerProcess):
         try:
             self._apply(pool, step, wire.id, wire.time)
         except Refused as error:
-            self._alert(table.name, "unusable", f"{wire.id} is not in the books: {error}")
+            self._alert(table.name, "unusable", say("text", what=wire.id, why=str(error)))
             self._apply(pool, partial(hear, seen=seen), wire.id, wire.time)
 
     def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
@@ -401,7 +403,7 @@ class Jackpots(BrokerProcess):
             mine = wire.type.startswith("jackpot.") or wire.type == "round.paid"
             event = decode_data(wire.type, wire.data) if mine else None
         except UnknownEvent as error:
-            self._alert(table.name, "unreadable", f"an event about a jackpot cannot be read: {error}")
+            self._alert(table.name, "unreadable", say("event", why=str(error)))
             event = None
         for pool in table.pools:
             match event:
@@ -449,7 +451,7 @@ class Jackpots(BrokerProcess):
             opened = msgspec.json.decode(wire.data, type=Opened).round if wire.type == "opened" else ""
             result = decode_end(wire.data) if wire.type in ENDS else None
         except (BadRound, *UNREADABLE) as error:
-            self._alert(table.name, "unreadable", f"verdict {wire.id} cannot be read: {error}")
+            self._alert(table.name, "unreadable", say("verdict", id=wire.id, why=str(error)))
             opened, result = "", None
         for pool in table.pools:
             step: Callable[[Book], Step] = partial(hear, seen=seen)
@@ -489,13 +491,12 @@ class Jackpots(BrokerProcess):
             case "won":
                 self.signs.announce(pool.name, entry.amount)
                 if entry.win is not None and entry.win.unpriced:
-                    text = why_unpriced(self.books[pool.name], entry.win)
-                    self._alert(table, "unpriced", f"win {entry.win.id}: {text}")
+                    self._alert(table, "unpriced", why_unpriced(self.books[pool.name], entry.win))
             case "contested":
                 name = entry.win.id if entry.win else ""
-                self._alert(table, "contested", f"win {name} was paid, and the corrected result does not name it")
+                self._alert(table, "contested", say("text", win=name))
             case "noted":
-                self._alert(table, "noted", f"round {entry.round}: {entry.text}")
+                self._alert(table, "noted", say("text", round=entry.round, why=entry.text))
             case _:
                 pass
 
@@ -511,10 +512,10 @@ class Jackpots(BrokerProcess):
                 self._alerts.remove(topic)
                 self.retained.put(topic, b"")
 
-    def _alert(self, table: str, code: str, text: str) -> None:
+    def _alert(self, table: str, code: str, why: Reason) -> None:
         """An alert at a table that a person must look at; the process's next life clears it, unless it still holds."""
-        self._log.error(f"jackpot.{code}", table=table, text=text)
-        alert = Alert(code=f"jackpot.{code}", text=text, remedy=ALERTS[code])
+        alert = words.alert(f"jackpot.{code}", why)
+        self._log.error(alert.code, table=table, text=alert.text)
         topic = self._alert_topic(table, code)
         self._alerts.add(topic)
         self.retained.put(topic, msgspec.json.encode(alert))
@@ -550,7 +551,7 @@ class Jackpots(BrokerProcess):
         return [self.signs.run(session), self._receive(session), self._chase(session)]
 
     def _forged_topics(self, site: str, name: str) -> dict[str, list[str]]:
-        """By table and pool where the alert stands that its retained topics were overwritten."""
+        """The topics of the alert about overwritten retained topics, by table and pool."""
         at = {table: topic_at(site, table, f"alert/{name}-{FORGED_LEAF}") for table in self._tables}
         pools = {f"jackpot {name}": [at[table] for table in pool.tables] for name, pool in self._pools.items()}
         return pools | {suspended_place(topic): [topic] for topic in at.values()}
@@ -591,7 +592,7 @@ class Jackpots(BrokerProcess):
             await asyncio.wait([looking, seen])
 
     async def _own(self, session: Session) -> None:
-        """Before anything is published: become the owner, or find who is. Raises NotOwner, BrokerLost."""
+        """Become the owner before anything is published. Raises NotOwner with the other owner, BrokerLost."""
         await self._read_owners(session)
         if not self._epoch:
             self._epoch = int(self.journal.memory(EPOCH) or b"0") + 1
@@ -743,8 +744,7 @@ class Jackpots(BrokerProcess):
 
     def _gone(self, key: _Key, stream: Stream[Wire], oldest: int) -> None:
         """Messages that were never used are in no file of their writer any more."""
-        text = f"messages {stream.expected} to {oldest - 1} of {key} are gone: their bets are not in the books"
-        self._alert(key.table, "gone", text)
+        self._alert(key.table, "gone", say("text", first=stream.expected, last=oldest - 1, stream=str(key)))
         table = self._tables[key.table]
         self._first_looks.discard(key)
         for ready in stream.skip(oldest):

@@ -20,8 +20,9 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.config.model import Config, Jackpot
 from daemon.jackpots.sites import display_topic, topic_at
+from daemon.words import words
 from protocols.contract.commands import Announce, Command, Reply, Request, ShowAmount, name_of
-from protocols.contract.documents import Alert
+from protocols.contract.reasons import say
 
 __all__ = ["Signs"]
 
@@ -41,7 +42,6 @@ AGAIN_S = 5.0
 RENEW_S = 15.0
 """Seconds until a slot machine is sent the same amount again."""
 MOST_WAITING = 5
-REMEDY = "check the sign's power, cable and edge (feltd detect); the pool and its books are right without it"
 
 
 class _Sign:
@@ -112,7 +112,7 @@ class Signs:
         return bool(self._answers)
 
     def topics(self) -> list[str]:
-        """Where signs answer."""
+        """The topics of the signs' answers."""
         kinds = (ShowAmount, Announce)
         return [
             display_topic(self._site, sign.place, f"cmd/{name_of(kind)}/result")
@@ -231,9 +231,9 @@ class Signs:
             if was is not None:
                 self._log.info("jackpot.sign_shows", sign=sign.place)
             return
-        said = f"the sign does not show the amount of {sign.pool.name}: {text}"
-        self._log.warning(f"jackpot.sign_{kind}", sign=sign.place, text=said, remedy=REMEDY)
-        alert = Alert(device=sign.device, code="jackpot.sign", text=said, severity="warning", remedy=REMEDY)
+        why = say("text", pool=sign.pool.name, why=text)
+        alert = words.alert("jackpot.sign", why, device=sign.device, severity="warning")
+        self._log.warning(f"jackpot.sign_{kind}", sign=sign.place, text=alert.text, remedy=alert.remedy)
         self._retained.put(topic, msgspec.json.encode(alert))
 
 

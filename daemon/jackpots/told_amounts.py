@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from daemon.jackpots.book import Book, RoundBook
 from protocols.contract.jackpots import PoolTerms, PoolWin, Prize
+from protocols.contract.reasons import Reason, say
 
 __all__ = ["as_told", "terms_of", "why_unpriced"]
 
@@ -26,13 +27,17 @@ def as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin,
         return (replace(win, amount=known.told, shares=shares),), ""
     if known.told == win.amount:
         return wins, ""
-    sent = known.shown or "nothing"
-    text = f"the device reports {known.told}, {sent} was sent to it, and the books have {win.amount}"
+    text = f"the device reports {known.told}, {_sent(known)} was sent to it, and the books have {win.amount}"
     return (replace(win, unpriced=True),), text
 
 
-def why_unpriced(book: Book, win: PoolWin) -> str:
-    """Why a win has no amount yet."""
+def _sent(known: RoundBook) -> int | str:
+    return known.shown or "nothing"
+
+
+def why_unpriced(book: Book, win: PoolWin) -> Reason:
+    """Why a win has no amount yet, for the alert `jackpot.unpriced`."""
     known = book.rounds.get(win.round)
-    differ = "" if known is None else as_told(known, (win,))[1]
-    return differ or f"the terms have no amount for {win.award.combination}"
+    if known is not None and as_told(known, (win,))[1]:
+        return say("device", win=win.id, amount=known.told, shown=_sent(known), held=win.amount)
+    return say("text", win=win.id, combination=win.award.combination)

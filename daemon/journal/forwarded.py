@@ -16,7 +16,9 @@ from msgspec import Struct
 from daemon.config.model import Config
 from daemon.journal.store import Journal
 from daemon.pulse import pulse
+from daemon.words import words
 from protocols.contract.documents import Alert
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import table_topic
 
 __all__ = [
@@ -25,7 +27,6 @@ __all__ = [
     "BEHIND_S",
     "DEGRADED",
     "NONE_WAITS",
-    "REMEDIES",
     "Cursor",
     "Status",
     "alert_of",
@@ -44,11 +45,6 @@ BEHIND_S: Final = 30.0
 LOOK_S: Final = 6.0
 NONE_WAITS: Final = 2**63 - 1
 """In the place of a cursor, where nothing is forwarded."""
-REMEDIES: Final = {
-    AWAY: "play goes on and the journals keep everything; look at the site's network and at its nodes (feltd doctor)",
-    DEGRADED: "repair the node before a second one fails: no row is confirmed with one node of three (feltd doctor)",
-    BEHIND: "journalctl -u feltd-forward says why; play goes on and the journals keep everything",
-}
 
 
 class Cursor(Struct, frozen=True):
@@ -60,11 +56,11 @@ class Cursor(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """`status.json`: when it was written, what is wrong (a code and its text), the cursors of edge and rules."""
+    """`status.json`: when it was written, the code of its alert and why, the cursors of edge and rules."""
 
     at: datetime
     code: str = ""
-    text: str = ""
+    why: Reason | None = None
     cursors: dict[str, Cursor] = {}
 
 
@@ -105,15 +101,11 @@ def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert |
     """What is to be told; None: all is well. `started`: when the edge was, which may be before the forwarder."""
     since = status.at if status is not None else started
     if now - max(since, started) > timedelta(seconds=BEHIND_S):
-        text = (
-            f"the forwarder has reported nothing since {since:%Y-%m-%d %H:%M} UTC: "
-            "nothing is sent to the site's backbone"
-        )
-        return Alert(code=BEHIND, text=text, remedy=REMEDIES[BEHIND], severity="warning")
-    if status is None or not status.code:
+        why = say("silent", day=f"{since:%Y-%m-%d}", time=f"{since:%H:%M}")
+        return words.alert(BEHIND, why, severity="warning")
+    if status is None or status.why is None:
         return None
-    remedy = REMEDIES.get(status.code, REMEDIES[BEHIND])
-    return Alert(code=status.code, text=status.text, remedy=remedy, severity="warning")
+    return words.alert(status.code, status.why, severity="warning")
 
 
 async def watch_forwarder(

@@ -26,10 +26,12 @@ from daemon.journal.sent import sent_up_to
 from daemon.journal.store import BadJournal, Journal, not_started
 from daemon.journal.verify import verify, verify_recent
 from daemon.pulse import PULSE_S, pulse
+from daemon.words import words
 from protocols.contract.documents import Alert
+from protocols.contract.reasons import say
 from protocols.contract.topics import edge_topic, table_topic
 
-__all__ = ["Room", "accept", "disk_free", "kept", "room", "room_topic", "take_up"]
+__all__ = ["NoRoom", "Room", "accept", "disk_free", "kept", "room", "room_topic", "take_up"]
 
 EVERY = PULSE_S
 LOOK_EVERY_S = 10.0
@@ -43,6 +45,10 @@ _MB = 1_000_000
 def room_topic(site: str, table: str, name: str) -> str:
     """The topic of the alert that the journal of an edge or of rules runs out of room."""
     return table_topic(site, table, f"alert/{name}-journal-room")
+
+
+class NoRoom(BadJournal):
+    """The journal takes all its room: nothing can be written."""
 
 
 class Room(Struct, frozen=True):
@@ -94,7 +100,7 @@ def take_up(journal: Journal, keeping: Keeping, forwarded: Callable[[], int] = l
     _forget(journal, keeping, datetime.now(UTC), forwarded())
     now = room(journal, keeping)
     if now.share >= 1:
-        raise BadJournal(_full(journal, now, keeping))
+        raise NoRoom(_alert(journal, now, keeping, 3).text)
     unnoted = journal.noted()
     if signer is not None:
         if unnoted:  # rows written now would have no note at the next start
@@ -230,7 +236,7 @@ async def _keep(
             continue
         await asyncio.sleep(EVERY)  # publish the alert before the end
         if room(journal, keeping).share >= 1:
-            raise BadJournal(_full(journal, now, keeping))
+            raise NoRoom(_alert(journal, now, keeping, 3).text)
 
 
 def _log_files(
@@ -261,24 +267,10 @@ def _forget(journal: Journal, keeping: Keeping, now: datetime, forwarded: int) -
     return gone
 
 
-def _remedy(keeping: Keeping) -> str:
-    return (
-        f"give more room (limit_mb under [journal], or disk), or move closed files (*.000001.db …) to an archive: "
-        f"what is younger than {keeping.keep_days} days is never deleted"
-    )
-
-
 def _alert(journal: Journal, now: Room, keeping: Keeping, level: int) -> Alert:
-    of = "disk" if now.by_disk else "limit"
-    text = f"{journal.path} takes {now.used // _MB} MB, {now.share:.0%} of its {of}; at 100 % play stops"
-    return Alert(
-        code="journal.room",
-        text=_full(journal, now, keeping) if level == 3 else text,
-        severity="warning" if level == 1 else "error",
-        remedy=_remedy(keeping),
-    )
-
-
-def _full(journal: Journal, now: Room, keeping: Keeping) -> str:
-    of = "the disk is full" if now.by_disk else f"its limit is {now.limit // _MB} MB"
-    return f"{journal.path}: {of}, and nothing is lost: play stops here; {_remedy(keeping)}"
+    file, of, days = str(journal.path), "disk" if now.by_disk else "limit", keeping.keep_days
+    if level == 3:
+        why = say(f"{of}_full", file=file, limit=now.limit // _MB, days=days)
+    else:
+        why = say(f"of_{of}", file=file, used=now.used // _MB, share=f"{now.share:.0%}")
+    return words.alert("journal.room", why, say("remedy", days=days), severity="warning" if level == 1 else "error")

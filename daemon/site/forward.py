@@ -23,6 +23,7 @@ from daemon.journal.rows import Row, id_and_journal
 from daemon.read_model import SHOWN
 from daemon.site.backbone import NotConfirmed
 from daemon.site.streams import ADM, EV, RES, id_of, subject_of
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Wire, device_topic, encode_wire, table_topic
 
 __all__ = ["Forwarder", "payload_of"]
@@ -93,7 +94,7 @@ class Forwarder:
         self._refused = ""
         """Why the newest message was not confirmed."""
         self._answered = False
-        self._degraded = ""
+        self._degraded: Reason | None = None
 
     @staticmethod
     def _now() -> float:
@@ -196,26 +197,24 @@ class Forwarder:
             try:
                 current, wanted = await self._backbone.nodes_of(EV)
             except NotConfirmed:
-                self._degraded = ""
+                self._degraded = None
             else:
-                text = f"{current} of {wanted} nodes of the site's backbone have everything"
-                self._degraded = text if current < wanted else ""
+                self._degraded = say("text", current=current, wanted=wanted) if current < wanted else None
             await asyncio.sleep(NODES_EVERY_S)
 
-    def _wrong(self) -> tuple[str, str]:
-        """Code and text of what is wrong; empty where nothing is."""
+    def _wrong(self) -> tuple[str, Reason | None]:
+        """The code of the alert and why; empty where nothing is wrong."""
         waiting = [part for part in self._parts if part.oldest is not None]
         rows = sum(part.head - part.cursor.n for part in waiting)
         if self._refused and self._now() - self._confirmed > AWAY_S:
             oldest = min((part.oldest for part in waiting if part.oldest), default=datetime.now(UTC))
-            wait = f"{rows} rows wait since {oldest:%Y-%m-%d %H:%M} UTC"
-            if self._answered:
-                return BEHIND, f"the site's backbone refuses rows: {self._refused}; {wait}"
-            return AWAY, f"the site's backbone confirms nothing: {self._refused}; {wait}"
+            code, of = (BEHIND, "refused") if self._answered else (AWAY, "text")
+            day, time = f"{oldest:%Y-%m-%d}", f"{oldest:%H:%M}"
+            return code, say(of, reason=self._refused, rows=rows, day=day, time=time)
         unread = [f"{part.path}: {part.unread}" for part in self._parts if part.unread]
         if unread:
-            return BEHIND, f"the forwarder cannot read {unread[0]}"
-        return (DEGRADED, self._degraded) if self._degraded else ("", "")
+            return BEHIND, say("unread", reason=unread[0])
+        return (DEGRADED if self._degraded else ""), self._degraded
 
     async def _tell(self) -> None:
         while True:
@@ -223,10 +222,10 @@ class Forwarder:
             await asyncio.sleep(STATUS_S)
 
     def _write_status(self) -> None:
-        """Without a sync: after a power cut some rows are sent again."""
-        code, text = self._wrong()
+        """Write without a sync: after a power cut some rows are sent again."""
+        code, why = self._wrong()
         cursors = {part.name: part.cursor for part in self._parts}
         path = self._folder / "status.json"
         beside = whole_files.begin(path, 0o644)
-        beside.write_bytes(msgspec.json.encode(Status(datetime.now(UTC), code, text, cursors)))
+        beside.write_bytes(msgspec.json.encode(Status(datetime.now(UTC), code, why, cursors)))
         beside.replace(path)

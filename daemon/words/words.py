@@ -11,10 +11,11 @@ from typing import Any, TypeAlias
 
 from daemon.words.citations import cite
 from daemon.words.numbers import LANGS, Lang, Numeral, plural
+from protocols.contract.documents import Alert
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
 
-__all__ = ["LANGS", "Lang", "catalog", "choose", "noted", "plurals", "reason", "say", "told"]
+__all__ = ["LANGS", "Lang", "alert", "catalog", "choose", "noted", "plurals", "reason", "say", "told"]
 
 # Of what a browser accepts: characters, languages, and parts of one. Any stranger may send 64 KiB of them.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
@@ -37,7 +38,8 @@ def plurals(lang: Lang) -> Mapping[str, Mapping[str, str]]:
     return {key: forms for key, forms in _read(lang).items() if not isinstance(forms, str)}
 
 
-def _read(lang: Lang) -> dict[str, str | dict[str, str]]:
+@cache
+def _read(lang: Lang) -> Mapping[str, str | dict[str, str]]:
     found: dict[str, str | dict[str, str]] = {}
     folder = resources.files("daemon.words")
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
@@ -81,13 +83,15 @@ MOST_DIGITS = 10
 # Pages are drawn often and say few things: so many are looked up once.
 REMEMBERED = 500
 # A value is one word, and its pattern is quick; but for these.
-SENTENCES = ("file", "place", "reason", "where", "why")
+SENTENCES = ("place", "where", "why")
 
+REMEDY = Reason("remedy")
+"""What to do, where an alert has one sentence for that."""
 _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
 
 def told(lang: Lang, code: str, said: str) -> str:
-    """The English text of a fault or an alert in the reader's language, found by its sentence.
+    """The English text of a fault, or of a refusal or an entry of a jackpot, in the reader's language.
 
     A detail in parentheses is kept. A text without a translation stands as it is.
     """
@@ -102,14 +106,31 @@ class _Values(dict[str, str]):
         return "?"
 
 
-def reason(lang: Lang, one: Reason | None) -> str:
-    """The sentence of a reason. A wheel voids a spin by the name of its fault; an unknown code stands as its words."""
+def reason(lang: Lang, one: Reason | None, of: str = "") -> str:
+    """The sentence of a reason; `of`: the code of its alert. An unknown code stands as its words."""
     if one is None:
         return ""
-    for key in (f"reason.{one.code}", f"fault.wheel.{one.code}.text", f"fault.saturn.{one.code}.text"):
+    for key in _keys(one.code, of):
         if text := _text(lang, key, one.values):
             return text.format_map(_Values({name: value(lang, name, of) for name, of in one.values.items()}))
     return one.code.replace("_", " ")
+
+
+def _keys(code: str, of: str) -> tuple[str, ...]:
+    match of.partition(".")[0]:
+        case "" | "round":  # a wheel voids a spin by the name of its fault
+            return f"reason.{code}", f"fault.wheel.{code}.text", f"fault.saturn.{code}.text"
+        case "fairness":
+            return (f"fair.{code}",)
+        case _:
+            return (f"alert.{of}.{code}",)
+
+
+def alert(code: str, why: Reason, to_do: Reason | None = REMEDY, **fields: Any) -> Alert:
+    """An alert with its sentences in English, too. `fields`: the others of an Alert."""
+    return Alert(
+        code=code, text=reason("en", why, code), remedy=reason("en", to_do, code), why=why, to_do=to_do, **fields
+    )
 
 
 def noted(lang: Lang, one: Irregularity) -> str:
@@ -144,8 +165,7 @@ def value(lang: Lang, name: str, of: Value) -> str:
 @lru_cache(maxsize=REMEMBERED)
 def _looked_up(code: str, said: str) -> _Known | None:
     plain, patterns = _floor()
-    # Its own code, or the family: of those that only a device's manual knows, of all alarms of fairness.
-    for place in (code, code.rpartition("_")[0], code.partition(".")[0]):
+    for place in (code, code.rpartition("_")[0]):  # its own code, or the family that only a device's manual knows
         if key := plain.get((place, said)):
             return key, {}, None
         for pattern, key in patterns.get(place, ()) if len(said) <= LONGEST_PATTERN else ():
@@ -160,19 +180,15 @@ def _looked_up(code: str, said: str) -> _Known | None:
 
 @cache
 def _floor() -> tuple[Mapping[tuple[str, str], str], Mapping[str, list[tuple[re.Pattern[str], str]]]]:
-    """The keys of what the floor says: by code and English; and by code and pattern, where values are to be found."""
+    """The keys of faults and of the sentences of jackpots: by code and English, or by code and pattern."""
     plain: dict[tuple[str, str], str] = {}
     patterns: dict[str, list[tuple[re.Pattern[str], str]]] = {}
     for key, text in _english():
         match key.split("."):
             case ["fault", *_, kind, name, _]:
                 code = f"{kind}.{name}"
-            case ["fair", word] if word.startswith(("alarm_", "do_")):
-                code = "fairness"
             case ["told", kind, name, _]:
                 code = f"{kind}.{name}"
-            case ["reason", name] if name != "declared_for":  # the alert of a suspended round
-                code = "round.suspended"
             case _:
                 continue
         if "{" in text:

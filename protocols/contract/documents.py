@@ -9,19 +9,23 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from protocols.contract.events import LONGEST_TEXT, MOST
+from protocols.contract.reasons import Reason
 from protocols.contract.topics import Time, in_utc, mac_of_texts
 
 Whole: TypeAlias = Annotated[int, Meta(ge=-MOST, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
 Short: TypeAlias = Annotated[str, Meta(max_length=64)]
 # An alert holds at most two texts of an event, and words between them.
-AlertText: TypeAlias = Annotated[str, Meta(max_length=2 * LONGEST_TEXT + 200)]
+LONGEST_ALERT = 2 * LONGEST_TEXT + 200
+AlertText: TypeAlias = Annotated[str, Meta(max_length=LONGEST_ALERT)]
 
 
 class Alert(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """An open alert of a device, a round, a journal or the events of an edge.
 
-    `round` where it is about a round, `device` where it is about a device; `count` is how often it happened.
+    `round` where it is about a round, `device` where it is about a device; `count` is how often it happened. `text` and
+    `remedy` are English; `why` and `to_do` are the same as codes with values, for readers in other languages. The
+    fault of a device has its own `code` alone.
     """
 
     device: AlertText = ""
@@ -33,11 +37,16 @@ class Alert(Struct, frozen=True, omit_defaults=True, kw_only=True):
     remedy: AlertText
     since: Time | None = None
     count: Number = 0
+    why: Reason | None = None
+    to_do: Reason | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a time that is not plausible."""
+        """Refuse a time that is not plausible, and values that are longer than a text."""
         if self.since is not None:
             in_utc(self.since)
+        for reason in (self.why, self.to_do):
+            if reason is not None and sum(len(f"{name}{of}") for name, of in reason.values.items()) > LONGEST_ALERT:
+                raise ValueError("the values of an alert are too long")
 
 
 class Fault(Struct, frozen=True):

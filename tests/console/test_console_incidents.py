@@ -17,7 +17,9 @@ from msgspec.structs import replace
 from daemon.console.alerts.incidents import KEPT_FOR, LONGEST_SILENCE, SAME_INCIDENT_WITHIN, Incidents
 from daemon.console.alerts.records import AlertKey, Filter, Incident, NotOpen
 from daemon.console.site.store import BadStore, Store
+from daemon.words import words
 from protocols.contract.documents import Alert
+from protocols.contract.reasons import say
 
 T0 = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
 KEY = ("bac-12", "shoe-1-card-jam")
@@ -208,6 +210,13 @@ def test_another_round_that_waits_is_not_the_one_that_somebody_saw(store: Store,
     assert (one.n, one.state, one.round, one.by) == (1, "open", "6", "maria")
     incidents.look(Floor(), later(41))
     assert only(Incidents(store), later(42)) == one
+
+
+def test_the_codes_of_an_alert_survive_a_restart(store: Store) -> None:
+    alert = words.alert("events.conflict", say("text", seq=7, edge="edge-7"))
+    Incidents(store).on_alert(("bac-12", "rules-events-conflict"), alert, T0)
+    one = only(Incidents(store), later(1))
+    assert (one.why, one.to_do, one.text) == (alert.why, alert.to_do, alert.text)
 
 
 @pytest.mark.parametrize("restarted", [False, True])

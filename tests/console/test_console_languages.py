@@ -152,7 +152,7 @@ def play(console: Console) -> None:
             "detail": {"reason": msgspec.to_builtins(SUSPENDED)},
         }
         console.say(table_topic("lisboa", table, "round/state"), json.dumps(state).encode())
-        console.alert(table, "round-suspended", code="round.suspended", text=words.reason("en", SUSPENDED), remedy="")
+        console.alert(table, "round-suspended", code="round.suspended", why=SUSPENDED)
 
 
 def break_devices(console: Console) -> None:

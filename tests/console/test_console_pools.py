@@ -20,7 +20,7 @@ from daemon.console.auth.users import BadUser, By
 from daemon.console.live import Viewer
 from daemon.console.pages import jackpots as pages
 from daemon.console.site import pools as pools_module
-from daemon.jackpots import alerts, ledger, orders, process, signs, table_payments
+from daemon.jackpots import ledger, orders, process, table_payments
 from daemon.jackpots.report import pool_json, read_pools
 from daemon.words import words
 from daemon.words.money import BadAmount, exact, minor_units, money
@@ -570,9 +570,6 @@ def _sentences() -> Iterator[tuple[str, str]]:
                     yield "jackpot.refused", text_of(one)
                 case ast.Call(func=ast.Name(id="Reply"), args=[_, _, ast.Constant(value="refused"), one]):
                     yield "jackpot.refused", text_of(one)
-                case ast.Call(func=ast.Attribute(attr="_alert"), args=[_, ast.Constant(value=str(code)), one]):
-                    if code != "unpriced":  # below, with its reasons
-                        yield f"jackpot.{code}", text_of(one)
                 case ast.keyword(arg="text", value=one) if module is not process and text_of(one):
                     yield "jackpot.entry", text_of(one)
                 case ast.Call(func=ast.Attribute(attr="return_stake" | "undo"), args=[_, one]) if text_of(one):
@@ -581,16 +578,6 @@ def _sentences() -> Iterator[tuple[str, str]]:
                     yield "jackpot.entry", text_of(one)
                 case _:
                     pass
-    for code, remedy in alerts.ALERTS.items():
-        yield f"jackpot.{code}", remedy
-    yield "jackpot.sign", signs.REMEDY
-    yield "jackpot.sign", "the sign does not show the amount of x1: no answer in 5 s"
-    yield "jackpot.gone", "messages 1 to 2 of edge/x1/x1 are gone: their bets are not in the books"
-    for why in (
-        "the terms have no amount for x1",
-        "the device reports 5, nothing was sent to it, and the books have 7",
-    ):
-        yield "jackpot.unpriced", f"win x1: {why}"
 
 
 @pytest.mark.parametrize("lang", OTHERS)

@@ -223,7 +223,7 @@ def console(tmp_path: Path) -> Iterator[Console]:
             one.say(f"{source}/event/voided", encode_wire(wire))
         state = {"phase": "suspended", "round": ROUND, "detail": {"reason": {"code": "card_unreadable"}}}
         one.say(f"{source}/state", msgspec.json.encode(state))
-        one.alert(BAC, "round-suspended", code="round.suspended", text=REASON, remedy=REMEDY)
+        one.alert(BAC, "round-suspended", code="round.suspended", why=say("card_unreadable"), to_do=baccarat.CORRECT)
         one.wait(1)
         yield one
 

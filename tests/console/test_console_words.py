@@ -73,7 +73,7 @@ MANY = (
     "fair.alarm_",
     "fair.bars_said",
     "fair.ring_said",
-    "fault.journal.room.",
+    "alert.journal.room.",
     "told.jackpot.refused.long_",
 )
 

@@ -16,6 +16,7 @@ from daemon.edge.edge import Edge
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from daemon.words import words
+from protocols.contract.documents import Alert
 from protocols.contract.topics import table_topic
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
@@ -61,14 +62,14 @@ async def test_the_alert_stands_at_the_table_and_ends(tmp_path: Path) -> None:
     await asyncio.sleep(2)
     raw = edge.retained._wanted[TOPIC]
     assert isinstance(raw, bytes)
-    alert = msgspec.json.decode(raw)
-    assert (alert["code"], alert["text"]) == (
+    alert = msgspec.json.decode(raw, type=Alert)
+    assert (alert.code, alert.text) == (
         "clock.back",
         "the clock went back: it was 2026-11-20 12:00:00 UTC already",
     )
     for lang in ("pt", "zh-Hant"):
-        assert words.told(lang, alert["code"], alert["text"]) != alert["text"]
-        assert words.told(lang, alert["code"], alert["remedy"]) != alert["remedy"]
+        assert words.reason(lang, alert.why, alert.code) != alert.text
+        assert words.reason(lang, alert.to_do, alert.code) != alert.remedy
     await asyncio.sleep(61)
     assert edge.retained._wanted[TOPIC] == b""
     task.cancel()

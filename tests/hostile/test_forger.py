@@ -26,8 +26,9 @@ from daemon.consumer.streams import KEPT_DIGESTS
 from daemon.edge.edge import Edge
 from daemon.journal.store import Journal
 from daemon.words import words
-from protocols.contract.documents import ReplayAnswer, mac_of_answer
+from protocols.contract.documents import Alert, ReplayAnswer, mac_of_answer
 from protocols.contract.events import BallLanded, BallSettling, BetsClosed, Event, SpinStarted, WagerPlaced
+from protocols.contract.reasons import say
 from protocols.contract.topics import (
     Envelope,
     Wire,
@@ -64,10 +65,10 @@ def forged(true: Envelope, event: Event, seconds: float = 0.25) -> Envelope:
 
 def translated(alert: bytes) -> None:
     """Text and remedy of an alert are known in every language of the console."""
-    said = msgspec.json.decode(alert)
+    said = msgspec.json.decode(alert, type=Alert)
     for lang in words.LANGS:
-        for text in (said["text"], said["remedy"]):
-            assert (words.told(lang, said["code"], text) == text) == (lang == "en"), (lang, text)
+        for text, one in ((said.text, said.why), (said.remedy, said.to_do)):
+            assert (words.reason(lang, one, said.code) == text) == (lang == "en"), (lang, text)
 
 
 def types(consumer: Consumer) -> list[str]:
@@ -419,7 +420,7 @@ async def test_with_macs_no_forged_event_is_used_and_the_true_one_is(tmp_path: P
         assert rows(network.consumer.journal) == reference(true)
         alarm = network.consumer._alarms[TABLE, "events.forged"]
         assert alarm.count > 10
-        assert alarm.text == "events in the name of edge e arrived without its MAC: they were ignored"
+        assert alarm.why == say("mac", edge="e")
         translated(msgspec.json.encode(Consumer._alarm_says("events.forged", alarm)))
         assert (TABLE, "events.conflict") not in network.consumer._alarms
         network.close()
@@ -620,10 +621,7 @@ async def test_a_round_that_was_told_ahead_of_its_edge_is_in_doubt(tmp_path: Pat
         told = network.consumer._alarms.get((TABLE, "events.conflict"))
         assert told is not None, "nobody is told"
         last = f"{TABLE}:2026-11-20:{2 if next_one else 1}"
-        assert (
-            told.text
-            == f"edge e has 3 events, and {3 + len(forged)} were used: round {last}, the last one, is in doubt"
-        )
+        assert told.why == say("fewer", edge="e", there=3, used=3 + len(forged), round=last)
         translated(msgspec.json.encode(Consumer._alarm_says("events.conflict", told)))
         happen(network.edge, SPIN[3:])
         await network.quiet()

@@ -24,7 +24,6 @@ from daemon.journal.forwarded import (
     AWAY,
     BEHIND,
     DEGRADED,
-    REMEDIES,
     Cursor,
     Status,
     alert_of,
@@ -38,6 +37,7 @@ from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from daemon.site.streams import id_of
 from daemon.words import words
+from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import decode_wire
 
 pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
@@ -48,6 +48,7 @@ from daemon.site.forward import Forwarder
 
 ROOT = Path(__file__).parents[2]
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
+NO_ANSWER = say("text", reason="no responders", rows=4, day="2026-11-28", time="12:00")
 
 
 class Stream:
@@ -227,7 +228,8 @@ async def test_what_is_wrong_is_told_and_ends(tmp_path: Path, monkeypatch: pytes
         await until(lambda: code() == AWAY)
         status = read_status(tmp_path / "forward")
         assert status is not None
-        assert "no responders; 4 rows wait since" in status.text
+        assert status.why is not None
+        assert (status.why.code, status.why.values["reason"], status.why.values["rows"]) == ("text", "no responders", 4)
         stream.refusal = NotConfirmed("maximum bytes exceeded", answered=True)
         await until(lambda: code() == BEHIND)
         stream.fails, stream.nodes = 0, (2, 3)
@@ -244,8 +246,8 @@ async def test_what_is_wrong_is_told_and_ends(tmp_path: Path, monkeypatch: pytes
         (None, BEHIND),
         (Status(NOW - timedelta(seconds=31)), BEHIND),
         (Status(NOW - timedelta(seconds=29)), ""),
-        (Status(NOW, AWAY, "x"), AWAY),
-        (Status(NOW - timedelta(seconds=31), DEGRADED, "x"), BEHIND),
+        (Status(NOW, AWAY, NO_ANSWER), AWAY),
+        (Status(NOW - timedelta(seconds=31), DEGRADED, say("text", current=2, wanted=3)), BEHIND),
     ],
 )
 def test_a_forwarder_that_says_nothing_is_behind(status: Status | None, code: str) -> None:
@@ -266,7 +268,7 @@ async def test_the_edge_raises_the_alert_at_its_tables_and_ends_it(
     def tell(status: Status) -> None:
         (tmp_path / "forward/status.json").write_bytes(msgspec.json.encode(status))
 
-    tell(Status(datetime.now(UTC), AWAY, "nothing is confirmed"))
+    tell(Status(datetime.now(UTC), AWAY, NO_ANSWER))
     task = asyncio.create_task(watch_forwarder(config, said.__setitem__, structlog.get_logger()))
     await asyncio.sleep(0)
     topics = [backbone_topic("s", table, "e") for table in ("t-1", "t-2")]
@@ -332,19 +334,19 @@ def test_mistakes_of_the_configuration_are_named_with_their_line(text: str, said
     assert found.value.mistakes[0].line > 4
 
 
-def test_what_is_told_has_words_in_every_language(tmp_path: Path) -> None:
-    texts = [
-        (AWAY, "the site's backbone confirms nothing: nats: timeout; 4 rows wait since 2026-11-28 12:00 UTC"),
-        (BEHIND, "the site's backbone refuses rows: stream is full; 4 rows wait since 2026-11-28 12:00 UTC"),
-        (BEHIND, "the forwarder cannot read /j: database is locked"),
-        (DEGRADED, "2 of 3 nodes of the site's backbone have everything"),
-        *((code, remedy) for code, remedy in REMEDIES.items()),
+def test_what_is_told_has_words_in_every_language() -> None:
+    told = [
+        Status(NOW, AWAY, NO_ANSWER),
+        Status(NOW, BEHIND, Reason("refused", NO_ANSWER.values)),
+        Status(NOW, BEHIND, say("unread", reason="/j: database is locked")),
+        Status(NOW, DEGRADED, say("text", current=2, wanted=3)),
+        None,
     ]
-    silent = alert_of(None, NOW, NOW - timedelta(hours=1))
-    assert silent is not None
-    for lang in ("pt", "zh-Hant"):
-        for code, text in [*texts, (BEHIND, silent.text)]:
-            assert words.told(lang, code, text) != text, (lang, text)
+    for status in told:
+        alert = alert_of(status, NOW, NOW - timedelta(hours=1))
+        assert alert is not None
+        for one in (alert.why, alert.to_do):
+            assert len({words.reason(lang, one, alert.code) for lang in words.LANGS}) == len(words.LANGS)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")

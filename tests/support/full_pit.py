@@ -25,6 +25,7 @@ from daemon.console.auth.users import By, Role, hash_password
 from daemon.words import words
 from drivers import DRIVERS
 from protocols.contract.documents import TraceLine
+from protocols.contract.reasons import say
 from protocols.contract.topics import Wire, device_topic, edge_topic, encode_wire, table_topic
 
 T = TypeVar("T")
@@ -258,8 +259,8 @@ class FullPit(InAThread):
             names["cus"],
             "round-suspended",
             code="round.suspended",
-            text=words.say("en", "reason.dice_touched"),
-            remedy=words.say("en", "reason.do_enter_throw"),
+            why=say("dice_touched"),
+            to_do=say("do_enter_throw"),
         )
         self.console.say(device_topic("lisboa", names["bac"], "shoe-1", "availability"), b"offline")
         self.console.alert(
@@ -267,8 +268,8 @@ class FullPit(InAThread):
             "shoe-1-offline",
             device="shoe-1",
             code="device.offline",
-            text="shoe-1 does not answer: never seen",
-            remedy=words.say("en", "fault.device.offline.remedy"),
+            why=say("never", device="shoe-1"),
+            to_do=words.REMEDY,
         )
         self.console.house.watch.look()
 

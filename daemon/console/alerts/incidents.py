@@ -20,13 +20,13 @@ import structlog
 from msgspec.structs import replace
 
 from daemon import logs
-from daemon.console.alerts.handling import Step, StepKind, added, encode_steps
+from daemon.console.alerts.handling import Step, StepKind, added
 from daemon.console.alerts.processes import Change, ProcessWatch, SiteView, journal_room
 from daemon.console.alerts.records import (
     COLUMNS,
-    ROUND,
+    MORE,
+    MORE_COLUMNS,
     SCHEMA,
-    STEPS,
     UPSERT,
     AlertKey,
     Filter,
@@ -36,6 +36,7 @@ from daemon.console.alerts.records import (
     Silence,
     incident_of,
     incident_values,
+    more_values,
     silence_of_row,
 )
 from daemon.console.site.store import BadStore, Store
@@ -171,6 +172,8 @@ class Incidents:
             "device": alert.device[:200],
             "heard": heard,
             "round": alert.round[:200],
+            "why": alert.why,
+            "to_do": alert.to_do,
         }
         since = alert.since if heard == "broker" else None
         one = self._open.get(key)
@@ -349,7 +352,7 @@ class Incidents:
         return self._ended[one.key]
 
     def may_silence_own(self, n: int, by: str, until: datetime, now: datetime) -> Incident:
-        """Of a fault, who has taken it may silence it for a while. Raises NotOpen."""
+        """The incident, if `by` has taken it and may silence it for a while. Raises NotOpen."""
         one = self._open_by_number(n)
         if one.state != "acknowledged" or one.by != by:
             raise NotOpen("alerts.silence_own", "take the fault before you silence it")
@@ -574,10 +577,9 @@ class Incidents:
             return
         with self._store.write() as db:
             db.executemany(UPSERT, [incident_values(one) for one in self._dirty.values()])
-            rounds = [(one.n, one.round) for one in self._dirty.values() if one.round]
-            db.executemany("INSERT OR REPLACE INTO incident_round VALUES (?,?)", rounds)
-            steps = [(one.n, encode_steps(one.steps)) for one in self._dirty.values() if one.steps]
-            db.executemany("INSERT OR REPLACE INTO incident_steps VALUES (?,?)", steps)
+            for one in self._dirty.values():
+                for column, row in more_values(one):
+                    db.execute(f"INSERT OR REPLACE INTO incident_{column} VALUES (?,?)", row)  # noqa: S608 - constants
             if notifier is not None:
                 notifier.write(db)
         self._dirty.clear()
@@ -600,15 +602,15 @@ class Incidents:
                     "(SELECT n FROM incident ORDER BY n DESC LIMIT 1 OFFSET ?)",
                     (MOST_KEPT,),
                 )
-                db.execute("DELETE FROM incident_round WHERE n NOT IN (SELECT n FROM incident)")
-                db.execute("DELETE FROM incident_steps WHERE n NOT IN (SELECT n FROM incident)")
+                for column in MORE_COLUMNS:
+                    db.execute(f"DELETE FROM incident_{column} WHERE n NOT IN (SELECT n FROM incident)")  # noqa: S608
                 db.execute("DELETE FROM silence WHERE until < ?", (old,))
         except BadStore as error:
             self._log.error("incidents.unpruned", reason=str(error))
         self._silences = {n: one for n, one in self._silences.items() if one.until > now}
 
     def _rows(self, where: str, *values: str | int) -> Iterator[Incident]:
-        query = f"SELECT {COLUMNS}, {ROUND}, {STEPS} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
+        query = f"SELECT {COLUMNS}, {MORE} FROM incident WHERE {where}"  # noqa: S608 - `where` is one of ours, values are bound
         return map(incident_of, self._store.db.execute(query, values).fetchall())
 
 

@@ -25,7 +25,7 @@ class PoolAlerts:
     """Begins and ends the incidents of pools."""
 
     def __init__(self, pools: Pools, incidents: Incidents) -> None:
-        """Nothing was seen yet."""
+        """No alert is open."""
         self._pools = pools
         self._incidents = incidents
 
@@ -66,7 +66,7 @@ class PoolAlerts:
 
 
 def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str, Alert]]:
-    """Of one pool: the table, the name of the alert, the alert."""
+    """The alerts of one pool, each with its table and its name."""
     if view.fault:
         yield (
             table,

@@ -1,12 +1,15 @@
 """Incidents and silences as values, and as rows of the console's store."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
+import msgspec
 from msgspec import Struct
 
-from daemon.console.alerts.handling import Stage, Step, decode_steps
+from daemon.console.alerts.handling import Stage, Step, decode_steps, encode_steps
 from daemon.journal.rows import EPOCH, micros_of
+from protocols.contract.reasons import Reason
 
 __all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "time_of"]
 
@@ -23,6 +26,7 @@ CREATE TABLE IF NOT EXISTS incident (
 ) STRICT;
 CREATE TABLE IF NOT EXISTS incident_round (n INTEGER PRIMARY KEY, round TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS incident_steps (n INTEGER PRIMARY KEY, steps TEXT NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS incident_reasons (n INTEGER PRIMARY KEY, reasons TEXT NOT NULL) STRICT;
 CREATE INDEX IF NOT EXISTS incident_by_place ON incident (place, n);
 CREATE INDEX IF NOT EXISTS incident_by_end ON incident (state, ended);
 CREATE TABLE IF NOT EXISTS silence (
@@ -38,12 +42,14 @@ COLUMNS = (
 )
 
 
-# What stands in a table of its own: files in the field have the one above without it.
-ROUND = "coalesce((SELECT round FROM incident_round AS of WHERE of.n = incident.n), '')"
-STEPS = "coalesce((SELECT steps FROM incident_steps AS of WHERE of.n = incident.n), '')"
-
-
+# These have tables of their own: a file of the build of 2026-11-24 has the table above.
+MORE_COLUMNS = ("round", "steps", "reasons")
+MORE = ", ".join(
+    f"coalesce((SELECT {column} FROM incident_{column} AS of WHERE of.n = incident.n), '')"  # noqa: S608 - constants
+    for column in MORE_COLUMNS
+)
 UPSERT = f"INSERT OR REPLACE INTO incident ({COLUMNS}) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"  # noqa: S608
+_Reasons: TypeAlias = tuple[Reason | None, Reason | None]
 
 
 class NotOpen(Exception):
@@ -63,7 +69,8 @@ class Incident(Struct, frozen=True):
 
     `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
     often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
-    `round`: which one waits, where the alert says so. `steps`: what people did, the oldest first.
+    `round`: which one waits, where the alert says so. `steps`: what people did, the oldest first. `why` and `to_do`:
+    text and remedy as codes, where the alert has them.
     """
 
     n: int
@@ -85,10 +92,12 @@ class Incident(Struct, frozen=True):
     note: str = ""
     round: str = ""
     steps: tuple[Step, ...] = ()
+    why: Reason | None = None
+    to_do: Reason | None = None
 
     @property
     def key(self) -> AlertKey:
-        """Of its alert."""
+        """The key of its alert."""
         return self.table, self.name
 
     @property
@@ -96,7 +105,7 @@ class Incident(Struct, frozen=True):
         """How far the person who has it (`by`) is."""
         if self.state != "acknowledged":
             return ""
-        last = self.steps[-1].kind if self.steps else "taken"  # versions before the steps kept none
+        last = self.steps[-1].kind if self.steps else "taken"
         return "taken" if last == "released" else last
 
 
@@ -145,7 +154,7 @@ def time_of(micros: int) -> datetime:
 
 
 def incident_values(one: Incident) -> tuple[str | int | None, ...]:
-    """A row, in the order of COLUMNS, which is that of the fields but for the last two."""
+    """A row, in the order of COLUMNS, which is that of the fields but for the last four."""
     ended = None if one.ended is None else micros_of(one.ended)
     acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
     return (
@@ -169,9 +178,20 @@ def incident_values(one: Incident) -> tuple[str | int | None, ...]:
     )
 
 
+def more_values(one: Incident) -> Iterator[tuple[str, tuple[int, str]]]:
+    """The rows of the tables of MORE_COLUMNS, each with the name of its column."""
+    if one.round:
+        yield "round", (one.n, one.round)
+    if one.steps:
+        yield "steps", (one.n, encode_steps(one.steps))
+    reasons = "" if one.why is None else msgspec.json.encode((one.why, one.to_do)).decode()
+    yield "reasons", (one.n, reasons)
+
+
 def incident_of(row: tuple[Any, ...]) -> Incident:
     n, place, name, heard, code, text, remedy, severity, device, state, began, changed, ended, times = row[:14]
-    by, acknowledged, note, round_, steps = row[14:]
+    by, acknowledged, note, round_, steps, reasons = row[14:]
+    why, to_do = msgspec.json.decode(reasons, type=_Reasons) if reasons else (None, None)
     return Incident(
         n,
         place,
@@ -192,6 +212,8 @@ def incident_of(row: tuple[Any, ...]) -> Incident:
         note,
         round_,
         decode_steps(steps),
+        why,
+        to_do,
     )
 
 

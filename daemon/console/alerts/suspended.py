@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from daemon.broker.suspensions import LIST_REMEDY
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.records import AlertKey
+from daemon.words import words
 from protocols.contract.documents import Alert, EdgeInfo
+from protocols.contract.reasons import say
 
 __all__ = ["look_at_suspended"]
 
@@ -47,7 +48,6 @@ def look_at_suspended(incidents: Incidents, processes: Mapping[str, _Process], n
 
 def _alert(process: str, place: str) -> tuple[AlertKey, Alert]:
     pool = place.removeprefix(POOL) if place.startswith(POOL) else ""
-    of = f"jackpot {pool}" if pool else f"table {place}"
-    text = f"the broker refuses {process} what belongs to {of}: its access list is older than the configuration"
+    why = say("pool", name=process, pool=pool) if pool else say("table", name=process, table=place)
     key = ("", f"{process}-refused-{pool}") if pool else (place, f"{process}-refused")
-    return key, Alert(code=CODE, text=text, remedy=LIST_REMEDY, device=process)
+    return key, words.alert(CODE, why, device=process)

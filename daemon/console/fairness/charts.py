@@ -11,6 +11,7 @@ from msgspec import Struct
 from daemon.words import words
 from protocols.contract.documents import Alert
 from protocols.contract.facts import CardFacts, CrapsFacts, DiceFacts, FrenchBankFacts, RouletteFacts, RoundFacts
+from protocols.contract.reasons import Reason
 
 __all__ = [
     "AMERICAN_WHEEL",
@@ -88,22 +89,22 @@ class Test(Struct, frozen=True):
 
     @property
     def alarmed(self) -> bool:
-        """It was there once: it stays until the device's next service."""
+        """Whether the test has alarmed: an alarm stays until the device's next service."""
         return self.peak >= self.threshold
 
     @property
     def odds(self) -> float:
-        """What the bet has made of 1."""
+        """The value of a stake of 1 now."""
         return math.exp(min(self.log_e, 700.0))
 
     @property
     def alarm(self) -> float:
-        """What it must make of 1 to alarm."""
+        """The value of a stake of 1 at which the test alarms."""
         return math.exp(self.threshold)
 
 
 class Alarm(Struct, frozen=True):
-    """Something that is no chance: `code` is stable, `key` the words for it, with their `values`."""
+    """A finding that is not chance: `code` is stable, `key` its text with `values`."""
 
     table: str
     device: str
@@ -118,16 +119,16 @@ class Alarm(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Which of its table's alarms it is."""
+        """The name of the alarm at its table."""
         code = self.code.replace(".", "-")
         return f"{self.device}-{code}" if self.device else code
 
     @property
     def alert(self) -> Alert:
-        """As an alert, in English as those of the edges are."""
+        """As an alert."""
         severity = "error" if self.code in GRAVE else "warning"
-        text, remedy = words.say("en", self.key, **self.values), words.say("en", self.remedy)
-        return Alert(code=self.code, text=text, remedy=remedy, severity=severity, device=self.device)
+        why, to_do = Reason(self.key.partition(".")[2], self.values), Reason(self.remedy.partition(".")[2])
+        return words.alert(self.code, why, to_do, severity=severity, device=self.device)
 
 
 class Shoe(Struct, frozen=True):
@@ -140,7 +141,7 @@ class Shoe(Struct, frozen=True):
 
     @property
     def drawn(self) -> int:
-        """How many are known."""
+        """The number of known cards."""
         return sum(self.counts)
 
     @property
@@ -152,10 +153,10 @@ class Shoe(Struct, frozen=True):
 
 
 class Ranges:
-    """Which numbers were seen, as ranges. Bounded: where there are too many gaps the oldest is given up."""
+    """The seen numbers as ranges. Bounded: with too many gaps, the oldest is given up."""
 
     def __init__(self, text: str = "") -> None:
-        """`text` as `str` gave it."""
+        """Parse `text`, which `str` wrote."""
         pairs = [one.split("-") for one in text.split(",") if one]
         self._spans = [(int(first), int(last)) for first, last in pairs]
 

@@ -166,6 +166,8 @@ def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
     key = f"alerts.code.{one.code}"
     if one.heard == "console" and key in words.catalog("en"):
         return words.say(lang, key, name=one.device), words.say(lang, f"alerts.remedy.{one.code}", name=one.device)
+    if one.why is not None:
+        return words.reason(lang, one.why, one.code), words.reason(lang, one.to_do, one.code)
     return words.told(lang, one.code, one.text), words.told(lang, one.code, one.remedy)
 
 
@@ -236,7 +238,7 @@ def _rights(role: str) -> dict[str, Any]:
 
 
 def _whom(people: Iterable[tuple[str, tuple[str, ...]]], one: Incident) -> tuple[str, ...]:
-    """To whom an incident can be handed over."""
+    """The people to whom an incident can be handed over."""
     return tuple(who for who, theirs in people if who != one.by and (not theirs or one.table in ("", *theirs)))
 
 
@@ -271,7 +273,7 @@ def _inside(site: SiteState, one: Incident) -> tuple[str, ...]:
 
 
 def _helps(context: ConsoleContext, table: str, name: str) -> dict[str, str]:
-    """By the code of a fault that a person mends, the command that shows whether it is mended."""
+    """The command that shows whether a fault is mended, by the code of the fault."""
     device = context.site.devices.get((table, name))
     kind = DRIVERS.get(device.meta.driver) if device is not None else None
     if kind is None or "self-test" not in {name_of(one) for one in kind.commands}:

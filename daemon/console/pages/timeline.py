@@ -152,7 +152,7 @@ def _known(gaps: list[Stretch], strip: _Strip, days: Days) -> datetime | None:
 def _gaps(
     gaps: Iterable[Stretch], strip: _Strip, known: datetime, below: int, height: int
 ) -> Iterator[tuple[float, float, int, int]]:
-    """Nothing is known of this: x, width, y, height. Of the rounds by their gaps, of the rest before the console."""
+    """The unknown areas as x, width, y, height: gaps of the rounds, and all else before the console's start."""
     pieces = [(gap.since, gap.until, 0, HEIGHTS["rounds"]) for gap in gaps]
     if known > strip.since:
         pieces.append((strip.since, known, below, height - below))
@@ -248,8 +248,7 @@ def _devices(context: ConsoleContext, days: Days, table: str, strip: _Strip, lan
         to = f"/table/{table}/device/{device.name}"
         for one in story.episodes(device.history):
             if one.kind == "offline" and (one.ended is None or one.ended >= strip.since):
-                reason = words.told(lang, "device.offline", one.text)
-                text = words.say(lang, "day.offline", device=device.name, reason=reason)
+                text = words.say(lang, "day.offline", device=device.name, reason=one.text)
                 yield Mark("devices", "offline", "offline", one.began, one.ended, text, to)
     for again in days.restarts(edges, strip.since):
         text = words.say(lang, "day.restarted", name=again.name)

@@ -130,10 +130,7 @@ def take_up(journal: Journal, how: Keeping) -> str:
     """As every journal is taken up; but where there is no room for more, only that is said. Raises BadJournal."""
     try:
         keeping.take_up(journal, how)
-    except BadJournal as error:
-        now = keeping.room(journal, how)
-        if now.share < 1 or str(error) != keeping._full(journal, now, how):  # noqa: SLF001 - its only other reason
-            raise
+    except keeping.NoRoom as error:
         return str(error)
     return ""
 

@@ -106,7 +106,8 @@ def asyncapi(version: str) -> dict[str, Any]:
     for kind in DOCUMENTS.values():
         if not kind.__struct_config__.omit_defaults and kind not in (ReplayRequest, ReplayAnswer):
             schemas[kind.__name__]["required"] = list(schemas[kind.__name__]["properties"])  # every field is written
-    schemas["Reason"]["x-codes"] = _codes()
+    schemas["Reason"]["x-codes"] = _codes("reason.")
+    schemas["Alert"]["x-codes"] = _codes("alert.")
     _merge_facts(schemas, facts)
     messages = {name: _enveloped(name, kind) for name, kind in enveloped.items()}
     messages |= {name: _document(name, kind) for name, kind in DOCUMENTS.items()}
@@ -296,10 +297,8 @@ def _channel(path: str, text: str, messages: list[str]) -> dict[str, Any]:
     }
 
 
-def _codes() -> dict[str, dict[str, Any]]:
-    """Each code of a reason with its English and the names of its values."""
-    known = {
-        key.removeprefix("reason."): text for key, text in words.catalog("en").items() if key.startswith("reason.")
-    }
+def _codes(prefix: str) -> dict[str, dict[str, Any]]:
+    """Each code of the reasons, or of an alert's `why` and `to_do` behind its code, with its English and its values."""
+    known = {key.removeprefix(prefix): text for key, text in words.catalog("en").items() if key.startswith(prefix)}
     named = {code: [name for _, name, _, _ in string.Formatter().parse(text) if name] for code, text in known.items()}
     return {code: {"en": known[code], "values": named[code]} for code in sorted(known)}
