@@ -13,7 +13,7 @@ STARTED = datetime.now(UTC)
 
 @functools.cache
 def version() -> str:
-    """Of feltd, as it is installed: part of the name of its folder of metadata (PyPA's binary distribution format).
+    """The installed version: a part of the name of its folder of metadata (PyPA's binary distribution format).
 
     importlib.metadata reads the same and takes 2.3 MiB and 30 ms, so it is asked only where there is no such folder.
     """

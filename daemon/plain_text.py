@@ -33,6 +33,6 @@ def plain_values(value: Any) -> Any:
 
 
 def coloured(stream: TextIO) -> TextIO:
-    """Where our own colours and cursor movements go: the command line makes its streams plain."""
+    """The stream for our own colours and cursor movements: the command line makes its streams plain."""
     before: TextIO = getattr(stream, "coloured", stream)
     return before

@@ -228,7 +228,7 @@ class FdlContinuous(FdlDriver):
     async def run(self, link: Link, emit: Emit) -> None:
         """Speak until LinkLost or DeviceRefused. Where cards are masked no wire byte of one goes any further.
 
-        What cannot be read the session itself tells without its bytes.
+        The session reports an unreadable event without its bytes.
         """
         if not self._masked:
             await super().run(link, emit)

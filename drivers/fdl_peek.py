@@ -58,7 +58,7 @@ class FdlPeek(FdlDriver):
     happenings: ClassVar = fdl_peek.HAPPENINGS
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """Yes or no."""
+        """The event of an answer: blackjack or not."""
         match happening:
             case fdl_peek.Peeked(blackjack):
                 return (HoleCardPeeked(blackjack),)

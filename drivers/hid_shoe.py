@@ -170,7 +170,7 @@ class HidShoe:
             except LinkLost:
                 await self._tell(emit, decoder.quiet(), chunk)
                 raise
-            # Others may have arrived while the last card was made durable: the gap between them separates them.
+            # Further reports may have arrived while the last card was made durable: their times separate the cards.
             if decoder.waiting and fresh.tick - chunk.tick >= self._options.quiet:
                 await self._tell(emit, decoder.quiet(), chunk)
             chunk = fresh
@@ -181,7 +181,7 @@ class HidShoe:
                 )
 
     def _patience(self, now: float) -> float | None:
-        """How long to wait for the next report before looking again."""
+        """Seconds to wait for the next report before looking again."""
         if self._decoder.waiting:
             return self._options.quiet
         if self._held_since is not None and not self._faults.is_open(KEY_STUCK):

@@ -111,5 +111,5 @@ def encode(message: Ask | Cycle | State) -> bytes:
 
 
 def _decimal(number: float) -> str:
-    """As a person would write it: 0.41, 10; at most six decimals."""
+    """The number as people write it: 0.41, 10; at most six decimals."""
     return f"{number:.6f}".rstrip("0").rstrip(".")

@@ -77,7 +77,7 @@ class Decoder:
     """Turns reports in any pieces into codes. Holds one code and one report."""
 
     def __init__(self) -> None:
-        """Nothing is down."""
+        """No key is down."""
         self._bytes = b""
         self._down: frozenset[int] = frozenset()
         self._old: frozenset[int] = frozenset()  # down since before the code under way

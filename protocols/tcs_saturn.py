@@ -95,7 +95,7 @@ def _judge(raw: bytes) -> Frame | Broken:
 
 
 def checksum(head: bytes) -> int:
-    """Of all bytes from SOH to ETX: always 0x40 to 0x7F."""
+    """The checksum of all bytes from SOH to ETX: always 0x40 to 0x7F."""
     return sum(head) & 0x3F | 0x40
 
 

@@ -54,7 +54,7 @@ class Need(Struct, frozen=True):
 
 
 Needs: TypeAlias = Callable[[Any], tuple[Need, ...]]
-"""By the options of the game."""
+"""The need with the options of the game."""
 
 
 def met(need: Need, told: Sequence[Told]) -> bool:

@@ -38,7 +38,7 @@ class BrokerProcess(ABC):
     """One process: its journal, its outbox, its retained topics."""
 
     KIND: ClassVar[str]
-    """Of its client id and its log: edge, rules, jackpots."""
+    """The kind of the process in its client id and its log: edge, rules, jackpots."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class BrokerProcess(ABC):
 
     @abstractmethod
     def _own_topics(self) -> Iterable[str]:
-        """Where this process retains what others must not write."""
+        """The topic filters of this process's retained topics."""
 
     @abstractmethod
     async def _prepare(self, session: Session) -> Iterable[str]:
@@ -91,13 +91,13 @@ class BrokerProcess(ABC):
 
     @abstractmethod
     def _work(self, session: Session) -> Iterable[Coroutine[Any, Any, None]]:
-        """What is done while the session lasts, besides what every process does."""
+        """The subclass's own work during a session."""
 
     def _disconnected(self) -> None:  # noqa: B027 - most have nothing to do
-        """The session is over."""
+        """Clean up after a session."""
 
     def _readable(self, row: Row) -> Row:
-        """What is published of a row that cannot be read as it is."""
+        """The message in place of an unreadable row."""
         return row
 
     def info(self) -> EdgeInfo:

@@ -204,7 +204,7 @@ def _add_mqtt(site: _Site, path: Path, config: Config, mistakes: list[str]) -> N
 
 
 def _broker(mqtt: Mqtt) -> tuple[str, int]:
-    """Where it listens; this computer has several names."""
+    """The address of the broker's listener; this computer has several names."""
     return "127.0.0.1" if mqtt.host in ("localhost", "::1") else mqtt.host, mqtt.port
 
 
@@ -313,7 +313,7 @@ def _of_bridge(config: Config) -> str:
 
 
 def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
-    """Of a table that it has with another edge it writes its own devices only; the table's alerts are of both."""
+    """The topics of an edge. At a table that it shares it writes its own devices only, and the table's alerts."""
     write = [edge_topic(site.name, name, "+")]
     # its own topics, too: it puts right what another one wrote there
     read = [edge_topic(site.name, "+", "availability"), edge_topic(site.name, name, "+")]

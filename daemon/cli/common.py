@@ -19,7 +19,7 @@ CONFIG = click.option(
     "-c",
     "--config",
     "config_path",
-    type=click.Path(path_type=Path, readable=False),  # load_config says it with a remedy
+    type=click.Path(path_type=Path, readable=False),  # load_config reports it, with a remedy
     default="/etc/feltd/feltd.toml",
     show_default=True,
     help="the configuration of the site",
@@ -150,7 +150,7 @@ def run_process(
 ) -> None:
     """Run a process of production: ready, watched, ended cleanly by SIGTERM or Ctrl-C; `reload` is called on SIGHUP.
 
-    A journal gone bad, or what else of `said` ends it, is one message.
+    A damaged journal, or another error of `said`, ends it with one message.
     """
     from daemon.journal.store import BadJournal
     from daemon.sdnotify import notify, watchdog
@@ -210,7 +210,7 @@ def ruleset_named(name: str) -> Any:
 
 
 def option_pairs(words: tuple[str, ...], before: str = "--option ", form: str = "NAME=VALUE") -> dict[str, str]:
-    """Each word split at its first `=`; `before` and `form` are of the message where one cannot be."""
+    """Each word split at its first `=`; `before` and `form` are parts of the message for a word without one."""
     pairs: dict[str, str] = {}
     for word in words:
         key, equals, value = word.partition("=")
@@ -228,7 +228,7 @@ OPTIONAL_CONFIG = click.option(
 
 
 def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:
-    """Until it ends, or Ctrl-C or SIGTERM ends it; what was plugged in or written is left in order."""
+    """Run until the end, Ctrl-C or SIGTERM; ports and files are left in order."""
 
     ended: list[SystemExit] = []
 
@@ -238,7 +238,7 @@ def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         try:
             return await body
-        except SystemExit as error:  # no task may end by it: asyncio would tell of that, too
+        except SystemExit as error:  # the error must not end a task: asyncio would log it as well
             ended.append(error)
 
     try:

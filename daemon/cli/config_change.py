@@ -34,7 +34,7 @@ __all__ = ["CannotChange", "Change", "Changes", "Services", "Version", "differen
 
 PASSWORDS = Path("/etc/mosquitto/feltd.passwd")
 USED_WITHIN_S = 60.0
-"""How long a change waits until the processes use it: an open round at the changed table ends first."""
+"""Seconds that a change waits for the processes to use it: an open round at the changed table ends first."""
 LOOK_S = 0.5
 _BETWEEN = "# ---- until all processes use the new configuration: what the one before needs"
 
@@ -208,7 +208,7 @@ class Changes:
         return both, missing
 
     def _password(self, user: str, files: list[_File]) -> str:
-        """That of the file for this user, or a new one, which `files` then writes."""
+        """The password of this user in the file, or a new one, which `files` then writes."""
         path = self._path.parent / "mqtt" / user
         with contextlib.suppress(FileNotFoundError):
             return path.read_text(encoding="utf-8").strip()

@@ -81,7 +81,7 @@ def journal_of(config: Any, keeping: Any) -> tuple[Any, str]:
 
 @contextlib.contextmanager
 def _users(config_path: Path) -> Iterator[tuple[Any, "Users", "By"]]:
-    """Configuration, the users in its store, and who asks. What cannot be is said in one message, exit code 2."""
+    """The configuration, the users in its store, and who runs the command. A mistake ends with exit code 2."""
     from daemon.console.auth.users import BadUser, By, Users
     from daemon.console.site.store import BadStore, Store
 
@@ -96,8 +96,8 @@ def _users(config_path: Path) -> Iterator[tuple[Any, "Users", "By"]]:
 
 
 def _not_for_another(path: Path) -> None:
-    """A store that root makes is one that the service cannot open: say so before."""
-    with contextlib.suppress(OSError):  # what is not there or not ours to see the store itself will say
+    """Refuse to create the store as root: the service could not open it."""
+    with contextlib.suppress(OSError):  # a missing or unreadable store gives its own message
         owner = (path if path.exists() else path.parent).stat().st_uid
         if owner != os.geteuid():
             name = _name_of(owner)
@@ -125,7 +125,7 @@ def _tables(config: Any, text: str) -> tuple[str, ...]:
 
 
 def _password(name: str) -> "Hashed":
-    """Asked for at a terminal, else the first line of standard input."""
+    """The password: asked for at a terminal, otherwise the first line of standard input."""
     from daemon.console.auth.users import hash_password, password_fault
 
     if sys.stdin.isatty():

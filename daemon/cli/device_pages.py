@@ -75,7 +75,7 @@ def options_of(driver: type[Driver]) -> list[tuple[str, str, str]]:
 
 
 def _default(value: Any) -> str:
-    """As it is written in TOML, where that fits into a table."""
+    """The default in TOML, where it fits into a table."""
     match value:
         case {} if value:
             return "see its text"

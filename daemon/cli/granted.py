@@ -37,7 +37,7 @@ def old_list(config: Config, path: Path, installed: Path | None = None) -> list[
 
 
 def not_granted(found: str, wanted: str, devices: dict[str, list[str]]) -> dict[str, list[str]]:
-    """By user the grants of the list `wanted` that the list `found` lacks, as `write TOPIC`.
+    """The grants of the list `wanted` that the list `found` lacks, by user, as `write TOPIC`.
 
     Of a table that two edges share a list names each device: `devices` are those of each table here.
     """
@@ -53,7 +53,7 @@ def not_granted(found: str, wanted: str, devices: dict[str, list[str]]) -> dict[
 
 
 def _rights(text: str) -> dict[str, list[tuple[str, str]]]:
-    """By user the rights of a list: read, write, readwrite or deny, and a topic."""
+    """The rights of a list by user: read, write, readwrite or deny, and a topic."""
     rights: dict[str, list[tuple[str, str]]] = {}
     user = ""
     for line in text.splitlines():

@@ -181,7 +181,7 @@ def _systemctl(*words: str, quiet: bool = False) -> int:
 
 
 def _by_line(mistakes: list[str], path: Path) -> list[str]:
-    """As they stand in the file."""
+    """Mistakes in the order of the file."""
     return sorted(mistakes, key=lambda mistake: int(mistake.removeprefix(f"{path}:").partition(":")[0]))
 
 

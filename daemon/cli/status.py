@@ -88,11 +88,11 @@ class Facts(Struct, frozen=True, kw_only=True):
     broker_remedy: str = ""
     wanted: tuple[Wanted, ...] = ()
     devices: tuple[tuple[str, str], ...] = ()
-    """Of this computer, by the configuration: table and name."""
+    """The devices of this computer in the configuration, as table and name."""
     tables: tuple[str, ...] = ()
     pools: tuple[str, ...] = ()
     services: Mapping[str, Service] = {}
-    """By part; empty where systemd runs none of them."""
+    """The units by part; empty where systemd runs none of them."""
     heard: Heard | None = None
     journal: Mapping[tuple[str, str], DeviceState] | None = None
 
@@ -125,7 +125,7 @@ class Device(Struct, frozen=True):
 
 
 class Open(Struct, frozen=True):
-    """Something that a person should see to. `place`: a process, `table`, `table/device` or `broker`."""
+    """An open problem for a person. `place`: a process, `table`, `table/device` or `broker`."""
 
     severity: str
     place: str
@@ -147,7 +147,7 @@ class Pool(Struct, frozen=True):
 
 
 class Elsewhere(Struct, frozen=True):
-    """What the broker says of other computers and was left out."""
+    """The counts of other computers' processes and devices that were left out."""
 
     processes: int = 0
     devices: int = 0
@@ -464,5 +464,5 @@ def _clock(at: datetime) -> str:
 
 
 def _since(at: datetime, now: datetime) -> str:
-    """The time alone where it is today's, on this computer's clock."""
+    """The time of day; with the date where it is not today, by this computer's clock."""
     return _clock(at) if _day(at) == _day(now) else f"{_day(at)} {at.astimezone():%H:%M}"

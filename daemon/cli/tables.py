@@ -197,7 +197,7 @@ class Systemd:
             _systemctl("restart", "feltd-console")
 
     def use(self, digest: str) -> bool:
-        """As their logs say."""
+        """Whether the logs of all running processes say that they use this version."""
         for part in self._running():
             words = ["journalctl", "-u", f"feltd-{part}", "-n", "500", "-o", "cat", "--no-pager"]
             said = subprocess.run(words, check=False, capture_output=True, text=True).stdout  # noqa: S603 - root's own
@@ -328,6 +328,6 @@ def _checked(text: str, path: Path, name: str, probed: list[str]) -> None:
 
 
 def _at_field(mistake: str, lines: list[str]) -> str:
-    """A mistake with the line of the new text that it is about."""
+    """A mistake, with its line in the new text."""
     number, _, text = mistake.partition(": ")
     return f"{lines[int(number) - 1].strip()}\n  {text}" if number.isdigit() and int(number) <= len(lines) else mistake

@@ -64,7 +64,7 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 class BadSince(ValueError):
-    """No time, or a past that cannot be read. The message says what to do."""
+    """`since` is not a time, or a journal cannot be read. The message says what to do."""
 
 
 class Line(Struct, frozen=True):
@@ -78,7 +78,7 @@ class Line(Struct, frozen=True):
 
 
 class _Round(Struct, frozen=True):
-    """What verdicts say besides a result."""
+    """The details of verdicts other than results."""
 
     round: str = ""
     reason: Reason | None = None
@@ -142,7 +142,7 @@ def in_words(wire: Wire) -> tuple[Severity, str]:
 
 
 def _values(data: Mapping[str, Any]) -> str:
-    """One value stands alone; of more each has its name."""
+    """A single value stands alone; several values each have their name."""
     values = {key: value for key, value in data.items() if value not in ("", None, [], {}, False)}
     late = values.pop("age_ms", 0)
     values.pop("overtaken", None)
@@ -223,7 +223,7 @@ def since_of(text: str, now: datetime) -> datetime:
 
 
 def _in_columns(line: Line, place: int, columns: int | None) -> str:
-    """The line, wrapped under itself where it is longer than `columns`; None: never."""
+    """The line, wrapped and indented where it is longer than `columns`; None: not wrapped."""
     head = f"{line.at.astimezone():%H:%M:%S} {plain(line.place):{place}} "
     text = plain(" ".join(line.text.split()))
     if columns is None or len(head) + len(text) <= columns:
@@ -289,7 +289,7 @@ class _Broker:
 
 
 def past(config: Config, shown: Shown, since: datetime) -> list[tuple[str, Wire]]:
-    """What the journals of this computer hold since then, by time. Raises BadSince."""
+    """The rows of this computer's journals since that time, by time. Raises BadSince."""
     tables = [one.name for one in config.table if not shown.tables or one.name in shown.tables]
     writers: list[tuple[str, str, Written]] = [(config.edge.journal, config.edge.name, "edge")]
     writers += [] if shown.device else [(config.rules.journal, config.rules.name, "rules")]
@@ -367,5 +367,5 @@ def _tell(teller: _Teller, message: Message) -> None:
 
 
 def terminal_columns() -> int:
-    """Of the terminal now: it may be resized."""
+    """The current width of the terminal: it may be resized."""
     return shutil.get_terminal_size().columns

@@ -290,7 +290,7 @@ class Host:
         return None
 
     async def fence(self) -> int:
-        """After this index nothing comes that the device sent before it read what was sent to it until now."""
+        """The index of the message after which the device has read all that was sent to it until now."""
         await self.order(NO_COMMAND)
         return len(self.heard)
 
@@ -351,7 +351,7 @@ def events(heard: Sequence[Heard]) -> list[tuple[float, fdl.EventReport]]:
 
 @cache
 def kinds() -> Mapping[int, Mapping[int, type[fdl.Happening]]]:
-    """By kind of device, its own events: those of the drivers that speak FDL."""
+    """The own events of each kind of device: those of the drivers that speak FDL."""
     return {one.kind: one.happenings for one in DRIVERS.values() if issubclass(one, FdlDriver)}
 
 

@@ -168,7 +168,7 @@ def _broken(text: str, font: str, size: float, width: float) -> Iterator[str]:
 
 @lru_cache(maxsize=4096)
 def _wide(font: str, letter: str) -> float:
-    """Of one letter at size 1."""
+    """The width of one letter at size 1."""
     return float(pdfmetrics.stringWidth(letter, font, 1))
 
 

@@ -31,7 +31,7 @@ Source = tuple[str, ...]
 KEPT_DIGESTS = 2000
 """Used events of a stream whose digests are in memory, to notice another event under the number of one of them."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
-"""In the place of a digest: different events came under this number."""
+"""This value in place of a digest means that different events came under this number."""
 
 
 class Position(Struct, frozen=True, omit_defaults=True):
@@ -51,7 +51,7 @@ class Position(Struct, frozen=True, omit_defaults=True):
 
 
 def read_position(value: bytes) -> Position:
-    """As it was written down."""
+    """Decode a position from the journal."""
     position = msgspec.json.decode(value, type=Position)
     try:
         return position if position.at is None else replace(position, at=in_utc(position.at))
@@ -82,7 +82,7 @@ class Events(Stream[Envelope]):
 
     def take(self, item: Envelope) -> list[Envelope]:
         """As `Stream.take`. Of two different events that wait under one number neither is used: it counts as lost."""
-        if item.seq == self.expected and not self._early:  # as nearly always
+        if item.seq == self.expected and not self._early:  # the usual case
             self.expected += 1
             self._remember(item.seq, item.digest)
             return [item]
@@ -128,7 +128,7 @@ class Events(Stream[Envelope]):
 
 
 def digested(envelope: Envelope) -> Envelope:
-    """With its digest, where it did not come over the wire."""
+    """The event with its digest, which one that did not come over the wire lacks."""
     data = encode_data(envelope.event)
     return replace(envelope, digest=digest_of(envelope.source, type_of(envelope.event), envelope.time, data))
 
@@ -139,5 +139,5 @@ def is_journal(name: str) -> bool:
 
 
 def key_of(source: Source) -> str:
-    """Under which the position of a stream is written."""
+    """The key of a stream's position in the journal."""
     return "stream/" + "/".join(source)

@@ -94,7 +94,7 @@ def _is_taken(event: WagerPlaced | WagerWithdrawn, before: object, after: object
 
 
 def _held(state: object, *, refused: bool = False) -> Counter[tuple[int, str]]:
-    """By seat and bet the amounts in a state. `refused`: with the chips that lie beside the bets."""
+    """The amounts in a state by seat and bet. `refused`: with the chips that lie beside the bets."""
     amounts: Counter[tuple[int, str]] = Counter()
     for struct in _structs(state, DEEPEST):
         for name in _fields(type(struct))[1]:
@@ -125,7 +125,7 @@ def _fields(kind: type[Struct]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _may_be_struct(hint: Any) -> bool:
-    """By its annotation; a type variable may be one."""
+    """Whether an annotation can be a struct; a type variable can."""
     if get_origin(hint) in (Union, UnionType, Annotated):
         return any(map(_may_be_struct, get_args(hint)))
     kind = get_origin(hint) or hint
@@ -221,14 +221,14 @@ class AnswerDesk:
     def tell_dealer(
         self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...]
     ) -> None:
-        """Of a bet without a request, from a console or a sensor: say if it was refused, under the id of its event.
+        """Report the refusal of a bet without a request, from a console or a sensor, under the id of its event.
 
         It is said once and not stored: the irregularity stands in the result of the round.
         """
         event = envelope.event
         if envelope.replay or not isinstance(event, WagerPlaced | WagerWithdrawn):
             return
-        if _note(envelope.id, after, verdicts) is None:  # cheaper than the wagers, and most bets are in order
+        if _note(envelope.id, after, verdicts) is None:  # cheaper than comparing wagers
             return
         named = replace(event, request=PLACEHOLDER, terminal=envelope.device)
         answer = answer_to(replace(envelope, event=named), before, after, verdicts)
@@ -237,7 +237,7 @@ class AnswerDesk:
 
     @property
     def waits(self) -> bool:
-        """Whether an answer waits until it is durable."""
+        """Whether answers wait for the commit of their events."""
         return bool(self._decided)
 
     def decide(
@@ -259,7 +259,7 @@ class AnswerDesk:
             self._offer(table, answer)
 
     def heard(self, table: str, message: Message) -> None:
-        """A request came. The edge keeps it if it is new; if it was decided, its answer is sent again."""
+        """Handle a request. The edge journals a new one; the answer to a decided one is sent again."""
         request = decode_request(message.payload)
         if table not in self._tables or message.retain or isinstance(request, Unreadable):
             return
@@ -269,7 +269,7 @@ class AnswerDesk:
             self._offer(table, answer)
 
     def _offer(self, table: str, answer: WagerAnswer) -> None:
-        """The same answer waits once. Without a broker the newest are kept."""
+        """Queue an answer, once. While the broker is away the newest are kept."""
         self._unsent[table, answer.terminal, answer.id] = answer
         while len(self._unsent) > MOST_UNSENT:
             del self._unsent[next(iter(self._unsent))]

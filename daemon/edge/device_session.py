@@ -108,7 +108,7 @@ class DeviceSession:
 
     @property
     def online(self) -> bool:
-        """By its last event."""
+        """Whether the device is online by its last event."""
         return self.status.online
 
     def memory(self) -> bytes | None:

@@ -62,7 +62,7 @@ class EventOrdering:
             self._moved.set()
 
     def late_ms(self, device: str, happened: float) -> int:
-        """By how many ms a newer event of another device was reported earlier; 0 for none. Remembers this event.
+        """The ms by which a newer event of another device was reported earlier; 0 for none. Remembers this event.
 
         A device's own events are in the order of its counter, whatever its clock says.
         """

@@ -43,7 +43,7 @@ class SupervisedDevice(Protocol):
 
     @property
     def online(self) -> bool:
-        """By the last event."""
+        """Whether the device is online by the last event."""
         ...
 
     @property

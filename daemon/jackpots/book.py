@@ -46,7 +46,7 @@ class Refused(Exception):
 
 
 class Seen(Struct, frozen=True):
-    """Where an input stands: number `seq` of `stream` (edge or rules, journal, table), its id and time."""
+    """The position of an input: number `seq` of `stream` (edge or rules, journal, table), its id and time."""
 
     stream: str
     seq: int
@@ -106,7 +106,7 @@ class RoundBook(Struct, frozen=True):
 
     @property
     def place(self) -> tuple[int, datetime]:
-        """Where it stands among the rounds of the books."""
+        """The place of the round among the rounds of the books."""
         return self.entry, self.at or EARLIEST
 
     @property

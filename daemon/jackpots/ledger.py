@@ -833,7 +833,7 @@ def _not_ours(book: Book, seen: Seen, table: str) -> bool:
 
 
 def _position(book: Book, seen: Seen, table: str) -> dict[str, Any]:
-    """Where the verdicts of a table stand after this one."""
+    """The position of a table's verdicts after this one."""
     known = book.tables.get(table, TableBook())
     newest = seen.id if _beyond(seen.id, known.newest) or not known.newest else known.newest
     return {"stream": seen.stream, "last": max(seen.at, known.last or EARLIEST), "newest": newest}

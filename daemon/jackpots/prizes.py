@@ -83,7 +83,7 @@ def matched(
     mine: Sequence[PoolWin],
     awards: Sequence[Award],
 ) -> tuple[list[PoolWin], list[PoolWin]]:
-    """Of the wins of before those that the corrected result names with the same amount, and the new ones besides.
+    """The earlier wins that the corrected result names with the same amount, and its new wins.
 
     Both results are decided alike, each of its one of `bases`, the pool as it was: what became of a win since (new
     terms, its price, its odd coins) makes no difference.

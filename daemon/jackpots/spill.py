@@ -46,7 +46,7 @@ def _in_unit(stake: Stake, unit: int) -> Stake:
 
 
 def _legs_moved(stakes: list[Stake], giver: str, taker: str, amount: int) -> list[Stake]:
-    """Of the bets in this order, as far as the amount goes."""
+    """The parts of the bets, in this order, that add up to the amount."""
     done = []
     for one in stakes:
         part = max(min(amount, one.legs.get(giver, 0)), 0)

@@ -243,7 +243,7 @@ def export(
 
 
 def _hash_before(db: sqlite3.Connection, place: str, seq: int) -> bytes | None:
-    """Of the row before `seq`, in whose file it may stand, or as that file says that it begins."""
+    """The hash of the row before `seq`, from that row or from the origin of the file."""
     for table in ("event", "origin"):
         query = f"SELECT hash FROM {table} WHERE place = ? AND seq = ?"  # noqa: S608
         if found := db.execute(query, (place, seq - 1)).fetchone():

@@ -66,7 +66,7 @@ class _Signed(Struct, frozen=True):
 
 
 class _Walk:
-    """Where every chain stands while rows and checkpoints go by."""
+    """The state of every chain while rows and checkpoints are read."""
 
     def __init__(self, report: Report, keys: Sequence[Verifier]) -> None:
         self.report = report
@@ -460,7 +460,7 @@ def _verify_rows(
 
 
 def _take_origin(walk: _Walk, db: sqlite3.Connection, file: str) -> None:
-    """Where the file says that it begins, beside where the one before ended."""
+    """Compare the origin of the file with the end of the file before."""
     name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
     number, n, _ = db.execute("SELECT file, n, time FROM beginning").fetchone()
     origin = {place: (seq, head) for place, seq, head in db.execute("SELECT place, seq, hash FROM origin")}

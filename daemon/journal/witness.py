@@ -48,7 +48,7 @@ class HeadRefused(Exception):
 
 
 class _Seen(Struct):
-    """Of one journal: the last checkpoint with its row, and the digests of the heads that came last."""
+    """The last checkpoint of a journal with its row, and the digests of its last heads."""
 
     checkpoint: int = -1
     row: int = 0

@@ -41,7 +41,7 @@ STREAMS: Final = (
 
 
 def subject_of(stream: str, site: str, place: str) -> str:
-    """Of a table, or in ADM of an edge or rules."""
+    """The subject of a table, or in ADM of an edge or rules."""
     return f"feltd.{_WORDS[stream]}.{site}.{place}"
 
 

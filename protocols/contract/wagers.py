@@ -90,7 +90,7 @@ class Unreadable(Struct, frozen=True):
 
 
 class _Named(Struct):
-    """Whom to answer, of a request that is not valid."""
+    """The terminal and id of an invalid request, for its answer."""
 
     id: RequestId = ""
     terminal: TerminalId = ""

@@ -60,7 +60,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Garbage(msgspec.Struct, frozen=True):
-    """What stood between two 00 and is no frame. `raw` has at most MAX_STUFFED bytes of it."""
+    """Bytes between two 00 that are not a frame. `raw` has at most MAX_STUFFED of them."""
 
     raw: bytes
     why: Literal["too long", "stuffing", "length", "crc"]
@@ -110,7 +110,7 @@ class Decoder:
         self._skipping = False
 
     def feed(self, data: bytes) -> list[Frame | Garbage]:
-        """What the bytes complete. Too long a stretch without 00 is told once, when it becomes too long."""
+        """The frames that the bytes complete. A stretch without 00 that becomes too long is reported once."""
         found: list[Frame | Garbage] = []
         *whole, rest = data.split(b"\0")
         for piece in whole:
@@ -145,7 +145,7 @@ class OtherVersion(msgspec.Struct, frozen=True):
 
 
 class UnknownType(msgspec.Struct, frozen=True):
-    """A frame type that this version does not have: not for us."""
+    """A frame type that this version does not know; it is ignored."""
 
     type: int
 

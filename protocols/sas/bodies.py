@@ -206,7 +206,7 @@ def _write_extended(code: int, value: int) -> bytes:
 
 
 def write_body(command: int, body: Body) -> bytes:  # noqa: C901 - a case for each body
-    """Without length byte. Raises ValueError."""
+    """The body without its length byte. Raises ValueError."""
     match body:
         case Meters(meters) if command in METERS and set(meters) == {name for name, _ in METERS[command]}:
             return b"".join(to_bcd(meters[name], width) for name, width in METERS[command])

@@ -303,7 +303,7 @@ class MachineDecoder:
         return messages
 
     def _size(self, data: bytes, at: int, end: int) -> int:
-        """Of the poll with a checksum at `at`: more than there is while it is not known, 0 where it is none."""
+        """The size of the poll with a checksum at `at`: too large while unknown, 0 where there is no such poll."""
         if end - at < 2:
             return 2
         shape = SHAPES.get(data[at + 1])

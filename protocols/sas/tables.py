@@ -126,7 +126,7 @@ EXCEPTIONS: dict[int, str] = {
 PRIORITY: frozenset[int] = frozenset(
     {0x3D, 0x3E, 0x3F, 0x51, 0x52, 0x55, 0x56, 0x57, 0x67, 0x68, 0x69, 0x6A, 0x6B, 0x6C, 0x6D, 0x6F, 0x70, 0x8F}
 )
-"""Told before what is queued, and not queued with it."""
+"""Priority exceptions: sent before the queued ones, outside the queue."""
 
 DENOMINATIONS: dict[int, int] = {
     0x01: 1,

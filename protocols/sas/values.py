@@ -40,7 +40,7 @@ _PADDING = b"\0 \xff"
 
 
 def from_text(data: bytes) -> str:
-    """Without its padding; unprintable bytes become \\xNN."""
+    """The text without its padding; unprintable bytes become \\xNN."""
     return "".join(chr(byte) if 0x20 <= byte <= 0x7E else f"\\x{byte:02x}" for byte in data.strip(_PADDING))
 
 

@@ -149,7 +149,7 @@ class AmericanRoulette(AngolanRoulette):
     def refused(
         self, table: AlternatingState, round_: Round, bet: WagerPlaced | WagerWithdrawn
     ) -> Note | Refusal | None:
-        """What is no whole announced bet, lies outside the limits, or is too much on one number."""
+        """Why an announced bet is refused: it is not whole, outside the limits, or too much on one number."""
         name, chips = bet.bet.partition(":")[0], self._chips.get(bet.bet)
         if (chips is None and not self._most_straight) or not (left := left_of(round_, bet)):
             return None
@@ -218,7 +218,7 @@ class AmericanRoulette(AngolanRoulette):
                 return super().play(table, seen)
 
     def decide(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """A spin that counts is one more for a colour that did not bet in it."""
+        """Count a valid spin for each colour that did not bet in it."""
         table, verdicts = super().decide(table, seen)
         if not self._watched or table.phase != "resolved":
             return table, verdicts
@@ -229,7 +229,7 @@ class AmericanRoulette(AngolanRoulette):
         return replace(table, idle=tuple(idle.items())), verdicts
 
     def take_back(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """A spin that is declared null afterwards is none that a colour did not bet in."""
+        """A spin that is declared null later does not count against a colour."""
         table, verdicts = super().take_back(table, seen)
         if table.last is not None:
             return table, verdicts

@@ -101,7 +101,7 @@ class AngolaBaccaratMacau(AngolaTable):
         return Note("chance_total", reason, "11(30)" if tie else "11(31)")
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
-        """Of the latest bets on the heavier side goes back what the sides differ by more than the house bears."""
+        """Return the excess of the difference between the sides, from the latest bets on the heavier side."""
         most = self.options.maximum_difference
         if not most:
             return round_

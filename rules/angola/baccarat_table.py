@@ -47,7 +47,7 @@ OTHER_SIDE: Final = {"player": "banker", "banker": "player"}
 BURN: Final = 8
 DECK: Final = 52
 FROM_END: Final = 12
-"""How many cards lie behind the warning card, about."""
+"""The approximate number of cards behind the warning card."""
 
 
 class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
@@ -236,7 +236,7 @@ class AngolaTable(Coups):
     # ---- bets
 
     def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
-        """A bet over its limit, or against that of its seat, is refused."""
+        """Refuse a bet over its limit, or on the side opposite to another bet of its seat."""
         if isinstance(one, WagerPlaced) and not round_.closed and one.bet in self.offered:
             note = self.refusal(round_, one)
             if note is not None:
@@ -252,5 +252,5 @@ class AngolaTable(Coups):
 
 
 def staked(round_: Round, bet: str, seat: int = 0) -> int:
-    """What lies on a bet, at one seat or at all."""
+    """The amount on a bet, at one seat or at all seats."""
     return sum([one.amount for one in round_.wagers if one.bet == bet and (not seat or one.seat == seat)])

@@ -70,7 +70,7 @@ MAXIMA: Final = (
 
 
 class Paragraphs(Struct, frozen=True):
-    """Where an article prints it."""
+    """The paragraphs of an article."""
 
     article: int
     launch: int

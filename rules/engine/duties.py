@@ -88,7 +88,7 @@ def closing_time(text: str) -> time | None:
 
 
 class Watch(Struct, frozen=True, omit_defaults=True):
-    """By duty, when it is due; and those whose delay was noted."""
+    """The due times by duty, and the duties whose delay was noted."""
 
     due: dict[str, datetime] = {}
     noted: tuple[str, ...] = ()

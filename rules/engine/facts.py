@@ -105,7 +105,7 @@ class Frame(Struct, Generic[P], frozen=True):
 
 
 class Table(Struct, Generic[P], frozen=True):
-    """Where a table stands. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
+    """The state of a table. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
 
     `shoe`: which shoe of the day, below 0 where rounds are numbered without it. `refused`: refused chips that lie on
     the cloth while no round is open. `tells_bets`: a bet was told here before.

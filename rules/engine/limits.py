@@ -27,7 +27,7 @@ SEAT: Final = "seat"
 ROUND: Final = "round"
 JACKPOT: Final = "jackpot"
 PARTS: Final = 32
-"""One wager is settled in at most so many parts, each of which may be rounded up to the smallest chip."""
+"""Maximum number of parts of one settlement; each may be rounded up to the smallest chip."""
 _ONE: Final = re.compile(
     r"(?P<name>[a-z][a-z0-9_]*)=(?:(?P<least>[1-9][0-9]{0,15})-)?(?P<most>[1-9][0-9]{0,15})"
     r"(?:/(?P<step>[1-9][0-9]{0,15}))?"
@@ -57,7 +57,7 @@ class Range(Struct, frozen=True):
     law: str = ""
 
     def holds(self, amount: int) -> bool:
-        """Whether a bet may be as large."""
+        """Whether `least`, `most` and `step` allow an amount."""
         return self.least <= amount <= self.most and not amount % self.step
 
 
@@ -122,13 +122,13 @@ class Limits:
 
     @cached_property
     def _safe(self) -> int:
-        """Whatever is bet on what: up to this sum of at most 1000 wagers no settlement is too large."""
+        """Sum of at most 1000 wagers up to which no settlement is too large, whatever the bets are."""
         whole, returns = self._returns
         return (MOST - 1000 * self._slack) * whole // max((whole, *returns.values()))
 
     @cached_property
     def _watched(self) -> int:
-        """Bets up to this sum need no look at their limits."""
+        """Bets up to this sum need no check of their limits; -1: each needs it."""
         return -1 if self._ranges or self._caps else self._safe
 
     def range_of(self, family: str) -> Range | None:
@@ -152,7 +152,7 @@ class Limits:
         return None if fits else _outside(allowed, Wager(change.seat, change.bet, left), law)
 
     def watches(self, total: int) -> bool:
-        """Whether a change has to be looked at, where this sum lies there with it."""
+        """Whether a change that leads to this sum must be checked."""
         return total > self._watched
 
     def most_returned(self, wagers: Iterable[Wager]) -> Fraction:
@@ -175,7 +175,7 @@ class Limits:
     def refusal_beside(
         self, held: int, total: int, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str
     ) -> Refusal | None:
-        """The same where it is known how much lies on the bet, and in all."""
+        """`refusal` where the amount on the bet, and of all bets, is known."""
         placed, seat, bet = change if isinstance(change, WagerPlaced) else None, change.seat, change.bet
         left = held + change.amount if placed else held - (change.amount or held)
         if left <= 0:

@@ -754,7 +754,7 @@ class Engine(Generic[P]):
         return first
 
     def _places(self, kept: list[Fact], fact: Fact) -> set[int]:
-        """Where it may stand among the facts, which are in the order of time; none where that is not known."""
+        """The possible places among the facts, which are in the order of time; none where unknown."""
         times = [one.time for one in kept]
         if any(later < earlier - TOGETHER for earlier, later in pairwise(times)):
             return set()  # a clock was set

@@ -133,7 +133,7 @@ class Rulings(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """Where a table stands.
+    """The state of a table.
 
     `opened`: the console opened the bets of the round. `last` is the resolved round until it is paid, `told` are the
     outcomes that were told of it, the first one decided. `unseen`: events were lost since, so that an outcome or a
@@ -159,7 +159,7 @@ class Table(Struct, frozen=True):
 
     @property
     def phase(self) -> Phase:
-        """Where the round is in its life."""
+        """The phase of the round."""
         if self.round is not None:
             return "suspended" if self.round.suspended else "closed" if self.round.closed else "open"
         if self.last is None:

@@ -78,13 +78,13 @@ class StandingBets(SingleOutcome[C]):
 
     @cached_property
     def bets_unknown(self) -> tuple[Reason, ...]:
-        """Where the beginning is not known, and where bets may have been moved unseen."""
+        """Why the bets of a round may be unknown: a lost beginning, and bets moved unseen."""
         return (*super().bets_unknown, self._moved_unseen.reason)
 
     # ---- wagers
 
     def held(self, table: C, seat: int, bet: str) -> int:
-        """Of the round or of the cloth, and what was laid since a loss."""
+        """The bets of the round or of the cloth, and those laid since a loss."""
         lie = table.round or table.carried, table.laid
         return sum(lying(one, seat, bet) for one in lie if one is not None)
 
@@ -167,7 +167,7 @@ def wager_beside(
 
 
 def together(doubtful: Round, laid: Round | None) -> Round:
-    """Both as one: what was laid since shares the fate of what lay there before."""
+    """Join the bets: those laid since a loss share the fate of the earlier ones."""
     if laid is None:
         return doubtful
     amounts = {(one.seat, one.bet): one.amount for one in doubtful.wagers}

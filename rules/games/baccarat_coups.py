@@ -146,7 +146,7 @@ COUP_FIELDS: Final = ("cards", "face_up", "burnt", "corrected", "told", "aside",
 
 
 class BaccaratState(Table[Position], frozen=True):
-    """Where a table stands."""
+    """The state of a table."""
 
 
 class Coup(Struct, frozen=True):
@@ -307,7 +307,7 @@ class Coups(Game[Position]):
                 return "no"
 
     def over(self, position: Position) -> bool:
-        """By the table nobody receives a card."""
+        """Whether the table of third cards gives no further card."""
         return due(position.cards) is None
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:

@@ -442,7 +442,7 @@ class House(Struct, frozen=True):
         return tuple(actions)
 
     def modality(self, hand: Hand) -> int:
-        """By which rule the hand may be doubled, as `Hand.doubled`; 0 for none."""
+        """The rule by which the hand may be doubled, as `Hand.doubled`; 0 for none."""
         cards = hand.cards
         if len(cards) != 2:
             return 0
@@ -486,7 +486,7 @@ class House(Struct, frozen=True):
         return not hand.ended and may(play, hand)
 
     def _surrender_open(self, play: Play, hand: Hand) -> bool:
-        """By what everybody sees."""
+        """Whether a surrender is open, by the cards that everybody sees."""
         if self.surrender == "none" or play.bank[0][0] == "A" or hand.split or len(hand.cards) != 2:
             return False
         if self.surrender == "before_own_card":
@@ -595,7 +595,7 @@ class House(Struct, frozen=True):
                 return False
 
     def enough(self, bank: tuple[str, ...]) -> int:
-        """After how many cards the bank had to take no more."""
+        """The number of cards after which the bank had to stand."""
         return next((taken for taken in range(2, len(bank)) if not self.draws(bank[:taken])), len(bank))
 
     def bank_next(self, play: Play) -> bool:
@@ -716,7 +716,7 @@ def _by_total(hand: Hand, bank: int) -> Compared:
 
 
 def _spared(hands: Hands) -> frozenset[int]:
-    """Of a seat that split, the open hands that do not lose against a bank blackjack."""
+    """The open hands of a split seat that do not lose against a bank blackjack."""
     spared = set[int]()
     paid_for = {hand.seat for hand in hands if hand.split and hand.ended == "bust"}
     for place, hand in enumerate(hands):

@@ -105,7 +105,7 @@ class Position(Struct, frozen=True):
 
     @property
     def kept_streaks(self) -> tuple[Streak, ...]:
-        """Those that stand where the round is void. After a loss the round's own may have been taken back."""
+        """The streaks that remain after a void round. After a loss of events its own may have been taken back."""
         if self.play is None or not self.play.hands:
             return self.streaks
         return self.standing[: self.earlier] if "bets" in self.play.doubts else self.standing
@@ -147,7 +147,7 @@ class Decisions:
         text = say("seat_hand_action", seat=seat, number=number, action=action)
         if round_.suspended and action not in ("insurance", "even_money"):
             return replace(p, play=house.untaken(play, seat, number, action)), PLAIN
-        if "bets" in play.doubts and not round_.closed:  # the bell may be among what is missing
+        if "bets" in play.doubts and not round_.closed:  # the bell may be among the missing events
             return p, PLAIN
         if not round_.closed or play.dealt < play.first_deal:
             play = _astray(house.untaken(play, seat, number, action), action)
@@ -223,7 +223,7 @@ class Decisions:
         return self.text.free and any(is_main(one.bet) and one.bet != by for one in mine)
 
     def _contradicted(self, p: Position, undone: Play, round_: Round, *, proven: bool) -> Step:
-        """Neither word counts until one is told again, unless the cards prove which it was: a stand, or a hit."""
+        """Two contradicting decisions: neither counts until one is repeated or the cards prove a stand or a hit."""
         name = undone.hands[undone.turn].name
         play = undone if proven else undone.doubted(name)
         reason = say("two_decisions", hand=name)
@@ -279,7 +279,7 @@ class Decisions:
         return self._taken(p, replace(play, insured=insured, uncounted=uncounted), round_)
 
     def insurance(self, play: Play, round_: Round) -> dict[str, int]:
-        """By seat, the insurance of half its bet, which every text allows; of the seats whose bet is known."""
+        """The insurance of half the bet, which every text allows, by seat with a known bet."""
         if "bets" in play.doubts or not play.bank:
             return {}
         seats = dict.fromkeys(hand.seat for hand in play.hands if hand.seat not in play.insured)
@@ -296,7 +296,7 @@ class Decisions:
         return stake // 2 if self.text.insurance == "up_to_half" else (stake + 1) // 2
 
     def _too_large(self, round_: Round, insurance: WagerPlaced) -> bool:
-        """Whether an insurance of a bet that is not known could win too much; a known bet is counted with its own."""
+        """Whether the insurance of an unknown bet could win too much; a known bet is counted with its insurance."""
         place = insurance.seat, insurance.bet
         first = [one for one in round_.wagers if one.hand <= 1 and not one.bet.startswith("double")]
         return self._limits().too_large([one for one in first if (one.seat, one.bet) != place], insurance)
@@ -345,17 +345,17 @@ class Decisions:
 
 
 def noting(code: str, text: Reason, article: str) -> Effect:
-    """An irregularity; nothing else happens."""
+    """Note an irregularity; the state stays."""
     return Effect((Note(code, text, article),), evidence=False)
 
 
 def noting_beside(code: str, text: Reason, article: str) -> Effect:
-    """An irregularity that is of no round."""
+    """Note an irregularity outside any round."""
     return Effect(beside=(Note(code, text, article),), evidence=False)
 
 
 def refuse(p: Position, play: Play, code: str, text: Reason, article: str) -> Step:
-    """What is told is noted and not taken."""
+    """Note the decision as an irregularity and do not take it."""
     return replace(p, play=play), noting(code, text, article)
 
 
@@ -371,13 +371,13 @@ def _unasked(play: Play, round_: Round) -> tuple[Play, Round]:
 
 
 def unseated_decision(play: Play, round_: Round) -> int | None:
-    """A seat without a hand that decided: its bet may not have been told."""
+    """The seat of a decision without a hand: the report of its bet may be missing."""
     told = (one.reason.values["seat"] for one in round_.irregularities if one.code == "out_of_turn")
     return next((seat for seat in told if isinstance(seat, int) and not play.of(seat)), None)
 
 
 def last_refusal(round_: Round) -> str:
-    """Why the last decision was not taken, where nothing was told since."""
+    """Why the last decision was not taken; "" after any later event."""
     last = round_.irregularities[-1:]
     told = round_.evidence[-1:]
     return last[0].code if last and told == (last[0].event,) and last[0].code in _REFUSALS else ""

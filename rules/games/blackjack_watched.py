@@ -60,7 +60,7 @@ def _players(play: Play, round_: Round) -> int:
 
 
 class WatchedState(BlackjackState, frozen=True):
-    """Where a table stands. `watch`: its shuffler, which lies beside the rounds: they are never played again for it."""
+    """The state of a table. `watch`: its shuffler, which lies beside the rounds: they are never played again for it."""
 
     watch: Watched = Watched()
 

@@ -77,7 +77,7 @@ HANDS: Final = say("do_hands_or_void")
 
 
 class PokerState(Table[Position], frozen=True):
-    """Where a table stands."""
+    """The state of a table."""
 
 
 class PokerGame(Game[Position]):

@@ -102,7 +102,7 @@ def _upto(bet: int, level: int, top: int, live: bool, layering: Layering) -> int
 
 
 def _uncalled(bets: Mapping[int, int], live: Collection[int]) -> dict[int, int]:
-    """What the highest bet of a live hand is above all others."""
+    """The excess of the highest live bet over all other bets."""
     if not bets:
         return {}
     highest = max(bets, key=lambda seat: bets[seat])

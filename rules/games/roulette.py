@@ -65,7 +65,7 @@ REMEDY_CLOTH: Final = say("do_give_back")
 
 
 class Articles(Struct, frozen=True):
-    """Where a text says what a spin rests on, each as a result cites it.
+    """The articles of a spin, each as a result cites it.
 
     `paid_before`: what a text allows only once the last spin was paid, by `payment`. `with_rotor`: what a ball is that
     runs with the wheel.

@@ -32,7 +32,7 @@ def alone(covered: Iterable[int]) -> dict[str, Numbers]:
 
 
 def cloth(red: Numbers, *, zero: bool) -> dict[str, dict[str, Numbers]]:
-    """By family, what each place covers. `zero`: also the combinations of numbers that meet at 0."""
+    """The numbers that each place covers, by family. `zero`: also the combinations of numbers that meet at 0."""
     every = range(1, 37)
     rows: list[Numbers] = [(n, n + 1, n + 2) for n in range(1, 37, 3)]
     corners = [square for (a, b, c), (d, e, f) in pairwise(rows) for square in ((a, b, d, e), (b, c, e, f))]

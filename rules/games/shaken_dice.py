@@ -97,7 +97,7 @@ def is_big(_: object, faces: Faces) -> bool:
 
 
 class Articles(Struct, frozen=True):
-    """Where a text says what a round rests on, each as a result cites it.
+    """The articles of a round, each as a result cites it.
 
     `null_bets`: what it lets become of the bets of a void throw. `leaning_is_null`: a leaning die makes the throw void,
     as a stacked one does. `light_opens`: the light that follows the third pull opens the bets.

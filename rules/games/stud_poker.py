@@ -221,7 +221,7 @@ class Deal(Struct, frozen=True):
 
     @property
     def open_card_due(self) -> bool:
-        """Of a shoe's deal the dealer's last card is missing alone, and it will lie open."""
+        """Whether only the dealer's last card of a shoe's deal is missing, which will lie open."""
         one_missing = len(self.cards) == CARDS * self.hands - 1
         seen = "cards" in self.doubts or self.shown or any(hand == DEALER for hand, _ in self.exposed)
         return one_missing and not seen

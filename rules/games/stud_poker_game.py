@@ -380,7 +380,7 @@ def _articles(text: Text, deal: Deal, end: Compared) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _order(article: str) -> tuple[int, ...]:
-    """By number; letters in the order of the alphabet."""
+    """The order of names: by number, letters alphabetically."""
     parts = article.replace(")", "").split("(")
     return tuple(int(part) if part.isdigit() else ord(part) for part in parts)
 

@@ -75,7 +75,7 @@ MANY: Final = 1000
 
 
 class StudPokerState(Table[Position], frozen=True):
-    """Where a table stands."""
+    """The state of a table."""
 
 
 class StudPokerRounds(StudPokerTurns):

@@ -170,7 +170,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
                 return Throw(faces, "" if valid else reason or "declared")
 
     def same(self, one: Throw, other: Throw) -> bool:
-        """Both are null, or both count and show the same faces."""
+        """Whether both are null, or both count and show the same faces."""
         return bool(one.null and other.null) or (not one.null and not other.null and one.faces == other.faces)
 
     def decide(self, table: ThrownTable, seen: Envelope) -> Step:

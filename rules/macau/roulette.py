@@ -125,7 +125,7 @@ class RouletteOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
 
 def _articles(text: str, opening: str, bell: str, no_more_bets: str, null: str, put_back: str) -> Articles:
-    """Where an edition says it: the editions differ in arts. 2 and 3 alone."""
+    """The articles of an edition: the editions differ in arts. 2 and 3 alone."""
     return Articles(
         bets=f"{text} art. 6",
         prizes=f"{text} art. 7",

@@ -339,7 +339,7 @@ class ContinuousShuffler(CardMachine):
         self.record(fdl_continuous.Drawn(card), now)
 
     def _say(self, happening: fdl.Happening, now: float, after: float) -> None:
-        """After everything that it has to say already."""
+        """Queue an event after those that wait."""
         self._free_at = max(self._free_at, now) + after
         self._plan(self._free_at, lambda at: self.record(happening, at))
 

@@ -103,7 +103,7 @@ class Lamps(ManyPlaces):
 
     @property
     def lit(self) -> frozenset[int]:
-        """By their numbers."""
+        """The lit lamps by their numbers."""
         if self._boots_at is not None or SUPPLY in self._standing:
             return frozenset()
         return self._ordered - self._burnt | self._at(STUCK_ON)

@@ -13,8 +13,8 @@ from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNIN
 MOTOR, NOT_STARTED, NOT_FINISHED, NO_SHAKE, LEVER_SENSOR, CLASP, DICE_COUNT, READER, LAMP, FOREIGN = range(0x10, 0x1A)
 
 CYCLE = 2.0  # seconds of one agitation by the motor
-STARTS_IN = 1.0  # after which an agitation that did not begin is a fault
-ENDS_IN = 5.0  # beyond its time
+STARTS_IN = 1.0  # seconds after which an agitation that did not begin is a fault
+ENDS_IN = 5.0  # seconds beyond its time
 BUSY, STANDING_FAULT, RANGE, OPEN = 0x01, 0x02, 0x04, 0x05
 
 
@@ -84,12 +84,12 @@ class Shaker(FdlDevice):
         self._cut_off = False
 
     def due(self) -> float:
-        """When it wants to send next, or its motor comes to rest."""
+        """Seconds of the next message, or of the end of the motor's run."""
         due = super().due()
         return due if self._motor is None or self._boots_at is not None else min(due, self._motor[0])
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Simulate until `now` and return the bytes sent."""
         self._turn(now)
         return super().wake(now)
 
@@ -227,7 +227,7 @@ class Shaker(FdlDevice):
         return True
 
     def read(self, now: float) -> tuple[tuple[int, ...], int, int] | None:
-        """The reader looks, and says what truly lies there. None where it sees nothing, or is off."""
+        """The reader reports the true faces; None where it sees nothing or is off."""
         self._turn(now)
         if self._next_lie is not None:
             self._stacked, self._leaning = self._next_lie

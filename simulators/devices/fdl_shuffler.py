@@ -105,7 +105,7 @@ class CardMachine(FdlDevice):
         return 0
 
     def _signs(self, lamps: int, does: int) -> tuple[fdl.Happening, fdl.Happening]:
-        """Both as the device reports them."""
+        """Both signs as the device reports them."""
         raise NotImplementedError
 
     def _show(self, now: float) -> None:

@@ -18,7 +18,7 @@ from simulators.devices.device import Ailment
 
 __all__ = ["HidShoe"]
 
-GAP = 0.008  # seconds between two reports: what a full-speed keyboard is asked
+GAP = 0.008  # seconds between two reports: the polling interval of a full-speed keyboard
 READING_S = 0.05  # from the card's first edge to its code
 REBOOT_S = 2.0
 REREAD = 0.25  # seconds after which a scanner reads again what lies before it
@@ -160,7 +160,7 @@ class HidShoe(Cards):
         self._line.append((max(start, last) + GAP, report))
 
     def due(self) -> float:
-        """When the next report is asked for, or a card that lies there is read again."""
+        """Seconds of the next report, or of the next reading of a card that still lies there."""
         return min(self._line[0][0] if self._line else float("inf"), self._reread_at)
 
     def wake(self, now: float) -> bytes:
@@ -174,7 +174,7 @@ class HidShoe(Cards):
         return said
 
     def hear(self, data: bytes, now: float) -> bytes:  # noqa: ARG002 - as every device
-        """It does not listen."""
+        """Ignore bytes: a scanner has no input."""
         return b""
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:

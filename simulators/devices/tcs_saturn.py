@@ -36,8 +36,8 @@ __all__ = ["POCKETS", "Saturn", "SpinTruth"]
 NEVER = float("inf")
 SILENT_AFTER_POWER_ON = 5.0
 REBOOT = 1.0
-RETRY = 4.0  # between two attempts of the lift or the launcher
-SHOWN = 3.0  # an error is shown before the wheel starts again
+RETRY = 4.0  # seconds between two attempts of the lift or the launcher
+SHOWN = 3.0  # seconds that an error is shown before the wheel starts again
 BOUNCE = 0.6
 
 # Seconds in each state, shortest and longest: about one game a minute.
@@ -48,7 +48,7 @@ PHASES = {
     State.NO_MORE_BETS: (8.0, 14.0),
     State.WINNING_NUMBER: (5.0, 7.0),
 }
-# Also of a wheel in a hurry; its number is shown as long as always, so that a poll finds it.
+# The shortest phase of a wheel in a hurry; the number is shown for its usual time, so that a poll finds it.
 SHORTEST_PHASE_S = 1.2
 
 # Troubles with the ball slow in the track: the error, and whether the wheel waits for a person.

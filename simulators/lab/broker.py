@@ -146,7 +146,7 @@ class Broker:
         return True
 
     async def kill(self) -> None:
-        """As a crash does it."""
+        """Kill the broker, as a crash does."""
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> None:

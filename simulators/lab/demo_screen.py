@@ -66,7 +66,7 @@ class Login(Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        """Of loopback: nobody else can use the password."""
+        """The address on loopback: nobody else can use the password."""
         return f"http://127.0.0.1:{self.port}"
 
     @property

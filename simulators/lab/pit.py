@@ -211,7 +211,7 @@ class Pit:
                 return Pty(self.directory / f"tty-{table}-{name}")
 
     def chance(self, what: str) -> random.Random:
-        """Of this pit's seed, for something beside its tables."""
+        """Chance from this pit's seed, for something beside its tables."""
         return random.Random(f"{self._seed} {what}")
 
     @property
@@ -221,7 +221,7 @@ class Pit:
 
     @property
     def laid(self) -> dict[str, Laid]:
-        """By round of the tables with a jackpot, what lay on it."""
+        """The stakes on the jackpot by round of its tables."""
         tables = [table for table in self.tables.values() if isinstance(table, StudPokerTable)]
         return {round_: laid for table in tables for round_, laid in table.laid.items()}
 

@@ -695,7 +695,7 @@ def _number(verdict: str) -> int:
 
 
 def _paid_by_keys(rows: Iterable[Row]) -> dict[str, list[tuple[str, str]]]:
-    """By cause of the entries: the wins that the books say were paid at the table, each with its key."""
+    """The wins that were paid at the table by the books, each with its key, by cause of the entries."""
     found: dict[str, list[tuple[str, str]]] = {}
     for row in rows:
         if row.type == "paid" and (win := msgspec.json.decode(row.data, type=BookEntry).win) and win.paid_event:

@@ -74,7 +74,7 @@ class Usb:
 
     @property
     def url(self) -> str:
-        """Where a host finds it."""
+        """The URL for a host."""
         serial = f"&serial={self.serial}" if self.serial else ""
         return f"usb:?vid={self.vid:04x}&pid={self.pid:04x}{serial}"
 

@@ -84,7 +84,7 @@ class AngolaBlackjackTable(BlackjackTable):
             await super()._before_peek(floor)
 
     async def _peek(self, floor: Floor) -> None:
-        """The bank does not look."""
+        """No peek: the bank does not look at its hole card."""
 
     async def _decide(self, floor: Floor, hand: _Hand) -> None:
         """Art. 6(23): now and then a card comes that the hand had not asked for. It was seen, and is discarded."""
@@ -94,7 +94,7 @@ class AngolaBlackjackTable(BlackjackTable):
         await super()._decide(floor, hand)
 
     def _judge(self, hand: _Hand) -> None:
-        """What ends a hand without a decision."""
+        """The reason that ends a hand without a decision."""
         total = self._total(hand)
         if total > 21:
             hand.ended = "bust"

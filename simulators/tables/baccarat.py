@@ -193,7 +193,7 @@ def _points(cards: list[str]) -> int:
 
 
 def _banker_draws(banker: int, third: int | None) -> bool:
-    """As it stands on the card every dealer carries: banker's points against the player's third card."""
+    """The rule on the card of every dealer: banker's points against the player's third card."""
     if third is None:
         return banker <= 5
     return (

@@ -139,7 +139,7 @@ class AngolaCussecTable(ShakenTable):
         super().__init__(seed, "angola cussec", "angola shaker")
 
     async def _open(self, floor: Floor) -> None:
-        """Where the light does not show, by the console's key."""
+        """Open the bets by the console's key where the light does not show it."""
         if not await shows(floor, lambda look: look.phase == "betting"):
             await super()._open(floor)
 

@@ -48,7 +48,7 @@ _decoder = msgspec.json.Decoder(tuple[Step, ...])
 
 
 def encode_steps(steps: tuple[Step, ...]) -> str:
-    """As the store keeps them."""
+    """The steps in the form of the store."""
     return msgspec.json.encode(steps).decode()
 
 

@@ -39,7 +39,7 @@ PROBED_EVERY = timedelta(seconds=5)
 
 
 class Figures(Struct, frozen=True):
-    """What only the process knows. `lag`: seconds by which its loop was late."""
+    """Figures of the process. `lag`: seconds by which its loop was late."""
 
     sessions: Callable[[], int]
     streams: Callable[[], int]
@@ -101,11 +101,11 @@ class Metrics(Collector):
     # ---- as the library asks
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing is asked for before it is wanted."""
+        """No metric is collected at registration."""
         return ()
 
     def collect(self) -> Iterator[Metric]:
-        """Everything but the process's own."""
+        """All metrics except those of the process."""
         info = GaugeMetricFamily("feltd_build_info", "Which program this is.", labels=["version", "python"])
         info.add_metric([importlib.metadata.version("feltd"), platform.python_version()], 1)
         yield info
@@ -290,7 +290,7 @@ class Ready:
         store.has("CREATE TABLE IF NOT EXISTS ready (one INTEGER PRIMARY KEY, time TEXT NOT NULL) STRICT")
 
     def state(self) -> dict[str, bool]:
-        """Each by itself."""
+        """The result of each check."""
         connected = self._incidents.connected
         heard = any(edge.online is not None for edge in self._site.edges.values())
         settled = connected is not None and self._now() - connected >= SETTLED

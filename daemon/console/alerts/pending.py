@@ -17,9 +17,9 @@ from protocols.contract.documents import Alert
 __all__ = ["KEEP_FIRING", "NEVER_SEEN", "PENDING", "Pending", "is_away"]
 
 PENDING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
-"""By code, how long it must be so. What is not named begins at once."""
+"""By code, how long an alert must stand before its incident begins. Other codes begin at once."""
 NEVER_SEEN: Final = timedelta(seconds=20)
-"""Of a device that was not seen since its edge started: it may still be starting, too."""
+"""The pending time of a device that was not seen since its edge started: it may be starting as well."""
 KEEP_FIRING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
 """By code, how long an alert must have ended before its incident ends."""
 MOST: Final = 5_000
@@ -36,7 +36,7 @@ class Pending:
     """Between the broker's alerts and the incidents. `look` is called every second."""
 
     def __init__(self, incidents: Incidents, site: SiteView) -> None:
-        """Nothing waits."""
+        """No alert is pending."""
         self._incidents = incidents
         self._site = site
         self._beginning: dict[AlertKey, tuple[Alert, datetime]] = {}
@@ -68,7 +68,7 @@ class Pending:
 
     def look(self, now: datetime) -> None:
         """Begin and end what is due."""
-        if not self._site.connected:  # the broker will say again what stands
+        if not self._site.connected:  # the broker repeats the standing alerts
             self._beginning.clear()
             return
         for key, due in list(self._ending.items()):

@@ -22,7 +22,7 @@ class Times(Struct, frozen=True):
 
 
 class Medians(Struct, frozen=True):
-    """Of some incidents: how many, and the median seconds of each step among those that had it."""
+    """The number of some incidents, and the median seconds of each step among those that had it."""
 
     incidents: int
     taken: float | None

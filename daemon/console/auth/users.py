@@ -265,7 +265,7 @@ class Users:
             raise BadUser("access.all_or_none", f"the role {role} is for all tables")
 
     def may_add(self, name: str) -> None:
-        """Before a password is asked for. Raises BadUser."""
+        """Check a new user before a password is asked for. Raises BadUser."""
         _check_name(name)
         if self.hashed(name) is not None:
             raise BadUser("access.user_there", f"there is a user {name!r} already")

@@ -289,7 +289,7 @@ def seats_taken(now: Moment) -> tuple[int, ...]:
 
 
 def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
-    """By seat, the decisions that mean something; 0 stands for every seat."""
+    """The possible decisions by seat; 0 stands for every seat."""
     stud, blackjack = of_kind(StudPokerFacts, now.detail), of_kind(BlackjackFacts, now.detail)
     every = tuple(ACTIONS.values())
     if game == "blackjack" and now.phase == "suspended":  # a decision may be told again where cards lie

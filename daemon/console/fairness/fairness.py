@@ -54,13 +54,13 @@ from rules.facts import facts_of_result
 
 __all__ = ["Fairness"]
 
-FLUSH: Final = 2.0  # seconds that a crash may cost
-EACH: Final = 5  # so many times it writes, it looks once
-WAITING: Final = 20_000  # what is kept for a disk that does not take it
-REMEMBERED: Final = 5_000  # events, for who told the result: its evidence names them
+FLUSH: Final = 2.0  # seconds of counts that a crash may lose
+EACH: Final = 5  # writes of counts for each look at the tests
+WAITING: Final = 20_000  # rows that wait while the disk is not writable
+REMEMBERED: Final = 5_000  # events: the evidence of a result names them, and so its device
 
 GAP: Final = 100  # more events unseen than the cards and wagers of a round: anything may have happened meanwhile
-KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90; what is older does not come again
+KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90 days; older events are not replayed
 KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
 KEPT_TIMES: Final = timedelta(days=400)
 LONGEST: Final = 3600.0  # seconds; longer is a break and no phase of a round
@@ -74,7 +74,7 @@ ALPHA: Final = 0.01
 MISREAD: Final = 1 / 200
 FAILED: Final = 1 / 50
 _RATES: Final = {"reads": ("misread", "read", MISREAD), "shuffles": ("failed", "finished", FAILED)}
-# Beyond so many spins, faces or cards nobody asks when the bet would alarm.
+# Limit of the search for the number of spins, faces or cards at which the bet would alarm.
 MOST_FORETOLD: Final = 10_000_000
 # A week's median shuffle that takes a quarter longer than the life's, of so many shuffles.
 SLOWER: Final = 1.25
@@ -83,7 +83,7 @@ SLOW_LIFE: Final = 100
 SECTOR: Final = 9
 
 
-# What begins a phase and what ends it; what began again began anew. "play" is from the bell until all is paid.
+# The events that begin and end a phase; a second beginning restarts it. "play" is from the bell until all is paid.
 PHASES: Final[dict[Phase, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "round": (("bets.opened",), ("bets.opened",)),
     "betting": (("bets.opened", "spin.started"), ("bets.closed", "ball.settling")),
@@ -135,11 +135,11 @@ class _Options(Struct, frozen=True):
 
 
 class _Gap(Struct, frozen=True):
-    """So much went by unseen that nothing under way is certain."""
+    """Too many events are missing: no phase under way is certain."""
 
 
 _Item: TypeAlias = tuple[str, tuple[Wire, str] | _Gap | tuple[str, Result]]
-"""With a table: an event and the serial number in it; a gap; the end of a round and its result."""
+"""The queued inputs, each with its table: an event with its serial number, a gap, the end of a round."""
 
 
 class Fairness:
@@ -215,7 +215,7 @@ class Fairness:
             self._written(say=True)
 
     def tell(self, begin: Begin, end: End) -> None:
-        """Each alarm that stands, again and again; the end of each that was told, before a restart too."""
+        """Report each standing alarm at every call, and the end of each one reported, also before a restart."""
         standing = {(alarm.table, alarm.name): alarm for alarm in self.alarms()}
         told = set(self._db.execute("SELECT tbl, name FROM fair_alarm").fetchall())
         now = self._now()
@@ -224,7 +224,7 @@ class Fairness:
         for key in told - standing.keys():
             end(key, now)
         if told != standing.keys():
-            with contextlib.suppress(BadStore), self._store.write() as db:  # told of by `run`; told again if need be
+            with contextlib.suppress(BadStore), self._store.write() as db:  # `run` reports the failure
                 db.execute("DELETE FROM fair_alarm")
                 db.executemany("INSERT INTO fair_alarm VALUES (?, ?)", list(standing))
 
@@ -238,7 +238,7 @@ class Fairness:
         return True
 
     def flush(self) -> None:
-        """What waits, into the store: all of it or nothing. Raises BadStore; it waits on then."""
+        """Write the waiting counts to the store, all or nothing. Raises BadStore; they keep waiting then."""
         if not (self._waiting or self._moved or self._foldable):
             return
         since, recent = dict(self._since), dict(self._recent)
@@ -309,7 +309,7 @@ class Fairness:
             del self._since[key]
 
     def _phases(self, table: str, wire: Wire, day: str) -> None:
-        """A time is measured between two events that came as they happened."""
+        """Measure the time between two events that arrived live, without a gap."""
         if wire.replay or wire.type in _VOIDS:
             self._forget(table)
         if wire.replay:
@@ -372,7 +372,7 @@ class Fairness:
         return _Facts(device, self._life(table, device), day, counts, shoe, decks, order)
 
     def _teller(self, table: str, chart: str, evidence: Sequence[str]) -> str:
-        """The device that told it; the last one that told such a thing where its event was not seen."""
+        """The device that reported the result; where its event was not seen, the last that reported one."""
         row = self._db.execute("SELECT device FROM fair_told WHERE tbl = ? AND chart = ?", (table, chart)).fetchone()
         device = next((self._recent[event] for event in reversed(evidence) if event in self._recent), "")
         if device and row is None:
@@ -500,13 +500,13 @@ class Fairness:
         self._adds.clear()
 
     def _limit(self, key: Sequence[str | int]) -> None:
-        """The threshold of a chart's life, once and for good: the next one."""
+        """Assign the next unused threshold to a chart's life, once."""
         known = "SELECT 1 FROM fair_limit WHERE tbl = ? AND chart = ? AND device = ? AND life = ?"
         if self._db.execute(known, key).fetchone() is None:
             self._db.execute("INSERT INTO fair_limit VALUES (?, ?, ?, ?, ?)", (*key, self._next_threshold()))
 
     def _next_threshold(self) -> float:
-        """Of the test that begins next. No threshold is ever taken back, so that none has the part of another."""
+        """The threshold of the next test. A threshold is never reused, so that the parts of ALPHA add up."""
         begun: int = self._db.execute("SELECT COUNT(*) FROM fair_limit").fetchone()[0]
         return statistics.log_threshold(ALPHA, begun + 1)
 
@@ -564,7 +564,7 @@ class Fairness:
     # ---- findings
 
     def charts(self, table: str) -> list[Chart]:
-        """All that was ever counted at `table`."""
+        """Every chart of `table`."""
         rows = self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart WHERE tbl = ?", (table,))
         return sorted(Chart(*row) for row in rows)
 
@@ -613,7 +613,7 @@ class Fairness:
         ).fetchone()
         before, threshold = row or (0.0, self._next_threshold())
         if log_e > before:
-            # A disk that does not take it is told of by `run`; the next look finds it again.
+            # `run` reports a failed write; the next look repeats it.
             with contextlib.suppress(BadStore), self._store.write() as db:
                 db.execute(
                     "UPDATE fair_chart SET peak = ? WHERE tbl = ? AND chart = ? AND device = ? AND life = ?",
@@ -699,7 +699,7 @@ class Fairness:
         return sum(self.counts(chart, "service").values()), statistics.log_e_bets(weeks)
 
     def _deck_bets(self, chart: Chart) -> dict[str, list[float]]:
-        """By day, the bets on the decks of this life, those of shoes in play too."""
+        """The bets on the decks of this life by day, also those of shoes in play."""
         where = (chart.table, chart.device, self._life(chart.table, chart.device))
         rows = self._db.execute("SELECT day, bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
         days: dict[str, list[float]] = {day: msgspec.json.decode(text, type=list[float]) for day, text in rows}
@@ -747,7 +747,7 @@ class Fairness:
     # ---- alarms
 
     def alarms(self) -> list[Alarm]:
-        """All that stand. A call tests one of the charts that have changed: to look is allowed at any time."""
+        """All standing alarms. Each call tests some of the changed charts; the test allows a look at any time."""
         for chart in list(self._changed)[:LOOKS]:
             self.test(chart)
             del self._changed[chart]
@@ -782,7 +782,7 @@ class Fairness:
 
     @staticmethod
     def _wheel_words(counts: Mapping[str, int], ring: tuple[str, ...]) -> tuple[str, dict[str, str | int]]:
-        """Whether to look at a pocket or at a side of the wheel: at what is the less likely."""
+        """The alarm of a single pocket or of a sector of the wheel, whichever is less likely by chance."""
         values: dict[str, str | int]
         ordered = [counts.get(pocket, 0) for pocket in ring]
         total = sum(ordered)
@@ -857,7 +857,7 @@ class Fairness:
 
 
 def _day(name: str) -> str:
-    """The day in a round's name, or nothing."""
+    """The day in a round's name; "" where it has none."""
     parts = name.split(":")
     try:
         return date.fromisoformat(parts[1]).isoformat() if len(parts) > 2 else ""
@@ -866,7 +866,7 @@ def _day(name: str) -> str:
 
 
 def _bets(shoe: Shoe) -> list[float] | None:
-    """The bets on a shoe; None where it is none of whole decks, or not one shoe."""
+    """The bets on a shoe; None where its cards are not whole decks or come from several shoes."""
     if not shoe.decks or max(shoe.counts) > shoe.decks or min(shoe.counts) < 0:
         return None
     return statistics.log_deck(shoe.counts, shoe.decks)

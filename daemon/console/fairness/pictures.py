@@ -21,7 +21,7 @@ RIM: Final = 117.0
 
 
 class Bar(Struct, frozen=True):
-    """One bar: where it stands, what it says. `odd`: beyond what 95 of 100 such counts are."""
+    """One bar: where it stands, what it says. `odd`: outside the limits of 95 of 100 such counts."""
 
     x: float
     y: float
@@ -68,7 +68,7 @@ class Circle(Struct, frozen=True):
 
 
 def usual(total: int, share: float) -> tuple[float, float]:
-    """Between which 95 of 100 counts lie, if `share` of `total` is due."""
+    """The limits between which 95 of 100 counts lie, if `share` of `total` is due."""
     aside = 1.96 * math.sqrt(total * share * (1 - share))
     return total * share - aside, total * share + aside
 

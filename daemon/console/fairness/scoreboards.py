@@ -33,14 +33,14 @@ ROWS: Final = 6
 NUMBERS_SHOWN: Final = 18
 SERIES_SHOWN: Final = 8
 HOT: Final = 4
-# Where a wheel says nothing else.
+# The red numbers of a wheel whose options name none.
 RED: Final = frozenset((1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36))
 
 WINNERS: Final = ("banker", "player", "tie")
 
 
 def standing(results: Iterable[Result]) -> list[Result]:
-    """What counts of `results`, each round once, in the order in which the rounds first ended."""
+    """The results that count, one for each round, in the order in which the rounds first ended."""
     return [one for one in _latest(results) if one.void is None and not one.demo]
 
 

@@ -149,7 +149,7 @@ def binomial_tail(hits: int, trials: int, p: float) -> float:
 
 
 def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
-    """Between which rates the true one lies, with 95 % unless `z` says otherwise (Wilson's interval)."""
+    """The rates between which the true one lies, with 95 % unless `z` says otherwise (Wilson's interval)."""
     if trials == 0:
         return 0.0, 1.0
     rate, square = hits / trials, z * z / trials
@@ -261,7 +261,7 @@ def _any_start(logs: Sequence[float]) -> float:
 
 
 def log_threshold(alpha: float, number: int) -> float:
-    """Where the test that is begun as the `number`-th of a site alarms, for good.
+    """The threshold, fixed for ever, of the test that a site begins as its `number`-th.
 
     Alpha is divided beforehand as in `_any_start`, by n (n + 1): however many are ever begun, and whatever made
     somebody begin them, together they cry wolf with a chance of at most `alpha`.

@@ -7,12 +7,12 @@ from msgspec import Struct
 
 ROUND: Final = ("bets_opened", "bell", "paid", "void")
 BETS: Final = ("bet", "bet_back")
-"""For a table, or a bet, without sensors and terminals."""
+"""The keys of bets, for a table without sensors and terminals."""
 AFTER: Final = ("dealer_relieved", "demo")
 SHOE: Final = ("new_shoe", "cut_card", "correct", "card_damaged")
 DICE: Final = ("dice", "dice_disturbed", "dice_replaced", "dice_seized")
 DOME: Final = ("dice_covered", "dice_uncovered")
-"""For a shaker that does not see its dome."""
+"""The keys of a dome that its shaker does not see."""
 BALL: Final = ("ball_launched", "ball", "ball_replaced")
 
 

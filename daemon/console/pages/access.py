@@ -127,7 +127,7 @@ class _Pages:
         return answer
 
     def _landing(self, to: str, came: Session) -> str:
-        """Where they wanted to go, if that is for them."""
+        """The page that the user asked for, if the user may see it."""
         wanted = inside(to)
         if to and (may(came.role, "look") or (may(came.role, "deal") and wanted.startswith("/dealer/"))):
             return wanted

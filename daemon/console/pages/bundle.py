@@ -179,7 +179,7 @@ class Given(Struct, frozen=True):
 
 
 class _Open(Struct, frozen=True):
-    """Of a table that tells cards, the end of its last round: event of the edge, row of the rules, instant."""
+    """The end of the last round of a table that tells cards: event of the edge, row of the rules, instant."""
 
     seq: int = 0
     row: int = 0
@@ -288,7 +288,7 @@ class _Bundle:
         return found
 
     def _used(self, rules: Files) -> dict[str, int]:
-        """By table, the event of the edge's journal up to which the rules used it.
+        """The last event of the edge's journal that the rules used, by table.
 
         An end names an event by its number alone. In another journal that the edge began meanwhile, or in this one put
         back from an older copy, another event has that number.

@@ -512,7 +512,7 @@ class Dealers:
         return [words.say(lang, f"dealer.{kind}_away") for kind in down]
 
     def _rows(self, moment: Moment, ruleset: str, lang: words.Lang) -> dict[str, dict[str, Any]]:
-        """By seat: what lies there, the hand that the seat decides for, and the insurance that its key lays."""
+        """The seats, each with its bets, the hand that it decides for, and the insurance that its key lays."""
         facts = of_kind(BlackjackFacts, moment.detail)
         rows: dict[str, dict[str, Any]] = {}
         for hand in shapes.round_shape(moment.detail, lang).hands:
@@ -806,7 +806,7 @@ class Payment(Struct, frozen=True):
 
 
 def payments_of(result: Result, lang: words.Lang) -> tuple[Payment, ...]:
-    """By seat, then by hand, with sums; where an article orders the payments, in that order with one sum."""
+    """The payments by seat and hand, with sums; where an article orders them, in that order with one sum."""
     payout = payout_order(result)
     ordered = (
         payout.settlements if payout.law else sorted(payout.settlements, key=lambda one: (one.seat, max(one.hand, 1)))

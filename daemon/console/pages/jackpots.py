@@ -78,7 +78,7 @@ BLANK_PRIZES = 3
 MOST_PRIZES = 40
 LONGEST_REASON = 200
 STATE_OF = {"confirm-many": "pending", "pay-many": "confirmed"}
-"""Of the orders of a page of wins: what state the wins are in."""
+"""For each order of a page of wins, the state that its wins are in."""
 ACCOUNTS: tuple[str, ...] = get_args(Account)
 Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
 
@@ -180,7 +180,7 @@ def order_id(drawn: str, user: User, pool: str, order: Order) -> str:
 
 
 class BadForm(Exception):
-    """A field that cannot be. `key` is its text in the catalogs."""
+    """A form field is wrong. `key` is the text in the catalogs."""
 
     def __init__(self, key: str, **values: str) -> None:
         super().__init__(key)
@@ -362,7 +362,7 @@ def _terms_rows(old: PoolTerms | None, new: PoolTerms) -> list[Difference]:
 
 
 def _transfer_rows(view: PoolView, other: PoolView | None, to: str) -> list[Difference]:
-    """The accounts of both pools before and after all that `view` holds went to `other`."""
+    """The accounts of both pools before and after a transfer of everything from `view` to `other`."""
     moved = sum((view.exact(account) for account in ACCOUNTS), Fraction())
     given: dict[str, Fraction] = {one: -view.exact(one) for one in ACCOUNTS} | {"transferred": moved}
     taken = {"visible": moved, "overflow": Fraction(), "transferred": -moved}
@@ -428,7 +428,7 @@ WORDS = ("reseed", "odd", "simultaneous", "win_state")
 
 
 def _of_value(value: ValueChange) -> Difference:
-    """How a value before and after is shown; one that a later version writes otherwise is shown as it is."""
+    """The old and the new value as the page shows them; values of a later version are shown unchanged."""
     what, old, new = value.what, value.old, value.new
     kind, _, name = what.partition(":")
     try:
@@ -641,7 +641,7 @@ class _Pages:
         self.orders = orders
 
     def _pool(self, request: Request, right: Literal["books", "settle"] = "books") -> tuple[PoolView, User]:
-        """The pool that a page is about. Raises Redirect to the login, 403, 404."""
+        """The pool of the page. Raises Redirect to the login, 403, 404."""
         user = self.context.needs(request, right)
         view = self.pools.get(request.path_params["pool"])
         if view is None:
@@ -659,7 +659,7 @@ class _Pages:
     def _page(
         self, request: Request, view: PoolView, error: str = "", kept: Mapping[str, str] | None = None
     ) -> Response:
-        """`kept`: what was written into a form that was refused."""
+        """`kept`: the fields of a refused form."""
         books = view.books
         return self.context.page(
             request,

@@ -192,7 +192,7 @@ class _OpenId:
         return base.rstrip("/") + "/login/openid/done"
 
     def _code(self, request: Request, secret: str, issued: str) -> str:
-        """Of an answer to a login of this browser, begun not long ago. Raises _Refused."""
+        """The code of the answer to a recent login of this browser. Raises _Refused."""
         asked = request.query_params
         state = self._of(secret, issued, "state")
         if not secret or not hmac.compare_digest(state.encode(), asked.get("state", "").encode(errors="replace")):
@@ -224,7 +224,7 @@ class _OpenId:
         return metadata
 
     def _secret(self) -> str:
-        """Of this client. Raises _Away."""
+        """The secret of this client. Raises _Away."""
         try:
             return Path(self._settings.secret_file).read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

@@ -113,7 +113,7 @@ def _tile_values(context: ConsoleContext, table: str, lang: words.Lang) -> dict[
     state = _state(context, table, lamps, open_, sure=sure)
     return {
         "n": list(site.tables).index(table),
-        # Without the broker nothing is known, and no order is better than the one people have in mind.
+        # Without the broker no state is known: the tiles keep the order that people remember.
         "rank": RANK[state] if site.connected else "",
         "state": state,
         "why": _why(context, table, state, lamps, open_, lang),
@@ -134,7 +134,7 @@ def _state(
     *,
     sure: bool,
 ) -> State:
-    """The worst of what is not silenced. `sure`: whether the rules are there to resolve the rounds."""
+    """The worst severity that is not silenced. `sure`: whether the rules are online."""
     if not lamps:
         return "unknown"
     loud = [kind for device, kind in lamps if not _silent(context, device, kind)]

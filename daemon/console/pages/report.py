@@ -87,7 +87,7 @@ class _Pages:
         return self._file(report, "json", "application/json", msgspec.json.format(msgspec.json.encode(report)))
 
     def _report(self, request: Request, user: User) -> Report:
-        """Of the times that the address names; else of this shift."""
+        """The report of the times in the address; without them, of this shift."""
         context = self._context
         since, until = shift_of(context.config.console.shifts, context.now(), context.zone)
         since = _time(request.query_params.get("from", ""), context.zone) or since
@@ -124,7 +124,7 @@ class _Pages:
 
 
 def _asked(since: datetime, until: datetime, zone: tzinfo) -> dict[str, str]:
-    """As the fields of a form have it, in the zone of the site."""
+    """The times of a form's fields, in the zone of the site."""
     return {"from": f"{since.astimezone(zone):%Y-%m-%dT%H:%M}", "to": f"{until.astimezone(zone):%Y-%m-%dT%H:%M}"}
 
 

@@ -29,7 +29,7 @@ PAGE = 100
 LONGEST = timedelta(days=31)
 YEARS = range(2021, 2099)
 BEFORE = timedelta(minutes=10)
-"""How long before the end of the first round that is known its actions are looked for."""
+"""Period before the end of the oldest known round in which its actions are searched."""
 AFTER = timedelta(minutes=1)
 MOST_ACTS = 50
 _FIELD = "%Y-%m-%dT%H:%M"
@@ -56,7 +56,7 @@ class Period(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """As part of an address."""
+        """The date and time for a query of an address."""
         return urlencode(self.query)
 
     def moved(self, by: int) -> str:
@@ -87,7 +87,7 @@ def table_of(context: ConsoleContext, request: Request, right: Right = "look") -
 
 
 def period_of(request: Request, table: str, now: datetime, zone: tzinfo) -> Period:
-    """Of the times that the address names; else of this day, by the zone of the site."""
+    """The requested period; without one in the address, this day in the zone of the site."""
     asked = request.query_params
     today = now.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0)
     since = time_asked(asked.get("from", ""), zone) or today
@@ -165,7 +165,7 @@ class _Pages:
         beside: dict[str, Ended | None] = {}
         if line is not None:
             period = period_of(request, table, line.position.at, context.zone)
-            if "from" not in request.query_params:  # of its day; but previous and next go on beyond it
+            if "from" not in request.query_params:  # the rounds of its day; previous and next go on beyond the day
                 ever = replace(period.asked, since=line.position.at - LONGEST, until=line.position.at + LONGEST)
             else:
                 ever = period.asked
@@ -216,19 +216,19 @@ def _marked(position: Position) -> str:
 
 
 def _position(text: str) -> Position | None:
-    """None for what is no position in a list."""
+    """None where the text is not a position in a list."""
     at, _, n = text.partition("/")
     found = time_asked(at, UTC)
     return Position(found.astimezone(UTC), int(n)) if found and n.isascii() and n.isdigit() and len(n) < 16 else None
 
 
 def _typed(at: datetime, zone: tzinfo) -> str:
-    """As a field of a form has it, in the zone of the site."""
+    """The time of a form field, in the zone of the site."""
     return f"{at.astimezone(zone):{_FIELD}}"
 
 
 def time_asked(text: str, zone: tzinfo) -> datetime | None:
-    """None for what is no time, or no year in which there were rounds."""
+    """None where the text is not a time, or its year cannot have rounds."""
     try:
         at = datetime.fromisoformat(text)
         if at.year not in YEARS:

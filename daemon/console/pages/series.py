@@ -81,7 +81,7 @@ def pressed(stated: Stated, view: TableView, table: Table | None) -> tuple[fdl.H
 
 
 def state_of(view: TableView, round_: str, stated: str, by: str) -> tuple[State, str]:
-    """What came of the statement `stated` in one line, and who stated another one last."""
+    """The outcome of the statement `stated` in one line, and the person who stated a different one last."""
     if view.round != round_ or not waits(view):
         return "taken", ""
     last = first_of(view)

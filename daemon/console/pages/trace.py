@@ -102,7 +102,7 @@ class Reader:
 
 
 def messages_read(driver: str, frames: Iterable[Captured]) -> tuple[int, int]:
-    """Of how many messages of a device in a capture its codec makes something, and how many there are."""
+    """The number of a device's messages in a capture that its codec can read, and the number of all."""
     reader = Reader(driver)
     said = [one for frame in frames for one in reader.read("in" if frame.from_device else "out", frame.data)]
     return sum(not one.startswith(UNREAD) for one in said), len(said)

@@ -68,7 +68,7 @@ class Tally(Struct, frozen=True):
 
     @property
     def win(self) -> int | None:
-        """As the trade computes it."""
+        """The win by the formula of the trade."""
         of = self.sums
         return None if self.missing else of["closing"] + of["credit"] + of["drop"] - of["opening"] - of["fill"]
 

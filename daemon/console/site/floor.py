@@ -73,7 +73,7 @@ class Line(Struct, frozen=True):
 
     @property
     def expected_hold(self) -> float | None:
-        """Of the bets whose edge is known."""
+        """The expected hold of the bets whose edge is known."""
         return self.expected / self.figured if self.expected is not None and self.figured else None
 
 

@@ -54,7 +54,7 @@ class _Row(Struct, frozen=True):
 
 
 class _Process(Struct, frozen=True):
-    """The start of a process that was seen last, how often it had started again, and when."""
+    """The last seen start of a process, how often it restarted before, and when."""
 
     bootid: str
     restarts: int = 0
@@ -62,7 +62,7 @@ class _Process(Struct, frozen=True):
 
 
 class Past:
-    """Kept in the store, as much as pages show."""
+    """The history of devices and processes in the store, as much as pages show."""
 
     def __init__(self, store: Store, site: SiteState) -> None:
         """Load the history into the site and store new lines. Raises BadStore."""
@@ -115,7 +115,7 @@ class Past:
             yield name, _Process(bootid, restarts, datetime.fromisoformat(at) if at else None)
 
     def _site_changed(self, key: str) -> None:
-        """A process that started again says so by another boot id, also while the console was away."""
+        """A restart shows as another boot id, even if it happened while the console was away."""
         if key != "edges":
             return
         for name, edge in self._site.edges.items():
@@ -145,7 +145,7 @@ class Past:
         self._keep(_Row(_CHANGE, values, _FEWER_CHANGES, (table, device, CHANGES)))
 
     def _keep(self, row: _Row) -> None:
-        """At once; but a store that is held makes each try wait, so one that failed is tried by `run`."""
+        """Write at once. After a failure `run` retries: each try on a locked store would wait."""
         self._waiting.append(row)
         if not self._failing:
             self.flush()

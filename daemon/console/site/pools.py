@@ -132,7 +132,7 @@ class PoolView:
 
     @property
     def balances(self) -> dict[str, int]:
-        """By account in 1/`unit` of a minor unit, after the last entry."""
+        """The balances of the accounts in 1/`unit` of a minor unit, after the last entry."""
         return exact_units(self.last.entry.after) if self.last else {}
 
     @property

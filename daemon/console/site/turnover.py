@@ -130,7 +130,7 @@ class Edges:
 
 @lru_cache(MOST_GAMES)
 def edges_of(ruleset: str, options: bytes) -> Edges:
-    """Of the options as a result has them."""
+    """The edges of bets by the options of a result."""
     known = msgspec.json.decode(options) if options else {}
     return Edges(ruleset, known if isinstance(known, dict) else {})
 
@@ -169,7 +169,7 @@ def row_of(place: str, at: datetime, result: Result) -> tuple[str | int, ...]:
 
 
 def groups(db: sqlite3.Connection, since: datetime, until: datetime, part_s: int) -> Iterator[Group]:
-    """By table, game and part of `part_s` seconds since 1970."""
+    """The counts by table, game and part of `part_s` seconds since 1970."""
     for row in db.execute(_GROUPS, (micros_of(since), micros_of(until), part_s * MICRO)):
         yield Group(*row)
 

@@ -433,7 +433,7 @@ WIRES: tuple[Wire, ...] = (
 
 
 def chunks(data: bytes) -> list[bytes]:
-    """As a busy port gives it."""
+    """The bytes in chunks as a busy port gives them."""
     return [data[at : at + CHUNK] for at in range(0, len(data), CHUNK)]
 
 

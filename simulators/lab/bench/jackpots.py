@@ -131,7 +131,7 @@ class Bets(Struct):
 
 
 def _later() -> datetime:
-    """After the pools began, whenever the process starts."""
+    """A time after the pools began, whenever the process starts."""
     return datetime.now(UTC) + timedelta(minutes=1)
 
 
@@ -139,7 +139,7 @@ class Levels:
     """The levels that arrive, and the bets that wait for theirs."""
 
     def __init__(self) -> None:
-        """Nothing was bet yet."""
+        """No bet was made."""
         self.bets: dict[str, int] = {}
         """By pool the bets of its whole life."""
         self.amounts: dict[str, int] = {}

@@ -592,7 +592,7 @@ class _Run:
             self.synced.setdefault(pace, []).append(disk(folder, pace, max(int(pace * self._seconds), 12)))
 
     def figures(self) -> tuple[Figure, ...]:
-        """Of each side at each rate."""
+        """The figures of each side at each rate."""
         return tuple(
             one
             for (name, rate), several in self._measured.items()
@@ -651,7 +651,7 @@ MARGINS = {"p50": 15.0, "cpu": 30.0, "burst": 15.0}
 
 
 def too_slow(report: Report) -> list[str]:
-    """Where the edge is slower than the durable C bridge by more than the wide margins of a smoke test."""
+    """The rates at which the edge is slower than the durable C bridge by more than a smoke test's margin."""
     of = {(one.side, one.rate): one for one in report.figures if one.what == "event"}
     said = []
     for (side, rate), mine in of.items():

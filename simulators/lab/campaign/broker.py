@@ -39,7 +39,7 @@ class Weather:
 
     @property
     def fine(self) -> bool:
-        """Nothing goes wrong."""
+        """A broker without faults."""
         return not (self.doubled or self.delayed or self.swapped or self.dropped)
 
 
@@ -335,7 +335,7 @@ class Broker:
                     client.deliver(message)
 
     def known(self, filters: tuple[str, ...]) -> dict[str, bool]:
-        """By topic, whether any of the filters matches; remembered, because routes are cleared with each connection."""
+        """Whether any filter matches a topic; remembered, because routes are cleared with each connection."""
         return self._heard.setdefault(filters, {})
 
     def gone(self, client: _Client) -> None:
@@ -370,7 +370,7 @@ class Broker:
         client.cut(self.rng.uniform(0.0, longest_delay_s), self.rng.uniform(0.0, longest_delay_s))
 
     def write_down(self) -> None:
-        """As a broker saves what it retains, now and then."""
+        """Save the retained messages, as a broker does from time to time."""
         self._written_down = dict(self.retained)
 
     def kill(self) -> None:

@@ -201,7 +201,7 @@ class Disk(Journal):
         raise Killed
 
     def _tear(self, log: Path, before: bytes) -> None:
-        """Of what the last write changed in the log, each sector is there or not."""
+        """Each sector of the log that the last write changed is kept or lost."""
         after = log.read_bytes()
         if not after.startswith(before[:32]):
             return  # the log began anew: what was before it was written back first

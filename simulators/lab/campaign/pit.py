@@ -34,7 +34,7 @@ HURRY = 5.0
 
 
 class Hands(Pace):
-    """The seconds of the loop, and hands that wait only for what needs its time."""
+    """The pace of the campaign: seconds of the loop; hands wait only for machines."""
 
     LEAST: ClassVar[float] = 0.25
 
@@ -204,7 +204,7 @@ class Radio:
         return f"mqtt://127.0.0.1:1883/?hear={self._say}&say={self._hear}"
 
     def plug(self) -> None:
-        """Connect, and again whenever the broker was away."""
+        """Connect, and reconnect after the broker was away."""
         if self._task is None:
             self._task = self._loop.create_task(self._stay(), context=self._loop.world)
 
@@ -273,7 +273,7 @@ class Plug(Socket):
         self._timer: asyncio.Handle | None = None
 
     def stir(self) -> None:
-        """Wake it, and again when it wants to be."""
+        """Wake the device, and again at the time that it asks for."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -347,7 +347,7 @@ class VirtualPit(Pit):
         return _CONFIGS[text]
 
     def opener(self, now: Callable[[], Any]) -> Callable[[str], AbstractAsyncContextManager[HostLink]]:
-        """What an edge opens its links with."""
+        """The opener of links for an edge."""
         cables, connect = self.cables, self._connect
         return lambda url: _Opening(cables[url], now) if url in cables else links_mqtt.open_link(url, now, connect)
 

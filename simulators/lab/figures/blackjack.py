@@ -115,7 +115,7 @@ def round_played(house: House, shoe: list[str], rng: Random) -> tuple[Play, list
 
 @lru_cache(maxsize=32)
 def gain(pays: str) -> int:
-    """Of a bet of STAKE, in its smallest amounts."""
+    """The gain of a bet of STAKE, in its smallest amounts."""
     return int(STAKE * odds(pays)) if pays else -STAKE
 
 

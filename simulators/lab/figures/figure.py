@@ -48,7 +48,7 @@ class Variant(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """As the table shows it."""
+        """The figure as the table shows it."""
         return said(self.options)
 
 
