@@ -349,7 +349,7 @@ async def test_a_suspended_round_is_shown_as_it_is_after_a_restart_of_the_rules(
     assert broker.alerts() == (set() if over else {"round-suspended"})
     if not over:
         alert = msgspec.json.decode(broker.kept["felt/1/s/table/rou-1/alert/round-suspended"])
-        assert set(alert) == {"round", "code", "text", "severity", "remedy"}
+        assert set(alert) == {"round", "code", "text", "severity", "remedy", "why", "to_do"}
     again.journal.close()
 
 
