@@ -83,6 +83,7 @@ class GamingMachinePlace(Ruled):
             if await shows(floor, lambda look: look.settled(mine)):
                 break
         counted = {word: now[word] - self._from[word] for word in NAMES} | {"jackpots": 0}
+        shown = shown and self._read() == now  # who repairs it plays a game to see
         sure = shown and self._known
         self._from, self._known = now, shown
         return Truth({"counted": counted} if sure else {"return_bp": 9000}, not floor.look().ended.get(mine, False))
