@@ -51,7 +51,8 @@ def serious(page: Browser) -> list[str]:
 
 def suspend(floor: Floor) -> str:
     """A card that cannot be read suspends a coup; its round."""
-    floor.until(lambda: floor.site_view.tables[TABLE].phase == "betting")
+    # On a busy computer no state may be published while bets are open: any phase of a coup will do.
+    floor.until(lambda: floor.site_view.tables[TABLE].phase in ("betting", "closed", "dealing", "resolved"))
     floor.do(lambda: floor.pit.sockets[TABLE]["shoe-1"].inject("unreadable"))
     floor.until(lambda: floor.site_view.tables[TABLE].phase == "suspended")
     return floor.site_view.tables[TABLE].round

@@ -63,6 +63,10 @@ NOT_YET = (
 )
 
 
+FLOOR_PATIENCE_S = 3 * PATIENCE
+"""How long a test waits for one state of a pit: its five processes and a browser share a busy computer."""
+
+
 class InAThread(ABC):
     """Something that lives in a thread of its own, so that a test may wait for a browser."""
 
@@ -100,7 +104,7 @@ class InAThread(ABC):
 
     def wait(self, body: Coroutine[Any, Any, T]) -> T:
         """Something there that takes time."""
-        return asyncio.run_coroutine_threadsafe(body, self._loop).result(2 * PATIENCE)
+        return asyncio.run_coroutine_threadsafe(body, self._loop).result(FLOOR_PATIENCE_S + PATIENCE)
 
     async def _whole(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -165,7 +169,7 @@ class Floor(InAThread):
         """Wait until the floor's own picture shows it."""
 
         async def body() -> None:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(FLOOR_PATIENCE_S):
                 await self.site_view.until(condition)
 
         self.wait(body())
