@@ -3,12 +3,11 @@
 from collections import Counter
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import pytest
 import roulettes
-from helpers import at_length, play, results
+from helpers import at_length, codes, game_of, only, play, results, settled
 from hypothesis import given, settings, strategies as st
 from roulettes import (
     BACK,
@@ -17,11 +16,8 @@ from roulettes import (
     LAUNCH,
     WITH_ROTOR,
     chips_are_conserved,
-    codes,
-    only,
     paid,
     returned,
-    settled,
     spin,
     spins,
 )
@@ -57,12 +53,8 @@ from rules.games.roulette_cloth import AMERICAN_ORDER, FRENCH_ORDER
 LAW = "angola.american-roulette"
 TEXT = "Decreto Executivo 261/22 art."
 
-_made = cache(AmericanRoulette)
 
-
-def wheel(**options: Any) -> AmericanRoulette:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(AmericanRouletteOptions(**options))
+wheel = game_of(AmericanRoulette)
 
 
 @pytest.mark.article("1(2)", "1(6)", "1(26)")

@@ -1,11 +1,10 @@
 """Angola blackjack/21, articles 6 to 8 of Decreto Executivo 261/22, paragraph by paragraph. Amounts by hand."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any, Literal
 
 import pytest
-from helpers import play, results, script
+from helpers import codes, game_of, only, play, results, script
 
 from protocols.contract.events import (
     BetsClosed,
@@ -33,7 +32,7 @@ from protocols.contract.events import (
     WagerPlaced,
     WagerWithdrawn,
 )
-from rules.angola.blackjack import Blackjack, BlackjackOptions
+from rules.angola.blackjack import Blackjack
 from rules.engine.facts import Table
 from rules.engine.ruleset import (
     Award,
@@ -61,12 +60,8 @@ JACKPOT: dict[str, Any] = {
 }
 SHUFFLER: dict[str, Any] = {"device": "continuous"}
 
-_made = cache(Blackjack)
 
-
-def game(**options: Any) -> Blackjack:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(BlackjackOptions(**options))
+game = game_of(Blackjack)
 
 
 def draw(cards: str, face: Literal["up", "down"] | None = None) -> list[Event]:
@@ -98,11 +93,6 @@ def whole(seats: dict[int, str], bank: str, *then: Event | list[Event], bets: It
     return events
 
 
-def only(verdicts: Iterable[Verdict]) -> Result:
-    (result,) = results(verdicts)
-    return result
-
-
 def one(cards: str, bank: str, *then: Event | list[Event], bets: Iterable[Event] = (), **options: Any) -> Result:
     """A round of seat 1 alone, with a bet of 100."""
     return only(play(game(**options), whole({1: cards}, bank, *then, bets=[bet(1), *bets])))
@@ -114,10 +104,6 @@ def back(result: Result) -> dict[str, int]:
     for one_ in result.settlements:
         settled[one_.bet if one_.hand in (0, 1) else f"{one_.bet}/{one_.hand}"] = one_.returned
     return settled
-
-
-def codes(result: Result) -> list[str]:
-    return [note.code for note in result.irregularities]
 
 
 def noted(verdicts: Iterable[Verdict]) -> list[tuple[str, str]]:

@@ -4,13 +4,12 @@ import random
 from collections.abc import Sequence
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from typing import Any, Final
 
 import msgspec
 import pytest
-from helpers import START, at_length, play, results, script
+from helpers import START, at_length, game_of, play, results, script
 from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
@@ -58,12 +57,8 @@ EVERY_THROW = [*product(range(1, 7), repeat=2)]
 WAYS = {2: (1, 1), 3: (1, 2), 4: (1, 3), 5: (1, 4), 6: (1, 5), 7: (1, 6), 8: (2, 6), 9: (3, 6), 10: (4, 6), 11: (5, 6)}
 WAYS[12] = (6, 6)
 
-_made = cache(Craps)
 
-
-def game(**options: Any) -> Craps:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(CrapsOptions(**options))
+game = game_of(Craps)
 
 
 def throw(total: int, *bets: Event) -> list[Event]:

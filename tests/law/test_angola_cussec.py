@@ -1,13 +1,12 @@
 """Angola cussec, paragraph by paragraph: Decreto Executivo 261/22, article 5."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
 from typing import Any
 
 import pytest
-from helpers import play, results, script
+from helpers import game_of, only, play, results, script
 
 from protocols.contract.events import (
     BetsClosed,
@@ -24,7 +23,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.reasons import say
-from rules.angola.cussec import FAMILIES, Cussec, CussecOptions
+from rules.angola.cussec import FAMILIES, Cussec
 from rules.engine.ruleset import (
     BadOption,
     Closed,
@@ -34,7 +33,6 @@ from rules.engine.ruleset import (
     Resolved,
     Result,
     Suspended,
-    Verdict,
     Void,
     Voided,
     options_from,
@@ -48,21 +46,13 @@ PULL = DiceAgitated("lever", 1)
 SHAKEN: tuple[Event, ...] = (DiceCovered(), PULL, PULL, PULL)
 BELL: tuple[Event, ...] = (BetsClosed(), DiceUncovered())
 
-_made = cache(Cussec)
 
-
-def game(**options: Any) -> Cussec:
-    return _made(CussecOptions(**options))
+game = game_of(Cussec)
 
 
 def throw(faces: tuple[int, ...], *bets: Event) -> list[Event]:
     """One regular round without its payment: no key opens the bets."""
     return [*SHAKEN, *bets, *BELL, DiceRead(faces)]
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    (result,) = results(verdicts)
-    return result
 
 
 def notes(result: Result) -> list[tuple[str, str]]:

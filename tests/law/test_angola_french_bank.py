@@ -3,13 +3,12 @@
 from collections.abc import Iterable
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from typing import Any
 
 import msgspec
 import pytest
-from helpers import play, results, script
+from helpers import game_of, only, play, results, script
 from hypothesis import given, strategies as st
 
 from protocols.contract.events import (
@@ -32,7 +31,7 @@ from protocols.contract.events import (
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
 from protocols.fdl.console import THROW_REASONS
-from rules.angola.french_bank import DUTIES, FAMILIES, FrenchBank, FrenchBankOptions
+from rules.angola.french_bank import DUTIES, FAMILIES, FrenchBank
 from rules.engine.duties import HOUR, Duty
 from rules.engine.ruleset import (
     BadOption,
@@ -58,11 +57,8 @@ READ_NINE, READ_SIX = DiceRead((2, 1, 6)), DiceRead((3, 2, 1))
 FIRST: list[tuple[float, Event]] = [(0, BetsOpened()), (1, WagerPlaced(1, "small", 10)), (9, BetsClosed())]
 OPEN: tuple[Event, ...] = (BetsOpened(),)
 
-_made = cache(FrenchBank)
 
-
-def game(**options: Any) -> FrenchBank:
-    return _made(FrenchBankOptions(**options))
+game = game_of(FrenchBank)
 
 
 def bets(**amounts: int) -> list[Event]:
@@ -89,11 +85,6 @@ def told(ruleset: FrenchBank, seen: Iterable[Envelope]) -> tuple[list[Verdict], 
         state, verdicts = ruleset.apply(state, one)
         said += verdicts
     return said, ruleset.view(state).phase
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    (result,) = results(verdicts)
-    return result
 
 
 def notes(result: Result) -> list[tuple[str, str]]:

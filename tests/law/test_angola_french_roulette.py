@@ -1,13 +1,12 @@
 """Angola's French roulette, article by article: Decreto Executivo 261/22 art. 2."""
 
 from datetime import timedelta
-from functools import cache
 from typing import Any
 
 import pytest
 import roulettes
-from helpers import play, results
-from roulettes import BACK, CLOTH, LARGEST, codes, only, paid, settled, spin
+from helpers import codes, game_of, only, play, results, settled
+from roulettes import BACK, CLOTH, LARGEST, paid, spin
 
 from protocols.contract.events import (
     BallChanged,
@@ -28,12 +27,8 @@ from rules.engine.ruleset import BadOption, Corrected, Noted, Suspended, options
 LAW = "angola.french-roulette"
 TEXT = "Decreto Executivo 261/22 art."
 
-_made = cache(FrenchRoulette)
 
-
-def wheel(**options: Any) -> FrenchRoulette:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(FrenchRouletteOptions(**options))
+wheel = game_of(FrenchRoulette)
 
 
 @pytest.mark.article("2(2)", "2(6)", "2(15)")

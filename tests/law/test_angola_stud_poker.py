@@ -3,12 +3,11 @@
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import msgspec
 import pytest
-from helpers import at_length, play, results, script
+from helpers import at_length, game_of, only, play, results, script
 from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
@@ -37,7 +36,7 @@ from protocols.contract.events import (
 )
 from protocols.contract.reasons import say
 from rules import RULESETS
-from rules.angola.stud_poker import StudPoker, StudPokerOptions, value
+from rules.angola.stud_poker import StudPoker, value
 from rules.engine.rounds import declared
 from rules.engine.ruleset import (
     Award,
@@ -70,12 +69,8 @@ CLOSED = "AD QD 9H 8C 7H"
 PAIR = "8S 8H 6D 4C 2C"
 BURNT = CardDrawn("2D")
 
-_made = cache(StudPoker)
 
-
-def game(**options: Any) -> StudPoker:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(StudPokerOptions(**options))
+game = game_of(StudPoker)
 
 
 def shoe(*hands: str) -> list[Event]:
@@ -111,12 +106,6 @@ def packets(seats: Sequence[int], *bets: Event) -> list[Event]:
 
 def told(**hands: str) -> DealCorrected:
     return DealCorrected({name: tuple(cards.split()) for name, cards in hands.items()})
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
 
 
 def cited(article: str) -> str:

@@ -4,13 +4,12 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from typing import Any, Literal
 
 import msgspec
 import pytest
-from helpers import START, at_length, play, results, script
+from helpers import START, at_length, game_of, only, play, results, script
 from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
@@ -64,12 +63,8 @@ LAW = "macau.baccarat"
 CITED = "Despacho 55/2004 art. "
 RANK_OF = "TA23456789"  # a card of 0 to 9 points
 
-_made = cache(Baccarat)
 
-
-def game(**options: Any) -> Baccarat:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(BaccaratOptions(**options))
+game = game_of(Baccarat)
 
 
 def bell(**options: Any) -> Baccarat:
@@ -84,11 +79,6 @@ def drawn(cards: str) -> list[Event]:
 def rung(cards: str, *bets: Event) -> list[Event]:
     """A coup with its bell."""
     return [BetsOpened(), *bets, BetsClosed(), *drawn(cards)]
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    (result,) = results(verdicts)
-    return result
 
 
 def kinds(verdicts: Iterable[Verdict]) -> list[type[Verdict]]:

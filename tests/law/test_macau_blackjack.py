@@ -1,12 +1,11 @@
 """Macau blackjack, article by article: Despacho 57/2009, and Despacho 56/2004 with 42/2007."""
 
 from collections.abc import Iterable, Sequence
-from functools import cache
 from typing import Any, Literal
 
 import msgspec
 import pytest
-from helpers import at_length, play, results, script
+from helpers import at_length, codes, game_of, only, play, results, script
 from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
@@ -59,7 +58,6 @@ from rules.games.blackjack_round import BlackjackState
 from rules.games.cards import DECK
 from rules.macau.blackjack import Blackjack
 from rules.macau.blackjack_bets import FAMILIES
-from rules.macau.blackjack_options import BlackjackOptions
 
 LAW = "macau.blackjack"
 
@@ -69,12 +67,8 @@ STREAKS = ("winning_streak_2", "winning_streak_3", "winning_streak_4", "winning_
 HOLE: dict[str, Any] = {"procedure": "3"}
 BOX: dict[str, Any] = {"procedure": "1", "device": "metal_box", "decks": 1}
 
-_made = cache(Blackjack)
 
-
-def game(**options: Any) -> Blackjack:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(BlackjackOptions(**options))
+game = game_of(Blackjack)
 
 
 def draw(cards: str, face: Literal["up", "down"] | None = None) -> list[Event]:
@@ -108,11 +102,6 @@ def whole(seats: dict[int, str], bank: str, *then: Event | list[Event], bets: It
     return events
 
 
-def only(verdicts: Iterable[Verdict]) -> Result:
-    (result,) = results(verdicts)
-    return result
-
-
 def one(cards: str, bank: str, *then: Event | list[Event], bets: Iterable[Event] = (), **options: Any) -> Result:
     """A round of seat 1 alone, with a bet of 100."""
     return only(play(game(**options), whole({1: cards}, bank, *then, bets=[bet(1), *bets])))
@@ -129,10 +118,6 @@ def back(result: Result) -> dict[str, int]:
     for one_ in result.settlements:
         settled[one_.bet if one_.hand in (0, 1) else f"{one_.bet}/{one_.hand}"] = one_.returned
     return settled
-
-
-def codes(result: Result) -> list[str]:
-    return [note.code for note in result.irregularities]
 
 
 def articles(result: Result) -> set[str]:

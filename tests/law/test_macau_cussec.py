@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, at_length, play, results, script
+from helpers import START, at_length, codes, only, play, results, script
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
@@ -43,7 +43,6 @@ from rules.engine.ruleset import (
     Result,
     Settlement,
     Suspended,
-    Verdict,
     Void,
     Voided,
     Wager,
@@ -71,16 +70,6 @@ def game(**options: Any) -> Cussec:
 def throw(faces: tuple[int, ...], *bets: Event) -> list[Event]:
     """One regular round without its payment."""
     return [*SHAKEN, *bets, *BELL, DiceRead(faces)]
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
-
-
-def codes(result: Result) -> list[str]:
-    return [note.code for note in result.irregularities]
 
 
 def laws(result: Result) -> list[str]:

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cache
 from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, at_length, play, results, script
+from helpers import START, at_length, codes, game_of, only, play, results, script
 from hypothesis import given, settings, strategies as st
 from msgspec.structs import replace
 
@@ -52,12 +51,8 @@ HEAP: tuple[Event, ...] = (ButtonsSeparated(), BetsOpened())
 BELL = BetsClosed()
 PAID = RoundPaid()
 
-_made = cache(Fantan)
 
-
-def game(**options: Any) -> Fantan:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(FantanOptions(**options))
+game = game_of(Fantan)
 
 
 def heap(count: int, *bets: Event, fragments: int = 0) -> list[Event]:
@@ -65,18 +60,8 @@ def heap(count: int, *bets: Event, fragments: int = 0) -> list[Event]:
     return [*HEAP, *bets, BELL, ButtonsCounted(count, fragments)]
 
 
-def only(verdicts: Iterable[Verdict]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
-
-
 def corrections(verdicts: Iterable[Verdict]) -> list[Result]:
     return [verdict.result for verdict in verdicts if isinstance(verdict, Corrected)]
-
-
-def codes(result: Result) -> list[str]:
-    return [note.code for note in result.irregularities]
 
 
 def laws(result: Result) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import at_length, play, results, script, virtual_time
+from helpers import at_length, game_of, only, play, results, script, virtual_time
 from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
@@ -37,12 +37,11 @@ from rules.engine.ruleset import (
     Resolved,
     Result,
     Suspended,
-    Verdict,
     Void,
     Voided,
     options_from,
 )
-from rules.macau.fish_prawn_crab import FAMILIES, FishPrawnCrab, FishPrawnCrabOptions
+from rules.macau.fish_prawn_crab import FAMILIES, FishPrawnCrab
 from simulators.clock import Pace
 from simulators.tables.fish_prawn_crab import LAYOUT, FishPrawnCrabTable
 from simulators.tables.table import Floor, Look
@@ -68,23 +67,13 @@ FIGURE, COLOUR = (
     {int(n): line[i] for line in map(str.split, FACES.split("\n")[1:-1]) for n in line[2]} for i in (0, 1)
 )
 
-_made = cache(FishPrawnCrab)
 
-
-def game(**options: Any) -> FishPrawnCrab:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(FishPrawnCrabOptions(**options))
+game = game_of(FishPrawnCrab)
 
 
 def throw(faces: tuple[int, ...], *bets: Event) -> list[Event]:
     """One regular round without its payment."""
     return [*SHAKEN, *bets, *BELL, DiceRead(faces)]
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
 
 
 def noted(result: Result) -> list[tuple[str, str]]:

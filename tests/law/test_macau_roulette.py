@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, at_length, play, results, script
+from helpers import START, at_length, codes, only, play, results, script, settled
 from hypothesis import given, settings, strategies as st
 from roulettes import chips_are_conserved
 
@@ -69,22 +69,8 @@ def spin(pocket: str, *bets: Event) -> list[Event]:
     return [BetsOpened(), *bets, BetsClosed(), LAUNCH, BallSettling(), BallLanded(pocket)]
 
 
-def only(verdicts: Iterable[Any]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
-
-
-def codes(result: Result) -> list[str]:
-    return [note.code for note in result.irregularities]
-
-
 def laws(result: Result) -> list[str]:
     return [note.law for note in result.irregularities]
-
-
-def settled(result: Result) -> list[tuple[int, str, int, int]]:
-    return [(one.seat, one.bet, one.stake, one.returned) for one in result.settlements]
 
 
 @cache

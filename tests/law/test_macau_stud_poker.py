@@ -3,13 +3,12 @@
 import random
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import msgspec
 import pytest
-from helpers import START, at_length, play, results, script
+from helpers import START, at_length, codes, game_of, only, play, results, script
 from hypothesis import given, settings, strategies as st
 
 from protocols.contract.events import (
@@ -64,7 +63,7 @@ from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, classes
 from rules.games.stud_poker_game import OPENING, combination
 from rules.games.stud_poker_round import StudPokerState
-from rules.macau.stud_poker import StudPoker, StudPokerOptions, value
+from rules.macau.stud_poker import StudPoker, value
 
 LAW = "macau.stud-poker"
 
@@ -73,12 +72,8 @@ OPENS = "AD KD 9H 8C 7H"
 CLOSED_HAND = "AD QD 9H 8C 7H"
 PAIR = "8S 8H 6D 4C 2C"
 
-_made = cache(StudPoker)
 
-
-def game(**options: Any) -> StudPoker:
-    """The ruleset; made once per options, it holds no state."""
-    return _made(StudPokerOptions(**options))
+game = game_of(StudPoker)
 
 
 def shoe(*hands: str) -> list[Event]:
@@ -110,16 +105,6 @@ def packets(seats: Sequence[int], *bets: Event) -> list[Event]:
 
 def told(**hands: str) -> DealCorrected:
     return DealCorrected({name: tuple(cards.split()) for name, cards in hands.items()})
-
-
-def only(verdicts: Iterable[Verdict]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
-
-
-def codes(result: Result) -> list[str]:
-    return [note.code for note in result.irregularities]
 
 
 def cited(article: str) -> str:

@@ -30,6 +30,7 @@ MACHINES = "angola.gaming-machines"
 """Its rounds are periods of a machine, which takes the bets itself: none is laid, and no bell closes them."""
 
 T = TypeVar("T")
+Game = TypeVar("Game", bound=Ruleset[Any])
 START = datetime(2026, 11, 20, 20, 0, 0, tzinfo=UTC)
 
 
@@ -59,6 +60,28 @@ def play(ruleset: Ruleset[Any], events: Iterable[Event], table: str = "t-1") -> 
 def results(verdicts: Iterable[Verdict]) -> list[Result]:
     """The results among the verdicts, resolved and void."""
     return [verdict.result for verdict in verdicts if isinstance(verdict, Resolved | Voided)]
+
+
+def only(verdicts: Iterable[Verdict]) -> Result:
+    """The one result of a script."""
+    (result,) = results(verdicts)
+    return result
+
+
+def codes(result: Result) -> list[str]:
+    """The kinds of its irregularities."""
+    return [note.code for note in result.irregularities]
+
+
+def settled(result: Result) -> list[tuple[int, str, int, int]]:
+    """Seat, bet, stake and what comes back, in order."""
+    return [(one.seat, one.bet, one.stake, one.returned) for one in result.settlements]
+
+
+def game_of(kind: type[Game]) -> Callable[..., Game]:
+    """`game(**options)`: the ruleset, made once for each set of options; it holds no state."""
+    made = functools.cache(kind)
+    return lambda **options: made(kind.Options(**options))
 
 
 class MemoryLink:

@@ -49,7 +49,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     **{
         f"rules/{text}.py": (f"tests/law/test_{text.replace('/', '_')}.py", OPTIONS_AND_ODDS)
         for text in (
-            *("angola/american_roulette", "angola/baccarat", "angola/baccarat_macau", "angola/blackjack"),
+            *("angola/american_roulette", "angola/baccarat", "angola/blackjack"),
             *("angola/craps", "angola/cussec", "angola/french_bank", "angola/french_roulette", "angola/stud_poker"),
             *("macau/baccarat", "macau/blackjack", "macau/cussec", "macau/fantan", "macau/fish_prawn_crab"),
             *("macau/roulette", "macau/stud_poker"),
@@ -59,10 +59,8 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
         "tests/law/test_angola_american_roulette.py",
         "tests/law/test_angola_french_roulette.py",
     ),
-    "rules/angola/baccarat_table.py": (
-        "tests/law/test_angola_baccarat.py",
-        "tests/law/test_angola_baccarat_macau.py",
-    ),
+    "rules/angola/baccarat_macau.py": ("tests/law/test_angola_baccarat.py", OPTIONS_AND_ODDS),
+    "rules/angola/baccarat_table.py": ("tests/law/test_angola_baccarat.py",),
     "rules/macau/blackjack_bets.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
     "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
     "rules/games/craps.py": ("tests/law/test_angola_craps.py",),

@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 import pytest
-from helpers import play, results, script
+from helpers import codes, only, play, results, script, settled
 
 from protocols.contract.events import (
     BallChanged,
@@ -34,7 +34,6 @@ from rules.engine.ruleset import (
     Noted,
     Opened,
     Resolved,
-    Result,
     Ruleset,
     Suspended,
     Void,
@@ -61,22 +60,6 @@ def spins(*pockets: str) -> list[Event]:
     for number, pocket in enumerate(pockets):
         played += [*spin(pocket, launch=turns[number % 2]), RoundPaid()]
     return played
-
-
-def only(verdicts: Iterable[Any]) -> Result:
-    """The one result of a script."""
-    (result,) = results(verdicts)
-    return result
-
-
-def codes(result: Result) -> list[str]:
-    """The kinds of its irregularities."""
-    return [note.code for note in result.irregularities]
-
-
-def settled(result: Result) -> list[tuple[int, str, int, int]]:
-    """Seat, bet, stake and what comes back, in order."""
-    return [(one.seat, one.bet, one.stake, one.returned) for one in result.settlements]
 
 
 def returned(ruleset: Ruleset[Any], pocket: int, *bets: Event) -> tuple[Settlement, ...]:
