@@ -1,5 +1,6 @@
 """Every paragraph of every game's text has its test, and the games' pages are what code, checklists and tests say."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from game_pages import (
     all_proofs,
     checklist,
     family,
-    pages,
+    pages as made_pages,
     printed_bets,
     proofs_of,
     proven,
@@ -24,6 +25,7 @@ from rules.engine.ruleset import options_of
 from rules.figures import figures, games
 
 ROOT = Path(__file__).parents[2]
+pages = cache(made_pages)
 
 every_game = pytest.mark.parametrize("name", sorted(RULESETS))
 every_law = pytest.mark.parametrize("name", [name for name in sorted(RULESETS) if not name.startswith("house.")])
