@@ -109,11 +109,11 @@ class Draft:
         return self.balances.get(account, 0)
 
     def held(self, account: str) -> int:
-        """What an account held for the round that is decided."""
+        """The amount that an account held for the decided round."""
         return self.balance(account) - self.since.get(account, 0)
 
     def free(self, account: str) -> int:
-        """What this round can take from an account."""
+        """The amount that this round can take from an account."""
         return max(min(self.held(account), self.balance(account)), 0)
 
     def trial(self) -> "Draft":
@@ -156,7 +156,7 @@ class Draft:
         self.update(rounds={**self.book.rounds, name: replace(self.book.rounds[name], **fields)})
 
     def put_round(self, name: str, round_: RoundBook) -> None:
-        """Put a round in its place, or behind all; forget the oldest of its table."""
+        """Replace the round, or append it; forget the oldest of its table."""
         rounds = {**self.book.rounds, name: round_}
         mine = [key for key, one in rounds.items() if one.table == round_.table]
         for key in mine[:-KEPT_ROUNDS]:
@@ -164,7 +164,7 @@ class Draft:
         self.update(rounds=rounds)
 
     def set_win(self, win: PoolWin) -> None:
-        """Put it in the place of the one with its id, or behind all; forget closed wins beyond KEPT_WINS."""
+        """Replace the win with its id, or append it; forget closed wins beyond KEPT_WINS."""
         wins = list(self.book.wins)
         place = next((place for place, one in enumerate(wins) if one.id == win.id), len(wins))
         wins[place : place + 1] = [win]
@@ -202,7 +202,7 @@ class Draft:
             self.post("adjusted", {VISIBLE: -over, OVERFLOW: over}, text="above the limit")
 
     def take_stake(self, stake: Stake) -> Stake:
-        """Take in a bet; its parts stand in the stake that is returned."""
+        """Book a bet; the returned stake has its parts."""
         terms, unit = self.book.terms, self.book.unit
         whole = stake.amount * unit
         (shown, by), (kept, per) = _ratio(terms.visible), _ratio(terms.hidden)
@@ -243,14 +243,14 @@ class Draft:
         self.post("won", postings, win=win, amount=win.amount, text=text, values=values)
 
     def take(self, wanted: int) -> int:
-        """How much of a prize the pool gives, whole minor units. What was won by others since is not there any more."""
+        """The part of a prize that the pool gives, in whole minor units, without what later wins took."""
         due = min(wanted, max(self.held(VISIBLE), 0) // self.book.unit * self.book.unit)
         there = min(due, self.free(VISIBLE) // self.book.unit * self.book.unit)
         self.lend(VISIBLE, due - there)
         return there
 
     def lend(self, account: str, amount: int) -> None:
-        """What a round of the past needs and wins of other rounds took since: the house gives it."""
+        """The house gives what a past round needs and later wins of other rounds took."""
         if amount:
             self.since[account] += amount
 
@@ -264,7 +264,7 @@ class Draft:
         self.post("reversed", postings, win=win, amount=win.amount, text=text, values=values)
 
     def take_from(self, win: PoolWin, pool: int, text: str) -> PoolWin:
-        """A win that stands: `pool` more of it is of the pool, and less of the house."""
+        """Move `pool` of a standing win from the house's part to the pool's part."""
         if not pool:
             return win
         win = replace(win, from_house=str(int(win.from_house) - pool))
@@ -315,14 +315,14 @@ class Draft:
             self.round(round_, reseeded=known.reseeded - back[HOUSE], refilled=kept)
 
     def move_gone(self, account: str, amount: int) -> None:
-        """Count what cannot go back as gone back; a negative amount: as given again."""
+        """Count an amount that cannot go back as gone back; a negative one as given again."""
         self.gone[account] = self.gone.get(account, 0) + amount
         self.since[VISIBLE] = self.since.get(VISIBLE, 0) + amount
         if account in OF_POOL:
             self.since[account] = self.since.get(account, 0) - amount
 
     def give_gone(self, account: str, wanted: int) -> int:
-        """How much of it is given by what could not go back."""
+        """The part of an amount that is covered by what could not go back."""
         amount = min(wanted, self.gone.get(account, 0))
         if amount:
             self.move_gone(account, -amount)
@@ -335,7 +335,7 @@ class Draft:
             self.since = {account: self.balance(account) - after[account] for account in OF_POOL}
 
     def come_back(self, round_: str, before: dict[str, int]) -> None:
-        """Count the pool as it is now. What the correction changed holds for later rounds, too.
+        """Count the pool as it is now; the changes of the correction hold for later rounds as well.
 
         `before`: the accounts before it. What was above the limit since comes into the room that it made.
         """
@@ -365,19 +365,19 @@ class Draft:
         self.round(round_, after={account: self.held(account) for account in OF_POOL}, entry=entry)
 
     def shift(self, rounds: Sequence[str], before: dict[str, int]) -> None:
-        """What was changed since `before` belongs to a round that was before these."""
+        """Assign the changes since `before` to a round before these."""
         change = {account: self.balance(account) - before.get(account, 0) for account in OF_POOL}
         for name in rounds:
             if after := self.book.rounds[name].after:
                 self.round(name, after={account: after[account] + change[account] for account in OF_POOL})
 
     def shift_from(self, round_: str, before: dict[str, int]) -> None:
-        """What people changed of a win since `before` belongs to its round."""
+        """Assign the changes that people made since `before` to the round of the win."""
         if round_ in self.book.rounds:
             self.shift([round_, *self.behind(round_)], before)
 
     def decide_again(self, win: PoolWin, new: PoolWin | None, text: str) -> None:
-        """Two people reject a win, or give it another amount: it is not decided again in the order of the events."""
+        """Give a win the amount that two people decided, or none; it is not decided again in the order of events."""
         before = dict(self.balances)
         known = self.book.rounds.get(win.round)
         if known is not None:
@@ -419,7 +419,7 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
 
 
 def join(book: Book, table: str, at: datetime) -> Step:
-    """Begin to count a table: from the beginning of a pool that heard no table yet, of any other pool from `at`."""
+    """Begin to count a table: for a pool without tables from its beginning, for any other pool from `at`."""
     draft = Draft(book)
     draft.table(table, since=at if book.heard else None)
     return draft.done()
@@ -432,7 +432,7 @@ def _ratio(rate: str) -> tuple[int, int]:
 
 
 def most_of(terms: PoolTerms) -> int:
-    """What the pool shows at most: its limit, or what every reader of its documents can read."""
+    """The largest shown amount: the limit of the pool, or the largest number that every reader can read."""
     return terms.limit or MOST
 
 
@@ -511,7 +511,7 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
 
 
 def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
-    """Enter a result, or what it changes of the one before."""
+    """Book a result, or its difference from the one before."""
     draft.facts = {"table": ended.table, "round": ended.round}
     earlier = ended.corrects if ended.corrects in draft.book.rounds else ended.round
     known = draft.book.rounds.get(earlier)
@@ -556,7 +556,7 @@ def _end(draft: Draft, seen: Seen, ended: Ended) -> None:
 
 
 def _note_later_wins(draft: Draft, round_: str, before: dict[str, int]) -> None:
-    """Tell people of wins that were decided of a pool which a correction now finds to have been another."""
+    """Note for people the wins that were decided by an amount of the pool that a correction changed."""
     later = {*draft.behind(round_)}
     wins = sum(one.round in later and one.state != "reversed" for one in draft.book.wins)
     if wins and any(draft.balance(account) != before.get(account, 0) for account in (*OF_POOL, HOUSE)):
@@ -595,7 +595,7 @@ def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWi
 
 
 def _base_of(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> int:
-    """The pool of which the round would have won, with the bets that the corrected result names."""
+    """The amount of the pool that the round would have won from, with the bets of the corrected result."""
     trial = draft.trial()
     for one in mine:
         trial.undo(one, "")
@@ -605,7 +605,7 @@ def _base_of(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWi
 
 
 def _other_bets(ended: Ended, known: RoundBook) -> bool:
-    """Whether the corrected result names other bets, or another fate of them."""
+    """Whether the corrected result names other bets, or another end of them."""
     if ended.stakes is None:
         return ended.bets != known.bets
     return sorted(ended.stakes) != sorted((one.seat, one.amount) for one in known.stakes)
@@ -662,7 +662,7 @@ def _roll_back(draft: Draft, name: str) -> None:
 
 
 def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
-    """Decide the wins of rounds one after the other, each of the pool as it then stands.
+    """Decide the wins of rounds one after the other, each by the pool at that moment.
 
     Where the terms say so, those that win the whole pool decide of equal parts of it.
     """
@@ -750,7 +750,7 @@ def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bo
 
 
 def _without_alone(draft: Draft, stakes: tuple[Stake, ...], given_back: Sequence[tuple[int, int]]) -> tuple[Stake, ...]:
-    """Return the bets that the rules gave back; the others."""
+    """Return the bets that the rules gave back; the result is the other bets."""
     for seat, amount in given_back:
         if (alone := _like(Stake(seat, amount), stakes)) is not None:
             stakes = _without(stakes, alone)
@@ -806,7 +806,7 @@ def pay_at_table(book: Book, seen: Seen, table: str, by: str, round_: str) -> St
 
 
 def forget_keys(book: Book, table: str) -> Step:
-    """The edge has a new journal: what its numbers said of keys and rounds holds no more."""
+    """The edge has a new journal: forget the keys and rounds by its old numbers."""
     draft = Draft(book)
     forget_payments(draft, table)
     return draft.done()
@@ -887,7 +887,7 @@ def unbalanced(book: Book) -> str:
 
 
 def unwritable(step: Step) -> str:
-    """Why these entries and the book behind them must not be written: they could not be read again. "" otherwise."""
+    """Why these entries and the book after them must not be written: no reader could read them. "": they may."""
     book, entries = step
     if said := unbalanced(book):
         return said

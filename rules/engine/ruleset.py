@@ -135,17 +135,15 @@ class Ruleset(Protocol[S]):
 
 
 def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
-    """The next state and what follows: what whoever feeds a ruleset calls, for what is the same in every game.
+    """The next state and the verdicts of an event. Whoever feeds a ruleset calls this: it has what all games share.
 
-    Where others of its table overtook an event, the order in which the open round was told is not that in which it
-    happened: it waits for a person, as after a loss, and the event is not used. What comes before the bell, or between
-    two rounds, is used, and leaves the same doubt; but no result comes of it by itself. An event that moves nothing is
-    no doubt: bets that are opened when the wheel has opened them already. Nor is a payment: it ends the round before,
-    and no doubt that is younger than it. A spin that ended unseen is void whenever that is told, and each of them has
-    its end. That somebody declared a round void and was not heard in time is always said.
+    A late event (`overtaken`) suspends the open round, as a loss does, and is not used. Before the bell or between
+    rounds it is used and leaves the same doubt, but gives no result by itself. A late event that changes nothing is
+    ignored. A late payment closes the previous round and leaves a later suspension in place. A spin that ended unseen
+    is void whenever that is reported. A void that was declared and arrives too late is always noted.
 
-    A bet whose terminal named another round than the one on the table is not taken: it came too late, or was repeated.
-    Nor is one that would begin the next round, where it names the last one, or where the table is closed.
+    A bet is refused that names another round than the one on the table, because it came too late or was repeated; also
+    one that would begin the next round although it names the last one or the table is closed.
     """
     named = seen.event if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round else None
     if named is not None and named.round != ruleset.view(state).round:
