@@ -49,7 +49,7 @@ from simulators.lab.figures.jackpots import (
     takes_another,
 )
 
-PLAYS: Final = at_length(20_000, 1_000_000)
+PLAYS: Final = at_length(6_000, 1_000_000)
 PAGE: Final = Path(__file__).parents[2] / "docs/reference/jackpots.md"
 BETS: Final = (WagerPlaced(1, "jackpot", BET),)
 

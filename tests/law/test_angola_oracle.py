@@ -334,7 +334,7 @@ ORACLES: dict[str, Oracle] = {
     "angola.french-bank": french_bank,
     "angola.french-roulette": roulette,
 }
-EVENTS = at_length(600, 6_000)
+EVENTS = at_length(300, 6_000)
 """Events of each table."""
 
 

@@ -185,7 +185,7 @@ ORACLES: dict[str, Oracle] = {
     "macau.fish-prawn-crab": fish,
     "macau.roulette": roulette,
 }
-EVENTS = at_length(400, 6_000)
+EVENTS = at_length(250, 6_000)
 """Events of each table."""
 
 
