@@ -10,7 +10,7 @@ import corpus
 import msgspec
 import pytest
 from console_floor import Console, opened
-from helpers import at_length
+from helpers import MACHINES, at_length
 
 from daemon.console import articles
 from daemon.console.articles import Cited, cited, text_of
@@ -55,7 +55,7 @@ def test_every_article_that_a_verdict_names_has_its_paragraph(name: str, tmp_pat
         for line in file.read_bytes().splitlines()
         for law in laws(msgspec.json.decode(line))
     }
-    assert len(named) > 6
+    assert len(named) > (4 if name == MACHINES else 6)
     assert [law for law in named - {"-"} if not all(one.anchor for one in cited(name, law))] == []
 
 

@@ -268,13 +268,13 @@ def happenings_of(key: str, form: Mapping[str, str], *, supervisor: bool) -> tup
         raise BadPress("dealer.supervisor_only")
     if key in _PLAIN:
         return (_PLAIN[key],)
-    happening = _with_values(key, form)
+    happening, (field, *_) = _with_values(key, form), KEYS[key].fields or ("id",)
     try:
         again = type(happening).from_bytes(happening.to_bytes())
     except (ValueError, OverflowError) as error:
-        raise BadPress(f"dealer.bad_{KEYS[key].fields[0]}") from error
+        raise BadPress(f"dealer.bad_{field}") from error
     if again != happening:  # nobody could read it
-        raise BadPress(f"dealer.bad_{KEYS[key].fields[0]}")
+        raise BadPress(f"dealer.bad_{field}")
     theirs = KEYS[key].supervisor or (isinstance(happening, RoundVoid) and happening.reason == SUPERVISORS_DECISION)
     if theirs and not supervisor:
         raise BadPress("dealer.supervisor_only")
