@@ -12,7 +12,9 @@ with a round of bets after it (16(13), 16(14)). The readings stand in `rules/ang
 """
 
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
+
+from msgspec import Meta
 
 from rules.angola.unbanked_poker import REPLACEMENT, WITHOUT_BLINDS, PokerOptions, UnbankedPoker
 from rules.engine.duties import Duties
@@ -30,6 +32,13 @@ DUTIES: Final[Duties] = (REPLACEMENT,)
 class SyntheticOptions(PokerOptions, frozen=True, forbid_unknown_fields=True):
     """What the text leaves to the house."""
 
+    minimum: Annotated[
+        int, Meta(ge=2), option("arts. 13(20), 16(8)", "minor units, the table minimum and the ante")
+    ] = 100
+    pot: Annotated[Literal["with_call", "as_it_lies"], option("art. 13(21)", "the pot that bounds a raise")] = (
+        "with_call"
+    )
+    entry: Annotated[int, Meta(ge=0), option("art. 16(4)", "minor units, the least that a new player brings")] = 0
     blind_raises: Annotated[bool, option("art. 16(12)", "whether blind raises are offered")] = False
 
 

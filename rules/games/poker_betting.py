@@ -18,6 +18,8 @@ Readings of Decreto Executivo 261/22:
 - 13(71)(f): what is done out of turn stands at once, and the seat raises no more in that round.
 - 14(20), 16(17): a first bet that is missing is due with the seat's next chips; who gives up never pays it.
 - 16(12): a blind raise has the others lay twice as much, and who made it acts last; only he may raise it further.
+- 16(12)(a), (b): it is of the chips before the seat at most; what lies over goes back. Another seat doubles it with all
+  chips that this takes, or not at all: with fewer it calls and plays for its part (16(12)(c)).
 """
 
 from collections.abc import Iterable, Mapping
@@ -193,18 +195,23 @@ def post(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, ...]]
 def blind_raise(b: Betting, seat: int, action: str, chips: int) -> tuple[Betting, tuple[Fault, ...]]:
     """A raise before the seat saw its cards ("estardilho"), or another's on top of it ("restardilho"), 16(12)."""
     again = action == BLIND[1]
-    if seat not in b.can_bet() or b.blind > 1 or bool(b.blind) != again or (again and seat not in b.waiting):
+    another = seat in b.waiting and seat != b.opener
+    if seat not in b.can_bet() or b.blind > 1 or bool(b.blind) != again or (again and not another):
         return b, (Fault("no_blind_raise", "16(12)", chips, taken=False),)
-    advanced = b.level if again else chips
-    if not advanced or (again and chips not in (0, advanced)):
+    faults: tuple[Fault, ...] = ()
+    if chips > b.stacks[seat]:
+        faults = (Fault("more_than_stack", "13(14)(e)", chips - b.stacks[seat]),)
+        chips = b.stacks[seat]
+    chips = (chips or b.due(seat)) if again else chips
+    done = _lay(b, seat, chips)
+    advanced = done.street.get(seat, 0)
+    if not advanced or (again and advanced != b.level):
         return b, (Fault("wrong_blind_raise", "16(12)(b)" if again else "16(12)(a)", chips, taken=False),)
-    laid = min(max(advanced - b.street.get(seat, 0), 0), b.stacks[seat])
-    b = _lay(b, seat, laid)
-    waiting = tuple(other for other in b.after(seat) if other in b.can_bet())
+    waiting = tuple(other for other in done.after(seat) if other in done.can_bet())
     bound = tuple(other for other in waiting if other != seat)
     return replace(
-        b, level=2 * advanced, waiting=waiting, bound=bound, blind=b.blind + 1, opener=seat, highest=seat
-    ), ()
+        done, level=2 * advanced, waiting=waiting, bound=bound, blind=b.blind + 1, opener=seat, highest=seat
+    ), faults
 
 
 def bind(b: Betting, seats: Iterable[int]) -> Betting:

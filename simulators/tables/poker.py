@@ -311,7 +311,7 @@ class _PokerTable(Ruled, ABC):
         hand = _Hand(
             order, {seat: self._chips[seat] for seat in order}, look.round, mishap, laid=dict.fromkeys(order, 0)
         )
-        if {f"seat_{seat}": chips for seat, chips in self._chips.items()} != look.detail["stacks"]:
+        if look.detail["stacks"] != {f"seat_{seat}": chips for seat, chips in hand.chips.items()}:
             raise GivenUpError
         firsts = dict.fromkeys(order, MINIMUM) if self.ante else {order[0]: MINIMUM // 2, order[1]: MINIMUM}
         hand.level = 0 if self.ante else MINIMUM

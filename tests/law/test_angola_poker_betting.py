@@ -267,6 +267,40 @@ def test_a_stack_too_small_for_a_blind_raise_is_all_in() -> None:
     assert (faults, b.bets[4], b.waiting) == ([], 300, (1, 2, 3))
 
 
+@pytest.mark.article("16(12)(a)", "16(12)(c)")
+def test_a_blind_raise_is_of_the_stack_at_most() -> None:
+    """Art. 16(12)(a): 3 has 300 and says 5000; who plays lays 600, and 3 plays for his part."""
+    b, faults = blind_raise(Betting((1, 2, 3, 4), {1: 5000, 2: 5000, 3: 300, 4: 5000}), 3, "blind_raise", 5000)
+    assert faults == (Fault("more_than_stack", "13(14)(e)", 4700),)
+    assert (b.stacks[3], b.bets, b.waiting, b.due(4)) == (0, {3: 300}, (4, 1, 2), 600)
+
+
+@pytest.mark.article("16(12)(a)", "16(17)")
+def test_a_missing_ante_is_paid_out_of_a_blind_raise() -> None:
+    """Art. 16(12)(a), 16(17): of 300 chips 100 are the ante; the raise is of 200."""
+    b, _ = blind_raise(Betting((1, 2, 3, 4), dict.fromkeys(range(1, 5), 5000), owed={3: 100}), 3, "blind_raise", 300)
+    assert (b.dead, b.bets, b.due(4), b.due(3)) == ({3: 100}, {3: 200}, 400, 200)
+
+
+@pytest.mark.article("16(12)(b)")
+@pytest.mark.parametrize(
+    ("seat", "chips", "code"),
+    [
+        (3, 0, "no_blind_raise"),  # another player, the text says
+        (4, 0, "wrong_blind_raise"),  # 300 chips do not double 200
+        (1, 300, "wrong_blind_raise"),
+        (1, 400, ""),
+        (1, 0, ""),
+    ],
+)
+def test_another_player_doubles_a_blind_raise_whole(seat: int, chips: int, code: str) -> None:
+    """Art. 16(12)(b): 3 has laid 200, so 400 double it; what is not taken goes back."""
+    b, _ = blind_raise(Betting((1, 2, 3, 4), {1: 5000, 2: 5000, 3: 5000, 4: 300}), 3, "blind_raise", 200)
+    after, faults = blind_raise(b, seat, "blind_reraise", chips)
+    assert codes(list(faults)) == ([code] if code else [])
+    assert (after == b) == bool(code)
+
+
 @given(st.data(), st.sampled_from(("half_pot", "pot", "stack")), st.integers(2, 8))
 def test_whatever_is_told_no_chip_is_lost_and_a_round_ends_even(data: st.DataObject, limit: Any, seats: int) -> None:
     limits = Limits(100, limit)
