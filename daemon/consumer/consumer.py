@@ -74,7 +74,7 @@ from protocols.contract.topics import (
 )
 from rules import RULESETS
 from rules.engine.rounds import abandoned, numbered_after
-from rules.engine.ruleset import Ruleset, conflict, judge, options_from
+from rules.engine.ruleset import Ruleset, conflict, judge, keeps_its_cards, options_from
 
 __all__ = ["Consumer"]
 
@@ -630,7 +630,8 @@ class Consumer(BrokerProcess):
         heard = {journal: stream.expected - 1 for journal, stream in streams.items()}
         after = {journal: stream.after for journal, stream in streams.items() if stream.after}
         newest = self._tables[table].numbers.newest
-        return RoundState(view.round, view.phase, view.detail, heard, self.name, newest, after)
+        kept = keeps_its_cards(self._tables[table].ruleset) or UNSET
+        return RoundState(view.round, view.phase, view.detail, heard, self.name, newest, after, kept)
 
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""

@@ -187,11 +187,19 @@ class CommandService:
         self._rounds_changed.set()
 
     def no_round_after(self, table: str, journal: str) -> int:
-        """The seq of `journal` up to which the rules report no open round; -1 if a round is open or unknown."""
+        """The seq of `journal` up to which the rules report no open round.
+
+        -1 if a round is open or unknown, or if cards stay hidden after it.
+        """
         said = self._rounds.get(table)
-        if said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS:
+        if said is None or not self._rules_online or said.phase not in BETWEEN_ROUNDS or said.keeps_cards:
             return -1
         return said.heard.get(journal, -1)
+
+    def keeps_cards(self, table: str) -> bool:
+        """Whether the rules say that cards which nobody has shown stay hidden after a round."""
+        said = self._rounds.get(table)
+        return said is not None and said.keeps_cards is True
 
     async def take(self, message: Message, group: asyncio.TaskGroup) -> None:
         """One message under .../device/<device>/cmd/<name>. Slow work runs in a task of `group`.

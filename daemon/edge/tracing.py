@@ -5,7 +5,7 @@ and the oldest are dropped and counted when the queue is full.
 
 A trace of a device that reports cards is held back while a round is open. The rules must have reported that no round is
 open after they processed all events of that table, and the bytes must be so old that the driver has turned them into
-events. While the rules are offline nothing of it is published.
+events. While the rules are offline nothing of it is published, nor at a game whose cards stay hidden after a round.
 """
 
 import asyncio

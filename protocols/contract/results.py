@@ -7,7 +7,7 @@ for a missing one; `decode_result` bounds the nesting of what it keeps.
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
-from msgspec import Meta, Raw, Struct, field
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
 
 from protocols.contract.facts import F, RoundFacts
 from protocols.contract.reasons import Reason
@@ -203,13 +203,14 @@ class RoundState(View, frozen=True):
 
     `heard`: per journal of an edge, the seq of the last event included. `rules`: the id of the rules process.
     `newest`: the round of the table that was opened last. `after`: per journal, the newest round before its
-    first event.
+    first event. `keeps_cards`: cards that nobody has shown stay hidden after the round, too.
     """
 
     heard: dict[str, int] = field(default_factory=dict)
     rules: str = ""
     newest: Round = ""
     after: dict[str, Round] = field(default_factory=dict)
+    keeps_cards: bool | UnsetType = UNSET
 
 
 class BadRound(ValueError):

@@ -17,7 +17,7 @@ from protocols.contract.events import DeviceOnline, EventsMissed, TableClosed
 from protocols.contract.facts import DutyDue, RoundFacts
 from protocols.contract.reasons import say
 from protocols.contract.topics import Envelope
-from rules.engine.ruleset import Bet, Irregularity, Noted, Opened, Ruleset, Verdict, View, judge
+from rules.engine.ruleset import Bet, Irregularity, Noted, Opened, Ruleset, Verdict, View, judge, keeps_its_cards
 from rules.needs import Needs
 
 __all__ = [
@@ -117,6 +117,7 @@ def watched(kind: type[Ruleset[S]], duties: Duties) -> type[Ruleset[Watched[S]]]
         State: ClassVar[type[Any]] = state
         Facts: ClassVar[type[RoundFacts]] = kind.Facts
         needs: ClassVar[Needs] = kind.needs
+        keeps_cards: ClassVar[bool] = keeps_its_cards(kind)
         game_type: ClassVar[type[Ruleset[Any]]] = kind
 
         def __init__(self, options: Any) -> None:

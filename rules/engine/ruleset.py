@@ -134,6 +134,11 @@ class Ruleset(Protocol[S]):
         ...
 
 
+def keeps_its_cards(ruleset: Any) -> bool:
+    """Whether cards that nobody has shown stay hidden after the round, too: a game says `keeps_cards = True`."""
+    return getattr(ruleset, "keeps_cards", False)
+
+
 def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
     """The next state and the verdicts of an event. Whoever feeds a ruleset calls this: it has what all games share.
 

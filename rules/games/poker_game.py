@@ -90,6 +90,7 @@ class PokerGame(Game[Position]):
             *(SeatActed, SeatOpened, SeatClosed),
         )
     )
+    keeps_cards: ClassVar[bool] = True
     remedy: ClassVar[Reason] = VOID
     steps_wagers = "open"
     offered: frozenset[str] = frozenset()

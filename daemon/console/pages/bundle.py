@@ -7,7 +7,8 @@ The console's page makes it with what the console knows; it cannot read the jour
 
 Secrets are left out three times over: files that hold them are never opened, what stands in the configuration is known
 and taken out wherever it appears, and what looks like a secret is taken out as well. Cards of a round that may be open
-are left out of journals and logs; so are the journals' hashes, from which a card could be guessed back.
+are left out of journals and logs, of a game that keeps them hidden after a round all cards; so are the journals'
+hashes, from which a card could be guessed back.
 """
 
 import contextlib
@@ -40,6 +41,8 @@ from daemon.journal.verify import verify_recent
 from daemon.views import utc
 from drivers import DRIVERS
 from protocols.contract.topics import EARLIEST, LATEST
+from rules import RULESETS
+from rules.engine.ruleset import keeps_its_cards
 
 __all__ = ["STEPS", "Cancelled", "Given", "Progress", "Scrubber", "known_logs", "make"]
 
@@ -199,6 +202,8 @@ class _Bundle:
         devices = {(table.name, device.name): device.driver for table in config.table for device in table.device}
         self._tells = {key for key, driver in devices.items() if driver not in DRIVERS or DRIVERS[driver].tells_cards}
         self._tells_none = devices.keys() - self._tells
+        games = {table.name: RULESETS.get(table.ruleset) for table in config.table}
+        self._keeps = {table for table, game in games.items() if keeps_its_cards(game)}
         self._open = self._rounds()
 
     def _note(self, text: str) -> None:
@@ -280,7 +285,7 @@ class _Bundle:
                         seq = re.fullmatch(rf"[^:/]+:{re.escape(table)}:(\d{{1,15}})/\d+", id_and_journal(cause)[0])
                         if seq is None:
                             continue
-                        known = int(seq[1]) <= used.get(table, 0)
+                        known = int(seq[1]) <= used.get(table, 0) and table not in self._keeps
                         at = instant(time) or EARLIEST
                         found[table] = _Open(int(seq[1]), row, at) if known else _Open(row=row)
         except (sqlite3.Error, OSError) as error:
@@ -319,7 +324,7 @@ class _Bundle:
         at = instant(time)
         told: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
         if self._hidden(journal, table, device, seq, at or LATEST):
-            return self._scrub.value(msgspec.to_builtins(told)) | {"withheld": "a round may be open"}  # type: ignore[no-any-return]
+            return self._scrub.value(msgspec.to_builtins(told)) | {"withheld": "it may tell a card"}  # type: ignore[no-any-return]
         try:
             told["data"] = json.loads(data)
         except (ValueError, RecursionError):
