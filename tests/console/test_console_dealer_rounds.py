@@ -23,6 +23,8 @@ from protocols.contract.events import (
     DiceUncovered,
     EventsMissed,
     HandDispensed,
+    MachineIdentified,
+    MachineMeters,
 )
 from rules import RULESETS
 from simulators.lab.broker import find_mosquitto
@@ -310,7 +312,19 @@ def poker(one: Dealer) -> None:
     one.paid()
 
 
+def machine(one: Dealer) -> None:
+    """It is closed by the key; what it counted and returned is the result."""
+    meters = dict.fromkeys(("coin_in", "coin_out", "jackpot", "drop", "games_played"), 0)
+    one.device(MachineIdentified(serial="SN-1", paytable="LUCKY", return_bp=9000, credit=1), MachineMeters(meters))
+    one.phase("betting")
+    one.device(MachineMeters({**meters, "coin_in": 2000, "coin_out": 1700, "games_played": 10}))
+    one.page.when(lambda: one.floor.view(one.table).detail.get("counted", {}).get("bets") == 2000)
+    one.sure("table_closed")
+    one.result("90.00 %", "SN-1")
+
+
 ROUNDS: dict[str, Callable[[Dealer], None]] = {
+    "angola.gaming-machines": machine,
     "macau.fantan": fantan,
     "macau.cussec": shaken,
     "macau.fish-prawn-crab": shaken,
