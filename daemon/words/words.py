@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import cache, lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from daemon.words.citations import cite
@@ -41,7 +41,7 @@ def plurals(lang: Lang) -> Mapping[str, Mapping[str, str]]:
 @cache
 def _read(lang: Lang) -> Mapping[str, str | dict[str, str]]:
     found: dict[str, str | dict[str, str]] = {}
-    folder = resources.files("daemon.words")
+    folder = Path(__file__).parent  # importlib.resources would load the modules of archives into every process
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.name == f"{lang}.toml" or file.name.endswith(f".{lang}.toml"):
             found |= tomllib.loads(file.read_text(encoding="utf-8"))
