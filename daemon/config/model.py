@@ -173,12 +173,11 @@ class Console(Struct, frozen=True, kw_only=True):
     `journal_key` if it differs from [journal]'s. `url` is the public address behind a proxy. `proxies` are addresses or
     networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
     `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `order_key` signs its orders about
-    jackpots, which are refused without. `dealer` are the sockets of the
-    dealer pages, one per table, to which the edge connects as `unix://` consoles; nobody but `edge_user`, and the user
-    of the console itself, may connect. `styleguide` serves /styleguide, the
-    components of the pages, to developers. `shifts` are times of day in the site's zone. `rounds_kept` ended rounds
-    of each table can be looked up by date; older ones are in the journal of the rules. `par` are the rounds an hour
-    that the house expects of a game, by ruleset.
+    jackpots, which are refused without. `dealer` are the sockets of the dealer pages, one per table, to which the edge
+    connects as `unix://` consoles; nobody but `edge_user`, and the user of the console itself, may connect.
+    `styleguide` serves /styleguide, the components of the pages, to developers. `shifts` are times of day in the site's
+    zone. `rounds_kept` ended rounds of each table can be looked up by date; older ones are in the journal of the rules.
+    `par`: rounds an hour that the house expects, by ruleset. `service`: rounds until a device is due for it, by driver.
     """
 
     listen: str = "127.0.0.1"
@@ -207,6 +206,7 @@ class Console(Struct, frozen=True, kw_only=True):
     shifts: Annotated[tuple[TimeOfDay, ...], Meta(min_length=1, max_length=12)] = ("07:00", "15:00", "23:00")
     rounds_kept: Annotated[int, Meta(ge=100, le=1_000_000)] = 10_000
     par: dict[str, Annotated[float, Meta(gt=0, le=10_000)]] = {}
+    service: dict[str, Annotated[int, Meta(ge=1)]] = {}
 
 
 class Device(Struct, frozen=True, kw_only=True):

@@ -38,6 +38,7 @@ from daemon.console.pages import (
     access as access_pages,
     alerts,
     books_csv,
+    devices,
     exports,
     fairness as fair_pages,
     fleet as fleet_pages,
@@ -64,6 +65,7 @@ from daemon.console.site.pools import Pools
 from daemon.console.site.rounds import Rounds
 from daemon.console.site.signs import Signs
 from daemon.console.site.store import BadStore, Store
+from daemon.console.site.watched import Watched
 from daemon.journal import retention as keeping
 from daemon.journal.store import BadJournal, Journal
 from daemon.read_model import SiteState
@@ -184,6 +186,7 @@ class ConsoleProcess:
         self.sheets = sheet.Sheets(self.context, self.dealers, self.counts)
         self.bundles = support.Bundles(self.context)
         self.days = Days(store, self.site, self.actions, now)
+        self.watched = Watched(store, self.site, now)
         self.context.share(menu=MENU, dealers=self.dealers)
         self._add_fragments()
 
@@ -215,6 +218,7 @@ class ConsoleProcess:
             group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
             group.create_task(self.days.run())
+            group.create_task(self.watched.run())
             group.create_task(self.rounds.run())
             group.create_task(self.watch.run())
             group.create_task(self.signs.run())
@@ -312,6 +316,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             *alerts.routes(context, console.watch),
             *report.routes(context),
+            *devices.routes(context, console.watched, console.fairness),
             *law.routes(context),
             *rounds.routes(context, console.rounds),
             *exports.routes(context, console.rounds),

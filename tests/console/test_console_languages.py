@@ -38,7 +38,7 @@ SEEN = ("title", "aria-label", "placeholder", "alt", "data-sure", "data-shown", 
 # Products, formats and what has no other name.
 # Letters of results and words that two languages share.
 SHORT = 3
-NAMES = {"feltd", "English", "JSON", "CSV", "supervisor", "inspector"}
+NAMES = {"feltd", "English", "JSON", "CSV", "supervisor", "inspector", "manager", "administrator"}
 """Proper names; the users of these tests are called by their roles, and the log of actions names who exported."""
 
 
@@ -204,7 +204,7 @@ def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 
 
 DATA = {"/alerts.csv", "/actions.csv", "/alerts/report.csv", "/alerts/report.json", "/metrics", "/healthz", "/readyz"}
-DATA |= {"/favicon.ico", "/bundle", "/live", "/table/{table}/device/{device}/trace/text"}
+DATA |= {"/devices.csv", "/favicon.ico", "/bundle", "/live", "/table/{table}/device/{device}/trace/text"}
 DATA |= {"/table/{table}/device/{device}/trace/stream", "/dealer/{table}/stream"}
 
 
@@ -239,7 +239,7 @@ def paths(console: Console, *, every: bool) -> Iterator[str]:
                 yield path
 
 
-ROLES: tuple[Role, ...] = ("supervisor", "inspector", "technician", "dealer")
+ROLES: tuple[Role, ...] = ("supervisor", "inspector", "technician", "dealer", "manager", "administrator")
 
 
 @pytest.mark.parametrize("lang", OTHERS)

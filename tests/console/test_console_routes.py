@@ -76,6 +76,8 @@ DECIDED: dict[str, str] = {
     "GET /alerts/report": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
     "GET /alerts/report.csv": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
     "GET /alerts/report.json": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
+    "GET /devices": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
+    "GET /devices.csv": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
     "GET /rounds": "login 200 403 200 200 200 200 200 200 200 200 200 403 403",
     "GET /table/{table}/rounds": "login 200 403 200 200 200 200 200 200 403 200 403 403 403",
     "GET /table/{table}/rounds.{kind}": "login 403 403 403 403 200 403 403 403 403 403 403 403 403",

@@ -561,6 +561,14 @@ class Fairness:
         ).fetchone()
         return None if row is None else (datetime.fromisoformat(row[0]), row[1])
 
+    def lives(self) -> dict[tuple[str, str], list[tuple[datetime, str, str]]]:
+        """By table and device, when each life began, its serial number, and why."""
+        found: dict[tuple[str, str], list[tuple[datetime, str, str]]] = {}
+        query = "SELECT tbl, device, began, serial, why FROM fair_life ORDER BY life"
+        for table, device, began, serial, why in self._db.execute(query):
+            found.setdefault((table, device), []).append((datetime.fromisoformat(began), serial, why))
+        return found
+
     # ---- findings
 
     def charts(self, table: str) -> list[Chart]:

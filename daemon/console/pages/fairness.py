@@ -318,12 +318,13 @@ def routes(context: ConsoleContext, fairness: Fairness) -> list[Route]:
         user = context.needs(request, "command", table)
         form = await context.form(request)
         device, why = form.get("device", ""), form.get("why", "").strip()[:LONGEST_WHY]
-        if device not in _serviced(fairness.charts(table)) or not why:
+        known = {*_serviced(fairness.charts(table)), *(one.name for one in context.site.devices_of(table))}
+        if device not in known or not why:
             raise HTTPException(400)
         target = f"{table}/{device}" if device else table
         context.actions.note(user.name, user.role, "serviced", target, {"why": why})
         fairness.serviced(table, device, why)
-        return RedirectResponse(f"/table/{quote(table)}/fairness", 303)
+        return RedirectResponse("/devices" if form.get("to") == "/devices" else f"/table/{quote(table)}/fairness", 303)
 
     return [
         Route("/table/{table}/fairness", page, methods=["GET"]),

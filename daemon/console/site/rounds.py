@@ -329,7 +329,8 @@ class Rounds:
         for statement, values, place, _, _ in self._waiting:
             done = db.execute(statement, values)
             if statement is _END and done.rowcount:
-                _chain(db, done.lastrowid or 0, place, str(values[4]))
+                if _chain(db, done.lastrowid or 0, place, str(values[4])):
+                    db.execute(turnover.COUNT, (place, int(values[2]) // turnover.DAY))
                 self._written[place] = self._written.get(place, 0) + 1
         now = ((place, journal, self._heard[place, journal]) for place, journal in self._unsaid)
         for place, journal, one in (*self._closed, *now):
@@ -339,13 +340,14 @@ class Rounds:
             _prune(db, place, self._keep)
 
 
-def _chain(db: sqlite3.Connection, n: int, place: str, round_: str) -> None:
-    """Tell the first end of the round its newest one."""
+def _chain(db: sqlite3.Connection, n: int, place: str, round_: str) -> bool:
+    """Tell the first end of the round its newest one. Return whether this is the first."""
     query = "SELECT n FROM round_end WHERE place = ? AND round = ? AND again = 0 AND n < ? ORDER BY n DESC LIMIT 1"
     first = db.execute(query, (place, round_, n)).fetchone()
     db.execute("UPDATE round_end SET again = ?, newest = ? WHERE n = ?", (int(first is not None), n, n))
     if first is not None:
         db.execute("UPDATE round_end SET newest = ? WHERE n = ?", (n, first[0]))
+    return first is None
 
 
 def _prune(db: sqlite3.Connection, place: str, keep: int) -> None:

@@ -8,18 +8,34 @@ edge of each bet (rules/figures). A bet whose edge is not computed is counted ap
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from daemon.journal.rows import micros_of
+from daemon.journal.rows import EPOCH, micros_of
 from protocols.contract.results import Result, Settlement
 from rules.figures import figures
 
-__all__ = ["MICRO", "SCHEMA", "UPSERT", "Brought", "Edges", "Group", "brought", "edges_of", "groups", "row_of", "waits"]
+__all__ = [
+    "COUNT",
+    "DAY",
+    "MICRO",
+    "SCHEMA",
+    "UPSERT",
+    "Brought",
+    "Edges",
+    "Group",
+    "brought",
+    "edges_of",
+    "groups",
+    "played",
+    "rounds_since",
+    "row_of",
+    "waits",
+]
 
 MICRO: Final = 1_000_000
 MOST_GAMES: Final = 500
@@ -35,7 +51,13 @@ CREATE TABLE IF NOT EXISTS round_money (
     figured INTEGER NOT NULL, figured_paid INTEGER NOT NULL, expected INTEGER NOT NULL, PRIMARY KEY (place, round)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS round_money_time ON round_money (place, at);
+CREATE TABLE IF NOT EXISTS round_day (
+    place TEXT NOT NULL, day INTEGER NOT NULL, rounds INTEGER NOT NULL, PRIMARY KEY (place, day)
+) STRICT, WITHOUT ROWID;
 """
+COUNT = "INSERT INTO round_day VALUES (?, ?, 1) ON CONFLICT (place, day) DO UPDATE SET rounds = rounds + 1"
+"""Of the first end of a round, with the number of its day (UTC): these counts stay when the rounds are forgotten."""
+DAY: Final = 86_400 * MICRO
 UPSERT = (
     "INSERT INTO round_money VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (place, round) "
     "DO UPDATE SET ended = excluded.ended, ruleset = excluded.ruleset, void = excluded.void, bets = excluded.bets, "
@@ -178,3 +200,18 @@ def waits(db: sqlite3.Connection, since: datetime, until: datetime) -> dict[str,
     """By table, how many rounds waited for a person, and for how many microseconds; None where that is not known."""
     found = db.execute(_WAITS, (micros_of(since), micros_of(until)))
     return {place: (count, waited) for place, count, waited in found}
+
+
+def played(db: sqlite3.Connection, place: str, since: datetime, until: datetime) -> tuple[int, int]:
+    """How many rounds of a table ended in a period, and how many of them are void."""
+    query = "SELECT count(*), coalesce(sum(void), 0) FROM round_money WHERE place = ? AND at >= ? AND at < ?"
+    count, void = db.execute(query, (place, micros_of(since), micros_of(until))).fetchone()
+    return count, void
+
+
+def rounds_since(db: sqlite3.Connection, place: str, since: datetime) -> int:
+    """How many rounds of a table ended since then; where that is long ago, without those of the first day."""
+    day = micros_of(since) // DAY
+    query = "SELECT coalesce(sum(rounds), 0) FROM round_day WHERE place = ? AND day > ?"
+    (later,) = db.execute(query, (place, day)).fetchone()
+    return int(later) + played(db, place, since, EPOCH + timedelta(microseconds=(day + 1) * DAY))[0]
