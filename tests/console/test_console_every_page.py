@@ -75,7 +75,7 @@ def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> l
 
 def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
     asked = [route for route in routes() if not route.startswith(POOLS)]
-    floor = Floor(tmp_path, kinds=KINDS, speed=10, dealer=DEALER, styleguide=True)
+    floor = Floor(tmp_path, kinds=KINDS, speed=10, dealers=(DEALER,), console="styleguide = true")
     with opened(floor), browser(floor) as page:
         floor.until(lambda: all(view.results for view in floor.site_view.tables.values()))
         floor.breaks("stud-1", "shuffler-1", "jam_outfeed")

@@ -7,14 +7,9 @@ rules, made here without the console's code.
 import csv
 import io
 import itertools
-import json
 import shutil
-import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import httpx
 import pyotp
@@ -22,7 +17,7 @@ import pytest
 from axe_core_python.selenium import Axe
 from dealer_floor import DealerFloor, table_of
 from floor import Browser, browser, opened
-from selenium.webdriver.support.ui import Select
+from manager_day import Sheets, by_counts, by_rounds
 
 from daemon.console.auth.users import By
 from protocols.contract.events import EventsMissed
@@ -54,45 +49,12 @@ def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DealerFloor]:
         yield one
 
 
-class Day:
+class Day(Sheets):
     """The people of a day, and what they do."""
 
     def __init__(self, floor: DealerFloor, page: Browser) -> None:
-        self.floor, self.page = floor, page
-
-    def sheet(self, who: str, table: str) -> None:
-        self.page.come_in(who)
-        self.page.go(f"/floor/{table}")
-
-    def open(self, table: str, minimum: str, maximum: str) -> None:
-        self.sheet("mona", table)
-        for name, value in (("minimum", minimum), ("maximum", maximum)):
-            self.page.find(f"[name={name}]").clear()
-            self.page.find(f"[name={name}]").send_keys(value)
-        self.page.follow("form[action$='/sign/open'] button")
-        self.until_sign(table, "open")
-
-    def close(self, table: str) -> None:
-        self.sheet("mona", table)
-        self.page.follow("form[action$='/sign/close'] button", sure=True)
-        self.until_sign(table, "closed")
-
-    def until_sign(self, table: str, state: str) -> None:
-        """As the edge publishes it."""
-        edge = self.floor.house.site.edges
-        self.page.when(
-            lambda: any(table in one.info.signs and one.info.signs[table].state == state for one in edge.values())
-        )
-
-    def count(self, table: str, kind: str, amount: str) -> None:
-        """The dealer enters it, the supervisor confirms it."""
-        self.sheet("dora", table)
-        Select(self.page.find("[name=kind]")).select_by_value(kind)
-        self.page.find("[name=amount]").send_keys(amount)
-        self.page.follow("form.ask[action$='/count'] button.main")
-        self.sheet("sam", table)
-        self.page.follow(".waiting form[action$='/confirm'] button")
-        self.page.until("#counts tbody", "dora")
+        super().__init__(page, lambda: floor.house.site.edges)
+        self.floor = floor
 
     def keys(self, table: str, *keys: tuple[str, dict[str, str]], who: str = "dora") -> None:
         """Press keys of the dealer's page."""
@@ -129,43 +91,6 @@ class Day:
         ball = ("ball", {"pocket": pocket})
         self.keys(table, ("bets_opened", {}), *laid, ("bell", {}), LAUNCHED, ball, ball, ("paid", {}))
         self.page.when(lambda: self.floor.view(table).resolved > before)
-
-
-def rows(path: Path, *types: str) -> list[tuple[str, str, dict[str, Any]]]:
-    """Table, type and data of the rows of a journal, in order."""
-    marks = ",".join("?" * len(types))
-    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
-        found = db.execute(f"SELECT place, type, data FROM event WHERE type IN ({marks}) ORDER BY n", types)
-        return [(place, kind, json.loads(data)) for place, kind, data in found]
-
-
-def by_rounds(path: Path) -> dict[str, tuple[int, int, int, int]]:
-    """By table rounds, void ones, turnover and win, of the last result of each round."""
-    last: dict[tuple[str, str], dict[str, Any]] = {}
-    for table, _, data in rows(path, "resolved", "voided", "corrected"):
-        last[table, data["result"]["round"]] = data["result"]
-    sums: dict[str, tuple[int, int, int, int]] = {}
-    for (table, _), result in last.items():
-        count, void, turnover, win = sums.get(table, (0, 0, 0, 0))
-        if result["void"]:
-            void += 1
-        else:
-            stakes = sum(one["stake"] for one in result["settlements"])
-            turnover, win = turnover + stakes, win + stakes - sum(one["returned"] for one in result["settlements"])
-        sums[table] = count + 1, void, turnover, win
-    return sums
-
-
-def by_counts(path: Path) -> dict[str, int]:
-    """By table the win of the counts."""
-    signs = {"closing": 1, "credit": 1, "drop": 1, "opening": -1, "fill": -1}
-    entries = rows(path, "table.counted")
-    gone = {data["reverses"] for _, _, data in entries if data.get("reverses")}
-    wins: dict[str, int] = {}
-    for table, _, data in entries:
-        if not data.get("reverses") and data["entry"] not in gone:
-            wins[table] = wins.get(table, 0) + signs[data["kind"]] * data["amount"]
-    return wins
 
 
 def test_the_managers_numbers_of_a_day_are_those_of_the_journals(floor: DealerFloor) -> None:

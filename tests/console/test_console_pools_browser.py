@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from axe_core_python.selenium import Axe
 from floor import Browser, opened
-from jackpot_floor import JackpotFloor
+from jackpot_floor import JackpotFloor, send
 
 from daemon.jackpots.book import TableBook
 from daemon.words.money import money
@@ -33,17 +33,6 @@ PHONE, TABLET, DESKTOP = (390, 844), (820, 1180), (1280, 800)
 def floor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[JackpotFloor]:
     with opened(JackpotFloor(tmp_path_factory.mktemp("jackpots"))) as one:
         yield one
-
-
-def send(page: Browser, form: str, *, sure: bool = False) -> None:
-    """Press the button of an order, give the code where one is asked for, and wait for the outcome."""
-    page.follow(f"form[action$='/order/{form}'] button", sure=sure)
-    page.until("[data-outcome], #code")
-    if page.there("#code"):
-        assert isinstance(page.floor, JackpotFloor)
-        page.write("#code", page.floor.code())
-        page.follow("form:has(#code) button")
-    page.until("[data-outcome]")
 
 
 def shown(floor: JackpotFloor) -> str:

@@ -23,6 +23,7 @@ from selenium.common.exceptions import (
     ElementNotInteractableException,
     NoSuchElementException,
     StaleElementReferenceException,
+    TimeoutException,
 )
 from selenium.webdriver.common.alert import Alert
 from selenium.webdriver.common.by import By as Find
@@ -143,20 +144,22 @@ class Floor(InAThread):
         *,
         kinds: tuple[str, ...] = KINDS,
         speed: float = 10,
-        dealer: str = "",
-        styleguide: bool = False,
+        dealers: tuple[str, ...] = (),
+        console: str = "",
+        luck: float = 0.0,
     ) -> None:
-        """`dealer`: a table that has a dealer's page beside its console."""
+        """`dealers`: the tables that have a dealer's page beside their console. `console`: more lines of [console]."""
         super().__init__("floor")
-        self._styleguide = styleguide
+        self._settings = console
         self.directory = directory
         self.pace: Pace
         self._speed = speed
-        self._dealer = dealer
-        self.pit = Pit(directory, 5, kinds=kinds, speed=speed)
+        self._dealers = dealers
+        self.pit = Pit(directory, 5, kinds=kinds, speed=speed, luck=luck)
         self.broker = Broker(directory)
         self.config = directory / "feltd.toml"
         self.edge, self.rules, self.console = (Child(name, self.config) for name in ("edge", "rules", "console"))
+        self.jackpots = Child("jackpots", self.config)
         self.site_view: SiteState
         self._broken: dict[tuple[str, str], Any] = {}
 
@@ -166,13 +169,17 @@ class Floor(InAThread):
         super().open()
 
     def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the floor's own picture shows it."""
+        """Wait until the floor's own picture shows it. Raises AssertionError with the state of the tables."""
 
         async def body() -> None:
             async with asyncio.timeout(FLOOR_PATIENCE_S):
                 await self.site_view.until(condition)
 
-        self.wait(body())
+        try:
+            self.wait(body())
+        except TimeoutError as error:
+            tables = {name: (one.phase, one.round, one.detail) for name, one in self.site_view.tables.items()}
+            raise AssertionError(tables) from error
 
     def breaks(self, table: str, device: str, fault: str) -> None:
         """Something happens to a simulated device, and no dealer or supervisor mends it before `repairs`."""
@@ -244,11 +251,8 @@ class Floor(InAThread):
         try:
             self.pit.open(self.pace, self.broker.port, self.broker.version)
             console = f'store = "{self.directory}/console.db"\njournal = "{self.directory}/console-journal.db"'
-            if self._styleguide:
-                console += "\nstyleguide = true"
             text = f"{self.pit.config(self.broker.port, self.broker.version)}\n[console]\nport = 0\n{console}\n"
-            if self._dealer:
-                text = _with_dealer(text, self._dealer, self.directory)
+            text = _with_dealers(f"{text}{self._settings}\n", self._dealers, self.directory)
             make_mac_keys(self.directory, EDGE, SITE)
             self.config.write_text(text, encoding="utf-8")
             mqtt = parse(self.config.read_text(encoding="utf-8")).mqtt
@@ -266,6 +270,7 @@ class Floor(InAThread):
                         self.edge.keep(),
                         self.rules.keep(),
                         self.console.keep(),
+                        *((self.jackpots.keep(),) if self.pit.pools else ()),
                         self.pit.deal(self.pace, 10**9, self.site_view),
                     )
                 ]
@@ -302,13 +307,17 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _with_dealer(text: str, table: str, folder: Path) -> str:
-    """The table has one more device, behind the console's page for its dealer."""
-    address = f"{folder}/{table}.sock"
-    device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "unix://{address}"\n\n'
-    before, name, after = text.partition(f'[[table]]\nname = "{table}"')
-    own, following, rest = after.partition("[[table]]" if "[[table]]" in after else "[console]")
-    return f'{before}{name}{own}{device}{following}{rest}[console.dealer]\n{table} = "{address}"\n'
+def _with_dealers(text: str, tables: tuple[str, ...], folder: Path) -> str:
+    """These tables have one more device, behind the console's page for their dealer."""
+    pages = "[console.dealer]\n" if tables else ""
+    for table in tables:
+        address = f"{folder}/{table}.sock"
+        device = f'[[table.device]]\nname = "page-1"\ndriver = "fdl_console"\nurl = "unix://{address}"\n\n'
+        before, name, after = text.partition(f'[[table]]\nname = "{table}"')
+        end = min(at for one in ("[[table]]", "[jackpots]", "[console]") if (at := after.find(one)) >= 0)
+        text = f"{before}{name}{after[:end]}{device}{after[end:]}"
+        pages += f'{table} = "{address}"\n'
+    return text + pages
 
 
 class Served(Protocol):
@@ -364,11 +373,20 @@ class Browser:
 
     def until(self, css: str, words: str = "", *, gone: bool = False, patience: float = PATIENCE) -> None:
         """Wait until `words` stand in such an element, or do no longer."""
-        self.when(lambda: (words in self.text(css) if words else self.there(css)) != gone, patience)
+        try:
+            self.when(lambda: (words in self.text(css) if words else self.there(css)) != gone, patience)
+        except AssertionError as error:
+            raise AssertionError(f"{css} {words!r} {'stays' if gone else 'is missing'}; {error}") from error
 
     def when(self, condition: Callable[[], bool], patience: float = PATIENCE) -> None:
-        """Wait until it is so. An element that was replaced while it was looked at is looked for again."""
-        WebDriverWait(self.driver, patience, 0.05, NOT_YET).until(lambda _: condition())
+        """Wait until it is so. An element that was replaced while it was looked at is looked for again.
+
+        Raises AssertionError with what the page shows instead.
+        """
+        try:
+            WebDriverWait(self.driver, patience, 0.05, NOT_YET).until(lambda _: condition())
+        except TimeoutException as error:
+            raise AssertionError(f"{self.driver.current_url} shows: {self.text('main')[:1000]}") from error
 
     def press(self, css: str) -> None:
         """Press an element as soon as it is there, found and pressed in one step: a fragment may be replaced."""

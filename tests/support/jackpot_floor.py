@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pyotp
-from floor import OPENS_WITHIN_S, Floor
+from floor import OPENS_WITHIN_S, Browser, Floor
 
 from daemon.config.model import parse
 from daemon.console.auth.users import By, Users, hash_password
@@ -18,7 +19,6 @@ from daemon.read_model import SiteState
 from protocols.contract.events import DisplayShown, encode_data
 from protocols.contract.results import Award, Opened, Result, Settlement
 from protocols.contract.topics import Wire, device_topic, encode_wire, table_topic
-from simulators.lab.demo import Child
 from simulators.lab.pit import SITE
 
 CONFIG = """
@@ -82,15 +82,12 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class JackpotFloor(Floor):
-    """Two tables with a linked pool."""
+class TwoSupervisors(Floor):
+    """A floor on which two supervisors with confirmed accounts and second factors decide about money."""
 
-    def __init__(self, directory: Path) -> None:
-        """Nothing runs yet."""
-        super().__init__(directory, kinds=("bac",))
-        make_key(directory / "orders.pem")
-        self.jackpots = Child("jackpots", self.config)
-        self._seq: dict[str, int] = {}
+    def __init__(self, directory: Path, **more: Any) -> None:
+        """As a Floor."""
+        super().__init__(directory, **more)
         self.factors: dict[str, str] = {}
         self.present = ""
         self._sessions: dict[str, str] = {}
@@ -121,6 +118,16 @@ class JackpotFloor(Floor):
     def code(self) -> str:
         """What the device of who came in last shows."""
         return pyotp.TOTP(self.factors[self.present]).now()
+
+
+class JackpotFloor(TwoSupervisors):
+    """Two tables with a linked pool."""
+
+    def __init__(self, directory: Path) -> None:
+        """Nothing runs yet."""
+        super().__init__(directory, kinds=("bac",))
+        make_key(directory / "orders.pem")
+        self._seq: dict[str, int] = {}
 
     async def _live(self) -> None:
         await self.broker.start()
@@ -186,3 +193,14 @@ class JackpotFloor(Floor):
         jackpots = [one for one in parse(self.config.read_text(encoding="utf-8")).jackpot if one.name == pool]
         [found] = read_pools(self.directory / "jackpots.db", jackpots, 1000, all_checked=True)
         return found
+
+
+def send(page: Browser, form: str, *, sure: bool = False) -> None:
+    """Press the button of an order, give the code where one is asked for, and wait for the outcome."""
+    page.follow(f"form[action$='/order/{form}'] button:not([disabled])", sure=sure)
+    page.until("[data-outcome], #code")
+    if page.there("#code"):
+        assert isinstance(page.floor, TwoSupervisors)
+        page.write("#code", page.floor.code())
+        page.follow("form:has(#code) button")
+    page.until("[data-outcome]")

@@ -72,7 +72,7 @@ def main() -> None:
     """All of it."""
     HERE.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="feltd-pictures-") as directory:
-        made = Floor(Path(directory), kinds=KINDS, speed=20, dealer="cus-1")
+        made = Floor(Path(directory), kinds=KINDS, speed=20, dealers=("cus-1",))
         with opened(made) as floor, browser(floor) as page:
             page.come_in("sam")
             page.go("/table/bac-1")
