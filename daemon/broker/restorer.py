@@ -9,7 +9,7 @@ once may have moved here from another computer, or `feltd forget` cleared it: th
 
 import asyncio
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 import msgspec
@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message
-from daemon.broker.stale_topics import STATE_FORGED
+from daemon.broker.stale_topics import DISAGREE_LEAF, STATE_FORGED
 from daemon.broker.suspensions import place_of
 from daemon.words import words
 from protocols.contract.documents import EdgeInfo
@@ -32,6 +32,8 @@ ECHO_S = 0.5
 ALERT_S = 600.0
 """Seconds for which an alert stands after the last time."""
 _How = Literal["written", "cleared"]
+_SHARED = ("/round/result", "/alert/round-suspended", f"/{DISAGREE_LEAF}")
+"""What two rules of a table retain under one topic, besides its state."""
 MOST_PROCESSES = 1000
 """Maximum number of processes whose availability is remembered."""
 
@@ -105,6 +107,9 @@ class Restorer:
             case ["edge", self._own, _]:
                 pass
             case ["edge", name, "availability"] if message.payload != b"online":
+                if name in self._online:  # it may have retained something older than what is known here
+                    root = message.topic.partition("/edge/")[0]
+                    self._retained.again(*(f"{root}/table/{table}/round/" for table in self._tables.get(name, ())))
                 self._online.discard(name)
             case ["edge", name, "availability"] if len(self._online) < MOST_PROCESSES:
                 self._online.add(name)
@@ -118,13 +123,23 @@ class Restorer:
                 pass
 
     def _of_standby(self, message: Message) -> bool:
-        """Whether other rules of this table that are online retained this state of a round."""
-        if not message.topic.endswith("/round/state") or not self._online:
+        """Whether other rules of this table that are online retained this: a state names them."""
+        table = place_of(message.topic)
+        if message.topic.endswith("/round/state"):
+            with contextlib.suppress(*UNREADABLE):
+                name = msgspec.json.decode(message.payload, type=_State).rules
+                return name in self._online and table in self._tables.get(name, ())
             return False
-        with contextlib.suppress(*UNREADABLE):
-            name = msgspec.json.decode(message.payload, type=_State).rules
-            return name in self._online and place_of(message.topic) in self._tables.get(name, ())
-        return False
+        return message.topic.endswith(_SHARED) and any(self._others(table))
+
+    def _others(self, table: str) -> Iterator[str]:
+        """Other rules of a table that are online."""
+        return (name for name, tables in self._tables.items() if name in self._online and table in tables)
+
+    def is_first(self, table: str, *, ready: bool) -> bool:
+        """Whether this process is the first of the rules of a table that are online; behind all while not `ready`."""
+        others = list(self._others(table))
+        return not others or (ready and self._own < min(others))
 
     async def run(self) -> None:
         """Put right what could not be put right at once, and end alerts."""

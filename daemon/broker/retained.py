@@ -42,6 +42,8 @@ class Retained:
         self._dirty: dict[str, None] = {}
         self._sent: dict[str, deque[int]] = {}
         self._changed = asyncio.Event()
+        self.is_muted: Callable[[str], bool] = lambda _topic: False
+        """Topics that another process retains now: they are sent by `again` when this one does."""
 
     def put(self, topic: str, value: bytes | Callable[[], Any]) -> None:
         """Set the value of `topic`; empty bytes clear it."""
@@ -100,6 +102,9 @@ class Retained:
         while self._dirty:
             topic = next(iter(self._dirty))
             del self._dirty[topic]
+            if self.is_muted(topic):
+                self._sent.pop(topic, None)
+                continue
             value = self._wanted[topic]
             payload = value if isinstance(value, bytes) else msgspec.json.encode(value())
             self._sent.setdefault(topic, deque(maxlen=KEPT_HASHES)).append(hash(payload))

@@ -20,6 +20,7 @@ from protocols.contract.topics import device_topic, table_topic
 
 __all__ = [
     "CONFLICT",
+    "DISAGREE_LEAF",
     "FORGED",
     "METAS",
     "STATES",
@@ -40,6 +41,8 @@ SOON = 5.0
 MOST_CLEARED = 10_000
 FORGED, CONFLICT = "events.forged", "events.conflict"
 """The codes of the alerts of the rules at a table, besides that of a suspended round."""
+DISAGREE_LEAF = "alert/results-disagree"
+"""Below a table the alert that two rules processes differ; the same topic of both, and a person clears it."""
 STATE_FORGED = "state.forged"
 """The code of the alert of a process that its retained topics were overwritten."""
 
@@ -63,7 +66,8 @@ def alerts_of_edge(site: str, table: str, edge: str) -> list[str]:
 def alerts_of_rules(site: str, table: str, rules: str) -> list[str]:
     """The topics of the alerts that rules publish at a table of theirs."""
     own = [alert_topic(site, table, rules, code) for code in (FORGED, CONFLICT, STATE_FORGED)]
-    return [table_topic(site, table, "alert/round-suspended"), *own, room_topic(site, table, rules)]
+    shared = [table_topic(site, table, leaf) for leaf in ("alert/round-suspended", DISAGREE_LEAF)]
+    return [*shared, *own, room_topic(site, table, rules), backbone_topic(site, table, rules)]
 
 
 def stale_of_edge(

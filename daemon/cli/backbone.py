@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from daemon import logs
-from daemon.cli.common import CONFIG, BadInputError, CommandGroup, examples, load_config, run_process
+from daemon.cli.common import (
+    CONFIG,
+    BadInputError,
+    CommandGroup,
+    broker_trouble,
+    examples,
+    load_config,
+    run_process,
+)
 
 NO_BACKBONE = "no servers are named under [backbone]; docs/how-to/a-site-of-many-computers.md shows it"
 
@@ -92,3 +100,31 @@ def acl(configs: tuple[Path, ...]) -> None:
     from daemon.site.acl import authorization
 
     click.echo(authorization([load_config(path) for path in configs]), nl=False)
+
+
+@site.command(epilog=examples("sudo feltd site settle rou-3"))
+@CONFIG
+@click.argument("table")
+def settle(config_path: Path, table: str) -> None:
+    """End the alert that two rules processes told different results at TABLE: a person has decided."""
+    from daemon.broker.connection import connect
+    from daemon.broker.session import BrokerLost
+    from daemon.broker.stale_topics import DISAGREE_LEAF
+    from daemon.config.model import broker_of
+    from protocols.contract.topics import table_topic
+
+    config = load_config(config_path)
+    if table not in {one.name for one in config.table}:
+        raise BadInputError(f"{table!r} is not in {config_path}; tables: {', '.join(one.name for one in config.table)}")
+    user = broker_of(config, config.maintenance if config.maintenance.username else config.rules)
+
+    async def cleared() -> None:
+        async with connect(user, "") as session:
+            await session.publish(table_topic(config.site.name, table, DISAGREE_LEAF), b"", retain=True)
+            await session.drained()
+
+    try:
+        asyncio.run(cleared())
+    except BrokerLost as error:
+        raise broker_trouble(config_path, config, error) from error
+    click.echo(f"{table}: settled; both results stay in the ledger (feltd.disagreements)")

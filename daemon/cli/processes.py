@@ -102,6 +102,7 @@ def mac_keys(config_path: Path) -> None:
 @CONFIG
 def rules(config_path: Path) -> None:
     """Resolve the rounds of all tables."""
+    from daemon.cli.backbone import with_backbone
     from daemon.cli.configuration_check import mac_key_mistakes, ruleset_mistakes, unproven_mistakes
     from daemon.cli.granted import old_list
     from daemon.config.model import signing_as
@@ -114,6 +115,8 @@ def rules(config_path: Path) -> None:
         return found + unproven_mistakes(config, path, ("rules",))
 
     config = load_config(config_path)
+    if config.replica.events == "backbone":
+        with_backbone(config_path)
     refuse(mistakes(config, config_path))
     journal = open_journal(config.rules.journal, signing_as(config, config.rules).journal, config)
     note_start(config, "rules")
@@ -121,11 +124,23 @@ def rules(config_path: Path) -> None:
     reload = Reload(config_path, "rules", mistakes, log, old_list)
 
     async def process() -> None:
+        if config.replica.events == "broker":
+            await served(None)
+            return
+        from daemon.site.backbone import Connection
+        from daemon.site.reader import Subscriptions
+
+        connection = Connection(config.backbone, config.replica, config.rules.name)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(connection.run())
+            group.create_task(served(Subscriptions(connection, config.site.name)))
+
+    async def served(streams: Any) -> None:
         now = config
         while True:
-            one = Consumer(now, journal)
-            served = kept(one.run(), journal, signing_as(now, now.rules), one.name, one.retained.put, log)
-            now = await run_until(served, reload.next(now, one.busy))
+            one = Consumer(now, journal, streams=streams)
+            serving = kept(one.run(), journal, signing_as(now, now.rules), one.name, one.retained.put, log)
+            now = await run_until(serving, reload.next(now, one.busy))
 
     run_process(process, reload=reload.ask)
     journal.close()

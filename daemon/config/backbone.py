@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Callable, Iterator
-from typing import Annotated
+from typing import Annotated, Literal, Protocol
 
 from msgspec import Meta, Struct
 
-__all__ = ["Backbone", "BackboneUser", "Forward", "Ledger", "mistakes_of_backbone"]
+__all__ = ["Backbone", "BackboneUser", "Forward", "Ledger", "Replica", "mistakes_of_backbone"]
 
 SERVER = re.compile(r"(nats|tls)://(?P<host>\[[0-9a-fA-F:]+]|[A-Za-z0-9_.-]+)(:\d{1,5})?")
 MONITOR = re.compile(r"https?://(?P<host>\[[0-9a-fA-F:]+]|[A-Za-z0-9_.-]+)(:\d{1,5})?/?")
@@ -47,6 +47,17 @@ class Forward(BackboneUser, frozen=True, kw_only=True):
     cards: bool = False
 
 
+class Replica(BackboneUser, frozen=True, kw_only=True):
+    """`[replica]`: the rules of this computer are one of two that resolve the same tables.
+
+    With `events` "backbone" they read their events from the backbone; gaps are filled by the edges over the broker. Of
+    those that are online the first by name retains states and answers wagers. The user at the backbone is as in
+    [forward].
+    """
+
+    events: Literal["broker", "backbone"] = "broker"
+
+
 class Ledger(BackboneUser, frozen=True, kw_only=True):
     """`[ledger]`: writes results from the backbone to PostgreSQL.
 
@@ -58,10 +69,22 @@ class Ledger(BackboneUser, frozen=True, kw_only=True):
     reports: str = ""
 
 
-def mistakes_of_backbone(
-    backbone: Backbone, forward: Forward, ledger: Ledger, is_loopback: Callable[[str], bool]
-) -> Iterator[tuple[tuple[str, str], str]]:
+class Sections(Protocol):
+    """The part of a configuration that is here."""
+
+    @property
+    def backbone(self) -> Backbone: ...
+    @property
+    def forward(self) -> Forward: ...
+    @property
+    def replica(self) -> Replica: ...
+    @property
+    def ledger(self) -> Ledger: ...
+
+
+def mistakes_of_backbone(config: Sections, is_loopback: Callable[[str], bool]) -> Iterator[tuple[tuple[str, str], str]]:
     """Section and key, and what is wrong there."""
+    backbone, forward, replica, ledger = config.backbone, config.forward, config.replica, config.ledger
     for key, pattern, example in (
         ("servers", SERVER, "tls://nats-1.lisboa.example:4222"),
         ("monitors", MONITOR, "http://nats-1.lisboa.example:8222"),
@@ -80,7 +103,9 @@ def mistakes_of_backbone(
                 " name the ca_file, or write insecure = true where nobody else is on that network"
             )
             yield ("backbone", "servers"), text
-    parts: tuple[BackboneUser, ...] = (forward, ledger)
+    if replica.events == "backbone" and not backbone.servers:
+        yield ("replica", "events"), "replica.events: no servers are named under [backbone], from which to read"
+    parts: tuple[BackboneUser, ...] = (forward, replica, ledger)
     for part in parts:
         name = type(part).__name__.lower()
         if bool(part.certificate) != bool(part.key):

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 from msgspec import Meta, Struct
 
-from daemon.config.backbone import Backbone, Forward, Ledger, mistakes_of_backbone
+from daemon.config.backbone import Backbone, Forward, Ledger, Replica, mistakes_of_backbone
 from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate, Seconds
 from protocols.contract.topics import Id, is_id
 from protocols.plain_errors import plain
@@ -329,6 +329,7 @@ class Config(Struct, frozen=True, kw_only=True):
     jackpots: Jackpots = Jackpots()
     backbone: Backbone = Backbone()
     forward: Forward = Forward()
+    replica: Replica = Replica()
     ledger: Ledger = Ledger()
     table: tuple[Table, ...] = ()
     jackpot: tuple[Jackpot, ...] = ()
@@ -646,8 +647,7 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     _check_files(config, lines, out)
     _check_tables(config, lines, out)
     _check_jackpots(config, lines, out)
-    for where, text in mistakes_of_backbone(config.backbone, config.forward, config.ledger, is_loopback):
-        out.append(Mistake(lines.of(where), text))
+    out += [Mistake(lines.of(where), text) for where, text in mistakes_of_backbone(config, is_loopback)]
 
 
 def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]) -> None:

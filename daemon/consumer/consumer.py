@@ -7,7 +7,7 @@ give the same verdicts, so the process can be killed at any time.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -36,6 +36,7 @@ from daemon.broker.stale_topics import (
 )
 from daemon.config.model import Config, Table
 from daemon.consumer.numbering import Numbering
+from daemon.consumer.replica import Agreement, Replica, Stored, Streams
 from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
 from daemon.journal.rows import Entry, Row, cause_of, id_and_journal
@@ -173,8 +174,13 @@ class Consumer(BrokerProcess):
 
     KIND = "rules"
 
-    def __init__(self, config: Config, journal: Journal, *, connect: Connect | None = None) -> None:
-        """Take up every table where the journal left it. Raises BadOption for a table's options; BadMacKey."""
+    def __init__(
+        self, config: Config, journal: Journal, *, connect: Connect | None = None, streams: Streams | None = None
+    ) -> None:
+        """Take up every table where the journal left it. `streams`: the backbone, where events are read from there.
+
+        Raises BadOption for a table's options; BadMacKey.
+        """
         folder = config.rules.mac_key_folder
         self._mac_keys = load_mac_keys(Path(folder)) if folder else None
         site, name = config.site.name, config.rules.name
@@ -210,6 +216,7 @@ class Consumer(BrokerProcess):
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
         self.answers = AnswerDesk(self.site, self._tables, journal)
+        self._replica = None if streams is None else self._as_replica(streams)
         self._in_sync = True
         """Whether memory equals the last commit. False after a failure within a batch."""
         self._alarms: dict[tuple[str, str], _Alarm] = {}
@@ -230,6 +237,8 @@ class Consumer(BrokerProcess):
         try:
             async with asyncio.TaskGroup() as group:
                 self._stay_connected(group)
+                if self._replica is not None:
+                    group.create_task(self._replica.run(self._use_stored, tuple(self._tables)))
         except asyncio.CancelledError:
             if self._in_sync:
                 self._commit([], exact=True)
@@ -240,6 +249,27 @@ class Consumer(BrokerProcess):
         games = {one.name: (one.ruleset, one.options) for one in new.table}
         changed = {one.name for one in self.config.table if games.get(one.name) != (one.ruleset, one.options)}
         return [name for name, one in self._tables.items() if name in changed and self._open_or_in_doubt(one)]
+
+    # ---- events of the backbone
+
+    def _as_replica(self, streams: Streams) -> Replica:
+        def used(source: Source) -> int:
+            stream = self._streams.get(source)
+            return 0 if stream is None else stream.expected - 1
+
+        agreement = Agreement(self.journal, self._tables, used)
+        for source in self._streams:
+            agreement.begin(source)
+        one = Replica(streams, self.journal, agreement, self._restorer, self.retained, partial(table_topic, self.site))
+        self.answers.speaks = one.speaks
+        if not any(table.numbers.unread for table in self._tables.values()):
+            one.may_read.set()
+        return one
+
+    def _use_stored(self, stored: Sequence[Stored], late: bool) -> None:
+        """Events of the backbone, whose users write rows of their own tables alone: they have no MAC."""
+        envelopes = [envelope for table, payload in stored for envelope in self._read(table, Message("", payload))]
+        self.take([replace(one, replay=True) for one in envelopes] if late else envelopes)
 
     # ---- events to verdicts
 
@@ -485,8 +515,12 @@ class Consumer(BrokerProcess):
             memory[table.key] = table.kept()
         for source, stream in self._moved.items():
             memory[key_of(source)] = stream.position()
+        if self._replica is not None:
+            memory |= self._replica.memory(settled=not any(one.unsettled for one in self._streams.values()))
         if entries or memory or exact:
-            self.append(entries, memory, exact=exact)
+            rows = self.append(entries, memory, exact=exact)
+            if self._replica is not None:
+                self._replica.agreement.told(rows)
             self._unsaved.clear()
             self._changed.clear()
             self._moved.clear()
@@ -578,6 +612,12 @@ class Consumer(BrokerProcess):
 
     async def _prepare(self, session: Session) -> list[str]:
         await self._read_numbers(session)
+        if self._replica is not None:
+            presence = [edge_topic(self.site, "+", leaf) for leaf in ("availability", "info")]
+            for topic, payload in (await read_standing(session, *presence, quiet_s=SHOWN_WITHIN_S)).items():
+                self._restorer.heard(Message(topic, payload, retain=True))
+            self._replica.look_who_speaks(self._tables)
+            self._replica.may_read.set()
         for table in self._tables.values():
             self.retained.put(table_topic(self.site, table.name, "round/state"), partial(self.standing, table.name))
             said = self.journal.latest(table.name, (*ENDS, "suspended"))
@@ -609,7 +649,8 @@ class Consumer(BrokerProcess):
 
     def info(self) -> EdgeInfo:
         """What these rules are, and which tables the broker suspends."""
-        return replace(super().info(), bootid=self.boot, rules=True, tables=tuple(self._tables))
+        ready = self._replica is None or self._replica.caught_up
+        return replace(super().info(), bootid=self.boot, rules=True, tables=tuple(self._tables) if ready else ())
 
     def _own_topics(self) -> list[str]:
         """The topics that these rules retain."""
@@ -654,7 +695,8 @@ class Consumer(BrokerProcess):
         for at, message in enumerate(messages):
             match message.topic.split("/")[3:]:
                 case ["table", table, "device", _, "event", _]:
-                    envelopes += self._read(table, message)
+                    read = self._read(table, message)
+                    envelopes += read if self._replica is None else [one for one in read if one.replay]
                 case ["table", table, "wager", _]:
                     self.answers.heard(table, message)
                 case _:
@@ -666,6 +708,8 @@ class Consumer(BrokerProcess):
 
     async def _heard(self, session: Session, message: Message) -> None:
         """Handle a message that carries no event."""
+        if self._replica is not None and self._replica.is_ended(message):
+            return
         self._restorer.heard(message)
         match message.topic.split("/")[3:]:
             case ["edge", edge, leaf]:
@@ -695,11 +739,14 @@ class Consumer(BrokerProcess):
             self._log.warning("event.refused", topic=message.topic, reason=str(error))
             return ()
         edge, _, place = wire.id.partition(":")
-        belongs = message.topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
+        topic = message.topic
+        if stored := not topic:  # of the backbone
+            topic = table_topic(self.site, table, f"device/{wire.source.rpartition('/')[2]}/event/{wire.type}")
+        belongs = topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
         if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
             self._alarm(table, FORGED, say("topic"))
             return ()
-        if self._mac_keys is not None and not self._proven(
+        if not (stored or self._mac_keys is None) and not self._proven(
             table, edge, lambda key: is_mac(wire.mac, mac_of(wire, key))
         ):
             return ()
@@ -707,7 +754,7 @@ class Consumer(BrokerProcess):
         try:
             envelope = envelope_of(wire, len(message.payload), digest)
         except (BadEnvelope, UnknownEvent, *UNREADABLE) as error:
-            self._log.warning("event.refused", topic=message.topic, reason=str(error))
+            self._log.warning("event.refused", topic=topic, reason=str(error))
             missed = EventsMissed(1)
             envelope = Envelope(
                 wire.id, wire.source, wire.time, missed, wire.seq, wire.bootid, wire.journal, digest=digest
@@ -730,6 +777,8 @@ class Consumer(BrokerProcess):
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
         """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
+        if self._replica is not None and leaf in ("availability", "info"):
+            self._replica.look_who_speaks(self._tables)
         if leaf == "availability" and not message.payload:
             self.retained.again("")  # somebody was forgotten, and with him perhaps what we say of the same tables
         if edge == self.name:

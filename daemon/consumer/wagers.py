@@ -7,7 +7,7 @@ sent, and a request that is repeated gets its answer again.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import UnionType
 from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
@@ -217,6 +217,8 @@ class AnswerDesk:
         """Answers that are sent as soon as what was decided with them is durable."""
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
+        self.speaks: Callable[[str], bool] = lambda _table: True
+        """Whether these rules answer at a table: of several the first does, and the others remember the answer."""
 
     def tell_dealer(
         self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...]
@@ -283,5 +285,6 @@ class AnswerDesk:
             while self._unsent:
                 key, answer = next(iter(self._unsent.items()))
                 topic = table_topic(self._site, key[0], f"wager/{answer.terminal}/result")
-                await session.publish(topic, encode(answer))
+                if self.speaks(key[0]):
+                    await session.publish(topic, encode(answer))
                 self._unsent.pop(key, None)

@@ -1,7 +1,8 @@
 """How far the forwarder is with the journals of this computer: it writes `status.json`, edge and rules read it.
 
 The journals are not written by the forwarder, so its cursor is a file of its own. A journal keeps rows until the cursor
-has passed them. The edge raises the alerts about forwarder and backbone at its tables: it sees a dead forwarder, too.
+has passed them. The edge, or a replica of the rules, raises the alerts about forwarder and backbone at its tables: it
+sees a dead forwarder, too.
 """
 
 from collections.abc import Callable
@@ -109,11 +110,11 @@ def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert |
 
 
 async def watch_forwarder(
-    config: Config, put_retained: Callable[[str, bytes], None], log: structlog.typing.FilteringBoundLogger
+    config: Config, name: str, put_retained: Callable[[str, bytes], None], log: structlog.typing.FilteringBoundLogger
 ) -> None:
-    """Raise and end the alert at all tables of the edge, until cancelled."""
+    """Raise and end the alert at all tables of the edge or of the rules called `name`, until cancelled."""
     started, told = datetime.now(UTC), b""
-    topics = [backbone_topic(config.site.name, table.name, config.edge.name) for table in config.table]
+    topics = [backbone_topic(config.site.name, table.name, name) for table in config.table]
     for topic in topics:  # of the last life of this process
         put_retained(topic, b"")
     while True:

@@ -166,8 +166,9 @@ async def kept(
     async with asyncio.TaskGroup() as group:
         forwarded = forwarded_of(config, journal)
         keepers = [group.create_task(_keep(journal, config.journal, tell, publish, log, forwarded))]
-        if config.backbone.servers and writer == config.edge.name:
-            keepers.append(group.create_task(watch_forwarder(config, put_retained, log)))
+        watcher = config.rules.name if config.replica.events == "backbone" else config.edge.name
+        if config.backbone.servers and writer == watcher:
+            keepers.append(group.create_task(watch_forwarder(config, writer, put_retained, log)))
         try:
             await process
         finally:

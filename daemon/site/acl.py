@@ -11,7 +11,8 @@ __all__ = ["authorization"]
 HEAD = """\
 # The users of the backbone of site {site}, for the configuration of each node: include "users.conf"
 # `feltd site acl` prints it from the configurations of all computers. A computer writes rows of its
-# own tables and reads none. Replace each password by the output of `nats server passwd`; a certificate needs none.
+# own tables and reads none; that of a replica of the rules writes results alone, and its rules read.
+# Replace each password by the output of `nats server passwd`; a certificate needs none.
 """
 
 
@@ -21,8 +22,10 @@ def authorization(configs: Sequence[Config]) -> str:
     for config in configs:
         if config.backbone.servers:
             blocks.append(_user(_name(config.forward, config.edge.name), *_of_forwarder(config)))
+        if config.replica.events == "backbone":
+            blocks.append(_user(_name(config.replica, config.rules.name), *_of_reader(config.rules.name)))
         if config.ledger.database:
-            blocks.append(_user(_name(config.ledger, "ledger"), *_of_ledger()))
+            blocks.append(_user(_name(config.ledger, "ledger"), *_of_reader("ledger")))
     everything = ["$JS.API.>", "_INBOX.>"]
     blocks.append(_user({"user": '"admin"', "password": '"REPLACE"'}, everything, ["_INBOX.>", "_INBOX_*.>"]))
     return HEAD.format(site=configs[0].site.name) + "authorization {\n  users: [\n" + "\n".join(blocks) + "\n  ]\n}\n"
@@ -37,19 +40,21 @@ def _name(part: BackboneUser, name: str) -> dict[str, str]:
 
 def _of_forwarder(config: Config) -> tuple[list[str], list[str]]:
     site = config.site.name
-    publish = [subject_of(stream, site, table.name) for table in config.table for stream in (EV, RES)]
+    writes = (RES,) if config.replica.events == "backbone" else (EV, RES)
+    publish = [subject_of(stream, site, table.name) for table in config.table for stream in writes]
     publish += [subject_of(ADM, site, name) for name in (config.edge.name, config.rules.name)]
     publish += [f"$JS.API.STREAM.INFO.{one.name}" for one in STREAMS]
     publish += ["$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES"]
     return publish, [f"_INBOX_{config.edge.name}.>"]
 
 
-def _of_ledger() -> tuple[list[str], list[str]]:
+def _of_reader(name: str) -> tuple[list[str], list[str]]:
+    """It reads events and results of all tables: nats-server knows no rights for some subjects of a stream."""
     publish = [f"$JS.API.STREAM.INFO.{one}" for one in (EV, RES)]
     publish += [f"$JS.API.CONSUMER.{verb}.{one}.>" for verb in ("CREATE", "INFO", "MSG.NEXT") for one in (EV, RES)]
     publish += [f"$JS.API.CONSUMER.DELETE.{one}.>" for one in (EV, RES)]
     publish += [f"$JS.ACK.{one}.>" for one in (EV, RES)]
-    return publish, ["_INBOX_ledger.>"]
+    return publish, [f"_INBOX_{name}.>"]
 
 
 def _user(who: dict[str, str], publish: list[str], subscribe: list[str]) -> str:

@@ -7,26 +7,21 @@ are the signed journals.
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
-import nats.errors
 import psycopg
 from msgspec.structs import astuple
-from nats.js.api import AckPolicy, ConsumerConfig, DeliverPolicy
 from psycopg import sql
 
 from daemon import logs
-from daemon.site.backbone import Connection, NotConfirmed
+from daemon.site.backbone import Connection
 from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
 from daemon.site.ledger_schema import MIGRATIONS
+from daemon.site.reader import AGAIN_S, FAILURES, Batch, batches
 from daemon.site.streams import EV, RES
 
 __all__ = ["Ledger", "Store", "migrate"]
 
-BATCH = 500
 AHEAD = timedelta(days=31)
-AGAIN_S = 2.0
-FETCH_S = 2.0
 _LOCK = 7206537
 
 
@@ -143,7 +138,7 @@ class Ledger:
                     await self._read(store, stream, row_of)
                 finally:
                     await asyncio.to_thread(store.close)
-            except (psycopg.Error, nats.errors.Error, NotConfirmed, OSError, TimeoutError) as error:
+            except (psycopg.Error, *FAILURES) as error:
                 if str(error) != reason:
                     self._log.warning(
                         "ledger.waits", stream=stream, reason=str(error), remedy="it tries again; nothing is lost"
@@ -152,45 +147,18 @@ class Ledger:
                 await asyncio.sleep(AGAIN_S)
 
     async def _read(self, store: Store, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
-        jetstream = self._connection.jetstream
-        made = str((await jetstream.stream_info(stream)).created)
-        last = await asyncio.to_thread(store.position, stream, made)
-        asked = -1
-        while True:  # one consumer; a hole in its messages ends it, and the next begins behind the position
-            settings = ConsumerConfig(
-                ack_policy=AckPolicy.NONE,  # the position is in the database
-                deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
-                opt_start_seq=last + 1,
-                inactive_threshold=60.0,
-            )
-            reader = await jetstream.pull_subscribe("", stream=stream, config=settings)
-            again = asked == last  # asked from there before: what is missing is not in the stream any more
-            asked = last
-            while True:
-                try:
-                    messages = await reader.fetch(BATCH, timeout=FETCH_S)
-                except nats.errors.TimeoutError:
-                    continue
-                numbers = [message.metadata.sequence.stream for message in messages]
-                if (hole := _hole(numbers, last)) and not again:
-                    break
-                if hole:
-                    self._log.error("ledger.gone", stream=stream, after=last, before=numbers[0])
-                again = False
-                await self._write(store, stream, made, messages, row_of)
-                last = numbers[-1]
-            await reader.unsubscribe()
+        async def position(made: str, _newest: int) -> int:
+            return await asyncio.to_thread(store.position, stream, made)
+
+        async for batch in batches(self._connection, stream, position):
+            if batch.messages:
+                await self._write(store, stream, batch, row_of)
 
     async def _write(
-        self,
-        store: Store,
-        stream: str,
-        made: str,
-        messages: Sequence[Any],
-        row_of: Callable[[str, bytes], Verdict | Fault | None],
+        self, store: Store, stream: str, batch: Batch, row_of: Callable[[str, bytes], Verdict | Fault | None]
     ) -> None:
         rows = []
-        for message in messages:
+        for message in batch.messages:
             try:
                 row = row_of(message.subject, message.data)
             except ValueError as error:
@@ -198,12 +166,6 @@ class Ledger:
                 continue
             if row is not None:
                 rows.append(row)
-        seq = messages[-1].metadata.sequence.stream
-        if told := await asyncio.to_thread(store.write, rows, stream, made, seq):
+        if told := await asyncio.to_thread(store.write, rows, stream, batch.made, batch.last):
             remedy = "look at feltd.disagreements: two results of one cause; the first counts until a person decides"
             self._log.error("results.disagree", count=told, remedy=remedy)
-
-
-def _hole(numbers: Sequence[int], last: int) -> bool:
-    """Whether messages are missing behind `last` or between them."""
-    return any(number != last + at for at, number in enumerate(numbers, 1))

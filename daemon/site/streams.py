@@ -1,6 +1,7 @@
 """The streams of the backbone: their names, subjects, message ids and settings. Pure.
 
-A message id is made of the journal that counted the row, so that two writers of one verdict write one id.
+A message id is made of the journal that counted the row, so that two writers of one verdict write one id. The id of a
+verdict has a digest of what it says, too: of two that differ the stream keeps both, and who reads it sees that.
 """
 
 from datetime import timedelta
@@ -9,7 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from daemon.journal.rows import Row, id_and_journal
-from protocols.contract.topics import ROOT
+from protocols.contract.topics import ROOT, digest_of
 
 __all__ = ["ADM", "EV", "LEAST_VERSION", "OWN_TOPICS", "REPLICAS", "RES", "STREAMS", "Stream", "id_of", "subject_of"]
 
@@ -46,14 +47,14 @@ def subject_of(stream: str, site: str, place: str) -> str:
 
 
 def id_of(row: Row, journal: str, life: int = 0) -> str:
-    """The message id of a row of `journal`; of a verdict it names the journal of its event.
+    """The message id of a row of `journal`; of a verdict it names the journal of its event, and what it says.
 
     Verdicts of early builds have none: the id names their own journal. `life`: how often the journal was put back from
     an older copy; the same number may then be of another row.
     """
     id_, counted_by = id_and_journal(row.cause)
     if row.device == "round" and counted_by:
-        made = f"{counted_by}:{id_.partition(':')[2]}"
+        made = f"{counted_by}:{id_.partition(':')[2]}:{digest_of(row.device, row.type, row.time, row.data).hex()}"
     else:
         made = f"{journal}:{row.place}:{row.seq}"
     return f"{made}~{life}" if life else made

@@ -269,7 +269,7 @@ async def test_the_edge_raises_the_alert_at_its_tables_and_ends_it(
         (tmp_path / "forward/status.json").write_bytes(msgspec.json.encode(status))
 
     tell(Status(datetime.now(UTC), AWAY, NO_ANSWER))
-    task = asyncio.create_task(watch_forwarder(config, said.__setitem__, structlog.get_logger()))
+    task = asyncio.create_task(watch_forwarder(config, "e", said.__setitem__, structlog.get_logger()))
     await asyncio.sleep(0)
     topics = [backbone_topic("s", table, "e") for table in ("t-1", "t-2")]
     assert [msgspec.json.decode(said[topic])["code"] for topic in topics] == [AWAY, AWAY]

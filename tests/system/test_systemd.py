@@ -680,10 +680,12 @@ ELSEWHERE = (
 OF_RULES = EXAMPLE | {"edge": "rules"}
 ALERTS_OF_RULES = (
     "round-suspended",
+    "results-disagree",
     "rules-events-forged",
     "rules-events-conflict",
     "rules-state-forged",
     "rules-journal-room",
+    "rules-backbone",
 )
 FORGETS = (
     *(

@@ -1,0 +1,322 @@
+"""Rules that resolve the same tables as other rules, on another computer of the site.
+
+Their events come from the backbone of the site, in the order of its stream; a gap is filled by the replay of the edge.
+Each process publishes all that it tells under ids made of the events, so that a reader has it once. What has no such id
+(retained states, answers to wagers) is told by the first of those that are online, by name. The others' verdicts are
+read back and compared: where two rules tell different things of one event, an alert stands until a person ends it.
+"""
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from daemon import logs
+from daemon.broker.restorer import Restorer
+from daemon.broker.retained import Retained
+from daemon.broker.session import UNREADABLE, Message
+from daemon.broker.stale_topics import DISAGREE_LEAF
+from daemon.broker.suspensions import place_of
+from daemon.consumer.streams import Source
+from daemon.journal.rows import Row, cause_of, id_and_journal
+from daemon.journal.store import Journal
+from daemon.words import words
+from protocols.contract.documents import Alert
+from protocols.contract.reasons import say
+from protocols.contract.results import ENDS, BadRound, decode_end
+from protocols.contract.topics import BadEnvelope, Wire, decode_wire, digest_of
+
+__all__ = ["DISAGREE", "Agreement", "Difference", "Replica", "Stored", "Streams"]
+
+EVENTS, RESULTS = "EV", "RES"
+"""The streams of the backbone."""
+DISAGREE: Final = "results.disagree"
+SHARED: Final = ("round/state", "round/result", "alert/round-suspended")
+"""Below a table: what the first of several rules alone retains."""
+KEPT: Final = 200
+"""Verdicts of a table that are compared; of older ones none is known any more."""
+COMPARE_S: Final = 1.0
+
+K = TypeVar("K")
+
+Stored: TypeAlias = tuple[str, bytes]
+"""A message of a stream: its table and its bytes."""
+
+
+class Streams(Protocol):
+    """The backbone of the site."""
+
+    async def follow(
+        self,
+        stream: str,
+        tables: Sequence[str],
+        position: Callable[[str, int], int],
+        use: Callable[[str, Sequence[Stored], int, bool], None],
+    ) -> None:
+        """Call `use(made, messages, last, late)` with all messages behind `position(made, newest)`, until cancelled.
+
+        `made` names the life of the stream. `late`: more was stored before the reading began. It is called without
+        messages where nothing waited.
+        """
+        ...
+
+
+class _Place(Struct, frozen=True):
+    """How far a stream was read."""
+
+    made: str = ""
+    last: int = 0
+
+
+class Difference(Struct, frozen=True):
+    """Two rules processes, named by their journals, and what each told of one event; "" is nothing."""
+
+    table: str
+    round: str
+    id: str
+    told: Mapping[str, str]
+
+    def alert(self, count: int) -> Alert:
+        """The same from each of the two: in the order of the journals."""
+        [(one, this), (other, that)] = sorted(self.told.items())
+        why = say("text", id=self.id, one=one, this=this or "nothing", other=other, that=that or "nothing")
+        return words.alert(DISAGREE, why, round=self.round, count=count)
+
+
+class _Theirs(Struct, frozen=True):
+    """A verdict of others: stream and seq of its event, its cause as in our rows, the digest of what it says."""
+
+    source: Source
+    seq: int
+    cause: str
+    digest: bytes
+    wire: Wire
+
+
+class Agreement:
+    """Compares what others told with what these rules told of the same events."""
+
+    def __init__(self, journal: Journal, tables: Iterable[str], used: Callable[[Source], int]) -> None:
+        """`used`: the seq of the last event of a stream that these rules used."""
+        self._journal, self._used = journal, used
+        self._ours: dict[str, OrderedDict[str, tuple[int, bytes]]] = {}
+        """By table and cause our row's seq and the digest of what it says."""
+        self._forgotten: dict[Source, int] = {}
+        """By stream of events: up to which seq our verdicts are no longer known."""
+        self._theirs: dict[str, deque[_Theirs]] = {}
+        for table in tables:
+            last = journal.last(table)
+            self._ours[table], self._theirs[table] = OrderedDict(), deque(maxlen=KEPT)
+            self.told(journal.range(table, max(1, last - KEPT + 1), last))
+
+    def begin(self, source: Source) -> None:
+        """What these rules used in an earlier life may have verdicts that were not loaded."""
+        self._forgotten.setdefault(source, self._used(source))
+
+    def told(self, rows: Iterable[Row]) -> None:
+        """These rules wrote verdicts."""
+        for row in rows:
+            ours = self._ours.get(row.place)
+            if ours is None or row.unreadable:
+                continue
+            ours[row.cause] = row.seq, digest_of(row.device, row.type, row.time, row.data)
+            if len(ours) > KEPT:
+                source, seq = _event_of(*id_and_journal(ours.popitem(last=False)[0]))
+                self._forgotten[source] = max(seq, self._forgotten.get(source, 0))
+
+    def heard(self, table: str, payload: bytes) -> None:
+        """A verdict of the stream."""
+        try:
+            wire = decode_wire(payload)
+            source, seq = _event_of(wire.id, wire.cause_journal or "")
+        except (BadEnvelope, ValueError, *UNREADABLE):
+            return
+        if wire.journal == self._journal.name or source[2] != table or table not in self._theirs:
+            return
+        digest = digest_of("round", wire.type, wire.time, bytes(wire.data))
+        self._theirs[table].append(_Theirs(source, seq, cause_of(wire.id, wire.cause_journal), digest, wire))
+
+    @property
+    def waits(self) -> bool:
+        """Whether a verdict of others waits until these rules used its event."""
+        return any(self._theirs.values())
+
+    def differences(self) -> Iterator[Difference]:
+        """Of all verdicts of others whose event these rules used, too."""
+        for table, waiting in self._theirs.items():
+            for _ in range(len(waiting)):
+                one = waiting.popleft()
+                if self._used(one.source) < one.seq:
+                    waiting.append(one)
+                elif (found := self._compare(table, one)) is not None:
+                    yield found
+
+    def _compare(self, table: str, one: _Theirs) -> Difference | None:
+        seq, digest = self._ours[table].get(one.cause, (0, b""))
+        is_forgotten = not seq and one.seq <= self._forgotten.get(one.source, 0)
+        if digest == one.digest or is_forgotten:
+            return None
+        rows = self._journal.range(table, seq, seq) if seq else []
+        ours = _in_words(rows[0].type, rows[0].data) if rows else ""
+        data = bytes(one.wire.data)
+        theirs = _in_words(one.wire.type, data)
+        if ours == theirs:  # they differ in what the words leave out
+            ours, theirs = f"{ours} {digest.hex()[:8]}", f"{theirs} {one.digest.hex()[:8]}"
+        told = {self._journal.name: ours, one.wire.journal: theirs}
+        return Difference(table, _round_in(data), one.wire.id, told)
+
+
+class _Round(Struct):
+    round: str = ""
+
+
+def _event_of(id_: str, journal: str) -> tuple[Source, int]:
+    """Stream and seq of the event in the id of a verdict, `<edge>:<table>:<seq>/<n>`. Raises ValueError."""
+    edge, table, seq = id_.rpartition("/")[0].split(":")
+    return (edge, journal, table), int(seq)
+
+
+def _round_in(data: bytes) -> str:
+    try:
+        return decode_end(data).round
+    except BadRound:
+        pass
+    try:
+        return msgspec.json.decode(data, type=_Round).round
+    except UNREADABLE:
+        return ""
+
+
+def _in_words(type_: str, data: bytes) -> str:
+    """What a verdict says, short enough for an alert."""
+    if type_ not in ENDS:
+        return type_
+    try:
+        result = decode_end(data)
+    except BadRound:
+        return type_
+    said = result.void.reason.code if result.void else result.announcements.get("en", "")
+    returned = sum(one.returned for one in result.settlements)
+    return f"{type_} ({said[:80]}; returns {returned})"
+
+
+class Replica:
+    """What the rules process has besides, where its events come from the backbone."""
+
+    def __init__(
+        self,
+        streams: Streams,
+        journal: Journal,
+        agreement: Agreement,
+        restorer: Restorer,
+        retained: Retained,
+        topic_of: Callable[[str, str], str],
+    ) -> None:
+        """`topic_of(table, leaf)`: a topic below a table."""
+        self._streams, self._journal, self.agreement = streams, journal, agreement
+        self._restorer, self._retained, self._topic_of = restorer, retained, topic_of
+        self._log = logs.get(replica=journal.name)
+        self.may_read = asyncio.Event()
+        """Set once the newest round numbers on the broker were read."""
+        self.caught_up = False
+        self._speaking: set[str] = set()
+        self._places = {stream: self._kept(f"backbone/{stream}", _Place, _Place()) for stream in (EVENTS, RESULTS)}
+        self._written = dict(self._places)
+        self._alerts = {
+            key.rpartition("/")[2]: alert
+            for key in journal.memories("disagree/")
+            if (alert := self._kept(key, Alert, None)) is not None
+        }
+        self._unsaved: dict[str, bytes] = {}
+        for table, alert in self._alerts.items():
+            self._show(table, alert)
+        retained.is_muted = self._is_muted
+
+    def _kept(self, key: str, kind: type[K], otherwise: K | None) -> Any:
+        try:
+            return msgspec.json.decode(self._journal.memory(key) or b"null", type=kind)
+        except msgspec.DecodeError:
+            return otherwise
+
+    # ---- streams
+
+    async def run(self, use: Callable[[Sequence[Stored], bool], None], tables: Sequence[str]) -> None:
+        """Read both streams until cancelled; `use(messages, late)` takes events."""
+
+        def events(made: str, stored: Sequence[Stored], last: int, late: bool) -> None:
+            use(stored, late)
+            self._places[EVENTS] = _Place(made, last)
+            if not late and not self.caught_up:
+                self.caught_up = True
+                self._log.info("replica.caught_up", last=last)
+                self.look_who_speaks(tables)
+                self._retained.again("")
+
+        def results(made: str, stored: Sequence[Stored], last: int, _late: bool) -> None:
+            for table, payload in stored:
+                self.agreement.heard(table, payload)
+            self._places[RESULTS] = _Place(made, last)
+
+        def behind(stream: str) -> Callable[[str, int], int]:
+            new = {EVENTS: 0, RESULTS: None}[stream]  # results before the first start are not ours to compare
+
+            def position(made: str, newest: int) -> int:
+                place = self._places[stream]
+                return place.last if place.made == made else newest if new is None else new
+
+            return position
+
+        await self.may_read.wait()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._streams.follow(EVENTS, tables, behind(EVENTS), events))
+            group.create_task(self._streams.follow(RESULTS, tables, behind(RESULTS), results))
+            group.create_task(self._compare())
+
+    async def _compare(self) -> None:
+        while True:
+            await asyncio.sleep(COMPARE_S)
+            for one in self.agreement.differences():
+                before = self._alerts.get(one.table)
+                alert = self._alerts[one.table] = one.alert(1 if before is None else before.count + 1)
+                self._log.error(DISAGREE, table=one.table, round=one.round, text=alert.text, remedy=alert.remedy)
+                self._unsaved[f"disagree/{one.table}"] = msgspec.json.encode(alert)
+                self._show(one.table, alert)
+
+    def memory(self, *, settled: bool) -> dict[str, bytes]:
+        """What is to be written with the next commit. `settled`: no event waits for an earlier one."""
+        kept, self._unsaved = self._unsaved, {}
+        for stream, whole in ((EVENTS, settled), (RESULTS, not self.agreement.waits)):
+            if whole and self._places[stream] != self._written[stream]:
+                self._written[stream] = self._places[stream]
+                kept[f"backbone/{stream}"] = msgspec.json.encode(self._places[stream])
+        return kept
+
+    # ---- who tells what has no id, and the alert
+
+    def _is_muted(self, topic: str) -> bool:
+        return topic.endswith(SHARED) and place_of(topic) not in self._speaking
+
+    def speaks(self, table: str) -> bool:
+        """Whether these rules answer wagers and retain states of the table."""
+        return table in self._speaking
+
+    def look_who_speaks(self, tables: Iterable[str]) -> None:
+        """Other rules came or went."""
+        self._speaking = {table for table in tables if self._restorer.is_first(table, ready=self.caught_up)}
+
+    def _show(self, table: str, alert: Alert | None) -> None:
+        self._retained.put(self._topic_of(table, DISAGREE_LEAF), msgspec.json.encode(alert) if alert else b"")
+
+    def is_ended(self, message: Message) -> bool:
+        """Whether a person ended the alert by this message."""
+        table = place_of(message.topic)
+        cleared = message.topic.endswith(DISAGREE_LEAF) and not message.payload and not message.retain
+        if not cleared or self._alerts.pop(table, None) is None:
+            return False
+        self._unsaved[f"disagree/{table}"] = b""
+        self._show(table, None)
+        self._log.info("results.settled", table=table)
+        return True
