@@ -70,27 +70,35 @@ use_identity_as_username true
 """
 
 
-def bridge(config: Config, host: str, port: int, certificates: Path, *, cards: bool) -> str:
-    """The bridge from this computer's broker to the site's at `host`."""
+def bridge(config: Config, hosts: Sequence[str], port: int, certificates: Path, *, cards: bool) -> str:
+    """The bridges from this computer's broker to those of the site, each HOST or HOST:PORT.
+
+    Every broker of the site gets everything at any time: where one fails, the others have all retained states.
+    """
     user = bridge_user(config)
+    prefix = f"{ROOT}/{config.site.name}/"
+    ways = (bridge_out(config, ["+"], cards=cards), "out"), (bridge_in(config, ["+"]), "in")
+    topics = [f"topic {one.removeprefix(prefix)} {way} 1 {prefix} {prefix}" for all_, way in ways for one in all_]
     lines = [
         "# The bridge to the broker of the site. `feltd broker` makes it; goes to /etc/mosquitto/conf.d/.",
         "# What waits while the other broker is away is kept; what that loses is asked for again from the journals.",
-        f"connection {user}",
-        f"address {host}:{port}",
-        f"remote_clientid {user}",
-        "bridge_protocol_version mqttv311",
-        "cleansession false",
-        "notifications false",
-        "start_type automatic",
-        "restart_timeout 1 30",
-        "keepalive_interval 15",
-        "bridge_attempt_unsubscribe false",
-        f"bridge_cafile {certificates / 'ca.crt'}",
-        f"bridge_certfile {certificates / f'{user}.crt'}",
-        f"bridge_keyfile {certificates / f'{user}.key'}",
     ]
-    prefix = f"{ROOT}/{config.site.name}/"
-    for topics, way in ((bridge_out(config, ["+"], cards=cards), "out"), (bridge_in(config, ["+"]), "in")):
-        lines += [f"topic {topic.removeprefix(prefix)} {way} 1 {prefix} {prefix}" for topic in topics]
+    for number, host in enumerate(hosts, 1):
+        name = user if number == 1 else f"{user}-{number}"
+        lines += [
+            f"connection {name}",
+            f"address {host if host.rpartition(':')[2].isdecimal() and ':' in host else f'{host}:{port}'}",
+            f"remote_clientid {name}",
+            "bridge_protocol_version mqttv311",
+            "cleansession false",
+            "notifications false",
+            "start_type automatic",
+            "restart_timeout 1 30",
+            "keepalive_interval 15",
+            "bridge_attempt_unsubscribe false",
+            f"bridge_cafile {certificates / 'ca.crt'}",
+            f"bridge_certfile {certificates / f'{user}.crt'}",
+            f"bridge_keyfile {certificates / f'{user}.key'}",
+            *topics,
+        ]
     return "\n".join(lines) + "\n"

@@ -49,7 +49,13 @@ def acl(configs: tuple[Path, ...], bridged: bool) -> None:
 @click.command(epilog=examples("feltd broker --listen 10.0.0.5"))
 @CONFIG
 @click.option("--listen", default="", metavar="ADDRESS", help="of this computer  [default: every one]")
-@click.option("--bridge-to", metavar="HOST", help="the bridge from this computer's broker to that of the site instead")
+@click.option(
+    "--bridge-to",
+    "hosts",
+    metavar="HOST[:PORT]",
+    multiple=True,
+    help="the bridge from this computer's broker to that of the site instead; once for each broker of the site",
+)
 @click.option("--port", type=click.IntRange(1, 65535), default=8883, show_default=True)
 @click.option(
     "--certificates",
@@ -59,15 +65,15 @@ def acl(configs: tuple[Path, ...], bridged: bool) -> None:
     help="the folder with ca.crt and the certificate and key of the broker or bridge",
 )
 @click.option("--cards", is_flag=True, help="let events out that may name a card or a wager: the site runs the rules")
-def broker(config_path: Path, listen: str, bridge_to: str | None, port: int, certificates: Path, cards: bool) -> None:
+def broker(config_path: Path, listen: str, hosts: tuple[str, ...], port: int, certificates: Path, cards: bool) -> None:
     """Print mosquitto's configuration for other computers: a listener with mutual TLS, or a bridge."""
     from daemon.cli.broker_config import bridge, listener
 
     config = load_config(config_path)
-    if bridge_to is None:
-        click.echo(listener(listen, port, certificates), nl=False)
+    if hosts:
+        click.echo(bridge(config, hosts, port, certificates, cards=cards), nl=False)
     else:
-        click.echo(bridge(config, bridge_to, port, certificates, cards=cards), nl=False)
+        click.echo(listener(listen, port, certificates), nl=False)
 
 
 @click.command(epilog=examples("feltd watch bac-12 --since 10m --severity warning"))

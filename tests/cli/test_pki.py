@@ -262,7 +262,7 @@ async def test_a_bridge_carries_results_out_and_commands_in_and_no_card(
     await site.start()
     config = settings(folder, site)
     (tmp_path / "table").mkdir()
-    text = bridge(config, "127.0.0.1", site.port, folder, cards=False)
+    text = bridge(config, ["127.0.0.1"], site.port, folder, cards=False)
     own = "listener {port} 127.0.0.1\nallow_anonymous true\n"
     monkeypatch.setattr(broker_module, "_MOSQUITTO", own + text)
     table = Broker(tmp_path / "table")
@@ -285,12 +285,68 @@ async def test_a_bridge_carries_results_out_and_commands_in_and_no_card(
         await site.stop()
 
 
+async def test_each_of_two_brokers_of_a_site_has_all_states_whatever_happens_to_the_other(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One is killed and comes back without memory: the other has what changed meanwhile, and then both have it."""
+    if find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    broker_may_be_late(monkeypatch)
+    sites = []
+    for name in "ab":
+        sites.append(strict_broker(folder, tmp_path / name, monkeypatch, bridged=True))
+        await sites[-1].start()
+    one, other = sites
+    text = bridge(settings(folder, one), [f"127.0.0.1:{site.port}" for site in sites], 1, folder, cards=False)
+    configured = (tmp_path / "a/mosquitto.conf").read_text().replace("user root\n", "")
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", "listener {port} 127.0.0.1\nallow_anonymous true\n" + text)
+    (tmp_path / "table").mkdir()
+    table = Broker(tmp_path / "table")
+    await table.start()
+    local = parse(f'[site]\nname = "s"\n[edge]\nname = "edge-7"\n[mqtt]\nport = {table.port}\n').mqtt
+    topics = [f"felt/1/s/table/rou-1/device/wheel-{number}/state" for number in range(200)]
+
+    async def shown(broker: Broker, payload: bytes) -> None:
+        config = settings(folder, broker)
+        async with asyncio.timeout(PATIENCE), connect(broker_of(config, config.console), "console") as session:
+            await session.subscribe("felt/1/s/table/rou-1/device/+/state")
+            known: dict[str, bytes] = {}
+            while known != dict.fromkeys(topics, payload):
+                known |= {message.topic: message.payload for message in await session.messages()}
+
+    try:
+        async with connect(local, "edge") as edge:
+            for payload in (b"first", b"second", b"third"):
+                for topic in topics:
+                    await edge.publish(topic, payload, retain=True)
+                await edge.drained()
+                await shown(other, payload)
+                if payload == b"first":
+                    await shown(one, payload)
+                    await one.kill()
+                if payload == b"second":
+                    monkeypatch.setattr(broker_module, "_MOSQUITTO", configured.replace("{", "{{").replace("}", "}}"))
+                    await one.start()
+                    await shown(one, payload)
+            await shown(one, b"third")
+    finally:
+        await table.stop()
+        for site in sites:
+            await site.stop()
+
+
 def test_the_commands_print_what_the_brokers_read(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "feltd.toml"
     path.write_text(SITE.format(folder=folder, port=8883))
     printed = CliRunner().invoke(main, ["broker", "-c", str(path), "--bridge-to", "broker.lan"])
     certificates = Path("/etc/mosquitto/feltd-tls")
-    assert printed.output == bridge(load(path), "broker.lan", 8883, certificates, cards=False)
+    assert printed.output == bridge(load(path), ["broker.lan"], 8883, certificates, cards=False)
+    printed = CliRunner().invoke(main, ["broker", "-c", str(path), "--bridge-to", "a.lan", "--bridge-to", "b.lan:1"])
+    named = [line for line in printed.output.splitlines() if line.startswith(("connection", "address", "remote"))]
+    assert named == [
+        *("connection edge-7-bridge", "address a.lan:8883", "remote_clientid edge-7-bridge"),
+        *("connection edge-7-bridge-2", "address b.lan:1", "remote_clientid edge-7-bridge-2"),
+    ]
     printed = CliRunner().invoke(main, ["broker", "-c", str(path)])
     assert printed.output == listener("", 8883, certificates)
     assert os.linesep + "listener 8883" + os.linesep in printed.output

@@ -16,6 +16,7 @@ from daemon.consumer.replica import DISAGREE, KEPT, Difference
 from daemon.journal.store import Journal
 from protocols.contract.documents import EdgeInfo
 from protocols.contract.events import BallLanded, BallLaunched, Event, SpinStarted, WagerPlaced
+from protocols.contract.reasons import say
 from protocols.contract.topics import encode_envelope
 from tests.consumer.test_way_of_an_event import Broker
 from tests.hostile.test_forger import translated
@@ -193,7 +194,7 @@ async def test_the_first_of_the_rules_that_are_online_retains_what_both_know(tmp
     tasks = [asyncio.create_task(one._serve(broker.session)), asyncio.create_task(running(one))]
     await asyncio.sleep(1)
     streams.events += spins(1)
-    one._alarm(TABLE, "events.forged", "x")
+    one._alarm(TABLE, "events.forged", say("topic"))
     await asyncio.sleep(5)
     assert (RESULT in broker.kept) == (first == "c")
     assert (STATE in broker.kept) == (first == "c")
