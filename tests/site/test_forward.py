@@ -207,7 +207,9 @@ async def test_verdicts_are_sent_under_the_id_of_their_event(tmp_path: Path) -> 
         seen.append(stream.got[0])
         remove(tmp_path, "rules.db*")
         remove(tmp_path, "forward/status.json")
-    assert [(subject, id_) for subject, id_, _ in seen] == [("feltd.res.s.t-1", "J:t-1:7/1")] * 2
+    [(subject, id_), other] = [(subject, id_) for subject, id_, _ in seen]
+    assert (subject, id_.rpartition(":")[0]) == ("feltd.res.s.t-1", "J:t-1:7/1")
+    assert other == (subject, id_), "two rules that say the same write one id; another result has another digest"
     early = Row(4, "t-1", 4, "round", "opened", START, b"{}", b"", "e:t-1:7/1")
     assert id_of(early, "R") == "R:t-1:4"
 
