@@ -36,11 +36,11 @@ from daemon.broker.stale_topics import (
 )
 from daemon.config.model import Config, Table
 from daemon.consumer.numbering import Numbering
-from daemon.consumer.replica import Agreement, Replica, Stored, Streams
 from daemon.consumer.streams import IN_CONFLICT, Events, Position, Source, digested, is_journal, key_of, read_position
 from daemon.consumer.wagers import AnswerDesk
 from daemon.journal.rows import Entry, Row, cause_of, id_and_journal
 from daemon.journal.store import Journal
+from daemon.replica import Agreement, Replica, Stored, Streams
 from daemon.words import words
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
 from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn

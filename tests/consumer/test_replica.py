@@ -12,8 +12,8 @@ from msgspec.structs import replace
 from daemon.broker.session import Message
 from daemon.config.model import Config, parse
 from daemon.consumer.consumer import Consumer
-from daemon.consumer.replica import DISAGREE, KEPT, Difference
 from daemon.journal.store import Journal
+from daemon.replica import DISAGREE, KEPT, Difference
 from protocols.contract.documents import EdgeInfo
 from protocols.contract.events import BallLanded, BallLaunched, Event, SpinStarted, WagerPlaced
 from protocols.contract.reasons import say

@@ -20,7 +20,6 @@ from daemon.broker.retained import Retained
 from daemon.broker.session import UNREADABLE, Message
 from daemon.broker.stale_topics import DISAGREE_LEAF
 from daemon.broker.suspensions import place_of
-from daemon.consumer.streams import Source
 from daemon.journal.rows import Row, cause_of, id_and_journal
 from daemon.journal.store import Journal
 from daemon.words import words
@@ -41,6 +40,8 @@ KEPT: Final = 200
 COMPARE_S: Final = 1.0
 
 K = TypeVar("K")
+Source: TypeAlias = tuple[str, ...]
+"""A stream of events: edge, journal and table."""
 
 Stored: TypeAlias = tuple[str, bytes]
 """A message of a stream: its table and its bytes."""
