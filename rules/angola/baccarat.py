@@ -119,7 +119,7 @@ class AngolaBaccarat(AngolaTable):
     def refusal(self, round_: Round, one: WagerPlaced) -> Note | None:
         """A bet over the maximum of its chance."""
         most, amount = self._limits[one.bet][1], staked(round_, one.bet, one.seat) + one.amount
-        if 0 < most < amount:
+        if most and amount > most:
             reason = say("chance_maximum", seat=one.seat, bet=one.bet, amount=min(amount, MOST), most=most)
             return Note("chance_maximum", reason, LIMITS)
         return super().refusal(round_, one)

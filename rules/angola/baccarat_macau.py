@@ -105,8 +105,9 @@ class AngolaBaccaratMacau(AngolaTable):
         most = self.options.maximum_difference
         if not most:
             return round_
-        player, banker = staked(round_, "player"), staked(round_, "banker")
-        heavy, difference = "player" if player > banker else "banker", abs(player - banker)
+        lies = {side: staked(round_, side) for side in OTHER_SIDE}
+        heavy = max(lies, key=lies.__getitem__)
+        difference = lies[heavy] - min(lies.values())
         chip = self.options.smallest_chip
         for one in reversed(round_.wagers):
             if difference <= most:

@@ -236,7 +236,7 @@ class Blackjack(WatchedBlackjack):
         stakes = Stakes(
             minimum=options.minimum,
             maximum=options.maximum,
-            warn_card_within=options.warn_card_within if shoe else 0,
+            warn_card_within=options.warn_card_within,
             jackpot_bet=options.jackpot_bet,
             combinations=combinations(options.jackpot_prizes, options.jackpot_cards),
         )

@@ -104,7 +104,8 @@ MOST_BETS: Final = 256
 """Bets that may be stated at once."""
 OFF_TABLE: Final = "a_die_off_the_table"
 NULL_REASONS: Final = (OFF_TABLE, "short_of_the_middle")
-PLACE: Final = {4: "9/5", 5: "7/5", 6: "7/6", 8: "7/6", 9: "7/5", 10: "9/5"}
+PLACE: Final = {5: "7/5", 6: "7/6", 8: "7/6", 9: "7/5"}
+"""Each table chooses the odds on 4 and 10."""
 PLACE_LOSE: Final = {4: "5/11", 5: "5/8", 6: "10/13", 8: "10/13", 9: "5/8", 10: "5/11"}
 ODDS: Final = {4: "2", 5: "3/2", 6: "6/5", 8: "6/5", 9: "3/2", 10: "2"}
 INVERSE: Final = {4: "1/2", 5: "2/3", 6: "5/6", 8: "5/6", 9: "2/3", 10: "1/2"}
@@ -160,7 +161,7 @@ def _field(_: object, throw: Throw) -> str:
     return "2" if throw.total in (2, 12) else prize(int(throw.total in (3, 4, 9, 10, 11)))
 
 
-def families(bar: int = 12, dont_odds: dict[int, str] = INVERSE, place: dict[int, str] = PLACE) -> tuple[Family, ...]:
+def families(bar: int, dont_odds: dict[int, str], place: dict[int, str]) -> tuple[Family, ...]:
     """In the order of the text."""
     numbers: dict[str, Any] = {str(n): n for n in POINTS}
     travelling = {"": 0, **numbers}
@@ -195,7 +196,7 @@ def families(bar: int = 12, dont_odds: dict[int, str] = INVERSE, place: dict[int
     )
 
 
-FAMILIES: Final = names(families())
+FAMILIES: Final = names(families(0, INVERSE, PLACE))
 
 
 # ---- calls of the stickman (13c)
@@ -392,11 +393,13 @@ class Craps(SingleOutcome[CrapsState]):
     def __init__(self, options: CrapsOptions) -> None:
         """Work out, once, what each throw does from each point."""
         self.options = options
-        place = PLACE | dict.fromkeys((4, 10), "9/5" if options.place_4_10 == "9_to_5" else "9/15")
+        place_4_10 = "9/5" if options.place_4_10 == "9_to_5" else "9/15"
         self._odds = {"pass_odds": ODDS, "come_odds": ODDS}
         against = INVERSE if options.dont_odds == "inverse" else ODDS
         self._odds |= {"dont_pass_odds": against, "dont_come_odds": against}
-        board = Board(families(int(options.bar), against, place), options.bets_offered)
+        board = Board(
+            families(int(options.bar), against, {4: place_4_10, **PLACE, 10: place_4_10}), options.bets_offered
+        )
         super().__init__(terms(self.id, "2022", options, VOID), board, _rulings())
         self._endings: dict[tuple[int, tuple[int, ...]], Ending] = {
             (point, faces): _ending(board, Throw(point, faces))
@@ -552,7 +555,7 @@ class Craps(SingleOutcome[CrapsState]):
     ) -> Note | None:
         """4(11)a): up to the bet that they stand beside, and to what may be paid."""
         family, _, number = bet.bet.partition(":")
-        stake, most = self._left(table, bet), self.options.maximum_payment
+        stake, most = lying(there(table.round), bet.seat, bet.bet) + bet.amount, self.options.maximum_payment
         allowed = lying(there(table.round), bet.seat, bet.bet.replace(family, BESIDE[family]))
         if not (point := int(number or table.point)):
             return _note(say("no_point", **laid), "(11)a)")
@@ -571,11 +574,6 @@ class Craps(SingleOutcome[CrapsState]):
         least = self.options.minimum
         one = Range(least, MOST, least, law=_cite("(12)"))
         return dict.fromkeys(("place", "place_lose"), one) if least > 1 else {}
-
-    def _left(self, table: CrapsState, bet: WagerPlaced | WagerWithdrawn) -> int:
-        """The amount that the bet would have then."""
-        held = lying(there(table.round), bet.seat, bet.bet)
-        return held + bet.amount if isinstance(bet, WagerPlaced) else max(held - (bet.amount or held), 0)
 
     def opens_next(self, table: CrapsState, seen: Envelope) -> bool:
         """A round that waits ends by a person's declaration alone."""

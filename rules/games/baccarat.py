@@ -5,6 +5,7 @@ of a coup is in `baccarat_coups.py`.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Final, Literal, TypeAlias
 
 from rules.games.cards import POINTS
@@ -17,11 +18,13 @@ Line: TypeAlias = Literal["natural", "0 to 2", "3", "4", "5", "6", "7 to 9", "no
 NO_CARD: Final = -1
 
 
+@cache
 def player_draws(player: int, banker: int) -> bool:
     """Whether the player's side receives a third card, from both totals of two cards."""
     return player < 6 and banker < 8
 
 
+@cache
 def banker_rule(player: int, banker: int, third: int) -> tuple[bool, Line]:
     """Whether the banker's side receives a third card, and by which line.
 
@@ -46,15 +49,6 @@ def banker_rule(player: int, banker: int, third: int) -> tuple[bool, Line]:
             return True, "0 to 2"
 
 
-PLAYER_DRAWS = {(player, banker): player_draws(player, banker) for player in range(10) for banker in range(10)}
-BANKER_RULES = {
-    (player, banker, third): banker_rule(player, banker, third)
-    for player in range(10)
-    for banker in range(10)
-    for third in range(NO_CARD, 10)
-}
-
-
 def due(cards: tuple[str, ...]) -> Side | None:
     """Who receives the next card, after `cards` in the order of the deal; None when the coup is complete."""
     dealt = len(cards)
@@ -62,18 +56,18 @@ def due(cards: tuple[str, ...]) -> Side | None:
         return "banker" if dealt % 2 else "player"
     player = (POINTS[cards[0]] + POINTS[cards[2]]) % 10
     banker = (POINTS[cards[1]] + POINTS[cards[3]]) % 10
-    draws = PLAYER_DRAWS[player, banker]
+    draws = player_draws(player, banker)
     if dealt == 4 and draws:
         return "player"
     if dealt == 6 or (dealt == 5 and not draws):
         return None
     third = POINTS[cards[4]] if draws else NO_CARD
-    return "banker" if BANKER_RULES[player, banker, third][0] else None
+    return "banker" if banker_rule(player, banker, third)[0] else None
 
 
 def hands(cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The player's and the banker's cards, from the order of the deal."""
-    player, banker = cards[0:4:2], cards[1:4:2]
+    player, banker = cards[:4][::2], cards[:4][1::2]
     if len(cards) > 4 and due(cards[:4]) == "player":
         return (*player, cards[4]), banker + cards[5:]
     return player, banker + cards[4:]

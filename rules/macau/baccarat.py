@@ -63,7 +63,7 @@ from rules.engine.limits import HouseOptions
 from rules.engine.money import Rounding
 from rules.engine.rounds import Round, irregular, terms
 from rules.engine.ruleset import Award, Bet, Win, option
-from rules.games.baccarat import BANKER_RULES, PLAYER_DRAWS, Line
+from rules.games.baccarat import Line, banker_rule, player_draws
 from rules.games.baccarat_coups import (
     BY_FIRST_CARD,
     CALLS,
@@ -391,9 +391,9 @@ class Baccarat(Coups):
 
     def dealt(self, player: int, banker: int, third: int) -> tuple[str, ...]:
         """Arts. 5, 7 and 9."""
-        draws, line = BANKER_RULES[player, banker, third]
+        draws, line = banker_rule(player, banker, third)
         dealt = "7(1)" if self.house.shoe else "7(2)"
-        return "5", dealt, "9(1)" if PLAYER_DRAWS[player, banker] else "9(2)", DRAWS[line, draws]
+        return "5", dealt, "9(1)" if player_draws(player, banker) else "9(2)", DRAWS[line, draws]
 
     def awards(self, cards: tuple[str, ...], known: Round, frame: Frame[Position]) -> tuple[Award, ...]:
         """Arts. 13(1)(4)(4) and 17(6)-(12)."""

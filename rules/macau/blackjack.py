@@ -103,7 +103,7 @@ from rules.macau.blackjack_bets import (
 from rules.macau.blackjack_options import BlackjackOptions
 from rules.needs import Needs, blackjack
 
-_AMENDED: Final = ("6", "13", "16", "17", "21")
+_AMENDED: Final = ("6", "13", "16", "17")
 
 
 class Blackjack(BlackjackRounds):

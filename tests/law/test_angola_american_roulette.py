@@ -306,6 +306,12 @@ def test_a_series_is_a_whole_multiple_of_its_chips(series: str, chips: int, most
         assert taken(limited, WagerPlaced(1, series, amount)) == (["not_whole_chips"], [])
     back = (WagerPlaced(1, series, chips * 20), WagerWithdrawn(1, series, 10), WagerWithdrawn(1, series, chips * 10))
     assert taken(limited, *back) == (["not_whole_chips"], [chips * 10])
+    for whole in (0, chips * 10):
+        assert taken(limited, WagerPlaced(1, series, chips * 10), WagerWithdrawn(1, series, whole)) == ([], [])
+    more = only(
+        play(limited, spin("36", WagerPlaced(1, series, chips * 10), WagerWithdrawn(1, series, chips * 10 + 1)))
+    )
+    assert codes(more) == ["bet_not_placed"]
     # Another player's colour may be worth more: one of the values that the table has.
     posted = wheel(minimum=10, chip_values=(10, 50))
     assert taken(posted, WagerPlaced(1, series, most * 50)) == ([], [most * 50])
@@ -377,6 +383,8 @@ def test_a_colour_that_did_not_bet_in_three_spins_is_named_once() -> None:
     taken_back = [*spins("1", "2")[:-1], RoundVoided("chip"), *spins("3")]
     assert idle(SeatOpened(2), *taken_back, colours="watched") == []
     assert idle(SeatOpened(2), *taken_back, *spins("4"), colours="watched") == [2]
+    first_taken_back = [*spins("1")[:-1], RoundVoided("chip"), *spins("2", "3")]
+    assert idle(SeatOpened(2), *first_taken_back, colours="watched") == []
     assert idle(SeatOpened(2), *spins("1", "2"), EventsMissed(1), *three, colours="watched") == []
 
 

@@ -232,6 +232,7 @@ def test_the_warn_card_lies_about_50_cards_from_the_end(seats: tuple[int, ...], 
     found = noted(play(game(decks=4), events))
     assert (("warn_card_misplaced", "6(11)") in found) is misplaced
     assert ("warn_card_misplaced", "6(11)") not in noted(play(game(decks=4, warn_card_within=0), events))
+    assert ("warn_card_misplaced", "6(11)") not in noted(play(game(decks=4, device="continuous"), events))
     lost = [*events[:-1], EventsMissed(1), CutCardDrawn()]
     assert ("warn_card_misplaced", "6(11)") not in noted(play(game(decks=4), lost))
 

@@ -4,7 +4,7 @@ import random
 from collections.abc import Sequence
 from datetime import timedelta
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from typing import Any, Final
 
 import msgspec
@@ -482,6 +482,8 @@ def test_bets_on_the_next_throw(name: str, wins: str, pays: str) -> None:
     total = 2 + wins.index("w")
     assert odds(last(throw(total)))[name] == pays
     assert paid(last(throw(total, bet(name)))) == {name: 30 * (1 + int(pays))}
+    [printed] = (one.text for one in game().bets() if one.id == name)
+    assert printed == {"any_craps": "2, 3 or 12"}.get(name, str(total))
 
 
 @pytest.mark.article("11(c)")
@@ -522,6 +524,7 @@ def test_numbers_before_7_and_7_before_numbers(total: int, first: str, second: s
 
 @pytest.mark.article("12")
 def test_bets_on_numbers_are_multiples_of_the_minimum() -> None:
+    assert [[*game(minimum=least).article_limits()] for least in (1, 2)] == [[], ["place", "place_lose"]]
     moves = (bet("place:6", 25), bet("place:6", 20), bet("place_lose:6", 15), WagerWithdrawn(1, "place:6", 10))
     told = last(throw(6, *moves), minimum=10)
     assert codes(told) == [("bet_not_in_steps", "(12)")] * 2
@@ -557,7 +560,7 @@ def test_what_the_stickman_calls() -> None:
         "Lose: pass line; come 4 5 6 8 9 10; place 4 5 6 8 9 10; field",
         "New shooter, new point",
     ]
-    assert told[0].announcements["pt"].startswith("Total 6, o ponto é 6. Ganham: ")
+    assert told[0].announcements["pt"].startswith("Total 6, o ponto é 6. Ganham: come 6; casa 6. ")
     assert told[-1].announcements["pt"].endswith("Novo deitador, novo ponto")
     [null] = results(play(game(), [OPEN, NULL]))
     assert null.announcements == {"pt": "Golpe nulo", "en": "No throw"}
@@ -753,6 +756,7 @@ def test_after_a_loss_the_shooter_is_not_known() -> None:
     events = [HandPassed(2), *BEGUN, EventsMissed(1), OPEN, VOID, *throw(5, bet("pass"))]
     assert codes(resolve(events)[0]) == [("shooter_without_bet", "(5)")]
     assert codes(resolve(events)[-1]) == []
+    assert game().view(after(game(), events[:-3])).detail["shooter"] == 0
 
 
 def test_after_a_seven_out_the_shooter_is_not_known_until_that_is_told() -> None:
@@ -810,6 +814,8 @@ def test_a_dispute_that_is_left_gives_its_bets_back_and_the_next_throw_waits() -
     assert paid(corrected(told)[0]) == {"pass": 30, "hard_8": 30}
     assert [one.reason.code for one in told if isinstance(one, Suspended)] == ["throws", "series_unknown"]
     assert len(results(told)) == 2
+    left = after(game(), [*BEGUN, *throw(6), DiceThrown((2, 3)), OPEN])
+    assert (left.point, left.unknown) == (0, True)
 
 
 def test_a_throw_while_no_bets_are_open_is_noted() -> None:
@@ -901,6 +907,12 @@ def test_what_one_supervisor_states_or_cannot_lie_there_changes_nothing(stated: 
 
 
 @pytest.mark.article("10(i)")
+def test_a_statement_of_another_round_is_noted_with_the_beginning_of_its_name() -> None:
+    [voided] = resolve([*LOST, SeriesStated(by="rui", point=6, bets=LAY, round="r" * 81), VOID])[1:]
+    assert [one.reason.values.get("round") for one in voided.irregularities] == ["r" * 80]
+
+
+@pytest.mark.article("10(i)")
 def test_after_a_difference_two_that_agree_count() -> None:
     stated = [states("ana"), states("rui", 8), states("ana", 8)]
     made = resolve([*LOST, *stated, DiceThrown(WAYS[8])])[-1]
@@ -924,8 +936,54 @@ def test_a_loss_between_two_statements_needs_both_again_and_says_so() -> None:
 @pytest.mark.parametrize(("odds", "stands"), [(30, True), (31, False)])
 def test_stated_odds_are_as_large_as_their_bet_and_not_a_unit_larger(odds: int, stands: bool) -> None:
     lie = (LaidBet(1, "pass", 30), LaidBet(1, "pass_odds", odds))
-    phase = game().view(after(game(), [*LOST, states("ana", 6, lie), states("rui", 6, lie)])).phase
-    assert phase == ("betting" if stands else "suspended")
+    assert stand_as_stated(*(states(by, 6, lie) for by in ("ana", "rui"))) == stands
+
+
+def stand_as_stated(*stated: SeriesStated) -> bool:
+    """Whether the next throw may come."""
+    return game().view(after(game(), [*LOST, *stated])).phase == "betting"
+
+
+@pytest.mark.article("10(i)", "11(a)")
+@pytest.mark.parametrize(
+    ("point", "bets", "stands"),
+    [
+        (0, {"pass": 30}, True),
+        (1, {"pass": 30}, False),
+        (6, {"pass_odds": 1}, False),
+        # 2 x pass and 5 x seven may come back: 2^53 - 1 together, one more, and six more.
+        (6, {"pass": (2**53 - 6) // 2, "seven": 1}, True),
+        (6, {"pass": 2**52}, False),
+        (6, {"pass": (2**53 - 10) // 2, "seven": 2}, False),
+    ],
+)
+def test_what_two_supervisors_state_lies_there_where_it_can(point: int, bets: dict[str, int], stands: bool) -> None:
+    lie = tuple(LaidBet(1, name, amount) for name, amount in bets.items())
+    assert stand_as_stated(*(states(by, point, lie) for by in ("ana", "rui"))) == stands
+
+
+@pytest.mark.article("10(i)")
+@pytest.mark.parametrize(
+    ("sizes", "numbers", "stands"),
+    [
+        ((128, 128), (1, 2), True),
+        ((100, 100, 56), (1, 2, 3), True),
+        ((128, 129), (1, 2), False),
+        ((100, 56, 100), (1, 3, 2), False),
+        ((128, 128), (1, 1), False),
+    ],
+)
+def test_a_statement_in_parts_has_256_bets_at_most_in_order(
+    sizes: tuple[int, ...], numbers: tuple[int, ...], stands: bool
+) -> None:
+    lie = iter([LaidBet(seat, name, 1) for seat in range(1, 100) for name in ("pass", "big_6", "big_8")])
+    taken = [tuple(islice(lie, size)) for size in sizes]
+    told = [
+        SeriesStated(by=by, point=6, bets=bets, part=number, parts=len(sizes))
+        for by in ("ana", "rui")
+        for number, bets in zip(numbers, taken, strict=True)
+    ]
+    assert stand_as_stated(*told) == stands
 
 
 @pytest.mark.article("10(i)")

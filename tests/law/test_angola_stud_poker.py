@@ -37,7 +37,7 @@ from protocols.contract.events import (
 from protocols.contract.reasons import say
 from rules import RULESETS
 from rules.angola.stud_poker import StudPoker, value
-from rules.engine.rounds import declared
+from rules.engine.rounds import Round, declared
 from rules.engine.ruleset import (
     Award,
     BadOption,
@@ -52,12 +52,14 @@ from rules.engine.ruleset import (
     View,
     Void,
     Voided,
+    Wager,
     Win,
     judge,
     options_from,
 )
 from rules.games.cards import DECK
 from rules.games.poker import CATEGORIES, classes
+from rules.games.stud_poker import Deal
 from rules.games.stud_poker_game import OPENING, combination
 from rules.games.stud_poker_round import StudPokerState
 
@@ -246,6 +248,8 @@ def test_three_of_one_suit_decide_nothing_between_pairs() -> None:
         ("TD 9D 7D 5D 3D", "TS 7S 6S 5S 3S", 1),
         ("TD 6D 5D 4D 2D", "9S 8S 7S 6S 4S", 1),
         ("TD TC 9D 7C 3S", "TS TH 9S 6S 3H", 1),
+        ("TD TC 9D 9C 3S", "TS TH 8S 8H 2S", 1),
+        ("TD TC TH 9C 3S", "9S 9H 9D 8S 2S", 1),
     ],
 )
 def test_a_flush_and_a_pair_by_the_letter_go_by_one_card(one: str, other: str, full: int) -> None:
@@ -326,6 +330,14 @@ def test_prizes_under_the_maximum_are_never_rounded_above_it(smallest_chip: int)
     ruleset = game(maximum_prizes=2317, smallest_chip=smallest_chip, rounding="up")
     result = only(play(ruleset, events))
     assert 0 < sum(one.returned - one.stake for one in result.settlements if one.returned) <= 2317
+
+
+@pytest.mark.article("9(16)")
+def test_of_a_prize_whose_bet_was_not_told_the_exact_part_stands() -> None:
+    ruleset = game(maximum_prizes=10, rounding="up")
+    prizes = (Win("ante", "4", seat=1), Win("ante", "1/3", seat=2))
+    cut = ruleset.capped(Deal(), Round("1", wagers=(Wager(1, "ante", 10),)), prizes)
+    assert [win.pays for win in cut] == ["1", "1/12"]
 
 
 @pytest.mark.article("9(25)", "9(23)(c)")

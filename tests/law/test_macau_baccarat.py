@@ -332,6 +332,8 @@ def test_art_3_1_bets_opened_after_the_last_coup_wait_for_a_new_shoe() -> None:
     result = only(verdicts)
     assert noted(result) == [("bet_while_waiting", "13(1)")]
     assert hands_of(only(play(bell(burn="fixed"), [*events, *drawn("5"), *rung(TIE)])[4:])) == ("7T", "34")
+    again: list[Event] = [CutCardDrawn(), BetsOpened(), RoundVoided("closing"), BetsOpened()]
+    assert kinds(play(bell(), again)) == [Opened, Closed, Suspended, Voided, Opened, Closed, Suspended]
 
 
 @pytest.mark.article("3(1)")
@@ -441,6 +443,7 @@ def test_art_8_a_card_is_burnt_at_the_beginning_of_each_coup(opening: Literal["b
     coup = rung("5 " + PLAYER_WINS) if opening == "bell" else drawn("5 " + PLAYER_WINS)
     found = results(play(game(opening=opening, burn_each_coup=True), coup * 2))
     assert [hands_of(one) for one in found] == [("9T", "24")] * 2
+    assert all("8" in laws(one) for one in found)
 
 
 # ---- art. 9: every cell. D draws, S stands; columns: the player's third card 0 (ten, figure) 1 … 9, none, his natural.
@@ -729,6 +732,26 @@ def test_art_10_hands_that_the_shoe_did_not_tell_are_those_of_the_open_coup() ->
         verdicts = play(bell(), [*rung("9 2 T 4"), *drawn(told), fixed(*laid)])
         assert kinds(verdicts)[-1] == Resolved
         assert hands_of(results(verdicts)[-1]) == laid
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "laid", "of_this"),
+    [
+        # Nothing is told at this table: more than half of the cards in common are those of the coup before.
+        (None, "", ("9T", "33"), True),
+        (None, "", ("9T", "23"), False),
+        (("23A", "34"), "", ("23A", "55"), False),
+        # Cards are told: as many that are new to this coup as to the one before are this one's.
+        (None, "7", ("7T", "35"), True),
+        (None, "7", ("7T", "25"), False),
+    ],
+)
+def test_art_10_hands_that_name_no_coup_are_of_the_one_that_they_hold_more_of(
+    before: tuple[str, str] | None, told: str, laid: tuple[str, str], of_this: bool
+) -> None:
+    first = rung("9 2 T 4") if told else [*rung(""), fixed(*(before or ("9T", "24")))]
+    verdicts = play(bell(), [*first, RoundPaid(), *rung(told), fixed(*laid)])
+    assert kinds(verdicts)[-1] == (Resolved if of_this else Suspended)
 
 
 def test_art_10_nothing_to_correct_or_to_void_is_noted() -> None:

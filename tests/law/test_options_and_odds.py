@@ -3,6 +3,7 @@
 The games' own tests play with these; here each number is written once more beside the text's, with the one next to it.
 """
 
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -11,6 +12,8 @@ from helpers import play, results
 
 from protocols.contract.events import BetsOpened, ButtonsCounted, RoundVoided
 from rules import RULESETS
+from rules.engine.duties import without_duties
+from rules.engine.ruleset import BadOption, Wager, options_from
 from rules.macau.fantan import Fantan
 
 # Least, most and usual value of each option that is a number; None: the text names no end.
@@ -78,6 +81,24 @@ EDITIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "angola.baccarat": {"deduction": ("none", "2_percent", "20_percent_on_5")},
     "angola.baccarat-macau": {"deduction": ("none", "5_percent", "50_percent_on_5")},
 }
+# Options that exclude each other, at the ends of what is allowed: words of the refusal, or none where they are taken.
+TOGETHER: list[tuple[str, dict[str, Any], str]] = [
+    ("angola.american-roulette", {"minimum": 1, "maximum_straight": 25, "chip_values": [1, 25]}, ""),
+    ("angola.american-roulette", {"minimum": 1, "maximum_straight": 25, "chip_values": [26]}, "straight (25)"),
+    ("angola.american-roulette", {"chip_values": [10]}, "straight (0)"),
+    ("angola.blackjack", {"minimum": 10, "maximum": 10}, ""),
+    ("angola.blackjack", {"minimum": 10, "maximum": 9}, "art. 6(42)"),
+    ("angola.blackjack", {"minimum": 10, "maximum": 300}, ""),
+    ("angola.blackjack", {"minimum": 10, "maximum": 301}, "art. 6(42)"),
+    ("angola.french-bank", {"minimum": 5, "maximum_aces": 5, "maximum_small_big": 5}, ""),
+    ("angola.french-bank", {"minimum": 5, "maximum_aces": 4}, "art. 3(16)a"),
+    ("angola.french-bank", {"minimum": 5, "maximum_small_big": 4}, "art. 3(16)b"),
+    ("angola.stud-poker", {"minimum": 10, "maximum": 10}, ""),
+    ("angola.stud-poker", {"minimum": 10, "maximum": 9}, "art. 9(15)"),
+    ("angola.stud-poker", {"jackpot_pays": ["royal_flush", "straight_flush"]}, ""),
+    ("angola.stud-poker", {"jackpot_seed": 10_000}, ""),
+    ("angola.stud-poker", {"jackpot_seed": 9_999}, "art. 9(12)"),
+]
 BLACKJACK = {
     "main": "1; blackjack 3/2",
     "double": "1",
@@ -91,6 +112,7 @@ BLACKJACK = {
     "winning_streak_4": "18",
     "winning_streak_5": "38",
 }
+ACROSS = {f"{name}:n": BLACKJACK[name] for name in ("any_pair", "sevens", "over_13", "under_13")}
 STUD = {"ante": "1", "raise": "1 to 100", "jackpot": "pool, share or fixed"}
 BACCARAT = {"player": "1", "banker": "1", "tie": "8", "player_pair": "11", "banker_pair": "11"}
 # The odds that a table prints for its bets, with these options.
@@ -101,7 +123,19 @@ ODDS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         {"commission": "dragon_7_push"},
         {**BACCARAT, "banker": "1; comes back on a dragon 7", "dragon_7": "40", "lucky_6": "12 or 20"},
     ),
-    ("macau.blackjack", {"bets_offered": [*BLACKJACK]}, BLACKJACK),
+    ("macau.blackjack", {"bets_offered": [*BLACKJACK]}, BLACKJACK | ACROSS),
+    (
+        "angola.blackjack",
+        {},
+        {
+            "main": "1; blackjack 3/2",
+            "double": "1",
+            "insurance": "2",
+            "main:n": "1; blackjack 3/2",
+            "double:n": "1",
+            "insurance:n": "2",
+        },
+    ),
     ("macau.stud-poker", {}, STUD),
     ("angola.stud-poker", {}, STUD),
     ("angola.baccarat", {}, BACCARAT),
@@ -110,6 +144,12 @@ ODDS: list[tuple[str, dict[str, Any], dict[str, str]]] = [
     ("angola.baccarat-macau", {"deduction": "5_percent"}, {**BACCARAT, "banker": "19/20"}),
     ("angola.baccarat-macau", {"deduction": "50_percent_on_5"}, {**BACCARAT, "banker": "1, or 1/2 with 5"}),
     ("angola.baccarat-macau", {}, BACCARAT),
+]
+# The largest prize of each bet, by which a stake that nothing could pay is refused.
+LARGEST: list[tuple[str, dict[str, Any], dict[str, str]]] = [
+    ("macau.baccarat", {}, {**BACCARAT, "banker": "19/20", "dragon_7": "40", "lucky_6": "20"}),
+    ("angola.baccarat", {"deduction": "2_percent"}, {**BACCARAT, "banker": "49/50"}),
+    ("angola.french-bank", {}, {"aces": "61", "small": "1", "big": "1", "small_line": "1/2", "big_line": "1/2"}),
 ]
 
 
@@ -146,9 +186,28 @@ def test_an_option_in_words_has_these_and_the_first_is_usual(ruleset: str) -> No
         assert sorted(fields[name]["enum"]) == sorted(words), name
 
 
+@pytest.mark.parametrize(("ruleset", "given", "refusal"), TOGETHER)
+def test_options_are_taken_together_up_to_what_the_text_excludes(
+    ruleset: str, given: dict[str, Any], refusal: str
+) -> None:
+    if not refusal:
+        assert options_from(RULESETS[ruleset], given)
+        return
+    with pytest.raises(BadOption) as refused:
+        options_from(RULESETS[ruleset], given)
+    assert refusal in str(refused.value)
+
+
+@pytest.mark.parametrize(("ruleset", "given", "prizes"), LARGEST)
+def test_the_largest_prize_of_each_bet(ruleset: str, given: dict[str, Any], prizes: dict[str, str]) -> None:
+    limits = without_duties(RULESETS[ruleset](options(ruleset, given))).limits
+    found = {bet: limits.most_returned([Wager(1, bet, 100)]) / 100 - 1 for bet in prizes}
+    assert found == {bet: Fraction(prize) for bet, prize in prizes.items()}
+
+
 @pytest.mark.parametrize(("ruleset", "given", "printed"), ODDS)
 def test_each_bet_is_shown_with_its_printed_odds(ruleset: str, given: dict[str, Any], printed: dict[str, str]) -> None:
-    shown = {bet.id: bet.pays for bet in RULESETS[ruleset](options(ruleset, given)).bets() if ":" not in bet.id}
+    shown = {bet.id: bet.pays for bet in RULESETS[ruleset](options(ruleset, given)).bets()}
     assert shown == printed
 
 

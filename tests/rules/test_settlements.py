@@ -24,8 +24,9 @@ from protocols.contract.reasons import Value
 from protocols.contract.results import Corrected, Resolved, Result, Settlement, Verdict, Voided, house_net
 from protocols.contract.topics import Envelope
 from rules import RULESETS
+from rules.engine.money import settle
 from rules.engine.rounds import Round
-from rules.engine.ruleset import Wager, judge, options_from
+from rules.engine.ruleset import Wager, Win, judge, options_from
 
 every_game = pytest.mark.parametrize("name", sorted(set(RULESETS) - {MACHINES}))
 EVENTS = at_length(150, 3_000)
@@ -213,3 +214,18 @@ def test_no_number_is_larger_than_json_can_hold(name: str, seed: int, factor: in
         for result in step.ends:
             assert sum(one.returned for one in result.settlements) <= MOST
             assert abs(house_net(result)) <= MOST
+
+
+@pytest.mark.parametrize(
+    ("win", "returned"),
+    [
+        (Win("main", "1"), 6),
+        (Win("main", "1", seat=1), 6),
+        (Win("main", "1", seat=1, hand=2), 6),
+        (Win("main", "1", seat=1, hand=1), 0),
+        (Win("main", "1", seat=2), 0),
+    ],
+)
+def test_a_win_is_everybodys_or_of_a_seat_or_of_a_hand(win: Win, returned: int) -> None:
+    [one] = settle([Wager(1, "main", 3, hand=2)], [win], ())
+    assert (one.returned, one.exact) == (returned, "")

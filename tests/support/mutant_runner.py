@@ -1,8 +1,9 @@
 """Runs the tests of one file of rules with one mutant after another: a process that loads once and forks for each.
 
-`mutants.py` starts it with a file's path, its tests, and the places of the mutants on standard input. The process
-imports everything that the tests need and that does not depend on the file. Each child then imports the changed file
-and what depends on it, runs the tests and stops at the first that fails. A line of JSON answers for each place.
+`mutants.py` starts it with a file's path, its tests, and the places of the mutants on standard input, each with its
+line. The process imports everything that the tests need and that does not depend on the file, and learns which tests
+run which lines. Each child then imports the changed file and what depends on it, runs first the tests that run the
+changed line and then, in another child, all others, and stops at the first that fails. JSON answers for each place.
 """
 
 import ast
@@ -16,9 +17,9 @@ import resource
 import select
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Final
 
 import pytest
@@ -29,8 +30,10 @@ TOP: Final = Path(__file__).parents[2]
 CPU_AT_LEAST_S: Final = 10
 CPU_TIMES: Final = 5
 """How much more processor time a mutant may take than the file as it is: a loop without an end is seen."""
-ANSWER_TIMEOUT_S: Final = 300
+ANSWER_TIMEOUT_S: Final = 3600
 MEMORY_AT_MOST: Final = 4 * 2**30
+FIRST: Final = 40
+"""So many tests that run a changed line are tried before all the others: to collect fewer takes less time."""
 QUICK: Final = (
     *("-q", "-x", "-s", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("-p", "no:unraisableexception", "-W", "ignore::pytest.PytestAssertRewriteWarning"),
@@ -58,9 +61,11 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 class Watch:
     """A plugin of pytest: the tests in the order in which they are likely to fail, and which of them did."""
 
-    def __init__(self, first: Sequence[str], took_s: dict[str, float]) -> None:
+    def __init__(self, first: Sequence[str], took_s: dict[str, float], traced: Path | None) -> None:
         self.first = {name: place for place, name in enumerate(first)}
         self.took_s = took_s
+        self.traced = str(traced) if traced else ""
+        self.ran: dict[str, set[CodeType]] = {}
         self.failed = ""
 
     @pytest.hookimpl(trylast=True)
@@ -74,6 +79,22 @@ class Watch:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         items.sort(key=lambda one: (self.first.get(one.nodeid, len(self.first)), self.took_s.get(one.nodeid, 0)))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Note the functions of the traced file that each test runs."""
+        ran = self.ran[item.nodeid] = set()
+
+        def called(frame: FrameType, *_: object) -> None:
+            if frame.f_code.co_filename == self.traced:
+                ran.add(frame.f_code)
+
+        if self.traced:
+            sys.settrace(called)
+        try:
+            return (yield)
+        finally:
+            sys.settrace(None)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.took_s[report.nodeid] = self.took_s.get(report.nodeid, 0) + report.duration
@@ -114,33 +135,37 @@ class Runner:
         self.source = (TOP / path).read_text()
         self.first: list[str] = []
         self.took_s: dict[str, float] = {}
+        self.running: dict[int, list[str]] = {}
 
-    def run(self, tree: ast.Module) -> dict[str, Any]:
-        """Run the tests with this text of the file, in this process."""
-        watch = Watch(self.first, dict(self.took_s))
+    def run(self, tree: ast.Module, tests: Sequence[str] = (), *, trace: bool = False) -> dict[str, Any]:
+        """Run these tests, or all, with this text of the file, in this process."""
+        watch = Watch(self.first, dict(self.took_s), TOP / self.path if trace else None)
         code = compile(tree, str(TOP / self.path), "exec")
 
         def load(module: ModuleType) -> None:
             exec(code, module.__dict__)
 
         sys.meta_path.insert(0, Finder(self.path, load))
-        ended = pytest.main([*QUICK, f"--rootdir={TOP}", *self.tests], plugins=[watch])
+        ended = pytest.main([*QUICK, f"--rootdir={TOP}", *(tests or self.tests)], plugins=[watch])
         cpu_s = resource.getrusage(resource.RUSAGE_SELF).ru_utime
         return {
             "ended": ended,
             "failed": watch.failed,
             "took_s": watch.took_s,
             "loaded": list(sys.modules),
+            "ran": {
+                test: sorted({at for one in ran for *_, at in one.co_lines() if at}) for test, ran in watch.ran.items()
+            },
             "cpu_s": cpu_s,
         }
 
     def prepare(self) -> int:
         """Load what does not depend on the file; the processor time that a mutant may take. The tests must pass."""
         tree = ast.parse(self.source)
-        seen = in_child(lambda: self.run(tree), 600) or {"loaded": []}
-
-        def withhold(_: ModuleType) -> None:
-            raise Withheld
+        seen = in_child(lambda: self.run(tree, trace=True), 600) or {"loaded": [], "took_s": {}, "ran": {}}
+        for test in sorted(seen["ran"], key=seen["took_s"].__getitem__):
+            for line in seen["ran"][test]:
+                self.running.setdefault(line, []).append(test.partition("[")[0])
 
         sys.meta_path.insert(0, withheld := Finder(self.path, withhold))
         for name in seen["loaded"]:
@@ -150,6 +175,10 @@ class Runner:
                 except (Withheld, ImportError):
                     continue
         sys.meta_path.remove(withheld)
+        for name in sorted(sys.modules):  # what was loaded of a package that the file keeps from loading
+            parent = name.rpartition(".")[0]
+            if parent.partition(".")[0] == "rules" and parent not in sys.modules:
+                del sys.modules[name]
         gc.collect()
         gc.freeze()
         before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
@@ -159,9 +188,16 @@ class Runner:
         self.took_s = as_it_is["took_s"]
         return int(before + max(CPU_AT_LEAST_S, CPU_TIMES * as_it_is["cpu_s"]))
 
-    def kill(self, tree: ast.Module, cpu_s: int) -> str:
-        """The test that fails with this text of the file, or what else happened; "" if all pass."""
-        answer = in_child(lambda: self.run(tree), cpu_s)
+    def kill(self, place: int, line: int, cpu_s: int) -> str:
+        """The test that fails with this change of the file, or what else happened; "" if all pass."""
+        tree = changed_tree(self.source, place)
+        running = list(dict.fromkeys(self.running.get(line, ())))
+        known = [test for test in dict.fromkeys(one.partition("[")[0] for one in self.first) if test in running]
+        quick = list(dict.fromkeys((*known, *running)))[:FIRST]
+        return (self._killer(tree, quick, cpu_s) if quick else "") or self._killer(tree, (), cpu_s)
+
+    def _killer(self, tree: ast.Module, tests: Sequence[str], cpu_s: int) -> str:
+        answer = in_child(lambda: self.run(tree, tests), cpu_s)
         if answer is None:
             return "no end"
         if failed := answer["failed"]:
@@ -169,14 +205,19 @@ class Runner:
         return failed or (f"pytest ended with {answer['ended']}" if answer["ended"] else "")
 
 
+def withhold(_: ModuleType) -> None:
+    """Load nothing."""
+    raise Withheld
+
+
 def main() -> None:
-    """Answer for each place on standard input with a line: the place, and the test that failed."""
+    """Answer for each place and line on standard input with a line: the place, and the test that failed."""
     path, *tests = sys.argv[1:]
     runner = Runner(path, tests)
     cpu_s = runner.prepare()
-    for line in sys.stdin:
-        place = int(line)
-        sys.stdout.write(json.dumps([place, runner.kill(changed_tree(runner.source, place), cpu_s)]) + "\n")
+    for wanted in sys.stdin:
+        place, line = map(int, wanted.split())
+        sys.stdout.write(json.dumps([place, runner.kill(place, line, cpu_s)]) + "\n")
         sys.stdout.flush()
 
 

@@ -5,9 +5,10 @@
     python -m tests.support.mutants --sample 5 --seed 3    so many mutants, chosen by chance
 
 A number n, also of printed odds, becomes n + 1; `<` becomes `<=`, `==` becomes `!=`, and so on; `a < b` becomes
-`a < b + 1`. The tests of a file run in a process for each of its mutants, forked by `mutant_runner.py`. A mutant that
-no test sees is a survivor: it is named, and the run fails, unless tests/mutants.toml knows it, with the reason why no
-test can tell it from the rules.
+`a < b + 1`. Types, the -1 that a constant gives to "none", and sizes of caches are left as they are. The tests of a
+file run in a process for each of its mutants, forked by `mutant_runner.py`. A mutant that no test sees is a survivor:
+it is named, and the run fails, unless tests/mutants.toml knows it, with the reason why no test can tell it from the
+rules.
 
 `make nightly` runs all of them, tests/rules/test_mutants.py a few.
 """
@@ -60,9 +61,10 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
         "tests/law/test_angola_french_roulette.py",
     ),
     "rules/angola/baccarat_macau.py": ("tests/law/test_angola_baccarat.py", OPTIONS_AND_ODDS),
-    "rules/angola/baccarat_table.py": ("tests/law/test_angola_baccarat.py",),
+    "rules/angola/baccarat_table.py": ("tests/law/test_angola_baccarat.py", OPTIONS_AND_ODDS),
     "rules/macau/blackjack_bets.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
     "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
+    "rules/angola/gaming_machines.py": ("tests/law/test_angola_gaming_machines.py",),
     "rules/games/craps.py": ("tests/law/test_angola_craps.py",),
     "rules/games/poker.py": ("tests/rules/test_poker.py", "tests/law/test_angola_stud_poker.py"),
     **{
@@ -156,6 +158,15 @@ class _Changer(ast.NodeTransformer):
         self.places.append((at, was, becomes))
         return len(self.places) - 1 == self.wanted
 
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """Types are for mypy; a constant of -1 says that there is no number, as any other below 0 would."""
+        is_type = isinstance(node.annotation, ast.Name) and node.annotation.id == "TypeAlias"
+        says_none = isinstance(node.value, ast.UnaryOp) and ast.unparse(node.value) == "-1"
+        return node if is_type or says_none else self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> ast.AST:
+        return node if node.arg == "maxsize" else self.generic_visit(node)
+
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         becomes = _more(node.value)
         if becomes is None or not self._here(node.lineno, repr(node.value), repr(becomes)):
@@ -199,7 +210,7 @@ def killers(path: str, chosen: Sequence[Mutant]) -> Iterator[tuple[Mutant, str]]
     env = {name: value for name, value in environ.items() if name != "FELTD_NIGHTLY"}
     env["PYTHONPATH"] = pathsep.join(map(str, (TOP, TOP / "tests" / "support")))
     with TemporaryFile("w+") as places:
-        places.writelines(f"{one.place}\n" for one in chosen)
+        places.writelines(f"{one.place} {one.at}\n" for one in chosen)
         places.seek(0)
         with Popen(command, cwd=TOP, stdin=places, stdout=PIPE, text=True, env=env) as run:
             assert run.stdout
