@@ -51,12 +51,18 @@ def serious(page: Browser) -> list[str]:
 
 def suspend(floor: Floor) -> str:
     """A card that cannot be read suspends a coup; its round. On a busy computer another doubt may be faster."""
+
+    def suspended() -> bool:
+        """Whether a round waits that nobody decided yet: a state may come after the result."""
+        view = floor.site_view.tables[TABLE]
+        return view.phase == "suspended" and all(one.round != view.round for one in view.results)
+
     # On a busy computer no state may be published while bets are open: any phase of a coup will do.
-    phases = "betting", "closed", "dealing", "resolved", "suspended"
-    floor.until(lambda: floor.site_view.tables[TABLE].phase in phases)
-    if floor.site_view.tables[TABLE].phase != "suspended":
+    phases = "betting", "closed", "dealing", "resolved"
+    floor.until(lambda: suspended() or floor.site_view.tables[TABLE].phase in phases)
+    if not suspended():
         floor.do(lambda: floor.pit.sockets[TABLE]["shoe-1"].inject("unreadable"))
-    floor.until(lambda: floor.site_view.tables[TABLE].phase == "suspended")
+    floor.until(suspended)
     return floor.site_view.tables[TABLE].round
 
 
