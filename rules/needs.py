@@ -207,6 +207,22 @@ def machine(period: str, identity: str, meters: str, approval: str) -> Needs:
     return game
 
 
+def rotating_bank(shoe: str, bank: str, bets: str, bell: str, cards: str, decisions: str) -> Needs:
+    """A player holds the bank. A shoe reads each card; without one a person tells the hands once they are shown."""
+
+    def game(_: Any) -> tuple[Need, ...]:
+        return (
+            Need("that a new shoe begins", (ShoeStarted,), shoe),
+            the_opening(bets),
+            Need("the bank, banco, and what punter and banker say", (SeatActed,), f"{bank}, {decisions}"),
+            Need("the bets of the punters", (WagerPlaced,), bets),
+            the_bell(bell),
+            Need("the cards, or the hands that are shown", (CardDrawn, DealCorrected), cards, decides=True),
+        )
+
+    return game
+
+
 def stud(antes: str, cards: str, hands: str, decisions: str) -> Needs:
     """A shoe reads each card. A shuffler gives out packets face down: the hands are entered once they are shown."""
 

@@ -163,6 +163,46 @@ class UnbankedPokerFacts(RoundFacts, frozen=True):
     due: Due | None = None
 
 
+class BankOffer(Struct, frozen=True):
+    """A passed hand of chemin de fer: by whom, for how much, and who has taken it. `bids`: by seat, at an auction."""
+
+    passer: int = 0
+    level: int = 0
+    auction: bool = False
+    taker: int = 0
+    bids: dict[str, int] = field(default_factory=dict)
+
+
+class CheminFacts(CardFacts, frozen=True):
+    """A coup of chemin de fer. `punter`: the seat with the cards; `claim`: banco, table or suivi, by that seat.
+
+    `bank`: chips in play, `aside`: those laid aside; `laid`: what each seat plays for, `covered` all of them, `left`:
+    what may still be laid. `won`: coups of this hand; `may`: how the bank can be reduced. In a result `percentage` is
+    what the house keeps, `burnt` the cards of neither hand.
+    """
+
+    shoe: int = 0
+    seated: tuple[int, ...] = ()
+    banker: int = 0
+    partner: int = 0
+    punter: int = 0
+    claim: str = ""
+    bank: int = 0
+    aside: int = 0
+    laid: dict[str, int] = field(default_factory=dict)
+    covered: int = 0
+    left: int = 0
+    won: int = 0
+    may: tuple[str, ...] = ()
+    said: str = ""
+    winner: str = ""
+    natural: bool = False
+    percentage: int = 0
+    burnt: tuple[str, ...] = ()
+    offer: BankOffer | None = None
+    due: Due | None = None
+
+
 # ---- roulette
 
 

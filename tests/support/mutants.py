@@ -109,11 +109,15 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The files of rules with numbers of the law, and the tests that must see a change of them."""
 WITHOUT_NUMBERS: Final = (
+    "rules/angola/chemin_de_fer.py",
     "rules/games/blackjack_corrections.py",
     "rules/games/blackjack_round.py",
+    "rules/games/chemin_*.py",
     "rules/games/stud_poker*.py",
 )
-"""Files of games whose numbers are places in tuples and counts of cards on the table, and none that a text prints."""
+"""Files of games whose numbers are places in tuples and counts of cards on the table, and none that a text prints; and
+those of chemin de fer, until it is in RULESETS.
+"""
 
 
 class Mutant(Struct, frozen=True):
