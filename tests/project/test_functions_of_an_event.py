@@ -9,7 +9,7 @@ from pathlib import Path
 from event_functions import event, of_the_edge, of_the_page, of_the_rules
 from helpers import virtual_time
 
-LIMITS = {"edge": 62, "rules": 60, "console": 27, "tile": 27}
+LIMITS = {"edge": 62, "rules": 60, "console": 28, "tile": 28}
 
 
 @virtual_time
