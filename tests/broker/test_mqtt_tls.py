@@ -41,7 +41,11 @@ class Authority:
         now = datetime.now(UTC)
         made = x509.CertificateBuilder(self._name, name, key.public_key(), x509.random_serial_number())
         made = made.not_valid_before(now - timedelta(hours=1)).not_valid_after(now + timedelta(days=1))
-        for one in extensions:
+        ids = (
+            x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
+        )  # Python 3.13 refuses certificates without them
+        for one in (*extensions, *ids):
             made = made.add_extension(one, critical=isinstance(one, x509.BasicConstraints))
         return made.sign(self._key, hashes.SHA256())
 
