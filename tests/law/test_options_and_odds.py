@@ -200,7 +200,8 @@ def test_options_are_taken_together_up_to_what_the_text_excludes(
 
 @pytest.mark.parametrize(("ruleset", "given", "prizes"), LARGEST)
 def test_the_largest_prize_of_each_bet(ruleset: str, given: dict[str, Any], prizes: dict[str, str]) -> None:
-    limits = without_duties(RULESETS[ruleset](options(ruleset, given))).limits
+    game: Any = without_duties(RULESETS[ruleset](options(ruleset, given)))
+    limits = game.limits
     found = {bet: limits.most_returned([Wager(1, bet, 100)]) / 100 - 1 for bet in prizes}
     assert found == {bet: Fraction(prize) for bet, prize in prizes.items()}
 

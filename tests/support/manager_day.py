@@ -14,7 +14,7 @@ from typing import Any
 from floor import Browser
 from selenium.webdriver.support.ui import Select
 
-from daemon.read_model import EdgeView
+from daemon.views import EdgeView
 
 __all__ = ["Sheets", "by_counts", "by_rounds"]
 
