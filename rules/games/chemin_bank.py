@@ -49,8 +49,8 @@ class Bank(Struct, frozen=True):
     """The seats, and the hand that one of them has.
 
     `amount` is 0 until the banker has told it. `won`: coups of this hand; `may`: how it may be reduced now ("halve",
-    "garage", "reduce"). `tied`: its last coup was a tie; `takings`: what its last won coup brought. `dealt`: it has had
-    a coup; `bought`: at an auction; `before`: who passed it. `regular`: the last seated banker. `skips`: seats that
+    "garage", "reduce"). `last`: who won its last coup, None before the first one; `takings`: what its last won coup
+    brought. `bought`: at an auction; `before`: who passed it. `regular`: the last seated banker. `skips`: seats that
     changed place ahead of their turn. `suivi`: who lost banco in the last coup; `table`: who had banco with the table
     in it; `no_banco`: who passed on a tie. `outside`: the banker pays the percentage beside the bank. `unsure`: events
     are missing, so the bank has to be told.
@@ -63,9 +63,8 @@ class Bank(Struct, frozen=True):
     aside: int = 0
     won: int = 0
     may: tuple[str, ...] = ()
-    tied: bool = False
+    last: Winner | None = None
     takings: int = 0
-    dealt: bool = False
     bought: bool = False
     before: int = 0
     regular: int = 0
@@ -76,6 +75,16 @@ class Bank(Struct, frozen=True):
     outside: bool = False
     unsure: bool = False
     offer: Offer | None = None
+
+    @property
+    def dealt(self) -> bool:
+        """Whether this hand has had a coup."""
+        return self.last is not None
+
+    @property
+    def tied(self) -> bool:
+        """Whether its last coup was a tie."""
+        return self.last == "tie"
 
     def shares(self, amount: int) -> dict[int, int]:
         """An amount as banker and partner share it."""
@@ -134,9 +143,8 @@ def _at(bank: Bank, seat: int, amount: int = 0, *, bought: bool = False, partner
         aside=0,
         won=0,
         may=(),
-        tied=False,
+        last=None,
         takings=0,
-        dealt=False,
         bought=bought,
         before=before,
         regular=regular,
@@ -244,7 +252,7 @@ def reduced(bank: Bank, how: str, least: int) -> Bank | None:
 
 def after_coup(bank: Bank, winner: Winner, laid: int, kept: int) -> Bank:
     """The bank after a coup in which the punters had laid so much; after a loss the next hand."""
-    bank = replace(bank, dealt=True, tied=winner == "tie", offer=None, may=())
+    bank = replace(bank, last=winner, offer=None, may=())
     if winner == "player":
         return next_hand(bank)
     if winner == "tie":
