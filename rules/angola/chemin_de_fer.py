@@ -455,7 +455,7 @@ class CheminDeFer(Game[Position]):
         lacking = (Note("burn_incomplete", say("bell_burn"), "12(13)"),) if p.burn else ()
         bank = p.bank
         if bank.offer is not None and not bank.offer.taker:
-            bank = replace(bank, amount=0)
+            bank = replace(bank, amount=0, unsure=True)
         p = replace(p, bank=bank, burn=0, closed=True)
         if not bank.amount or not round_.wagers:
             why = say("bank_missing") if not bank.amount else say("cover_missing")

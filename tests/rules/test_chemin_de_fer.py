@@ -1198,6 +1198,18 @@ def test_cards_that_the_dealer_called_against_the_word_of_the_punter(
 # ---- loss, void and correction
 
 
+def test_a_hand_that_nobody_took_before_the_bell_is_told_again() -> None:
+    table = CheminTable()
+    table.opens(1000, "2 300")
+    table.coup("2S 9D 2H KD 6C", "draw", "show")
+    table.acts("1 pass")
+    table.tell(BetsOpened(), BetsClosed())
+    assert table.waits() == "bank_missing"
+    table.tell(RoundVoided(), BetsOpened())
+    table.acts("3 bank 2000")
+    assert (table.detail["banker"], table.detail["bank"]) == (3, 2000)
+
+
 @pytest.mark.parametrize("when", ["betting", "dealt"])
 def test_after_a_loss_the_stakes_are_nobodys_until_the_coup_is_void(when: str) -> None:
     table = CheminTable()
