@@ -106,7 +106,11 @@ CALLS: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 VOID: Final = say("do_void_coup")
 CORRECT: Final = say("do_correct_coup")
-NULL: Final = {"fault_76": "12(76)", "fault_105c": "12(105)(c)", "fault_107c": "12(107)(c)"}
+NULL: Final = {
+    "fault_76": (say("fault_76"), "12(76)"),
+    "fault_105c": (say("fault_105c"), "12(105)(c)"),
+    "fault_107c": (say("fault_107c"), "12(107)(c)"),
+}
 BURNT: Final = {"fault_105m": "12(105)(m)", "fault_107a": "12(107)(a)"}
 DUTIES: Final[Duties] = (
     Replacement("deck_replacement", f"{TEXT} art. 12(5)", (CardDamaged,), (ShoeStarted, CardsLoaded)),
@@ -521,7 +525,7 @@ class CheminDeFer(Game[Position]):
                 open_ = self._open_hands(p)
                 return replace(p, end=End(winner, (), open_["player"], open_["banker"], articles=("12(76)",))), PLAIN
             case _ if action in NULL:
-                return p, Effect(void=say(action), article=NULL[action])
+                return p, Effect(void=NULL[action][0], article=NULL[action][1])
             case _ if action in BURNT and coup.cards:
                 burnt = note(action, seat, BURNT[action])
                 return replace(p, coup=replace(coup, cards=coup.cards[:-1])), Effect((burnt,))

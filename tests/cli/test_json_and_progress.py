@@ -47,6 +47,7 @@ WITHOUT_JSON = {
     "ledger": "runs until it is stopped, and logs",
     "site init": "makes the streams and says so in a line",
     "site acl": "prints a file of the backbone",
+    "site settle": "ends an alert and says so in a line",
     "site ledger": "makes the tables of the ledger and says so in a line",
     "journal witness": "runs until it is stopped, and logs",
     "console token add": "prints one secret and nothing else",
