@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from floor import Browser, browser, opened
-from helpers import at_length
+from helpers import NIGHTLY, at_length
 from jackpot_floor import TwoSupervisors, send
 from manager_day import Sheets, by_counts, by_rounds
 
@@ -27,6 +27,7 @@ from simulators.lab.pit import ORDER_KEY
 
 pytestmark = [
     pytest.mark.system,
+    pytest.mark.skipif(not NIGHTLY, reason="it plays a day, for minutes"),
     pytest.mark.skipif(find_mosquitto() is None, reason="mosquitto is not installed"),
     pytest.mark.skipif(shutil.which("chromedriver") is None, reason="chromium-driver is not installed"),
     pytest.mark.timeout(at_length(1200, 3600)),
