@@ -314,8 +314,20 @@ async def test_each_of_two_brokers_of_a_site_has_all_states_whatever_happens_to_
             while known != dict.fromkeys(topics, payload):
                 known |= {message.topic: message.payload for message in await session.messages()}
 
+    async def bridged(broker: Broker, edge: Session) -> None:
+        config = settings(folder, broker)
+        async with asyncio.timeout(PATIENCE), connect(broker_of(config, config.console), "console") as session:
+            await session.subscribe(topics[0])
+            came = asyncio.create_task(session.messages())
+            while not came.done():
+                await edge.publish(topics[0], b"is anybody there?")
+                await asyncio.wait([came], timeout=0.2)
+            await came
+
     try:
         async with connect(local, "edge") as edge:
+            for site in sites:
+                await bridged(site, edge)
             for payload in (b"first", b"second", b"third"):
                 for topic in topics:
                     await edge.publish(topic, payload, retain=True)
