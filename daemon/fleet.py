@@ -26,7 +26,7 @@ _RANKS: Final = ("offline", "suspended", "old_health", "backlog", "disk", "devic
 
 
 class Process(Struct, frozen=True):
-    """What stands on the broker of an edge or of rules."""
+    """The retained documents of one edge or rules process."""
 
     name: str
     online: bool

@@ -287,7 +287,7 @@ class Replica:
                 self._show(one.table, alert)
 
     def memory(self, *, settled: bool) -> dict[str, bytes]:
-        """What is to be written with the next commit. `settled`: no event waits for an earlier one."""
+        """The values to write with the next commit. `settled`: no event waits for an earlier one."""
         kept, self._unsaved = self._unsaved, {}
         for stream, whole in ((EVENTS, settled), (RESULTS, not self.agreement.waits)):
             if whole and self._places[stream] != self._written[stream]:

@@ -28,7 +28,7 @@ _WHEN: Final = re.compile(r"(?m)^[ \t]*OnCalendar[ \t]*=[ \t]*(\S.*)")
 
 
 class Computer(Struct, frozen=True, kw_only=True):
-    """What was found. None: it could not be asked, or is not there."""
+    """What was measured. None: it is not there, or gave no answer."""
 
     watchdog: str | None = None
     """The state of the first hardware watchdog: "active" while systemd feeds it."""

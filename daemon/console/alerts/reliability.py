@@ -185,7 +185,7 @@ def _name(by: By, unit: Unit) -> tuple[str, ...]:
 
 
 def _elsewhere(by: By, fault: Fault) -> tuple[str, ...]:
-    """Of a device that is no longer there: its kind is not known."""
+    """For a device that was removed: its kind is not known."""
     return {"kind": ("",), "model": ("", "")}.get(by, (fault.table, fault.device, ""))
 
 
