@@ -157,6 +157,8 @@ class _Oracle:
         self.proposed: dict[str, Any] = {}
         self.since: dict[str, Fraction] = {}
         """What the pool got or gave after the round that is corrected: the right result would not have seen it."""
+        self.gone: dict[str, Fraction] = {}
+        """By giver, what had begun the pool again for that round and was won by others since."""
         self._move("house", "visible", Fraction(pool.seed))
 
     def of(self, account: str) -> Fraction:
@@ -183,7 +185,8 @@ class _Oracle:
         self, table: str, result: Result, seats: Sequence[int], hands: Mapping[int, str] | None, until: int
     ) -> None:
         """A round ended, or its result was corrected, by event `until`. `hands`: that win; None: as it names."""
-        prizes = self._prizes(self._rules[table], hands) if hands is not None else self._named(table, result)
+        named = [(one.combination, one.among) for one in result.jackpots]
+        prizes = named if hands is None else self._prizes(self._rules[table], hands)
         if result.void is not None:
             seats, prizes = (), []
         first = result.round not in self.rounds
@@ -282,6 +285,8 @@ class _Oracle:
         self.since = {name: self.of(name) - known.after[name] for name in IN_POOL}
 
     def _come_back(self, known: _Round, before: Mapping[str, Fraction]) -> None:
+        for account, amount in self.gone.items():
+            self._count_gone(account, -amount)
         change = {name: self.of(name) - before.get(name, 0) for name in IN_POOL}
         there = before.get("overflow", Fraction(0)) - self.since["overflow"]
         known.after = {name: self.held(name) for name in IN_POOL}
@@ -332,9 +337,12 @@ class _Oracle:
                 continue
             owed = Fraction(0)
             for account, part in parts.items():
-                there = min(part, self._free(account))
+                held = min(part, max(self.held(account), Fraction(0)))
+                there = min(held, self.of(account))
                 self._move(account, "players", there)
-                owed += part - there
+                self._lend(account, held - there)
+                self._move("house", "players", held - there)
+                owed += part - held
             there = min(owed, self._free("visible"))
             self._move("visible", "players", there)
             self._move("house", "players", owed - there)
@@ -367,10 +375,6 @@ class _Oracle:
             found.insert(flushes[-1], found.pop(royal))
         return found
 
-    @staticmethod
-    def _named(_table: str, result: Result) -> list[tuple[str, tuple[int, ...]]]:
-        return [(one.combination, one.among) for one in result.jackpots]
-
     def _amounts(
         self, rules: str, base: int, prizes: Iterable[tuple[str, tuple[int, ...]]]
     ) -> list[tuple[str, tuple[int, ...], int]]:
@@ -393,8 +397,20 @@ class _Oracle:
         """What the pool gives for a prize; what was won by others since is not there any more."""
         due = min(wanted, max(int(self.held("visible")), 0))
         there = min(due, int(self._free("visible")))
-        self.since["visible"] = self.since.get("visible", Fraction(0)) + due - there
+        self._lend("visible", Fraction(due - there))
         return there
+
+    def _lend(self, account: str, amount: Fraction) -> None:
+        """The house gives what wins of other rounds took since."""
+        if amount:
+            self.since[account] += amount
+
+    def _count_gone(self, account: str, amount: Fraction) -> None:
+        """What others won of what began the pool again counts as gone back, a negative amount as given again."""
+        self.gone[account] = self.gone.get(account, Fraction(0)) + amount
+        self.since["visible"] += amount
+        if account in IN_POOL:
+            self.since[account] -= amount
 
     # ---- payment keys
 
@@ -460,10 +476,13 @@ class _Oracle:
         """Exactly what the pool began again with goes back, the house's part first."""
         there = self._free("visible")
         for account in ("house", "hidden", "overflow"):
-            back = min(known.fresh.get(account, Fraction(0)), there)
+            given = known.fresh.get(account, Fraction(0))
+            back = min(given, there)
             self._move("visible", account, back)
-            known.fresh[account] = known.fresh.get(account, Fraction(0)) - back
+            known.fresh[account] = given - back
             there -= back
+            if self.since:
+                self._count_gone(account, given - back)
 
     def _begin_again(self, known: _Round, *, whole: bool) -> None:
         shown, seed = self.held("visible"), self._pool.seed
@@ -471,13 +490,17 @@ class _Oracle:
         if not due:
             return
         for account in ("overflow", "hidden", "house"):
+            gone = self.gone.get(account, Fraction(0))
             if account == "house":
                 given = max(seed - self.held("visible"), Fraction(0))
             else:
-                room = self._pool.limit - self.held("visible") if self._pool.limit else self._free(account)
-                given = min(self._free(account), max(Fraction(room), Fraction(0)))
-            self._move(account, "visible", given)
-            known.fresh[account] = known.fresh.get(account, Fraction(0)) + given
+                there = self._free(account) + gone
+                room = self._pool.limit - self.held("visible") if self._pool.limit else there
+                given = min(there, max(Fraction(room), Fraction(0)))
+            if again := min(given, gone):
+                self._count_gone(account, -again)
+            self._move(account, "visible", given - again)
+            known.fresh[account] = known.fresh.get(account, Fraction(0)) + given - again
 
     # ---- people
 

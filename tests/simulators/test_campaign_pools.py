@@ -4,6 +4,8 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -12,18 +14,19 @@ import structlog
 from helpers import at_length
 
 from daemon import logs
+from daemon.config.model import Jackpot
 from daemon.jackpots import ledger, process, table_payments
 from daemon.jackpots.book import Book, Ended, Seen, Step
-from daemon.jackpots.ledger import end_round
+from daemon.jackpots.ledger import begin, end_round
 from daemon.jackpots.prizes import decide
 from daemon.jackpots.signs import Signs
-from protocols.contract.jackpots import PoolTerms, PoolWin
-from protocols.contract.results import Award
+from protocols.contract.jackpots import PoolTerms, PoolWin, Prize
+from protocols.contract.results import Award, Result
 from simulators.lab.campaign import campaign as campaign_module
 from simulators.lab.campaign.campaign import Life, live
 from simulators.lab.campaign.disk import Disk
 from simulators.lab.campaign.loop import Process
-from simulators.lab.pool_oracle import PoolAccount, _in_turn
+from simulators.lab.pool_oracle import CHIP, PoolAccount, _in_turn, _Oracle
 from simulators.lab.pools import LINKED
 
 
@@ -145,6 +148,62 @@ def test_keys_that_pay_above_the_limit_are_found(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(ledger, "decide", all_at_table)
     found(range(1000, 1005), "cannot be paid at the table")
+
+
+@pytest.mark.parametrize("limit", [0, 11_000])
+def test_oracle_and_ledger_agree_on_any_history_of_two_tables(limit: int) -> None:
+    """Decision 105: the house gives what a corrected round needs and a later win took. The oracle took it from the new
+    pool.
+    """
+    prizes = {"flush": Prize(700), "straight_flush": Prize(0), "royal_flush": Prize(0)}
+    pool = Jackpot(
+        name="p",
+        tables=("t-1", "t-2"),
+        seed=10_000,
+        visible="2/7",
+        hidden="1/11",
+        limit=limit,
+        simultaneous_s=0,
+        prizes=prizes,
+    )
+    for number in range(at_length(100, 3000)):
+        differ = _told_to_both(pool, random.Random(f"{number} history"))
+        assert not differ, (number, differ)
+
+
+def _told_to_both(pool: Jackpot, rng: random.Random) -> dict[str, tuple[Fraction, Fraction]]:
+    """By account what ledger and oracle have after a random history, where that differs."""
+    oracle = _Oracle(pool, dict.fromkeys(pool.tables, "angola.stud-poker"), {})
+    at = datetime(2026, 11, 28, tzinfo=UTC)
+    book, _ = begin(pool.name, pool.terms(), at)
+    told: list[str] = []
+    for seq in range(1, 9):
+        corrects = rng.choice(told[-3:]) if told and rng.random() < 0.45 else ""
+        round_ = corrects or f"{rng.choice(pool.tables)}:{seq}"
+        table = round_.partition(":")[0]
+        seats = sorted(rng.sample(range(1, 8), rng.randint(0, 3)))
+        winners = rng.sample(seats, min(len(seats), rng.randint(0, 2)))
+        hands = {seat: rng.choice(("flush", "straight_flush", "royal_flush")) for seat in winners}
+        awards = tuple(
+            Award(
+                pool.name,
+                name,
+                "fixed" if name == "flush" else "pool",
+                "law",
+                "1/10" if name == "straight_flush" else "",
+                among,
+            )
+            for name, among in oracle._prizes("angola.stud-poker", hands)
+        )
+        ended = Ended(round_, table, awards, "taken", tuple((seat, CHIP) for seat in seats), seq, corrects)
+        book, _ = end_round(book, Seen(f"rules/A/{table}", seq, f"e:{seq}", at + timedelta(minutes=seq)), ended)
+        oracle.end(table, Result(round_, jackpots=awards), seats, hands, seq)
+        told += [] if corrects else [round_]
+        there = {name: Fraction(value, book.unit) for name, value in book.balances.items()}
+        both = {name: (there.get(name, Fraction(0)), oracle.of(name)) for name in there.keys() | oracle.money.keys()}
+        if differ := {name: one for name, one in both.items() if one[0] != one[1]}:
+            return differ
+    return {}
 
 
 def test_a_ledger_that_drops_the_fraction_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
