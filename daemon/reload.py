@@ -15,7 +15,8 @@ import structlog
 
 from daemon import whole_files
 from daemon.broker.suspensions import LIST_REMEDY
-from daemon.config.model import BadConfig, Config, line_of, load
+from daemon.config.lines import line_of
+from daemon.config.model import BadConfig, Config, load
 from daemon.sdnotify import notify, reloading
 
 __all__ = ["Reload", "note_start", "run_until", "start_mistakes"]

@@ -1,7 +1,7 @@
 """Connects to the broker and stays connected.
 
 `connect` opens one session with MQTT 5 or 3.1.1, as configured. `stay_connected` serves one session after the other; it
-logs once when the broker is lost and once when it is back.
+logs once when the broker is lost and once when it is back, and goes from one broker of a site to the next.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from daemon import logs
 from daemon.broker.broker_trial import trial_topic, try_broker
 from daemon.broker.mqtt5_session import connect_mqtt5
 from daemon.broker.session import BrokerLost, BrokerRefused, Session, UnreadableFile, Will
-from daemon.config.model import Mqtt
+from daemon.config.model import Mqtt, brokers_of
 
 __all__ = ["Connect", "connect", "look_at_files", "stay_connected"]
 
@@ -26,6 +26,8 @@ LOST_AT_ONCE_S = 1.0
 """Seconds. A shorter session counts as a refusal: the broker is back when it lets us work."""
 TRIAL_S = 10.0
 FIRST_DELAY_S, LONGEST_DELAY_S = 0.1, 5.0
+RETURN_S = 45.0
+"""Seconds for which the first broker must be back: it then has all states again, from bridges that try each 30 s."""
 NEVER = float("-inf")
 
 Connect = Callable[[Mqtt, str, Will | None], AbstractAsyncContextManager[Session]]
@@ -59,27 +61,23 @@ def look_at_files(settings: Mqtt) -> None:
 
 
 def _password(settings: Mqtt) -> str | None:
-    if not settings.password_file:
-        return None
-    try:
-        return Path(settings.password_file).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise UnreadableFile(f"{settings.password_file}: {error.strerror}") from error
-    except UnicodeDecodeError as error:  # which tells a byte of it
-        text = f"{settings.password_file}: the password is no UTF-8 text; write the file anew as UTF-8"
-        raise UnreadableFile(text) from error
+    found = _secret(settings.password_file, "utf-8", "the password is no UTF-8 text; write the file anew as UTF-8")
+    return found and found.strip()
 
 
 def _key(settings: Mqtt) -> str | None:
     """The private key of the client certificate, where that is what proves the user. Raises BrokerLost."""
-    if not settings.key:
-        return None
+    return _secret(settings.key, "ascii", "no key as PEM")
+
+
+def _secret(path: str, encoding: str, otherwise: str) -> str | None:
+    """The text of a file, None where none is named. Raises UnreadableFile, which tells no byte of it."""
     try:
-        return Path(settings.key).read_text(encoding="ascii")
+        return Path(path).read_text(encoding=encoding) if path else None
     except OSError as error:
-        raise UnreadableFile(f"{settings.key}: {error.strerror}") from error
+        raise UnreadableFile(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise UnreadableFile(f"{settings.key}: no key as PEM") from error
+        raise UnreadableFile(f"{path}: {otherwise}") from error
 
 
 def bound(identifier: str, password: str | None) -> str:
@@ -128,34 +126,32 @@ async def stay_connected(
 ) -> None:
     """Serve one session after the other until cancelled. Log once when lost, once when back.
 
+    Of several brokers the next is tried when one is lost, and the first when it is back: there readers meet writers.
     A process with a will tries the broker, by a session of its own, before it is served for the first time.
-
     `connecting` replaces `connect` in simulations, which have a broker of their own.
     """
-    loop = asyncio.get_running_loop()
-    delay_s, trial_s = FIRST_DELAY_S, 0.0
-    lost = False
-    reason = ""
-    where = f"{settings.host}:{settings.port}"
-    served = NEVER
-    untried = will is not None
+    loop, connecting = asyncio.get_running_loop(), connecting or connect
+    delay_s, trial_s, served = FIRST_DELAY_S, 0.0, NEVER
+    lost, untried = False, will is not None
+    brokers, number = brokers_of(settings), 0
 
     async def one_session() -> None:
         nonlocal served, lost, trial_s, untried
         if will is not None and untried:
-            await _try((connecting or connect)(settings, "", None), trial_topic(will), log)
+            await _try(connecting(brokers[number], "", None), trial_topic(will), log)
             untried = False
-        met = (connecting or connect)(settings, identifier, will)
-        async with met as session, asyncio.TaskGroup() as group:
+        async with connecting(brokers[number], identifier, will) as session, asyncio.TaskGroup() as group:
             served = loop.time()
             group.create_task(session.until_lost())
             group.create_task(serve(session))
+            if number:
+                group.create_task(_until_back(brokers[0], connecting))
             await asyncio.sleep(trial_s)
             log.info("broker.back" if lost else "broker.connected", broker=where)
             lost, trial_s = False, 0.0
 
     while True:
-        served = NEVER
+        served, where = NEVER, f"{brokers[number].host}:{brokers[number].port}"
         # In a task of its own: a group of tasks that fails while it is cancelled would tell only of its failure, and
         # who was told to stop would connect again.
         session = asyncio.create_task(one_session())
@@ -165,6 +161,7 @@ async def stay_connected(
             session.result()
         except* BrokerLost as errors:
             reason = str(logs.first(errors.subgroup(BrokerRefused) or errors))
+            number = 0 if errors.subgroup(_FirstIsBack) else (number + 1) % len(brokers)
         finally:
             if session.cancel():
                 await asyncio.wait([session])
@@ -176,7 +173,25 @@ async def stay_connected(
             log.warning("broker.lost", broker=where, reason=reason, remedy="check the broker; no event is lost")
             lost = True
         await asyncio.sleep(delay_s)
-        delay_s = min(delay_s * 2, LONGEST_DELAY_S)
+        if number == 0:  # all were tried
+            delay_s = min(delay_s * 2, LONGEST_DELAY_S)
+
+
+class _FirstIsBack(BrokerLost):
+    """The first broker of the site is there again."""
+
+
+async def _until_back(first: Mqtt, connecting: Connect) -> None:
+    """Raise _FirstIsBack when the first broker has answered for a while."""
+    answers = 0
+    while answers < 2:
+        await asyncio.sleep(RETURN_S)
+        try:
+            async with connecting(first, "", None):
+                answers += 1
+        except BrokerLost:
+            answers = 0
+    raise _FirstIsBack(f"{first.host}:{first.port} is back")
 
 
 async def _try(

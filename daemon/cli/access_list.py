@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from daemon.broker.stale_topics import alerts_of_edge, alerts_of_rules
 from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
-from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of, line_of
+from daemon.config.lines import line_of
+from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of
 from daemon.edge import home_assistant
 from daemon.edge.links import mqtt as links_mqtt
 from daemon.jackpots.alerts import alert_codes

@@ -81,7 +81,8 @@ def bridge(config: Config, hosts: Sequence[str], port: int, certificates: Path, 
     topics = [f"topic {one.removeprefix(prefix)} {way} 1 {prefix} {prefix}" for all_, way in ways for one in all_]
     lines = [
         "# The bridge to the broker of the site. `feltd broker` makes it; goes to /etc/mosquitto/conf.d/.",
-        "# What waits while the other broker is away is kept; what that loses is asked for again from the journals.",
+        "# A broker that was away is given all states as they are then; what else passed is asked for again from the",
+        "# journals. Nothing waits here: mosquitto would add all states each time it tries to connect.",
     ]
     for number, host in enumerate(hosts, 1):
         name = user if number == 1 else f"{user}-{number}"
@@ -91,6 +92,7 @@ def bridge(config: Config, hosts: Sequence[str], port: int, certificates: Path, 
             f"remote_clientid {name}",
             "bridge_protocol_version mqttv311",
             "cleansession false",
+            "local_cleansession true",
             "notifications false",
             "start_type automatic",
             "restart_timeout 1 30",

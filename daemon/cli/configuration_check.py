@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from daemon.broker.mac_keys import BadMacKey, load_mac_key, load_mac_keys
+from daemon.config.lines import line_of
 from daemon.config.model import (
     FILES,
     KEYS_BESIDE,
@@ -24,7 +25,6 @@ from daemon.config.model import (
     files_of,
     is_loopback,
     likely,
-    line_of,
 )
 from daemon.edge.links.link import BadUrl, check_url, open_link
 from drivers import DRIVERS

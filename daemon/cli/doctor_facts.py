@@ -34,6 +34,7 @@ from daemon.config.model import (
     Mqtt,
     Rules,
     broker_of,
+    brokers_of,
     encrypted_credential,
     files_of,
     signing_as,
@@ -171,7 +172,7 @@ async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Brok
     Also what stands there of the devices, as the edge reads it: by topic, None where the edge was not let in.
     """
     found, metas = [], None
-    for part, one in settings.items():
+    for part, one in ((part, one) for part, broker in settings.items() for one in brokers_of(broker)):
         place = f"{one.host}:{one.port}"
         encrypted = encrypted_credential(Path(one.password_file)) or encrypted_credential(Path(one.key))
         if encrypted is not None:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from daemon.config.model import Config, line_of
+from daemon.config.lines import line_of
+from daemon.config.model import Config
 from drivers import DRIVERS
 from protocols.contract.events import DiceThrown, Told
 from rules import RULESETS

@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from daemon.config.backbone import Backbone, Forward, Ledger, Replica, mistakes_of_backbone
+from daemon.config.lines import Lines, dotted
 from protocols.contract.jackpots import Minor, PoolTerms, Prize, Rate, Seconds
 from protocols.contract.topics import Id, is_id
 from protocols.plain_errors import plain
@@ -85,10 +86,14 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     Loopback unless configured; the password is in a separate file. `ca_file`, the certificate authority of the broker,
     turns TLS on; `certificate` and `key` are our client certificate. A broker on another computer without TLS is
     refused unless `insecure` states that the network is private.
+
+    `others`: further brokers of the site, HOST or HOST:PORT, that have the same states. Who loses the one goes to the
+    next, and back to the first when that is there again. The edge stays with the first: it has a bridge to each.
     """
 
     host: str = "127.0.0.1"
     port: Annotated[int, Meta(ge=1, le=65535)] = 1883
+    others: tuple[str, ...] = ()
     version: Literal["5", "3.1.1"] = "5"
     username: str = ""
     password_file: str = ""
@@ -344,12 +349,19 @@ def broker_of(config: Config, part: Edge | Rules | Maintenance | Console | Jackp
     username = part.username
     if isinstance(part, Edge | Rules | Jackpots) and (part.password_file or part.broker_certificate):
         username = username or part.name
-    broker = config.mqtt
+    broker = msgspec.structs.replace(config.mqtt, others=()) if isinstance(part, Edge) else config.mqtt
     if part.broker_certificate:
         broker = msgspec.structs.replace(broker, certificate=part.broker_certificate, key=part.broker_key)
     if not username:
         return broker
     return msgspec.structs.replace(broker, username=username, password_file=part.password_file)
+
+
+def brokers_of(broker: Mqtt) -> tuple[Mqtt, ...]:
+    """The broker and the others of the site, in the order in which they are tried."""
+    found = [_ADDRESS.fullmatch(address) for address in broker.others]
+    others = [(one["host"].strip("[]"), int((one["port"] or str(broker.port))[:6])) for one in found if one is not None]
+    return broker, *(msgspec.structs.replace(broker, host=host, port=port, others=()) for host, port in others)
 
 
 def signing_as(config: Config, part: Edge | Rules | Console | Jackpots) -> Config:
@@ -455,7 +467,7 @@ def parse(text: str, path: str = "configuration") -> Config:
         end = text.rstrip("\n").count("\n") + 1
         line = int(found[1]) if found else end if isinstance(error, tomllib.TOMLDecodeError) else _line_of(text, error)
         raise BadConfig(path, [Mistake(line, f"not TOML: {error}")]) from error
-    lines = _Lines(text)
+    lines = Lines(text)
     mistakes: list[Mistake] = []
     _check_struct(raw, Config, (), lines, mistakes)
     _check_texts(raw, (), lines, mistakes)
@@ -476,7 +488,7 @@ _BROKER_PORTS = {"mqtt": 1883, "mqtts": 8883}
 """The schemes of a broker's address, each with its usual port."""
 
 
-def _with_broker_address(mqtt: dict[str, Any], lines: "_Lines", out: list[Mistake]) -> dict[str, Any]:
+def _with_broker_address(mqtt: dict[str, Any], lines: Lines, out: list[Mistake]) -> dict[str, Any]:
     """`[mqtt]` with the host and port of an address such as mqtt://127.0.0.1:1883 in their places."""
     address = mqtt.get("host", "")
     found = _ADDRESS.fullmatch(address)
@@ -581,29 +593,29 @@ def likely(word: str, known: Collection[str], title: str = "known") -> str:
     return f"did you mean {near[0]!r}?" if near else f"{title}: {', '.join(known)}"
 
 
-def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
+def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: Lines, out: list[Mistake]) -> None:
     """All unknown keys, missing keys and invalid values, not only the first."""
     if not isinstance(value, dict):
-        out.append(Mistake(lines.of(at), f"{_name(at)} must be a table"))
+        out.append(Mistake(lines.of(at), f"{dotted(at)} must be a table"))
         return
     hints = get_type_hints(kind, include_extras=True)
     known = [name for name in hints if name not in _HIDDEN]
     for key in value:
         if key not in known:
             hint = likely(key, known, "known here")
-            out.append(Mistake(lines.of((*at, key)), f"unknown key {_name((*at, key))!r}; {hint}"))
+            out.append(Mistake(lines.of((*at, key)), f"unknown key {dotted((*at, key))!r}; {hint}"))
     required = {field.encode_name for field in msgspec.structs.fields(kind) if field.required}
     for name in known:
         hint = hints[name]
         where = (*at, name)
         if name not in value:
             if name in required:
-                out.append(Mistake(lines.of(at), f"{_name(where)!r} is missing"))
+                out.append(Mistake(lines.of(at), f"{dotted(where)!r} is missing"))
         elif _is_struct(hint):
             _check_struct(value[name], hint, where, lines, out)
         elif get_origin(hint) is tuple and _is_struct(get_args(hint)[0]):
             if not isinstance(value[name], list):
-                out.append(Mistake(lines.of(where), f"{_name(where)!r} must be written [[{_name(where)}]]"))
+                out.append(Mistake(lines.of(where), f"{dotted(where)!r} must be written [[{dotted(where)}]]"))
                 continue
             for index, item in enumerate(value[name]):
                 _check_struct(item, get_args(hint)[0], (*where, index), lines, out)
@@ -612,7 +624,7 @@ def _check_struct(value: Any, kind: type[Struct], at: tuple[Any, ...], lines: "_
                 msgspec.convert(value[name], hint)
             except msgspec.ValidationError as error:
                 what = NAMES if hint == Id else RATES if hint == Rate else _choices(hint) or plain(error)
-                out.append(Mistake(lines.of(where), f"{_name(where)!r}: {what}"))
+                out.append(Mistake(lines.of(where), f"{dotted(where)!r}: {what}"))
 
 
 def _choices(hint: Any) -> str:
@@ -620,7 +632,7 @@ def _choices(hint: Any) -> str:
     return f"write one of {', '.join(map(repr, get_args(hint)))}" if get_origin(hint) is Literal else ""
 
 
-def _check_texts(value: Any, at: tuple[Any, ...], lines: "_Lines", out: list[Mistake]) -> None:
+def _check_texts(value: Any, at: tuple[Any, ...], lines: Lines, out: list[Mistake]) -> None:
     """Refuse zero characters: the system would cut a path there."""
     match value:
         case dict():
@@ -630,7 +642,7 @@ def _check_texts(value: Any, at: tuple[Any, ...], lines: "_Lines", out: list[Mis
             for index, one in enumerate(value):
                 _check_texts(one, (*at, index), lines, out)
         case str() if "\0" in value:
-            out.append(Mistake(lines.of(at), f"{_name(at)!r}: a text cannot hold the character \\u0000"))
+            out.append(Mistake(lines.of(at), f"{dotted(at)!r}: a text cannot hold the character \\u0000"))
         case _:
             pass
 
@@ -639,7 +651,7 @@ def _is_struct(hint: Any) -> bool:
     return isinstance(hint, type) and issubclass(hint, Struct)
 
 
-def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_sense(config: Config, lines: Lines, out: list[Mistake]) -> None:
     """Checks beyond the types."""
     _check_journal_and_names(config, lines, out)
     _check_broker(config, lines, out)
@@ -650,7 +662,7 @@ def _check_sense(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
     out += [Mistake(lines.of(where), text) for where, text in mistakes_of_backbone(config, is_loopback)]
 
 
-def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_journal_and_names(config: Config, lines: Lines, out: list[Mistake]) -> None:
     least = 4 * config.journal.file_mb + _LOG_MB
     if config.journal.limit_mb < least:
         text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
@@ -666,7 +678,7 @@ def _check_journal_and_names(config: Config, lines: "_Lines", out: list[Mistake]
         out.append(Mistake(lines.of(("edge", "name")), text))
 
 
-def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_broker(config: Config, lines: Lines, out: list[Mistake]) -> None:
     if bool(config.mqtt.certificate) != bool(config.mqtt.key):
         one = "certificate" if config.mqtt.certificate else "key"
         out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))
@@ -685,10 +697,18 @@ def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         if part.broker_certificate and not config.mqtt.ca_file:
             text = f"{name}.broker_certificate is shown by TLS: name mqtt.ca_file, too"
             out.append(Mistake(lines.of((name, "broker_certificate")), text))
-    secure = config.mqtt.ca_file or is_loopback(config.mqtt.host)
-    if config.mqtt.host.strip() and not secure and not config.mqtt.insecure:
+    for address in config.mqtt.others:
+        found = _ADDRESS.fullmatch(address)
+        if found is None or found["scheme"] or not 1 <= int((found["port"] or "1")[:6]) <= 65535:
+            text = f"mqtt.others: {address!r} is no address of a broker; write HOST or HOST:PORT"
+            out.append(Mistake(lines.of(("mqtt", "others")), text))
+    hosts = (
+        [one.host for one in brokers_of(config.mqtt)] if not config.mqtt.ca_file and not config.mqtt.insecure else []
+    )
+    open_ = [host for host in hosts if host.strip() and not is_loopback(host)]
+    if open_:
         text = (
-            f"mqtt.host: {config.mqtt.host} is another computer: without TLS passwords and cards pass in clear; name"
+            f"mqtt.host: {open_[0]} is another computer: without TLS passwords and cards pass in clear; name"
             " the ca_file, or write insecure = true where nobody else is on that network"
         )
         out.append(Mistake(lines.of(("mqtt", "host")), text))
@@ -697,7 +717,7 @@ def _check_broker(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
         out.append(Mistake(lines.of(("mqtt", "host")), text))
 
 
-def _check_console(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_console(config: Config, lines: Lines, out: list[Mistake]) -> None:
     if config.site.timezone:
         from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -728,7 +748,7 @@ def _check_console(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
             out.append(Mistake(lines.of(("console", "proxies")), f"console.proxies: {text}"))
 
 
-def _check_files(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_files(config: Config, lines: Lines, out: list[Mistake]) -> None:
     """Paths must be absolute and belong to one owner."""
     files: dict[str, str] = {}
     for section, key in FILES:
@@ -744,7 +764,7 @@ def _check_files(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
             out.append(Mistake(lines.of((section, key)), text))
 
 
-def _check_tables(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_tables(config: Config, lines: Lines, out: list[Mistake]) -> None:
     """Duplicate names and links."""
     tables: set[str] = set()
     urls: dict[tuple[str, ...], tuple[str, str]] = {}
@@ -771,7 +791,7 @@ def _check_tables(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
             urls[port] = f"{table.name}/{device.name}", device.url
 
 
-def _check_jackpots(config: Config, lines: "_Lines", out: list[Mistake]) -> None:
+def _check_jackpots(config: Config, lines: Lines, out: list[Mistake]) -> None:
     """Duplicate pools, unknown tables and signs, a bet that would count for two pools, terms that cannot be."""
     if config.jackpots.name in (config.edge.name, config.rules.name):
         text = f"jackpots.name {config.jackpots.name!r} is that of the edge or the rules, too; give it another"
@@ -846,55 +866,3 @@ def _port_of(url: str) -> tuple[str, ...]:
     except ValueError:
         pass
     return (url,)
-
-
-def _name(at: tuple[Any, ...]) -> str:
-    return ".".join(str(part) for part in at if not isinstance(part, int)) or "the file"
-
-
-class _Lines:
-    """The lines of keys. tomllib gives no lines, so each statement is parsed separately."""
-
-    def __init__(self, text: str) -> None:
-        self._at: dict[tuple[Any, ...], int] = {(): 1}
-        counts: dict[tuple[Any, ...], int] = {}
-        here: tuple[Any, ...] = ()
-        began, statement = 1, ""
-        for number, line in enumerate(text.split("\n"), 1):
-            statement += line + "\n"
-            try:
-                found: Any = tomllib.loads(statement)
-            except (ValueError, RecursionError):
-                continue  # its value continues in the next line
-            if statement.lstrip().startswith("["):
-                here = ()
-                while isinstance(found, dict) and found:
-                    here = (*here, counts[here]) if here in counts else here
-                    word, found = found.popitem()
-                    here = (*here, word)
-                if isinstance(found, list):
-                    counts[here] = counts.get(here, -1) + 1
-                    self._at.setdefault(here, began)
-                    here = (*here, counts[here])
-            self._put(here, found, began)
-            began, statement = number + 1, ""
-
-    def _put(self, here: tuple[Any, ...], found: Any, line: int) -> None:
-        """All keys of one statement are given its first line."""
-        waiting = [(here, found)]
-        while waiting:
-            at, value = waiting.pop()
-            self._at.setdefault(at, line)
-            if isinstance(value, dict):
-                waiting += [((*at, key), inner) for key, inner in value.items()]
-
-    def of(self, at: tuple[Any, ...]) -> int:
-        """The line of `at`, or of its parent."""
-        while at not in self._at:
-            at = at[:-1]
-        return self._at[at]
-
-
-def line_of(path: Path, at: tuple[Any, ...]) -> int:
-    """The line of a key of the file, e.g. ("table", 0, "ruleset")."""
-    return _Lines(path.read_text(encoding="utf-8")).of(at)

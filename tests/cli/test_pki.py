@@ -347,6 +347,47 @@ async def test_each_of_two_brokers_of_a_site_has_all_states_whatever_happens_to_
             await site.stop()
 
 
+async def test_a_broker_that_was_long_away_is_given_the_states_of_now(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each attempt mosquitto adds all retained states to what waits: the newest must find room."""
+    if find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    broker_may_be_late(monkeypatch)
+    site = strict_broker(folder, tmp_path / "site", monkeypatch, bridged=True)
+    config = settings(folder, site)
+    configured = broker_module._MOSQUITTO
+    text = bridge(config, ["127.0.0.1"], site.port, folder, cards=False).replace("timeout 1 30", "timeout 1 1")
+    own = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 300\nlog_type all\n"
+    monkeypatch.setattr(broker_module, "_MOSQUITTO", own + text)
+    (tmp_path / "table").mkdir()
+    table = Broker(tmp_path / "table")
+    await table.start()
+    log = tmp_path / "table/broker.log"
+    local = parse(f'[site]\nname = "s"\n[edge]\nname = "edge-7"\n[mqtt]\nport = {table.port}\n').mqtt
+    topics = [f"felt/1/s/table/rou-1/device/wheel-{number}/state" for number in range(200)]
+    try:
+        async with connect(local, "edge") as edge:
+            for payload in (b"first", b"second"):
+                attempts = log.read_text().count("Connecting bridge (step 1)")
+                for topic in topics:
+                    await edge.publish(topic, payload, retain=True)
+                await edge.drained()
+                async with asyncio.timeout(PATIENCE):
+                    while log.read_text().count("Connecting bridge (step 1)") < attempts + 3:  # noqa: ASYNC110 - a log
+                        await asyncio.sleep(0.1)
+        monkeypatch.setattr(broker_module, "_MOSQUITTO", configured)
+        await site.start()
+        async with asyncio.timeout(PATIENCE), connect(broker_of(config, config.console), "console") as session:
+            await session.subscribe("felt/1/s/table/rou-1/device/+/state")
+            known: dict[str, bytes] = {}
+            while known != dict.fromkeys(topics, b"second"):
+                known |= {message.topic: message.payload for message in await session.messages()}
+    finally:
+        await table.stop()
+        await site.stop()
+
+
 def test_the_commands_print_what_the_brokers_read(tmp_path: Path, folder: Path) -> None:
     path = tmp_path / "feltd.toml"
     path.write_text(SITE.format(folder=folder, port=8883))

@@ -21,7 +21,8 @@ from daemon.cli.configuration_check import (
     webhook_mistakes,
 )
 from daemon.cli.main import main
-from daemon.config.model import LONGEST, BadConfig, Mqtt, broker_of, line_of, load, parse
+from daemon.config.lines import line_of
+from daemon.config.model import LONGEST, BadConfig, Mqtt, broker_of, load, parse
 
 GOOD = """\
 # Two tables.
@@ -154,7 +155,7 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
     "unknown key, far": (
         changed("port = 8883", "zzz = 1"),
         "zzz",
-        "known here: host, port, version, username, pass",
+        "known here: host, port, others, version, usern",
         1,
     ),
     "unknown section": (changed("[mqtt]", "[mqqt]"), "[mqqt]", "unknown key 'mqqt'; did you mean 'mqtt'?", 1),
@@ -214,6 +215,12 @@ WRONG: dict[str, tuple[str, str, str, int]] = {
         "192.168.7.20",
         "tcp://192.168.7.20:4001 already belongs to rou-1/console-1",
         2,
+    ),
+    "no other broker": (
+        changed("port = 8883", 'port = 8883\nothers = ["10.0.0.6:99999"]'),
+        "others",
+        "mqtt.others: '10.0.0.6:99999' is no address of a broker; write HOST or HOST:PORT",
+        1,
     ),
     "no broker": (changed('"10.0.0.5"', '" "'), 'host = " "', "mqtt.host is empty: write the broker's address", 1),
     "a journal for two": (
