@@ -1,0 +1,69 @@
+"""No page of the console scrolls sideways on a phone, and its menu shows all its links: every page, by the routes.
+
+Portuguese has the longest words; at length all languages are looked at.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from contact_sheet import filled, places
+from floor import browser
+from full_pit import sized
+from helpers import at_length
+
+from daemon.words.words import LANGS
+
+pytestmark = [
+    pytest.mark.system,
+    pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
+    pytest.mark.timeout(at_length(600, 1800)),
+]
+PHONES = ((390, 844), (320, 640))
+UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true"
+# What reaches beyond the right edge, if the page can be scrolled there; what scrolls by itself may be wider.
+BEYOND = """
+const root = document.documentElement, wide = root.clientWidth;
+if (root.scrollWidth <= wide) return [];
+const scrolls = (one) => one && one !== root
+  && (one !== document.body && getComputedStyle(one).overflowX !== 'visible' || scrolls(one.parentElement));
+const found = [...document.querySelectorAll('body *')].filter((one) =>
+  one.checkVisibility() && one.getBoundingClientRect().right > wide + 0.5 && !scrolls(one.parentElement));
+return [`${root.scrollWidth} px`, ...found.slice(0, 3).map((one) => one.outerHTML.slice(0, 120))];
+"""
+UNSEEN = """
+const button = document.querySelector("body > header .menu");
+if (!button) return [];
+button.click();
+const unseen = [...document.querySelectorAll('body > header nav a')].filter((one) => {
+  const box = one.getBoundingClientRect();
+  return box.left < 0 || box.right > innerWidth || box.bottom > innerHeight || box.width < 24 || box.height < 43.5;
+}).map((one) => `menu: ${one.textContent}`);
+button.click();
+return unseen;
+"""
+
+
+def troubles() -> Iterator[str]:
+    with filled(12, pools=True) as pit, browser(pit) as page:
+        looked = sorted(places(pit).values())
+        for lang in at_length(("pt",), LANGS):
+            come: str | None = None
+            for who, path in looked:
+                if who != come:
+                    come = who
+                    page.come_in(who or "vera", lang=lang)
+                    if not who:
+                        page.driver.delete_cookie("feltd")
+                page.go(path)
+                page.until("main > *")
+                page.driver.execute_script(UNFOLD)
+                for size in PHONES:
+                    sized(page, size)
+                    found: list[Any] = page.driver.execute_script(BEYOND) + page.driver.execute_script(UNSEEN)
+                    yield from (f"{path} at {size[0]} px, {lang}: {one}" for one in found)
+
+
+def test_no_page_scrolls_sideways_on_a_phone_and_the_whole_menu_is_seen() -> None:
+    assert list(troubles()) == []
