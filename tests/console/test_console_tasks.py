@@ -1,4 +1,4 @@
-"""The tasks of technicians and dealers stay within their presses and keys; at length those of everybody."""
+"""The tasks of technicians, managers and dealers stay within their presses and keys; at length those of everybody."""
 
 import shutil
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from floor import browser
 from full_pit import full_pit
 from helpers import at_length
-from tasks import TASKS, Book, Hand, at_tables, fantan, in_a_pit, technician
+from tasks import TASKS, Book, Hand, at_tables, fantan, in_a_pit, manager_of_devices, technician
 
 from simulators.lab.broker import find_mosquitto
 
@@ -18,13 +18,14 @@ pytestmark = [
 ]
 
 
-def test_a_technician_stays_within_the_presses(tmp_path: Path) -> None:
+def test_a_technician_and_a_manager_stay_within_the_presses(tmp_path: Path) -> None:
     book = Book()
     if at_length(False, True):
         in_a_pit(book, tmp_path)
     else:
         with full_pit(tmp_path, 36) as pit, browser(pit) as page:
             technician(book, page, pit)
+            manager_of_devices(book, page, pit)
     assert [one for one in book.done if one.too_much] == []
 
 

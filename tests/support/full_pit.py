@@ -37,6 +37,7 @@ PEOPLE: dict[str, Role] = {
     "sam": "supervisor",
     "ines": "inspector",
     "ada": "administrator",
+    "mona": "manager",
 }
 SPINS = 2000
 PASSWORD = "a felt of many colours"

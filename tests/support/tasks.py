@@ -176,6 +176,28 @@ def technician(book: Book, page: Browser, pit: FullPit) -> None:
     pit.do(lambda: pit.mend("rou-05", "lamps-1"))
 
 
+def manager_of_devices(book: Book, page: Browser, pit: FullPit) -> None:
+    """The devices that cost most rounds, and the computer that needs somebody."""
+    pit.do(pit.console.house.watched.look)
+    pit.do(lambda: pit.fault("stud-03", "shuffler-1"))
+    hand = Hand(page, pit, "mona", "/")
+    with book.task(hand, "manager", "finds the worst device of the month, by model", 5):
+        hand.press("header nav a[href='/floor']", said="Floor")
+        hand.press("main a[href='/devices']", "Devices")
+        page.until("main .card:first-of-type tbody th", "stud-03 · shuffler-1")
+        hand.choose("[name=by]", "model")
+        hand.press("form[action='/devices'] button.main", said="Show")
+        page.until("main .card:last-of-type tbody th", "fdl_shuffler")
+    pit.do(lambda: pit.mend("stud-03", "shuffler-1"))
+    pit.do(lambda: pit.console.edge("edge-8", online=False))
+    hand = Hand(page, pit, "mona", "/")
+    with book.task(hand, "manager", "finds the computer that is offline", 2):
+        hand.press(".edges summary", said="computers")
+        hand.press(".edges a[href='/fleet']", "All computers")
+        page.until("[data-live='fleet'] tbody tr:first-child th", "edge-8")
+    pit.do(lambda: pit.console.edge("edge-8"))
+
+
 # ---- dealer, supervisor and inspector, at tables where all is real
 
 
@@ -362,6 +384,7 @@ def in_a_pit(book: Book, folder: Path) -> None:
     with full_pit(folder, 60) as pit, full_pit(folder / "small", 24) as small, browser(pit) as page:
         walls(book, page, pit, small)
         technician(book, page, pit)
+        manager_of_devices(book, page, pit)
 
 
 def main() -> None:
