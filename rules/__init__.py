@@ -19,6 +19,7 @@ _CLASSES = {
     "angola.baccarat": "AngolaBaccarat",
     "angola.baccarat-macau": "AngolaBaccaratMacau",
     "angola.blackjack": "Blackjack",
+    "angola.chemin-de-fer": "CheminDeFer",
     "angola.craps": "Craps",
     "angola.cussec": "Cussec",
     "angola.french-bank": "FrenchBank",

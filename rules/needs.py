@@ -213,6 +213,7 @@ def rotating_bank(shoe: str, bank: str, bets: str, bell: str, cards: str, decisi
     def game(_: Any) -> tuple[Need, ...]:
         return (
             Need("that a new shoe begins", (ShoeStarted,), shoe),
+            Need("who is at the table", (SeatOpened,), bank),
             the_opening(bets),
             Need("the bank, banco, and what punter and banker say", (SeatActed,), f"{bank}, {decisions}"),
             Need("the bets of the punters", (WagerPlaced,), bets),

@@ -17,6 +17,7 @@ from protocols.contract.facts import (
     BaccaratFacts,
     BlackjackFacts,
     CardFacts,
+    CheminFacts,
     CrapsFacts,
     DiceFacts,
     FantanFacts,
@@ -125,6 +126,8 @@ class RoundShape(Struct, frozen=True):
     pots: tuple[PotShape, ...] = ()
     rake: int = 0
     amounts: tuple[tuple[str, int], ...] = ()
+    bank: int = 0
+    covered: int = 0
 
 
 def card(code: str) -> Card:
@@ -181,8 +184,10 @@ def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
         facts=tuple((key, ", ".join(map(str, value))) for key, value in _facts(detail, lang).items() if value),
         duties=duties(detail, lang),
         pots=_pots(of_kind(UnbankedPokerFacts, detail)),
-        rake=of_kind(UnbankedPokerFacts, detail).rake,
+        rake=of_kind(UnbankedPokerFacts, detail).rake or of_kind(CheminFacts, detail).percentage,
         amounts=tuple((key, value) for key, value in of_kind(MachineFacts, detail).counted.items() if key != "games"),
+        bank=of_kind(CheminFacts, detail).bank,
+        covered=of_kind(CheminFacts, detail).covered,
     )
 
 
@@ -223,6 +228,13 @@ def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
             }
         case MachineFacts():
             return _machine(detail, lang)
+        case CheminFacts():
+            return {
+                "banker": (detail.banker,) if detail.banker else (),
+                "partner": (detail.partner,) if detail.partner else (),
+                "punter": (detail.punter,) if detail.punter else (),
+                "claim": (words.say(lang, f"claim.{detail.claim}"),) if detail.claim else (),
+            }
         case CrapsFacts():
             return {
                 "point": (detail.point,) if detail.point else (),

@@ -120,7 +120,7 @@ PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "sfpc", "slot"),
     "angola": (
         *("acus", "bank", "amr", "frr", "astud", "jastud", "craps", "abac", "abam", "abj", "acsm"),
-        *("holdem", "omaha", "synth", "mach"),
+        *("holdem", "omaha", "synth", "mach", "chemin"),
     ),
 }
 """The kinds of tables that stand together, by jurisdiction."""

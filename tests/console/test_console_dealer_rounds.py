@@ -323,6 +323,30 @@ def machine(one: Dealer) -> None:
     one.result("90.00 %", "SN-1")
 
 
+def chemin_de_fer(one: Dealer) -> None:
+    """Players sit down, one tells his bank, one covers it and another makes banco; both show in the end."""
+    for seat in range(1, 5):
+        one.key("seat_opened", f'button[value="{seat}"]')
+    one.key("bets_opened")
+    one.phase("betting")
+    one.page.until('form[data-row="1"].due')
+    one.click("[data-amount] [data-chip='10000']")
+    one.act(1, "bank")
+    one.page.until('form[data-row="1"] [data-cards]', "bank")
+    one.bet(2, "cover")
+    one.act(3, "banco")
+    one.key("bell")
+    one.phase("closed")
+    one.deal(player=["2S", "2H"], banker=["9D", "KD"])
+    one.page.until("[data-next]", "Player")
+    assert not one.page.there("[data-now] [data-open] .playing[title]")
+    for seat, word in ((3, "draw"), (1, "show"), (3, "show")):
+        one.page.until(f'form[data-row="{seat}"].due')
+        one.act(seat, word)
+    one.result("9")
+    one.paid()
+
+
 ROUNDS: dict[str, Callable[[Dealer], None]] = {
     "angola.gaming-machines": machine,
     "macau.fantan": fantan,
@@ -335,6 +359,7 @@ ROUNDS: dict[str, Callable[[Dealer], None]] = {
     **dict.fromkeys(("macau.baccarat", "angola.baccarat", "angola.baccarat-macau"), baccarat),
     **dict.fromkeys(("macau.blackjack", "angola.blackjack"), blackjack),
     **dict.fromkeys(("macau.stud-poker", "angola.stud-poker"), stud_poker),
+    "angola.chemin-de-fer": chemin_de_fer,
     **dict.fromkeys(("angola.holdem", "angola.omaha", "angola.synthetic-poker"), poker),
 }
 

@@ -31,6 +31,7 @@ from protocols.contract.events import (
     Event,
     RoundVoided,
     SeatActed,
+    SeatOpened,
     WagerPlaced,
     WagerWithdrawn,
     WheelStarted,
@@ -52,12 +53,14 @@ BETS = {
     "angola.french-roulette": "odd",
     "angola.american-roulette": "odd",
     "angola.craps": "pass",
+    "angola.chemin-de-fer": "cover",
     "angola.french-bank": "aces",
     **dict.fromkeys(("macau.baccarat", "angola.baccarat", "angola.baccarat-macau"), "player"),
     **dict.fromkeys(("macau.cussec", "angola.cussec", "macau.fish-prawn-crab"), "small"),
 }
 BEFORE: dict[str, list[Event]] = {
     "macau.fantan": [ButtonsSeparated()],
+    "angola.chemin-de-fer": [*map(SeatOpened, (2, 3, 4, 9)), SeatActed(9, "bank", amount=100_000)],
     **{key: [WheelStarted()] for key in ("macau.roulette", "angola.french-roulette", "angola.american-roulette")},
 }
 UNBANKED = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker"})
@@ -160,7 +163,8 @@ def test_every_game_refuses_a_bet_after_no_more_bets(name: str) -> None:
 
 @pytest.mark.parametrize("name", BANKED)
 def test_every_game_takes_a_bet_that_names_a_round_in_that_round_only(name: str) -> None:
-    bet, day = BETS[name], "t-1:2026-11-20" + (":1" if "baccarat" in name else "")  # there the coups of a shoe count
+    shoes = "baccarat" in name or "chemin" in name  # there the coups of a shoe count
+    bet, day = BETS[name], "t-1:2026-11-20" + (":1" if shoes else "")
     before, now = f"{day}:1", f"{day}:2"
     named = [
         msgspec.structs.replace(one, round=round_)

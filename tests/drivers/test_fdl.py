@@ -408,7 +408,9 @@ def test_the_lists_of_the_document_are_those_of_the_codec() -> None:
         [line] = re.findall(rf"^- \*{title}\*: (.*)$", PAGES, re.MULTILINE)
         return {
             int(code, base): text
-            for code, text in re.findall(r"([0-9A-F]+) ([a-z_' ]+?)(?:[,.;]|$)", line.split(". ")[0].split(";")[0])
+            for code, text in re.findall(
+                r"([0-9A-F]+) ([a-z][a-z0-9_' ]*?)(?:[,.;]|$)", line.split(". ")[0].split(";")[0]
+            )
         }
 
     def coded(begins: str) -> dict[int, str]:

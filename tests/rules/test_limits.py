@@ -60,8 +60,9 @@ BETS: dict[str, tuple[str, str]] = {
     "macau.stud-poker": ("ante", "jackpot"),
 }
 """Two bets of each ruleset that need nothing beside them to be laid."""
-UNBANKED = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker", MACHINES})
-"""Players lay their chips by what they do (tests/rules/test_poker_betting.py), or put them into a machine."""
+UNBANKED = frozenset({"angola.chemin-de-fer", "angola.holdem", "angola.omaha", "angola.synthetic-poker", MACHINES})
+"""Players lay their chips by what they do (tests/rules/test_poker_betting.py), or as far as a bank reaches that one of
+them holds (tests/law/test_angola_chemin_de_fer.py), or put them into a machine."""
 for _name in set(RULESETS) - set(BETS) - UNBANKED:  # a game of whole rounds
     _kind: Any = RULESETS[_name]
     _round = next(_kind.whole_rounds())

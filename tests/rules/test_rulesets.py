@@ -269,6 +269,15 @@ ROUNDS += [
         *(CardDrawn("TD"), SeatActed(2, "check"), SeatActed(3, "check"), CardDrawn("9D")),
         *(SeatActed(2, "bet", amount=100), SeatActed(3, "fold"), RoundPaid()),
     ],
+    [  # a coup of chemin de fer: two cover the bank, and both hands get a third card
+        *(ShoeStarted(6), CardDrawn("KS")),
+        *(SeatOpened(seat) for seat in range(1, 5)),
+        BetsOpened(),
+        *(SeatActed(1, "bank", amount=2000), WagerPlaced(2, "cover", 300), WagerPlaced(3, "half", 200), BetsClosed()),
+        *(CardDrawn(card) for card in ("2S", "3D", "2H", "KD")),
+        *(SeatActed(2, "draw"), SeatActed(1, "show"), CardDrawn("6C"), CardDrawn("9C")),
+        *(SeatActed(2, "show"), RoundPaid()),
+    ],
 ]
 
 

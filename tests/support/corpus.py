@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import corpus_baccarat
 import corpus_blackjack
+import corpus_chemin
 import corpus_craps
 import corpus_dice
 import corpus_machines
@@ -455,6 +456,7 @@ SAMPLES: dict[str, Sample] = {
     "macau.fantan": Sample(fantan, BETS_OFFERED["macau.fantan"]),
     "macau.fish-prawn-crab": Sample(shaken(FISH), BETS_OFFERED["macau.fish-prawn-crab"]),
     "macau.roulette": Sample(roulette, BETS_OFFERED["macau.roulette"]),
+    **corpus_chemin.SAMPLES,
     **corpus_machines.SAMPLES,
     **corpus_poker.SAMPLES,
     **corpus_stud_poker.SAMPLES,

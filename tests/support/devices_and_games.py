@@ -13,6 +13,7 @@ from daemon.config.model import load
 from drivers import DRIVERS
 from protocols.contract.events import EVENT_TYPES
 from rules import RULESETS
+from rules.games.cards import DECK
 from rules.needs import Need
 from simulators import SIMULATORS
 from simulators.devices.fdl_continuous import ContinuousShuffler
@@ -21,6 +22,7 @@ from simulators.devices.tcs_saturn import Saturn
 from simulators.lab.pit import KINDS, SIGNED
 from simulators.tables.baccarat import ContinuousTable
 from simulators.tables.blackjack import BlackjackTable
+from simulators.tables.chemin import CheminTable, by_the_text, higher, total
 from simulators.tables.cussec import AngolaCussecTable, CussecTable, ShakenTable
 from simulators.tables.fantan import FantanTable
 from simulators.tables.fish_prawn_crab import FishPrawnCrabTable
@@ -173,6 +175,28 @@ class _SyntheticByHand(SyntheticTable):
     reads: ClassVar[bool] = False
 
 
+class _CheminByHand(CheminTable):
+    """Without a reading shoe: a supervisor tells both hands once they lie open."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        del self.devices["shoe-1"]
+
+    async def _new_shoe(self, floor: Floor) -> None:
+        self._cut_shown = False
+        floor.press(self.console, "new_shoe")
+        await self._pause(floor, 2.0, 3.0)
+
+    async def _dealt(self, floor: Floor, coup: Any) -> None:
+        cards = self._rng.sample(DECK, 6)
+        mine = total(cards[0:4:2])
+        word = "show" if mine > 7 else "draw" if mine < 5 else "stand"
+        hands = by_the_text(cards, word, None)
+        laid = dict(zip(("player", "banker"), map(list, hands), strict=True))
+        await self._until(floor, lambda: self._correct(floor, laid, coup.mine), lambda look: coup.mine in look.ended)
+        coup.ended = (higher(*hands, shown=word == "show"), *hands)
+
+
 EXTRA: Final[dict[tuple[str, str], type[Table]]] = {
     ("fdl_console", "macau.roulette"): _MacauByHand,
     ("fdl_console", "angola.american-roulette"): _AmericanByHand,
@@ -181,6 +205,7 @@ EXTRA: Final[dict[tuple[str, str], type[Table]]] = {
     ("fdl_console", "angola.cussec"): _AngolaCussecByHand,
     ("fdl_console", "macau.fantan"): _FantanByHand,
     ("fdl_console", "angola.french-bank"): _FrenchBankByHand,
+    ("fdl_console", "angola.chemin-de-fer"): _CheminByHand,
     ("fdl_console", "angola.holdem"): _HoldemByHand,
     ("fdl_console", "angola.omaha"): _OmahaByHand,
     ("fdl_console", "angola.synthetic-poker"): _SyntheticByHand,

@@ -46,6 +46,7 @@ OTHER: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
 ODDS: Final = re.compile(r"([0-9]+)((?:/[0-9]+)?)")
 SHARED: Final = ("tests/rules/test_limits.py", "tests/rules/test_duties.py", "tests/rules/test_single_outcome.py")
 OPTIONS_AND_ODDS: Final = "tests/law/test_options_and_odds.py"
+CHEMIN: Final = ("bank", "coup", "decisions", "table")
 TESTS: Final[dict[str, tuple[str, ...]]] = {
     **{
         f"rules/{text}.py": (f"tests/law/test_{text.replace('/', '_')}.py", OPTIONS_AND_ODDS)
@@ -66,6 +67,10 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
     "rules/macau/blackjack_options.py": ("tests/law/test_macau_blackjack.py", OPTIONS_AND_ODDS),
     "rules/angola/gaming_machines.py": ("tests/law/test_angola_gaming_machines.py",),
     "rules/games/craps.py": ("tests/law/test_angola_craps.py",),
+    **dict.fromkeys(
+        ("rules/angola/chemin_de_fer.py", *(f"rules/games/chemin_{part}.py" for part in CHEMIN)),
+        ("tests/law/test_angola_chemin_de_fer.py",),
+    ),
     "rules/games/poker.py": ("tests/rules/test_poker.py", "tests/law/test_angola_stud_poker.py"),
     **{
         f"rules/games/poker_{part}.py": (f"tests/law/test_angola_poker_{part}.py",)
@@ -109,15 +114,11 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
 }
 """The files of rules with numbers of the law, and the tests that must see a change of them."""
 WITHOUT_NUMBERS: Final = (
-    "rules/angola/chemin_de_fer.py",
     "rules/games/blackjack_corrections.py",
     "rules/games/blackjack_round.py",
-    "rules/games/chemin_*.py",
     "rules/games/stud_poker*.py",
 )
-"""Files of games whose numbers are places in tuples and counts of cards on the table, and none that a text prints; and
-those of chemin de fer, until it is in RULESETS.
-"""
+"""Files of games whose numbers are places in tuples and counts of cards on the table, and none that a text prints."""
 
 
 class Mutant(Struct, frozen=True):

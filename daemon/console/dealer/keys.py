@@ -10,10 +10,12 @@ from typing import Final, Literal, TypeAlias
 from msgspec import Struct
 
 from daemon.console.games import GAMES, family_of
+from daemon.console.games.chemin_de_fer import FAULTS
 from protocols.contract.facts import (
     BaccaratFacts,
     BlackjackFacts,
     CardFacts,
+    CheminFacts,
     Due,
     FantanFacts,
     RouletteFacts,
@@ -107,13 +109,13 @@ KEYS: Final[Mapping[str, Key]] = {
         Key("jackpot_paid", ("level", "seat_or_none", "amount"), sure=True, supervisor=True),
     )
 }
-GRIDS: Final = frozenset({"blackjack", "poker", "stud_poker"})
+GRIDS: Final = frozenset({"blackjack", "chemin_de_fer", "poker", "stud_poker"})
 """Games whose players decide: seats by actions."""
 
 BETTING: Final = frozenset({"covered", "betting"})
 PLAYING: Final = frozenset({"closed", "uncovered", "running", "dealing", "deciding", "showdown"})
 _RESULTS: Final = frozenset({"dice", "throw", "buttons", "ball"})
-_CARDS: Final = frozenset({"baccarat", "blackjack", "poker", "stud_poker"})
+_CARDS: Final = frozenset({"baccarat", "blackjack", "chemin_de_fer", "poker", "stud_poker"})
 _THROWN: Final = frozenset({"craps", "french_bank"})
 _UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
 """Reasons of blackjack: which seats play is not known."""
@@ -121,6 +123,10 @@ _VOID_ONLY: Final = frozenset(
     {"stacks_unknown", "too_few_players", "hand_incomplete", "pot_unbalanced", "no_hand_left", "packet_own_cards"}
 )
 """Reasons of poker without a bank: no cards that a person tells put the hand right."""
+_COUP_VOID_ONLY: Final = frozenset(
+    {"bank_missing", "cover_missing", "too_few_players", "pot_unbalanced", "stakes_unknown", "last_coup"}
+)
+"""The same of chemin de fer."""
 BETWEEN_HANDS: Final = ("stack", "rest", "return")
 _OUT_OF_TURN: Final = ("fold", "check", "call", "bet", "raise", "all_in", "show", "dead", "absent", "skipped")
 """What any seat of a hand may do, or be told of: the rules say by which article it counts."""
@@ -282,6 +288,8 @@ def seats_taken(now: Moment) -> tuple[int, ...]:
             return tuple(sorted(seats))
         case StudPokerFacts(antes=antes, players=players, seats=tuple() as seats):
             return tuple(sorted({*seats, *antes, *players}))
+        case CheminFacts(seated=seated):
+            return tuple(seated)
         case UnbankedPokerFacts(stacks=stacks):
             return tuple(int(name.removeprefix("seat_")) for name in stacks)
         case _:
@@ -302,6 +310,8 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
         return {0: every}
     if game == "poker":
         return _poker_actions(now)
+    if game == "chemin_de_fer":
+        return _chemin_actions(now)
     if game == "stud_poker":
         if now.phase == "betting":
             return {0: ("ante",)}
@@ -336,15 +346,41 @@ def _poker_actions(now: Moment) -> dict[int, tuple[str, ...]]:
     return found
 
 
+def _chemin_actions(now: Moment) -> dict[int, tuple[str, ...]]:
+    """In a coup what punter and banker say, and what the dealer decides of it; before it who holds the bank."""
+    coup = of_kind(CheminFacts, now.detail)
+    banker, offer, betting = coup.banker, coup.offer, now.phase in BETTING
+    if now.phase in PLAYING:
+        found: dict[int, tuple[str, ...]] = {seat: ("looks", "cards_to") for seat in coup.seated if seat != banker}
+        found[banker] = ("by_table", *FAULTS)
+        for seat in (banker, coup.punter):
+            found[seat] = (*found.get(seat, ()), "discarded")
+    else:
+        own: tuple[str, ...] = ()
+        others: tuple[str, ...]
+        if offer is not None:
+            others = ("bid", "bid_half") if offer.auction else ("take", "auction")
+        else:
+            own = ("bank", "pass", "outside", "absent", *coup.may)
+            others = ("banco", "banco_with_table", "banco_suivi", "association") if betting else ("association",)
+        found = {seat: (*(own if seat == banker else ()), *others, "moved") for seat in coup.seated}
+        if not banker or not coup.bank:
+            found = {seat: tuple(dict.fromkeys(("bank", *words))) for seat, words in found.items()}
+    due = coup.due
+    if due is not None and due.seat:
+        found[due.seat] = tuple(dict.fromkeys((*due.actions, *found.get(due.seat, ()))))
+    return found
+
+
 def turn(now: Moment) -> int:
-    """The seat that is asked at a table of poker; 0: none."""
-    due = of_kind(UnbankedPokerFacts, now.detail).due
+    """The seat that is asked at a table of poker or chemin de fer; 0: none."""
+    due = of_kind(UnbankedPokerFacts, now.detail).due or of_kind(CheminFacts, now.detail).due
     return due.seat if due is not None and now.phase in BETTING | PLAYING else 0
 
 
 def _due(detail: RoundFacts) -> Due | None:
     match detail:
-        case BlackjackFacts(due=due) | UnbankedPokerFacts(due=due):
+        case BlackjackFacts(due=due) | CheminFacts(due=due) | UnbankedPokerFacts(due=due):
             return due
         case _:
             return None
@@ -403,7 +439,7 @@ def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], 
     """The hands that a correction may name, with their open cards; hands with missing cards come first."""
     game, stud = family_of(ruleset), of_kind(StudPokerFacts, now.detail)
     hands = {_hand_name(name): _face_up(cards) for name, cards in of_kind(CardFacts, now.detail).hands.items()}
-    if game == "baccarat":
+    if game in ("baccarat", "chemin_de_fer"):
         names: Iterable[str] = ("player", "banker")
     elif game == "stud_poker":
         raised = stud.raised or stud.players
@@ -453,4 +489,6 @@ def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
         return (Way("name_seats", supervisor=True, advice="name_seats"), Way("void", advice="void_this_only"))
     if game == "poker" and reason in _VOID_ONLY:
         return (Way("void", advice="stacks_again"),)
+    if game == "chemin_de_fer" and reason in _COUP_VOID_ONLY:
+        return (Way("void", advice="bank_again"),)
     return (Way("correct", supervisor=True), Way("void"))

@@ -57,7 +57,14 @@ from daemon.words.local import Local
 from daemon.words.money import BadAmount, minor_units, money
 from drivers import DRIVERS
 from protocols.contract import events
-from protocols.contract.facts import BaccaratFacts, BlackjackFacts, StudPokerFacts, UnbankedPokerFacts, of_kind
+from protocols.contract.facts import (
+    BaccaratFacts,
+    BlackjackFacts,
+    CheminFacts,
+    StudPokerFacts,
+    UnbankedPokerFacts,
+    of_kind,
+)
 from protocols.contract.payouts import payout_order
 from protocols.contract.reasons import Reason
 from protocols.contract.results import Irregularity, Result
@@ -527,6 +534,14 @@ class Dealers:
             chips = words.say(lang, "dealer.chips", stack=next(held), laid=next(held))
             row = rows.setdefault(name.removeprefix("seat_"), {"text": "", "hand": 1})
             row["text"] = " | ".join(filter(None, (row["text"], chips)))
+        chemin = of_kind(CheminFacts, moment.detail)
+        for name, laid in chemin.laid.items():
+            text = words.say(lang, "dealer.covers", laid=self._context.amount(lang, laid, ruleset))
+            rows[name.removeprefix("seat_")] = {"text": text, "hand": 1}
+        if chemin.banker:
+            sums = [self._context.amount(lang, held, ruleset) for held in (chemin.bank, chemin.covered)]
+            text = words.say(lang, "dealer.bank_is", bank=sums[0], laid=sums[1])
+            rows[str(chemin.banker)] = {"text": text, "hand": 1}
         for seat, amount in facts.insurance.items():
             text = f"{words.say(lang, 'dealer.act_insurance')} {self._context.amount(lang, amount, ruleset)}"
             rows.setdefault(seat, {"text": ""}).update(insurance=amount, insurance_text=text)

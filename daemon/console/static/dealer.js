@@ -9,7 +9,7 @@
   const unanswered = new Map(); // form: what it said when nobody answered
   const queues = new Map(); // form: its presses that are not answered yet
   const hands = new Map(); // the hands that are being laid
-  const AMOUNTS = new Set(["ante", "stack", "bet", "raise", "blind_raise"]), ONE_SUM = new Set(["ante", "stack"]);
+  const AMOUNTS = new Set(["ante", "stack", "bet", "raise", "blind_raise", "bank", "bid", "bid_half", "banco_with_table"]), ONE_SUM = new Set(["ante", "stack"]);
   const tray = place.querySelector("[data-amount] input"), decimals = Number(place.dataset.decimals);
   let betsOff = true, shownHands = [], missing = [], drawnNow = place.querySelector("[data-now]").innerHTML;
   let heard = performance.now(), source = null, troubles = "";

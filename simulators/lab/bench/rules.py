@@ -51,8 +51,9 @@ from protocols.contract.events import (
 from protocols.contract.topics import Envelope, decode_envelope, encode_envelope
 from rules import RULESETS
 from rules.engine.ruleset import Resolved, Ruleset, options_from
-from rules.games.baccarat import due
-from rules.games.cards import DECK
+from rules.games.baccarat import NO_CARD, due
+from rules.games.cards import DECK, POINTS, points
+from rules.games.chemin_coup import banker_rule
 from rules.games.poker_hands import SYNTHETIC_DECK
 from simulators.lab.bench.machine import machine
 
@@ -114,6 +115,50 @@ def _angola_baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
         start, coup = (events[:9], events[9:]) if isinstance(events[0], ShoeStarted) else ((), events)
         burnt = () if start else (CardDrawn(rng.choice(DECK)),)
         yield (*start, BetsOpened(), *betting(), BetsClosed(), *burnt, *coup, RoundPaid())
+
+
+def _chemin(rng: Random, betting: Betting) -> Iterator[Round]:
+    """Six players; the hand goes round as it is lost. Punters cover the bank, or one makes banco where none bets.
+
+    What punter and banker say is what they must. The first card of a shoe comes while its first bets are laid.
+    """
+    seats, banker, bank = tuple(range(1, 7)), 1, 0
+    start: Round = tuple(map(SeatOpened, seats))
+    while True:
+        shoe = list(DECK) * 6
+        rng.shuffle(shoe)
+        start = (*start, ShoeStarted(6))
+        burnt: Round = (CardDrawn("KS"),)
+        while len(shoe) > 14:
+            told = () if bank else (SeatActed(banker, "bank", amount=10_000),)
+            bank = bank or 10_000
+            punters = [seat for seat in seats if seat != banker]
+            covers = [WagerPlaced(seat, "cover", 100 * rng.randint(1, 5)) for seat in punters if betting()]
+            mine = max(covers, key=lambda one: (one.amount, -((one.seat - banker) % 9))).seat if covers else punters[0]
+            laid: Round = (*covers,) or (SeatActed(mine, "banco"),)
+            cards = [shoe.pop() for _ in range(4)]
+            player, his, draws = points(cards[0::2]), points(cards[1::2]), tuple[Event, ...]()
+            shows = player > 7
+            said = "show" if shows else "draw" if player < 5 else "stand"
+            if not shows and his < 8:
+                thirds = [shoe.pop()] if said == "draw" else []
+                chooses = not covers and his > 0  # under banco, where he has not 0
+                rule = "free" if chooses else banker_rule(his, POINTS[thirds[0]] if thirds else NO_CARD)
+                draws = tuple(map(CardDrawn, thirds))
+                player = points((cards[0], cards[2], *thirds))
+                if rule == "free":
+                    draws += (SeatActed(banker, "draw"),)
+                if rule != "stands":
+                    cards.append(shoe.pop())
+                    draws += (CardDrawn(cards[-1]),)
+                    his = points((cards[1], cards[3], cards[-1]))
+            words: Round = (SeatActed(mine, said), SeatActed(banker, "show"), *draws)
+            words += () if shows else (SeatActed(mine, "show"),)
+            dealt = map(CardDrawn, cards[:4])
+            yield (*start, BetsOpened(), *burnt, *told, *laid, BetsClosed(), *dealt, *words, RoundPaid())
+            start, burnt = (), ()
+            if player > his:
+                banker, bank = banker % 6 + 1, 0
 
 
 def _shaker(rng: Random, betting: Betting) -> Iterator[Round]:
@@ -376,6 +421,7 @@ _OWN: Final[dict[str, Mix]] = {
         ),
         15,
     ),
+    "angola.chemin-de-fer": Mix(_chemin, 6, ("cover",), 5, laid_in_turn=True),
     "angola.gaming-machines": Mix(_machine, laid_in_turn=True),
     "angola.holdem": Mix(_holdem, laid_in_turn=True),
     "angola.omaha": Mix(_omaha, laid_in_turn=True),

@@ -372,7 +372,9 @@ def _by_its_rounds(name: str) -> Game:
     return Game(equally(name, kind.whole_rounds()), (Variant({}, None),))
 
 
-UNBANKED: Final = frozenset({"angola.holdem", "angola.omaha", "angola.synthetic-poker", "angola.gaming-machines"})
+UNBANKED: Final = frozenset(
+    {"angola.chemin-de-fer", "angola.holdem", "angola.omaha", "angola.synthetic-poker", "angola.gaming-machines"}
+)
 """Players play each other, and what one gains depends on the others; the return of a machine is that of its model."""
 GAMES: Final[dict[str, Game]] = {
     name: _OWN.get(name) or _by_its_rounds(name) for name in RULESETS if name not in UNBANKED

@@ -11,6 +11,7 @@ from helpers import at_length
 from protocols.contract.events import (
     BetsClosed,
     BetsOpened,
+    CardDamaged,
     CardDrawn,
     CardUnreadable,
     CutCardDrawn,
@@ -25,13 +26,15 @@ from protocols.contract.events import (
     ShoeStarted,
     WagerWithdrawn,
 )
+from rules import RULESETS
 from rules.angola.chemin_de_fer import CheminDeFer
-from rules.engine.ruleset import BadOption, options_from
+from rules.engine.ruleset import BadOption, judge, options_from
 from rules.games.baccarat import NO_CARD
 from rules.games.cards import points
 from rules.games.chemin_bank import rank
 from rules.games.chemin_coup import PRINTED, TABLE, Coup, banker_rule, best_of, count, faulty, lowest_of, punter_rule
 
+LAW = "angola.chemin-de-fer"
 WINS = "2S 9D 2H KD"
 """The punter has 4 and the banker 9: the bank wins."""
 LOSES = "9S 2D KH 3D"
@@ -62,6 +65,7 @@ def lost(table: CheminTable) -> CheminTable:
 # ---- cards and shoe
 
 
+@pytest.mark.article("12(4)")
 def test_six_decks() -> None:
     table = CheminTable()
     table.tell(ShoeStarted(8))
@@ -70,6 +74,24 @@ def test_six_decks() -> None:
     assert len(table.noted()) == 1
 
 
+@pytest.mark.article("12(5)")
+def test_a_damaged_card_asks_for_other_decks() -> None:
+    table = CheminTable()
+    watched = RULESETS[LAW](table.ruleset.options)
+    state = watched.start("t-1")
+    table.tell(CardDamaged())
+    table.opens(1000)
+    said = []
+    for seen in table.told:
+        state, verdicts = judge(watched, state, seen)
+        said += [getattr(one, "irregularity", None) for one in verdicts]
+    notes = [one.law for one in said if one is not None]
+    round_ = watched.view(state).round
+    assert round_
+    assert any("12(5)" in law for law in [*notes, *(one.law for one in state.game.open.round.irregularities)])
+
+
+@pytest.mark.article("12(9)", "12(10)", "12(11)")
 def test_ace_one_court_cards_nothing_only_what_exceeds_ten_or_twenty_counts() -> None:
     assert [points([card]) for card in ("AS", "2S", "9S", "TS", "JS", "QS", "KS")] == [1, 2, 9, 0, 0, 0, 0]
     assert [points(hand) for hand in (("5S", "5H"), ("9S", "9H"), ("9S", "9H", "9D"), ("KS", "QS", "TS"))] == [
@@ -80,6 +102,7 @@ def test_ace_one_court_cards_nothing_only_what_exceeds_ten_or_twenty_counts() ->
     ]
 
 
+@pytest.mark.article("12(13)")
 @pytest.mark.parametrize(
     ("first", "burn", "more"),
     [
@@ -103,6 +126,7 @@ def test_so_many_cards_are_burnt_as_the_first_one_says(first: str, burn: str, mo
     assert table.noted() == [("card_without_round", "12(63)")]
 
 
+@pytest.mark.article("12(13)")
 def test_a_burn_that_is_not_whole_is_noted_at_the_bell() -> None:
     table = CheminTable()
     table.new_shoe("3S 2S")
@@ -111,6 +135,7 @@ def test_a_burn_that_is_not_whole_is_noted_at_the_bell() -> None:
     assert table.noted() == [("burn_incomplete", "12(13)")]
 
 
+@pytest.mark.article("12(14)")
 def test_the_coup_of_the_warning_card_is_the_last() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -126,6 +151,7 @@ def test_the_coup_of_the_warning_card_is_the_last() -> None:
     assert table.view.phase == "betting"
 
 
+@pytest.mark.article("12(14)")
 @pytest.mark.parametrize("opened", [False, True])
 def test_a_warning_card_before_the_first_card_leaves_one_coup(opened: bool) -> None:
     table = CheminTable()
@@ -138,6 +164,7 @@ def test_a_warning_card_before_the_first_card_leaves_one_coup(opened: bool) -> N
     assert table.waits() == "last_coup"
 
 
+@pytest.mark.article("12(107)(d)")
 @pytest.mark.parametrize(("cards", "valid"), [(4, False), (5, False), (6, True)])
 def test_the_last_coup_needs_six_cards(cards: int, valid: bool) -> None:
     """The shoe is empty after so many cards of the coup."""
@@ -157,6 +184,7 @@ def test_the_last_coup_needs_six_cards(cards: int, valid: bool) -> None:
         assert table.paid == {1: (1000, 1000), 2: (100, 100)}
 
 
+@pytest.mark.article("12(107)(a)")
 def test_a_card_that_leaves_the_shoe_face_up_is_burnt_and_no_bet_goes_back() -> None:
     table = CheminTable()
     table.opens(1000, "2 1000")
@@ -179,6 +207,7 @@ def test_a_card_that_leaves_the_shoe_face_up_is_burnt_and_no_bet_goes_back() -> 
 # ---- seats and the first bank
 
 
+@pytest.mark.article("12(3)")
 def test_nine_seats_and_standing_players_behind_them() -> None:
     table = CheminTable((1, 9, 11, 29))
     table.tell(SeatOpened(10))
@@ -190,6 +219,7 @@ def test_nine_seats_and_standing_players_behind_them() -> None:
     assert table.detail["covered"] == 100
 
 
+@pytest.mark.article("12(16)")
 @pytest.mark.parametrize(("seats", "plays"), [((1, 2, 3), False), ((1, 2, 3, 14), False), ((1, 2, 3, 4), True)])
 def test_four_seated_players_at_least(seats: tuple[int, ...], plays: bool) -> None:
     table = CheminTable(seats)
@@ -201,6 +231,7 @@ def test_four_seated_players_at_least(seats: tuple[int, ...], plays: bool) -> No
         assert table.view.phase == "betting"
 
 
+@pytest.mark.article("12(29)", "12(30)")
 def test_the_first_hand_is_that_of_the_first_seated_player_at_the_right_of_the_dealer() -> None:
     table = CheminTable((13, 7, 3, 5, 9))
     table.tell(BetsOpened())
@@ -211,6 +242,7 @@ def test_the_first_hand_is_that_of_the_first_seated_player_at_the_right_of_the_d
     assert table.noted() == [("banker_bets", "12(30)")]
 
 
+@pytest.mark.article("12(21)", "12(95)")
 def test_an_absent_player_loses_his_seat_when_the_hand_is_due() -> None:
     table = CheminTable()
     table.tell(BetsOpened())
@@ -227,6 +259,7 @@ def test_an_absent_player_loses_his_seat_when_the_hand_is_due() -> None:
     assert table.bank.banker == 2
 
 
+@pytest.mark.article("12(32)")
 def test_a_new_shoe_leaves_the_hand_where_the_last_coup_left_it() -> None:
     table = wins(1)
     table.new_shoe()
@@ -238,6 +271,7 @@ def test_a_new_shoe_leaves_the_hand_where_the_last_coup_left_it() -> None:
     assert (table.detail["banker"], table.detail["bank"]) == (2, 0)
 
 
+@pytest.mark.article("12(33)")
 @pytest.mark.parametrize(("bank", "left"), [(2000, 1000), (2001, 1001), (1998, 0)])
 def test_who_keeps_the_hand_over_a_new_shoe_may_halve_the_bank(bank: int, left: int) -> None:
     table = CheminTable(percentage=0)
@@ -253,6 +287,7 @@ def test_who_keeps_the_hand_over_a_new_shoe_may_halve_the_bank(bank: int, left: 
     assert table.bank.amount == (left or bank)
 
 
+@pytest.mark.article("12(31)")
 def test_a_partner_lays_as_much_again_and_shares_and_decides_nothing() -> None:
     table = CheminTable()
     table.opens(1001)
@@ -276,6 +311,7 @@ def test_a_partner_lays_as_much_again_and_shares_and_decides_nothing() -> None:
     assert (table.bank.partner, table.bank.amount) == (0, 1714)
 
 
+@pytest.mark.article("12(34)")
 def test_after_the_third_won_coup_and_each_odd_one_half_may_be_laid_aside() -> None:
     table, may = CheminTable(percentage=0), []
     for _ in range(5):
@@ -291,6 +327,7 @@ def test_after_the_third_won_coup_and_each_odd_one_half_may_be_laid_aside() -> N
     ]
 
 
+@pytest.mark.article("12(34)")
 def test_ties_do_not_count_and_a_new_banker_counts_anew() -> None:
     table = wins(2, percentage=0)
     table.opens(0, "2 100")
@@ -302,6 +339,7 @@ def test_ties_do_not_count_and_a_new_banker_counts_anew() -> None:
     assert (table.bank.banker, table.bank.won) == (2, 0)
 
 
+@pytest.mark.article("12(35)", "12(39)")
 @pytest.mark.parametrize(("amount", "taken"), [(999, False), (1000, True), (2**51 - 1, True), (2**51, False)])
 def test_a_bank_has_a_least_amount_and_no_largest(amount: int, taken: bool) -> None:
     """But that a number can hold."""
@@ -314,6 +352,7 @@ def test_a_bank_has_a_least_amount_and_no_largest(amount: int, taken: bool) -> N
     assert (table.noted()[-1][1] == "12(35)") is not taken
 
 
+@pytest.mark.article("12(39)")
 def test_the_bank_is_told_by_the_banker_until_somebody_covers_it() -> None:
     table = CheminTable()
     table.opens(1000)
@@ -328,6 +367,7 @@ def test_the_bank_is_told_by_the_banker_until_somebody_covers_it() -> None:
 # ---- bets
 
 
+@pytest.mark.article("12(36)")
 @pytest.mark.parametrize(("amount", "taken"), [(99, 0), (100, 100), (150, 0), (200, 200), (1000, 1000)])
 def test_bets_are_the_minimum_or_a_multiple(amount: int, taken: int) -> None:
     table = CheminTable()
@@ -336,6 +376,7 @@ def test_bets_are_the_minimum_or_a_multiple(amount: int, taken: int) -> None:
     assert table.noted() == ([] if taken else [("wrong_multiple", "12(36)")])
 
 
+@pytest.mark.article("12(36)", "12(46)")
 def test_what_is_left_of_the_bank_may_be_less_than_the_minimum() -> None:
     table = CheminTable()
     table.opens(1050, "2 1000", "3 100")
@@ -343,6 +384,7 @@ def test_what_is_left_of_the_bank_may_be_less_than_the_minimum() -> None:
     assert table.noted() == [("cover_cut", "12(46)")]
 
 
+@pytest.mark.article("12(38)", "12(40)", "12(41)")
 def test_bets_come_before_the_cards_and_the_bell_closes_them() -> None:
     table = CheminTable()
     table.covers("2 100")
@@ -354,6 +396,7 @@ def test_bets_come_before_the_cards_and_the_bell_closes_them() -> None:
     assert table.detail["covered"] == 100
 
 
+@pytest.mark.article("12(40)", "12(41)")
 def test_no_card_before_the_bets_are_closed() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -365,6 +408,7 @@ def test_no_card_before_the_bets_are_closed() -> None:
     assert table.result.outcome["totals"] == {"player": 4, "banker": 9}
 
 
+@pytest.mark.article("12(40)")
 @pytest.mark.parametrize(("bank", "why"), [(True, "cover_missing"), (False, "bank_missing")])
 def test_no_coup_without_bank_or_cover(bank: bool, why: str) -> None:
     table = CheminTable()
@@ -377,6 +421,7 @@ def test_no_coup_without_bank_or_cover(bank: bool, why: str) -> None:
     assert table.view.phase == "betting"
 
 
+@pytest.mark.article("12(44)")
 def test_chips_on_the_line_play_half_of_their_value() -> None:
     table = CheminTable()
     table.opens(1000, "2 201 half", "2 200 half", "3 100")
@@ -389,6 +434,7 @@ def test_chips_on_the_line_play_half_of_their_value() -> None:
     assert table.paid[4] == (400, 200)
 
 
+@pytest.mark.article("12(46)", "12(59)")
 def test_several_cover_the_bank_up_to_it_and_no_further() -> None:
     table = CheminTable()
     table.opens(1000, "2 600", "3 500", "4 100")
@@ -401,6 +447,7 @@ def test_several_cover_the_bank_up_to_it_and_no_further() -> None:
     assert table.paid == {1: (1000, 0), 2: (300, 600), 3: (400, 800), 4: (300, 600)}
 
 
+@pytest.mark.article("12(46)")
 def test_banco_covers_the_whole_bank_and_other_bets_go_back() -> None:
     table = CheminTable()
     table.opens(1000, "2 600", "3 100")
@@ -413,6 +460,7 @@ def test_banco_covers_the_whole_bank_and_other_bets_go_back() -> None:
     assert sum(one.returned - one.stake for one in table.result.settlements) == -50
 
 
+@pytest.mark.article("12(47)")
 @pytest.mark.parametrize(
     ("bank", "laid", "left"), [(1000, 400, 0), (1000, 500, 1000), (1000, 900, 1800), (1000, 1000, 0)]
 )
@@ -427,6 +475,7 @@ def test_a_bank_that_was_not_covered_may_be_reduced_to_twice_its_takings(bank: i
     assert (("no_reduction", "12(47)") in table.noted()) is (left == 0)
 
 
+@pytest.mark.article("12(48)")
 @pytest.mark.parametrize("outside", [False, True])
 @pytest.mark.parametrize(("laid", "kept"), [(100, 0), (200, 10), (900, 40), (1000, 50)])
 def test_the_house_keeps_its_percentage_of_what_the_bank_wins(laid: int, kept: int, outside: bool) -> None:
@@ -448,6 +497,7 @@ def test_the_house_keeps_its_percentage_of_what_the_bank_wins(laid: int, kept: i
 # ---- banco: 12(49)-(58)
 
 
+@pytest.mark.article("12(49)", "12(50)", "12(51)")
 def test_seated_players_make_banco_in_order_then_standing_ones() -> None:
     table = CheminTable((1, 2, 3, 4, 5, 12, 13, 23))
     table.opens(1000, "5 1000")
@@ -460,6 +510,7 @@ def test_seated_players_make_banco_in_order_then_standing_ones() -> None:
     ]
 
 
+@pytest.mark.article("12(52)")
 def test_banco_comes_before_the_cards_but_for_banco_suivi() -> None:
     table = CheminTable()
     table.opens(1000, "2 1000")
@@ -481,6 +532,7 @@ def test_banco_comes_before_the_cards_but_for_banco_suivi() -> None:
     assert table.paid[2] == (1000, 1000)
 
 
+@pytest.mark.article("12(52)", "12(53)")
 def test_banco_suivi_goes_before_banco_and_ends_after_a_coup_without_it() -> None:
     table = CheminTable()
     table.opens()
@@ -493,6 +545,7 @@ def test_banco_suivi_goes_before_banco_and_ends_after_a_coup_without_it() -> Non
     assert table.bank.suivi == 0
 
 
+@pytest.mark.article("12(53)", "12(54)")
 @pytest.mark.parametrize(
     ("before", "gets"),
     [((), True), (("2 looks",), False), (("3 looks",), True), (("2 show",), False)],
@@ -510,6 +563,7 @@ def test_cards_that_their_punter_has_seen_are_his(before: tuple[str, ...], gets:
     assert (("banco_late", "12(53)") in table.noted()) is not gets
 
 
+@pytest.mark.article("12(55)")
 def test_banco_suivi_outlasts_a_passed_hand() -> None:
     table = CheminTable()
     table.opens()
@@ -521,6 +575,7 @@ def test_banco_suivi_outlasts_a_passed_hand() -> None:
     assert table.detail["punter"] == 4
 
 
+@pytest.mark.article("12(56)")
 @pytest.mark.parametrize(
     ("bank", "amount", "lies"), [(1001, 0, 501), (1001, 500, 0), (1001, 1001, 1001), (1000, 1100, 0)]
 )
@@ -537,6 +592,7 @@ def test_banco_with_the_table_is_half_of_the_bank_at_least(bank: int, amount: in
         assert table.noted() == [("below_half", "12(56)")]
 
 
+@pytest.mark.article("12(56)")
 def test_bets_that_find_no_room_beside_banco_with_the_table_go_back() -> None:
     table = CheminTable()
     table.opens(1000, "3 300", "4 400", "5 100")
@@ -546,6 +602,7 @@ def test_bets_that_find_no_room_beside_banco_with_the_table_go_back() -> None:
     assert covers == {2: (600, 1200), 3: (300, 600), 4: (400, 400), 5: (100, 200)}
 
 
+@pytest.mark.article("12(57)")
 def test_seated_goes_before_standing_and_banco_alone_before_banco_with_the_table() -> None:
     table = CheminTable()
     table.opens(1000)
@@ -562,6 +619,7 @@ def test_seated_goes_before_standing_and_banco_alone_before_banco_with_the_table
     assert table.noted() == [("banco_taken", "12(57)")] * 2
 
 
+@pytest.mark.article("12(58)")
 def test_banco_with_the_table_is_not_repeated_but_as_banco_alone_with_priority() -> None:
     table = CheminTable()
     table.opens(1000)
@@ -576,6 +634,7 @@ def test_banco_with_the_table_is_not_repeated_but_as_banco_alone_with_priority()
     assert table.bank.table == 0
 
 
+@pytest.mark.article("12(61)", "12(62)")
 def test_the_highest_seated_bet_gets_the_cards_equal_ones_by_the_right_of_the_banker() -> None:
     table = CheminTable((1, 2, 3, 4, 5, 12))
     lost(table)
@@ -589,6 +648,7 @@ def test_the_highest_seated_bet_gets_the_cards_equal_ones_by_the_right_of_the_ba
     assert table.detail["punter"] == 4
 
 
+@pytest.mark.article("12(96)")
 def test_bets_are_settled_from_the_right_of_the_banker() -> None:
     table = lost(CheminTable())
     table.opens(1000, "1 100", "12 100", "5 100", "3 100")
@@ -596,6 +656,7 @@ def test_bets_are_settled_from_the_right_of_the_banker() -> None:
     assert [one.seat for one in table.result.settlements if one.bet == "cover"] == [3, 5, 1, 12]
 
 
+@pytest.mark.article("12(102)", "12(106)(e)")
 def test_the_dealer_may_give_the_cards_to_another_bet() -> None:
     table = CheminTable()
     table.opens(1000, "2 600", "3 400")
@@ -609,6 +670,7 @@ def test_the_dealer_may_give_the_cards_to_another_bet() -> None:
 # ---- the coup
 
 
+@pytest.mark.article("12(63)")
 def test_two_cards_each_in_turn_the_punter_first() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -622,6 +684,7 @@ def test_two_cards_each_in_turn_the_punter_first() -> None:
     assert table.result.outcome["hands"] == {"player": ("2S", "2H"), "banker": ("9D", "KD")}
 
 
+@pytest.mark.article("12(65)(a)", "12(65)(b)", "12(65)(c)", "12(65)(d)")
 def test_the_punter_draws_below_five_as_he_likes_with_five_and_not_from_six() -> None:
     assert [punter_rule(total) for total in range(10)] == ["draws"] * 5 + ["free"] + ["stands"] * 4
     for total in range(10):
@@ -633,6 +696,7 @@ def test_the_punter_draws_below_five_as_he_likes_with_five_and_not_from_six() ->
     assert count(Coup(("8S", "2D", "KH", "KD"), ("show",))).winner == "player"
 
 
+@pytest.mark.article("12(68)(a)", "12(68)(b)", "12(68)(c)", "12(68)(d)")
 def test_the_table_of_the_banker() -> None:
     thirds = [*range(10), NO_CARD]
     assert all(banker_rule(total, third) == "draws" for total in range(3) for third in thirds)
@@ -648,6 +712,7 @@ def test_the_table_of_the_banker() -> None:
     }
 
 
+@pytest.mark.article("12(68)(d)")
 def test_each_printed_row_is_the_played_one_without_one_draw() -> None:
     """The print has lost one column of draws and the head 9."""
     for total, printed in PRINTED.items():
@@ -661,6 +726,7 @@ def test_each_printed_row_is_the_played_one_without_one_draw() -> None:
     assert lost_columns == [6, 7]  # two equal ones
 
 
+@pytest.mark.article("12(68)")
 def test_nobody_draws_against_a_shown_hand_and_an_eight_or_nine_of_the_banker_ends_it() -> None:
     for mine, his in product((8, 9), range(10)):
         cards = (f"{mine}S", f"{his}D" if his > 1 else ("KD", "AD")[his], "KH", "KC")
@@ -670,6 +736,7 @@ def test_nobody_draws_against_a_shown_hand_and_an_eight_or_nine_of_the_banker_en
     assert (found.natural, found.winner) == (True, "banker")
 
 
+@pytest.mark.article("12(2)")
 def test_the_higher_total_wins_and_equal_ones_are_null() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -681,6 +748,7 @@ def test_the_higher_total_wins_and_equal_ones_are_null() -> None:
     assert table.paid == {1: (1000, 900), 2: (100, 200)}
 
 
+@pytest.mark.article("12(69)", "12(70)")
 def test_third_cards_lie_open_at_once_and_first_ones_when_they_are_shown() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -697,6 +765,7 @@ def test_third_cards_lie_open_at_once_and_first_ones_when_they_are_shown() -> No
     assert table.result.outcome["totals"] == {"player": 0, "banker": 7}
 
 
+@pytest.mark.article("12(71)")
 def test_under_banco_alone_both_draw_as_they_like_but_a_banker_with_nothing() -> None:
     """A punter with 7 draws, a banker with 7 draws; with 0 he has to."""
     table = CheminTable()
@@ -711,6 +780,7 @@ def test_under_banco_alone_both_draw_as_they_like_but_a_banker_with_nothing() ->
     assert table.result.outcome["hands"] == {"player": ("2S", "2H"), "banker": ("KD", "KH", "5C")}
 
 
+@pytest.mark.article("12(72)", "12(101)")
 @pytest.mark.parametrize(
     ("cards", "words", "player", "banker", "burnt"),
     [
@@ -739,6 +809,7 @@ def test_a_false_draw_is_put_right(cards: str, words: tuple[str, ...], player: s
     assert ("false_draw", "12(72)") in table.noted()
 
 
+@pytest.mark.article("12(76)")
 @pytest.mark.parametrize(("seat", "winner"), [(1, "player"), (2, "banker"), (3, "")])
 def test_who_throws_a_card_away_loses(seat: int, winner: str) -> None:
     table = CheminTable()
@@ -759,6 +830,7 @@ def test_who_throws_a_card_away_loses(seat: int, winner: str) -> None:
     assert table.paid == {1: (1000, 1000), 2: (100, 100)}
 
 
+@pytest.mark.article("12(103)", "12(105)(b)")
 @pytest.mark.parametrize("word", ["by_table", "fault_105b"])
 @pytest.mark.parametrize(("cards", "banker"), [("2S 3D KH KD 9C", 3), ("2S 5D KH KD 4C", 5)])
 def test_a_banker_by_the_table_draws_where_he_may_choose(word: str, cards: str, banker: int) -> None:
@@ -775,6 +847,7 @@ def test_a_banker_by_the_table_draws_where_he_may_choose(word: str, cards: str, 
     assert table.result.outcome["totals"]["banker"] == banker + 1
 
 
+@pytest.mark.article("12(68)(d)")
 @pytest.mark.parametrize(("word", "total"), [("draw", 4), ("stand", 3)])
 def test_a_banker_with_three_against_nine_draws_as_he_likes(word: str, total: int) -> None:
     table = CheminTable()
@@ -786,6 +859,7 @@ def test_a_banker_with_three_against_nine_draws_as_he_likes(word: str, total: in
 # ---- the hand is passed
 
 
+@pytest.mark.article("12(77)", "12(78)")
 def test_a_hand_is_passed_after_a_won_or_tied_coup_and_not_before() -> None:
     table = CheminTable()
     table.opens(1000)
@@ -803,6 +877,7 @@ def test_a_hand_is_passed_after_a_won_or_tied_coup_and_not_before() -> None:
         assert (table.bank.banker, table.bank.won, table.bank.aside) == (3, 0, 0)
 
 
+@pytest.mark.article("12(78)")
 def test_a_lost_coup_moves_the_hand_to_the_right() -> None:
     table = CheminTable((2, 5, 7, 9))
     banks = []
@@ -814,6 +889,7 @@ def test_a_lost_coup_moves_the_hand_to_the_right() -> None:
     assert banks == [2, 5, 7, 9, 2]
 
 
+@pytest.mark.article("12(79)", "12(81)", "12(82)")
 def test_a_passed_hand_is_taken_at_its_level_in_order_until_cards_are_out() -> None:
     table = wins(1)
     table.acts("3 take")
@@ -829,6 +905,7 @@ def test_a_passed_hand_is_taken_at_its_level_in_order_until_cards_are_out() -> N
     assert table.detail["banker"] == 2
 
 
+@pytest.mark.article("12(82)")
 def test_who_takes_the_hand_has_his_own_bets_back() -> None:
     table = wins(1)
     table.acts("1 pass", "4 take")
@@ -839,6 +916,7 @@ def test_who_takes_the_hand_has_his_own_bets_back() -> None:
     assert covers == {5: (300, 0), 2: (100, 100)}
 
 
+@pytest.mark.article("12(80)", "12(92)")
 def test_after_a_standing_banker_the_hand_is_at_the_right_of_the_last_seated_one() -> None:
     table = wins(1)
     table.acts("1 pass", "14 take")
@@ -853,6 +931,7 @@ def test_after_a_standing_banker_the_hand_is_at_the_right_of_the_last_seated_one
     assert (table.bank.banker, table.bank.amount) == (2, 0)
 
 
+@pytest.mark.article("12(81)")
 def test_the_passer_keeps_the_hand_where_nobody_takes_it_and_at_the_same_amount() -> None:
     table = wins(3)
     won_before = table.bank.won
@@ -862,6 +941,7 @@ def test_the_passer_keeps_the_hand_where_nobody_takes_it_and_at_the_same_amount(
     assert table.bank.banker == 5
 
 
+@pytest.mark.article("12(81)", "12(83)", "12(84)", "12(85)")
 def test_an_auction_goes_to_the_highest_bid() -> None:
     table = CheminTable((1, 2, 3, 4, 5, 12), auction_base=2000, auction_step=500)
     won(table)
@@ -876,11 +956,13 @@ def test_an_auction_goes_to_the_highest_bid() -> None:
     assert table.bank.banker == 4
 
 
+@pytest.mark.article("12(81)")
 def test_bids_begin_at_the_least_bank() -> None:
     with pytest.raises(BadOption, match="12\\(81\\)"):
         options_from(CheminDeFer, {"minimum_bank": 1000, "auction_base": 999})
 
 
+@pytest.mark.article("12(86)")
 def test_without_a_bid_the_next_player_takes_the_least_bank_or_leaves() -> None:
     table = wins(1)
     table.acts("1 pass", "1 auction")
@@ -892,6 +974,7 @@ def test_without_a_bid_the_next_player_takes_the_least_bank_or_leaves() -> None:
     assert table.noted() == [("seat_lost", "12(86)")]
 
 
+@pytest.mark.article("12(87)", "12(90)")
 @pytest.mark.parametrize(("cards", "word", "barred"), [(WINS, "draw", (1, 3)), (TIES, "show", (1,))])
 def test_who_passed_does_not_bid_nor_his_partner_after_a_won_coup(
     cards: str, word: str, barred: tuple[int, ...]
@@ -907,6 +990,7 @@ def test_who_passed_does_not_bid_nor_his_partner_after_a_won_coup(
     assert table.noted() == [("may_not_bid", article)] * len(barred)
 
 
+@pytest.mark.article("12(90)")
 def test_who_passed_on_a_tie_makes_no_banco_in_the_next_coup() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -928,6 +1012,7 @@ def _results(table: CheminTable) -> list:  # type: ignore[type-arg]
     return [one.result for one in table.said if hasattr(one, "result")]
 
 
+@pytest.mark.article("12(88)")
 def test_two_may_bid_together_in_equal_parts_and_who_bids_alone_goes_first() -> None:
     table = wins(1)
     table.acts("1 pass", "1 auction", "5 bid_half 1500", "12 bid 1400")
@@ -944,6 +1029,7 @@ def test_two_may_bid_together_in_equal_parts_and_who_bids_alone_goes_first() -> 
     assert table.bank.banker == 13
 
 
+@pytest.mark.article("12(89)")
 def test_who_bought_the_hand_deals_the_first_coup_or_bids_no_more() -> None:
     table = wins(1)
     table.acts("1 pass", "1 auction", "4 bid 1500")
@@ -954,6 +1040,7 @@ def test_who_bought_the_hand_deals_the_first_coup_or_bids_no_more() -> None:
     assert table.bank.banker == 3
 
 
+@pytest.mark.article("12(81)")
 def test_who_took_the_hand_at_its_level_plays_it() -> None:
     table = wins(1)
     table.acts("1 pass", "4 take", "4 pass")
@@ -961,6 +1048,7 @@ def test_who_took_the_hand_at_its_level_plays_it() -> None:
     assert table.noted() == [("hand_not_due", "12(81)")]
 
 
+@pytest.mark.article("12(91)")
 def test_who_bought_and_passed_after_one_coup_does_not_bid() -> None:
     table = wins(1)
     table.acts("1 pass", "1 auction", "4 bid 1500")
@@ -972,6 +1060,7 @@ def test_who_bought_and_passed_after_one_coup_does_not_bid() -> None:
     assert table.detail["offer"]["bids"] == {"seat_1": 1000}
 
 
+@pytest.mark.article("12(93)")
 def test_who_changed_seat_ahead_of_his_turn_lets_the_hand_pass_once_and_has_no_priority() -> None:
     table = CheminTable()
     table.acts("2 moved")
@@ -991,6 +1080,7 @@ def test_who_changed_seat_ahead_of_his_turn_lets_the_hand_pass_once_and_has_no_p
 # ---- faults
 
 
+@pytest.mark.article("12(105)(a)")
 def test_who_drew_a_card_deals_the_coup() -> None:
     table = wins(1)
     table.opens(0, "2 100")
@@ -1001,6 +1091,7 @@ def test_who_drew_a_card_deals_the_coup() -> None:
     assert table.detail["banker"] == 1
 
 
+@pytest.mark.article("12(105)(c)", "12(107)(c)")
 @pytest.mark.parametrize("letter", ["105c", "107c"])
 def test_stuck_cards_and_faults_of_the_dealer_make_the_coup_null(letter: str) -> None:
     """Unless it can be put right: then nothing is told, or the hands are."""
@@ -1032,6 +1123,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.article("12(105)(d)", "12(105)(e)", "12(105)(f)", "12(105)(g)", "12(105)(h)", "12(105)(i)", "12(105)(j)")
 @pytest.mark.parametrize(("letter", "player", "banker", "totals"), FAULTS)
 def test_faults_of_the_banker_are_counted_by_their_letter(
     letter: str, player: str, banker: str, totals: tuple[int, int]
@@ -1049,6 +1141,7 @@ def test_faults_of_the_banker_are_counted_by_their_letter(
     assert table.result.outcome["winner"] == winner
 
 
+@pytest.mark.article("12(105)(g)", "12(105)(j)")
 @pytest.mark.parametrize(
     ("letter", "player", "banker"),
     [
@@ -1071,6 +1164,7 @@ def test_hands_that_the_letter_does_not_allow_are_asked_for_again(letter: str, p
     assert table.waits() == "hands_by_law"
 
 
+@pytest.mark.article("12(105)(e)", "12(105)(g)", "12(105)(h)")
 def test_the_counts_of_too_many_cards_for_all_hands() -> None:
     ranks = "A23456789T"
     value = dict(zip(ranks, [*range(1, 10), 0], strict=True))
@@ -1082,6 +1176,7 @@ def test_the_counts_of_too_many_cards_for_all_hands() -> None:
         assert best_of(hand[:3], 2, 3) == max(*pairs, sum(value[rank] for rank in four[:3]) % 10)
 
 
+@pytest.mark.article("12(105)(k)")
 def test_after_the_payment_there_is_no_claim() -> None:
     for paid in (False, True):
         table = CheminTable()
@@ -1096,6 +1191,7 @@ def test_after_the_payment_there_is_no_claim() -> None:
         assert table.bank.banker == (1 if paid else 2)
 
 
+@pytest.mark.article("12(105)(m)")
 def test_a_card_that_the_banker_drew_against_the_word_of_the_dealer_is_burnt() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -1108,6 +1204,7 @@ def test_a_card_that_the_banker_drew_against_the_word_of_the_dealer_is_burnt() -
     assert table.noted() == [("fault_105m", "12(105)(m)")]
 
 
+@pytest.mark.article("12(106)(a)")
 def test_an_eight_that_was_not_shown_in_time_is_drawn_against() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -1118,6 +1215,7 @@ def test_an_eight_that_was_not_shown_in_time_is_drawn_against() -> None:
     assert table.result.outcome["totals"] == {"player": 1, "banker": 7}
 
 
+@pytest.mark.article("12(106)(b)")
 @pytest.mark.parametrize(
     ("word", "banker", "winner"), [("stand", "8D", "banker"), ("show", "8D", "player"), ("stand", "9D", "tie")]
 )
@@ -1129,6 +1227,7 @@ def test_a_nine_that_was_not_shown_loses_to_a_shown_eight(word: str, banker: str
     assert any(law.endswith("12(106)(b)") for law in table.result.law) is (winner == "banker")
 
 
+@pytest.mark.article("12(106)(c)")
 @pytest.mark.parametrize(("gives", "cards"), [("give", 3), ("refuse", 2)])
 @pytest.mark.parametrize("words", [("draw", "stand"), ("stand", "draw")])
 def test_where_the_punter_changes_his_word_the_banker_gives_the_card_or_not(
@@ -1147,6 +1246,7 @@ def test_where_the_punter_changes_his_word_the_banker_gives_the_card_or_not(
     assert table.noted() == [("word_changed", "12(106)(c)"), ("acted_twice", "12(106)(c)")]
 
 
+@pytest.mark.article("12(106)(c)")
 def test_a_banker_with_nothing_has_no_choice_about_a_changed_word() -> None:
     table = CheminTable()
     table.opens(1000, "2 100")
@@ -1158,6 +1258,7 @@ def test_a_banker_with_nothing_has_no_choice_about_a_changed_word() -> None:
     assert table.result.outcome["hands"] == {"player": ("4S", "KH", "2C"), "banker": ("KC", "KD", "3C")}
 
 
+@pytest.mark.article("12(106)(d)")
 @pytest.mark.parametrize("first", ["draw", "stand"])
 def test_with_five_the_first_word_counts(first: str) -> None:
     table = CheminTable()
@@ -1170,6 +1271,7 @@ def test_with_five_the_first_word_counts(first: str) -> None:
     assert table.result.outcome["totals"]["player"] == (8 if first == "draw" else 5)
 
 
+@pytest.mark.article("12(107)(b)")
 @pytest.mark.parametrize(
     ("banker", "drawn", "hand", "burnt"),
     [
