@@ -600,6 +600,27 @@ class CheminDeFer(Game[Position]):
         chip = self.options.smallest_chip
         return covered(round_) * self.options.percentage // 1000 // chip * chip
 
+    def _winners(self, p: Position, round_: Round) -> tuple[Win, ...]:
+        """The bets that win, and below 0 the part that is lost of a stake of which the rest comes back.
+
+        Of chips on the line a half is lost (12(44)), of a bank what the punters had covered (12(46)).
+        """
+        assert p.end is not None
+        bank, winner = p.bank, p.end.winner
+        if winner == "tie":
+            return ()
+        sign = 1 if winner == "banker" else -1
+        won = bank.shares(covered(round_))
+        parts = [
+            Win("bank", str(sign * Fraction(won[seat], chips)), seat=seat if bank.partner else 0)
+            for seat, chips in bank.shares(bank.amount).items()
+            if chips
+        ]
+        laid = {COVER: -sign * Fraction(1), HALF: -sign * Fraction(1, 2)}
+        parts += [Win(bet, str(pays)) for bet, pays in laid.items() if _on_bet(round_, bet)]
+        parts.sort(key=lambda one: one.pays.startswith("-"))
+        return tuple(one for one in parts if one.pays != "-1")
+
     def _settled(self, p: Position, round_: Round) -> tuple[Settlement, ...]:
         """The bank, then the punters from the right of the banker (12(96)), then the house."""
         assert p.end is not None
@@ -621,12 +642,7 @@ class CheminDeFer(Game[Position]):
         """Who is paid what, and the paragraphs it rests on."""
         p, end, round_ = position, position.end, frame.round
         assert end is not None
-        kept, laid, bank = self._kept(p, round_), covered(round_), p.bank
-        winners: tuple[Win, ...] = ()
-        if end.winner == "player":
-            winners = tuple(Win(bet, pays) for bet, pays in ((COVER, "1"), (HALF, "1/2")) if _on_bet(round_, bet))
-        elif end.winner == "banker":
-            winners = (Win("bank", str(Fraction(laid, bank.amount))),)
+        kept, bank = self._kept(p, round_), p.bank
         pushes = (COVER, HALF, "bank") if end.winner == "tie" else ()
         articles = (
             *end.articles,
@@ -638,7 +654,7 @@ class CheminDeFer(Game[Position]):
             replace(round_, wagers=()),
             self.terms,
             outcome={**self._ended(p, end), **self._stakes(p, round_), **({"percentage": kept} if kept else {})},
-            winners=winners,
+            winners=self._winners(p, round_),
             pushes=tuple(bet for bet in pushes if bet == "bank" or _on_bet(round_, bet)),
             announcements=_called(end),
             law=tuple(map(self.cite, articles)),

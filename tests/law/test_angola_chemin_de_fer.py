@@ -28,7 +28,7 @@ from protocols.contract.events import (
 )
 from rules import RULESETS
 from rules.angola.chemin_de_fer import CheminDeFer
-from rules.engine.ruleset import BadOption, judge, options_from
+from rules.engine.ruleset import BadOption, Win, judge, options_from
 from rules.games.baccarat import NO_CARD
 from rules.games.cards import points
 from rules.games.chemin_bank import rank
@@ -430,8 +430,33 @@ def test_chips_on_the_line_play_half_of_their_value() -> None:
     table.coup(LOSES, "show")
     assert table.paid == {1: (1000, 800), 2: (200, 300), 3: (100, 200)}
     assert any(law.endswith("12(44)") for law in table.result.law)
+    assert table.result.winners == (Win("cover", "1"), Win("half", "1/2"), Win("bank", "-1/5"))
     won(table, "3 100", "4 400 half")
     assert table.paid[4] == (400, 200)
+    assert table.result.winners == (Win("bank", "3/10"), Win("half", "-1/2"))
+
+
+@pytest.mark.article("12(31)", "12(46)")
+def test_the_result_says_what_comes_back_of_a_bank_that_two_hold_and_nobody_covers_whole() -> None:
+    table = CheminTable()
+    table.tell(BetsOpened())
+    table.acts("1 bank 1000", "5 association")
+    table.covers("2 301")
+    assert table.noted() == [("wrong_multiple", "12(36)")]
+    table.covers("2 300", "3 1700")
+    table.coup(LOSES, "show")
+    assert table.result.winners == (Win("cover", "1"),)  # a bank that was covered whole is lost whole
+    table = CheminTable()
+    table.tell(BetsOpened())
+    table.acts("1 bank 1001", "5 association")
+    table.covers("2 300")
+    table.coup(LOSES, "show")
+    assert table.paid[1] == (1001, 851)
+    assert table.result.winners == (
+        Win("cover", "1"),
+        Win("bank", "-150/1001", seat=1),
+        Win("bank", "-150/1001", seat=5),
+    )
 
 
 @pytest.mark.article("12(46)", "12(59)")

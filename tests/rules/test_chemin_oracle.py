@@ -10,6 +10,9 @@ from chemin_hands import CheminTable
 from helpers import at_length
 
 from protocols.contract.events import BetsClosed, BetsOpened
+from protocols.contract.results import Result
+from rules.engine.money import settle
+from rules.engine.ruleset import Wager
 from rules.games.cards import DECK
 from simulators.tables.chemin import Chips, brings, by_the_text, higher, kept_of, total
 
@@ -27,6 +30,13 @@ def test_coups_are_settled_as_the_text_has_them() -> None:
             played += 1
             put_right += one_coup(table, rng, per_mille)
     assert put_right > COUPS // 10
+
+
+def as_printed(result: Result) -> tuple[tuple[int, int, str, int, int], ...]:
+    """What the wins and ties of the result bring back for each stake."""
+    laid = [Wager(one.seat, one.bet, one.stake, one.hand) for one in result.settlements]
+    found = settle(laid, result.winners, result.pushes)
+    return tuple(sorted((one.seat, one.hand, one.bet, one.stake, one.returned) for one in found))
 
 
 def one_coup(table: CheminTable, rng: random.Random, per_mille: int) -> bool:
@@ -81,6 +91,7 @@ def one_coup(table: CheminTable, rng: random.Random, per_mille: int) -> bool:
     assert (outcome["hands"], outcome["winner"]) == ({"player": hands[0], "banker": hands[1]}, winner)
     settled = tuple(sorted((one.seat, one.hand, one.bet, one.stake, one.returned) for one in table.result.settlements))
     assert settled == brings(chips, winner, per_mille, CHIP)
+    assert settled == as_printed(table.result)
     if winner == "banker":
         assert table.bank.amount == bank + chips.covered() - kept_of(chips, winner, per_mille, CHIP)
     elif winner == "tie":

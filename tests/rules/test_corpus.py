@@ -13,10 +13,8 @@ from helpers import MACHINES, NIGHTLY
 from rules import RULESETS
 from rules.engine.ruleset import options_from
 
-every_game = pytest.mark.parametrize(
-    "name", [name for name in sorted(RULESETS) if not name.startswith("house.") and name != MACHINES]
-)
-"""Those by a law: of a house's own game no verdict is frozen, nor of a machine, which has no dealer."""
+every_game = pytest.mark.parametrize("name", [name for name in sorted(RULESETS) if not name.startswith("house.")])
+"""Those by a law: of a house's own game no verdict is frozen."""
 COMMITTED = tomllib.loads(corpus.HASHES.read_text(encoding="utf-8"))
 
 
@@ -43,7 +41,7 @@ def test_the_corpus_is_large_and_holds_each_verdict(name: str) -> None:
     assert COMMITTED[name]["events"] >= corpus.EVENTS
     assert said["resolved"] > max(3_000, said["voided"])
     assert min(said[verdict] for verdict in ("suspended", "voided", "irregular")) > 200
-    assert said["corrected"] > 30
+    assert name == MACHINES or said["corrected"] > 30  # two people approve a machine; its meters need no correction
 
 
 def test_another_process_makes_the_same_events() -> None:

@@ -4,6 +4,7 @@ import random
 from typing import Final
 
 from corpus_dealing import Dealer, Options, Sample
+from msgspec.structs import replace
 
 from protocols.contract.events import (
     BetsOpened,
@@ -43,7 +44,13 @@ def machine(rng: random.Random, _options: Options) -> Dealer:
                 yield MachineUnreliable(why=rng.choice(("cleared", "memory", "program")))
                 meters = dict.fromkeys(NAMES, rng.choice((0, 50)))
                 shown = yield MachineMeters(dict(meters))
+            if rng.random() < 0.03:  # another paytable, or a plan that nobody may approve
+                shown = yield replace(LUCKY, paytable=rng.choice(("LUCKY", "GOLD")), return_bp=rng.choice((9000, 7900)))
+            if shown["phase"] == "suspended" or rng.random() < 0.01:
+                for name in ("ana", "rui"):
+                    shown = yield MachineApproved(by=name)
             if shown["phase"] == "suspended":
+                yield LUCKY
                 for name in ("ana", "rui"):
                     yield MachineApproved(by=name)
         if rng.random() < 0.1:
