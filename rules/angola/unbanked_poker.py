@@ -22,7 +22,7 @@ from rules.engine.rounds import terms
 from rules.engine.ruleset import option
 from rules.games.poker_betting import Limits
 from rules.games.poker_game import PokerGame
-from rules.games.poker_pots import Rake, pots
+from rules.games.poker_pots import Rake
 from rules.games.poker_table import Deal
 from rules.needs import Needs, unbanked
 
@@ -136,13 +136,14 @@ class UnbankedPoker(PokerGame):
         self.layering = options.all_in
         self.entry = options.entry
 
-    def articles(self, deal: Deal, strengths: Mapping[int, int]) -> tuple[str, ...]:
+    def articles(self, deal: Deal) -> tuple[str, ...]:
         """The paragraphs that the end of a hand rests on."""
+        strengths = deal.strengths
         found, best = ["13(65)"] if len(strengths) > 1 else ["13(51)"], ""
         if len(strengths) > 1:
             best = self.variant.ranking.category(max(strengths.values()))
             found += [self.chosen, self.combinations[best], *self.same_hands]
-        if len(pots(deal.bets.put(), deal.bets.live(), self.layering)[0]) > 1:
+        if len(deal.pots) > 1:
             found += ["13(38)", "13(49)"]
         paid = deal.paid or ()
         if len({one.pot for one in paid}) < len(paid):

@@ -189,7 +189,7 @@ class _Watching(Generic[S]):
         watch = state.watch
         if type(seen.event) in self._moves:
             watch = self._moved(watch, seen)
-        if any(isinstance(verdict, Opened) for verdict in verdicts):
+        if verdicts and any(isinstance(verdict, Opened) for verdict in verdicts):
             watch, noted = self._began(watch, game, seen)
             verdicts = (*noted, *verdicts)
         return replace(state, game=game, watch=watch), verdicts

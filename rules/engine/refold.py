@@ -103,6 +103,7 @@ from rules.engine.sameness import as_read_back, same_open, same_outcome, same_re
 
 P = TypeVar("P", bound=Struct)
 
+NO_VERDICTS: Final[tuple[Verdict, ...]] = ()
 TOGETHER: Final = timedelta(milliseconds=100)
 """Events of two devices that are closer than this may have happened in either order."""
 LATE: Final = say("late_doubt")
@@ -377,7 +378,7 @@ class Engine(Generic[P]):
 
     def _step(self, table: Table[P], fact: Fact, told: Fact | None = None) -> Step[P]:
         """An event of the game's own. `told`: the fact as it was told, where some of it is done already."""
-        frame, verdicts = table.open, tuple[Verdict, ...]()
+        frame, verdicts = table.open, NO_VERDICTS
         if frame is None:
             if table.last is not None and table.last.counts and self.game.reopens(table.position, fact.event):
                 table = self._reopened(table, table.last)
@@ -404,13 +405,12 @@ class Engine(Generic[P]):
 
     def _moved(self, table: Table[P], position: P, effect: Effect, fact: Fact, told: Fact) -> Step[P]:
         """The open round after a step of the game."""
-        frame, verdicts = open_frame(table), tuple[Verdict, ...]()
+        frame, verdicts, reason = open_frame(table), NO_VERDICTS, effect.suspend
         round_ = effect.round or frame.round
         if effect.evidence:
             round_ = witness(round_, fact)
         if effect.notes:
             round_ = self._noted_on(round_, effect, fact)
-        reason = effect.suspend
         if effect.first:
             if table.doubt:
                 reason, position = table.doubt, self.game.set_aside(table.position, fact)
@@ -423,7 +423,7 @@ class Engine(Generic[P]):
             verdicts += (Closed(round_.id),)
         frame = with_fact(frame, round_, told)
         table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
-        beside = self._beside(effect, fact)
+        beside = self._beside(effect, fact) if effect.beside else NO_VERDICTS
         if effect.void:
             table, more = self._void(table, frame, fact, effect.void, effect.article)
             return table, verdicts + more + beside
@@ -469,7 +469,7 @@ class Engine(Generic[P]):
         return table, verdicts
 
     def _opened(self, table: Table[P], fact: Fact) -> Step[P]:
-        frame, verdicts = table.open, tuple[Verdict, ...]()
+        frame, verdicts = table.open, NO_VERDICTS
         if frame is not None and not frame.round.closed and not table.doubt:
             return keep(table, frame, witness(frame.round, fact), fact), ()
         position, effect = self.game.step(table.position, fact, frame)

@@ -150,16 +150,17 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     A bet is refused that names another round than the one on the table, because it came too late or was repeated; also
     one that would begin the next round although it names the last one or the table is closed.
     """
-    named = seen.event if isinstance(seen.event, WagerPlaced | WagerWithdrawn) and seen.event.round else None
+    event = seen.event
+    named = event if isinstance(event, (WagerPlaced, WagerWithdrawn)) and event.round else None
     if named is not None and named.round != ruleset.view(state).round:
         return state, (Noted(_for_another_round(named, seen.id)),)
     after, told = ruleset.apply(state, seen)
-    if isinstance(seen.event, WagerPlaced) and seen.event.table_closed and any(isinstance(one, Opened) for one in told):
-        reason = say("bet_at_closed_table", seat=seen.event.seat, bet=seen.event.bet)
+    if isinstance(event, WagerPlaced) and event.table_closed and any(isinstance(one, Opened) for one in told):
+        reason = say("bet_at_closed_table", seat=event.seat, bet=event.bet)
         return state, (Noted(Irregularity(reason.code, reason, "-", seen.id)),)
     if named is not None and any(isinstance(one, Opened) for one in told):
         return state, (Noted(_for_another_round(named, seen.id)),)
-    if not seen.event.overtaken or isinstance(seen.event, RoundPaid | SpinMissed):
+    if not event.overtaken or isinstance(event, RoundPaid | SpinMissed):
         return after, told
     if getattr(ruleset, "places_late_events", False):  # rules/engine/refold.py puts a late event at its time
         return after, told
@@ -168,7 +169,7 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     doubt = msgspec.structs.replace(seen, event=EventsMissed(1))
     doubted, verdicts = ruleset.apply(state, doubt)
     waits = ruleset.view(doubted).phase == "suspended"
-    declared = isinstance(seen.event, RoundVoided | SpinVoided)
+    declared = isinstance(event, RoundVoided | SpinVoided)
     if waits and not declared:
         return doubted, verdicts
     if not waits and not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
@@ -176,7 +177,7 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
             return after, told  # that it was declared is all the doubt: a payment says that another round was meant
         after, more = ruleset.apply(after, doubt)
         return after, told + more
-    text = say("told_too_late", event=event_type(seen.event), ms=seen.event.overtaken)
+    text = say("told_too_late", event=event_type(event), ms=event.overtaken)
     return doubted, (*verdicts, Noted(Irregularity("told_too_late", text, "-", seen.id)))
 
 

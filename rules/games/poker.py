@@ -47,9 +47,10 @@ def ranks_of(heights: Iterable[int]) -> int:
     return sum(1 << (_BITS * (height - 2)) for height in heights)
 
 
-_VALUE: Final[dict[str, int]] = {
+VALUE: Final[dict[str, int]] = {
     card: ranks_of([HEIGHT[card[0]]]) + (1 << (_SUITS_AT + _BITS * SUITS.index(card[1]))) for card in DECK
 }
+"""What a card adds to such a number."""
 
 
 def packed(category: str, heights: Sequence[int]) -> int:
@@ -92,16 +93,27 @@ _SUITED: Final[dict[int, int]] = {
 }
 
 
+TABLES: Final = (_MIXED, _SUITED)
+"""The strengths by `ranks_of`: of cards of several suits, of cards of one suit."""
+
+
 def strength(cards: Sequence[str]) -> int:
     """How strong five different cards of one deck are; equal numbers differ in nothing but suits."""
-    return looked_up(cards, _MIXED, _SUITED)
-
-
-def looked_up(cards: Sequence[str], mixed: Mapping[int, int], suited: Mapping[int, int]) -> int:
-    """The strength of five cards by two tables, keyed by `ranks_of`: cards of several suits, cards of one suit."""
     a, b, c, d, e = cards
-    total = _VALUE[a] + _VALUE[b] + _VALUE[c] + _VALUE[d] + _VALUE[e]
-    return (suited if total >> _SUITS_AT in _ONE_SUIT else mixed)[total & _RANKS]
+    total = VALUE[a] + VALUE[b] + VALUE[c] + VALUE[d] + VALUE[e]
+    return (_SUITED if total >> _SUITS_AT in _ONE_SUIT else _MIXED)[total & _RANKS]
+
+
+def strongest(
+    totals: Iterable[int], mixed: Mapping[int, int], suited: Mapping[int, int], *, one_suit: bool = True
+) -> int:
+    """The highest strength by these tables. `totals`: each the sum of the `VALUE` of five cards.
+
+    `one_suit`: whether some of them may be of one suit.
+    """
+    if not one_suit:
+        return max([mixed[total & _RANKS] for total in totals])
+    return max([(suited if total >> _SUITS_AT in _ONE_SUIT else mixed)[total & _RANKS] for total in totals])
 
 
 def category(strength_: int) -> str:

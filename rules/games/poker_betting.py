@@ -54,6 +54,9 @@ class Fault(Struct, frozen=True):
     taken: bool = True
 
 
+NO_FAULTS: Final[tuple[Fault, ...]] = ()
+
+
 class Betting(Struct, frozen=True):
     """The bets of one hand. `order`: the seats dealt in, from the hand on; `stacks`: the chips before them.
 
@@ -80,15 +83,23 @@ class Betting(Struct, frozen=True):
     highest: int = 0
     blind: int = 0
 
+    def plays(self, seat: int) -> bool:
+        """Whether the seat plays for the pot."""
+        return seat in self.order and seat not in self.folded and seat not in self.killed
+
+    def count(self) -> int:
+        """How many seats play for the pot."""
+        return len(self.order) - len(self.folded) - len(self.killed)
+
     def live(self) -> tuple[int, ...]:
         """The seats that play for the pot."""
         if not self.folded and not self.killed:
             return self.order
-        return tuple(seat for seat in self.order if seat not in self.folded and seat not in self.killed)
+        return tuple([seat for seat in self.order if seat not in self.folded and seat not in self.killed])
 
     def can_bet(self) -> tuple[int, ...]:
         """Those of them that have chips left."""
-        return tuple(seat for seat in self.live() if self.stacks[seat])
+        return tuple([seat for seat in self.live() if self.stacks[seat]])
 
     def pot(self) -> int:
         """All chips that were laid."""
@@ -122,7 +133,7 @@ def most(b: Betting, seat: int, limits: Limits) -> int:
 
 def may_raise(b: Betting, seat: int, limits: Limits) -> bool:
     """Whether the seat may raise at all."""
-    spent = limits.raises and b.raises >= limits.raises and len(b.live()) > 2
+    spent = limits.raises and b.raises >= limits.raises and b.count() > 2
     return seat not in b.bound and not spent and most(b, seat, limits) > 0
 
 
@@ -138,7 +149,7 @@ def actions(b: Betting, limits: Limits) -> tuple[str, ...]:
 def opened(b: Betting, first: int, level: int = 0, *, fresh: bool = True) -> Betting:
     """A round of bets begins with the first seat from `first` on that has chips. `fresh`: nothing is laid in it."""
     rest = b.after(first)
-    able = set(b.can_bet())
+    able = b.can_bet()
     waiting = tuple(seat for seat in (rest[-1], *rest[:-1]) if seat in able)
     street = {} if fresh else b.street
     b = replace(b, street=street, level=level, raises=0, bound=(), opener=0, highest=0, blind=0, waiting=waiting)
@@ -147,12 +158,12 @@ def opened(b: Betting, first: int, level: int = 0, *, fresh: bool = True) -> Bet
 
 def act(b: Betting, seat: int, action: str, chips: int, limits: Limits) -> tuple[Betting, tuple[Fault, ...]]:
     """One action of a seat."""
-    if seat not in b.live():
-        return b, (Fault("not_in_hand", "13(39)", chips, taken=False),)
     if seat not in b.waiting:
+        if not b.plays(seat):
+            return b, (Fault("not_in_hand", "13(39)", chips, taken=False),)
         code, article = ("acted_twice", "13(55)") if b.waiting else ("no_betting", "13(40)")
         return b, (Fault(code, article, chips, taken=False),)
-    faults, more = tuple[Fault, ...](), tuple[Fault, ...]()
+    faults, more = NO_FAULTS, NO_FAULTS
     if chips > b.stacks[seat]:
         faults = (Fault("more_than_stack", "13(14)(e)", chips - b.stacks[seat]),)
         chips = b.stacks[seat]
@@ -170,7 +181,9 @@ def act(b: Betting, seat: int, action: str, chips: int, limits: Limits) -> tuple
             done, more = _raised(b, seat, chips, limits, early=early)
         case _:
             return b, (Fault("no_such_action", "13(39)", chips, taken=False),)
-    if early and all(one.taken for one in more):
+    if not early:
+        return done, faults + more
+    if all(one.taken for one in more):
         faults = (*faults, Fault("out_of_turn", "13(71)(f)"))
         done = replace(done, bound=_with(done.bound, (seat,)))
     return done, faults + more
@@ -237,35 +250,40 @@ def _with(seats: tuple[int, ...], more: Iterable[int]) -> tuple[int, ...]:
 
 def _lay(b: Betting, seat: int, chips: int) -> Betting:
     """Chips cross the line: what is owed first."""
-    owed = min(b.owed.get(seat, 0), chips)
-    bet = chips - owed
-    return replace(
-        b,
-        stacks={**b.stacks, seat: b.stacks[seat] - chips},
-        dead={**b.dead, seat: b.dead.get(seat, 0) + owed} if owed else b.dead,
-        owed={**b.owed, seat: b.owed[seat] - owed} if owed else b.owed,
-        bets={**b.bets, seat: b.bets.get(seat, 0) + bet} if bet else b.bets,
-        street={**b.street, seat: b.street.get(seat, 0) + bet} if bet else b.street,
-    )
+    if not chips:
+        return b
+    stacks = {**b.stacks, seat: b.stacks[seat] - chips}
+    if owed := min(b.owed.get(seat, 0), chips):
+        dead = {**b.dead, seat: b.dead.get(seat, 0) + owed}
+        b = replace(b, dead=dead, owed={**b.owed, seat: b.owed[seat] - owed})
+        if owed == chips:
+            return replace(b, stacks=stacks)
+        chips -= owed
+    bets = {**b.bets, seat: b.bets.get(seat, 0) + chips}
+    return replace(b, stacks=stacks, bets=bets, street={**b.street, seat: b.street.get(seat, 0) + chips})
 
 
 def _acted(b: Betting, seat: int) -> Betting:
-    return _settled(replace(b, waiting=tuple(other for other in b.waiting if other != seat)))
+    return _settled(replace(b, waiting=_without(b.waiting, seat)))
+
+
+def _without(seats: tuple[int, ...], seat: int) -> tuple[int, ...]:
+    if seats[:1] == (seat,):
+        return seats[1:]
+    return tuple([other for other in seats if other != seat])
 
 
 def _settled(b: Betting) -> Betting:
     """Nobody is asked any more where one hand is left, or one with chips who owes nothing and nobody can answer."""
-    live = b.live()
-    if len(live) < 2:
+    if b.count() < 2:
         return replace(b, waiting=())
-    able = b.can_bet()
-    if len(able) == 1 and b.waiting == able and not b.due(able[0]):
+    if len(b.waiting) == 1 and b.waiting == b.can_bet() and not b.due(b.waiting[0]):
         return replace(b, waiting=())
     return b
 
 
 def _folded(b: Betting, seat: int) -> Betting:
-    return _acted(replace(b, folded=_with(b.folded, (seat,))), seat)
+    return _settled(replace(b, folded=_with(b.folded, (seat,)), waiting=_without(b.waiting, seat)))
 
 
 def _checked(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, ...]]:

@@ -67,10 +67,12 @@ from rules.games.poker_betting import (
     post,
     withdraw,
 )
-from rules.games.poker_pots import Layering, Rake, pay, pots
+from rules.games.poker_pots import Layering, Pot, Rake, pay, pots
 from rules.games.poker_table import Deal, Position, Variant, again, closed, seated
 
 BOARD: Final = "board"
+AWAY: Final = ("stack", "rest", "return")
+"""What is told of a seat between two hands."""
 FIRST: Final = Effect(first=True)
 VOID: Final = say("do_void_hand")
 HANDS: Final = say("do_hands_or_void")
@@ -109,7 +111,7 @@ class PokerGame(Game[Position]):
     entry: int = 0
 
     @abstractmethod
-    def articles(self, deal: Deal, strengths: Mapping[int, int]) -> tuple[str, ...]:
+    def articles(self, deal: Deal) -> tuple[str, ...]:
         """The paragraphs that the end of a hand rests on."""
 
     @property
@@ -185,10 +187,13 @@ class PokerGame(Game[Position]):
         p, event = position, fact.event
         deal = p.deal if frame is not None else None
         match event:
+            case CardDrawn():  # as half of them are
+                pass
+            case SeatActed():
+                if event.action in AWAY:
+                    return self._away(p, event.seat, event.action, event.amount, deal)
             case SeatOpened(seat=seat) | SeatClosed(seat=seat):
                 return self._seat(p, seat, deal, joins=isinstance(event, SeatOpened))
-            case SeatActed(seat=seat, action="stack" | "rest" | "return", amount=chips):
-                return self._away(p, seat, event.action, chips, deal)
             case HandPassed(seat=seat) if deal is None or not deal.dealt:
                 return replace(p, named=seat), BESIDE
             case WagerPlaced(seat=seat) | WagerWithdrawn(seat=seat):
@@ -198,12 +203,13 @@ class PokerGame(Game[Position]):
         if frame.round.suspended:
             told = isinstance(event, SeatActed | CardDrawn | CardUnreadable | HandDispensed | CardExposed)
             return replace(p, deal=replace(deal, unheard=deal.unheard or told)), PLAIN
-        pending, closed_ = deal.notes, frame.round.closed
+        pending = deal.notes
         deal, effect = self._told(replace(deal, notes=()) if pending else deal, event)
-        if effect.first and not closed_:
-            pending += self._unposted(deal)
-        elif effect.first:
-            effect = replace(effect, first=False)
+        if effect.first:
+            if not frame.round.closed:
+                pending += self._unposted(deal)
+            else:
+                effect = PLAIN if effect is FIRST else replace(effect, first=False)
         if pending:
             effect = replace(effect, notes=pending + effect.notes)
         return self._on(replace(p, deal=deal), deal, effect)
@@ -211,10 +217,10 @@ class PokerGame(Game[Position]):
     def _told(self, deal: Deal, event: Event) -> tuple[Deal, Effect]:
         """What an event of the hand makes of it."""
         match event:
-            case SeatActed(seat=seat, action=action, amount=chips):
-                return self._acted(deal, seat, action, chips)
-            case CardDrawn(card=card, face=face):
-                return self._card(deal, card, face)
+            case CardDrawn():
+                return self._card(deal, event.card, event.face)
+            case SeatActed():
+                return self._acted(deal, event.seat, event.action, event.amount)
             case CardUnreadable():
                 return self._card(deal, UNKNOWN, None)
             case HandDispensed(cards=count):
@@ -237,10 +243,11 @@ class PokerGame(Game[Position]):
         """The pot is paid where one hand is left, or all are shown."""
         if effect.void or effect.suspend or deal.paid is not None:
             return p, effect
-        bets, showdown = deal.bets, self._showdown(deal)
-        if not showdown and len(bets.folded) + len(bets.killed) + 1 < len(bets.order):
+        bets = deal.bets
+        left = bets.count()
+        if left > 1 and (bets.waiting or len(deal.shown) < left):
             return p, effect  # as after most events
-        live = bets.live()
+        live, showdown = bets.live(), self._showdown(deal)
         if not live:
             return p, replace(effect, suspend=say("no_hand_left"), remedy=VOID)
         if len(live) > 1 and not (showdown and all(seat in deal.shown for seat in live)):
@@ -248,7 +255,7 @@ class PokerGame(Game[Position]):
         strengths = self._strengths(deal, live)
         found, back = pots(deal.bets.put(), live, self.layering)
         paid = pay(found, strengths, deal.bets.order, self.betting.minimum, self.rake)
-        ended = replace(deal, paid=paid, back=back)
+        ended = replace(deal, paid=paid, back=back, pots=found, strengths=strengths)
         if not self._balanced(ended):
             return p, replace(effect, suspend=say("pot_unbalanced"), remedy=VOID)
         return replace(p, deal=ended), effect
@@ -326,37 +333,39 @@ class PokerGame(Game[Position]):
     # ---- what the seats do
 
     def _acted(self, deal: Deal, seat: int, action: str, chips: int) -> tuple[Deal, Effect]:
-        bets, faults = deal.bets, tuple[Fault, ...]()
+        bets, is_bet = deal.bets, action in ACTIONS
         match action:
+            case _ if is_bet:
+                pass
             case "post":
                 bets, faults = post(bets, seat, chips)
-                return replace(deal, bets=bets), Effect(_noted(seat, faults))
+                return replace(deal, bets=bets), Effect(_noted(seat, faults)) if faults else PLAIN
             case "show" | "muck":
                 return self._shows(deal, seat, action)
-            case "dead" if seat in bets.live():
+            case "dead" if bets.plays(seat):
                 return replace(deal, bets=kill(bets, (seat,))), PLAIN
-            case "absent" if seat in bets.live():
+            case "absent" if bets.plays(seat):
                 return replace(deal, bets=withdraw(bets, seat)), PLAIN
             case "skipped" if seat in bets.waiting:
                 return replace(deal, bets=bind(bets, (seat,))), PLAIN
-        if self._dealing(deal) and (deal.given or deal.packets):
+        if (deal.given or deal.packets) and self._dealing(deal):
             return deal, Effect((Note("bet_before_cards", say("seat_alone", seat=seat), "13(36)"),))
-        if action in BLIND and self.variant.ante:
-            if not self.blind_raises or deal.street or (deal.acted and not bets.blind):
-                faults = (Fault("no_blind_raise", "16(12)", chips, taken=False),)
-            else:
-                bets, faults = blind_raise(bets, seat, action, chips)
-        elif action in ACTIONS and bets.waiting:
+        if is_bet and bets.waiting:
             bets, faults = act(bets, seat, action, chips, self.betting)
+        elif is_bet:
+            faults = (Fault("no_betting", "13(39)", chips, taken=False),)
+        elif action not in BLIND or not self.variant.ante:
+            faults = (Fault("no_such_action", "13(39)", chips, taken=False),)
+        elif not self.blind_raises or deal.street or (deal.acted and not bets.blind):
+            faults = (Fault("no_blind_raise", "16(12)", chips, taken=False),)
         else:
-            faults = (Fault("no_betting" if action in ACTIONS else "no_such_action", "13(39)", chips, taken=False),)
+            bets, faults = blind_raise(bets, seat, action, chips)
         taken = bets is not deal.bets
-        return replace(deal, bets=bets, acted=deal.acted or taken), Effect(
-            _noted(seat, faults), first=taken
-        ) if faults else FIRST if taken else PLAIN
+        effect = Effect(_noted(seat, faults), first=taken) if faults else FIRST if taken else PLAIN
+        return replace(deal, bets=bets, acted=True) if taken else deal, effect
 
     def _shows(self, deal: Deal, seat: int, action: str) -> tuple[Deal, Effect]:
-        if seat not in deal.bets.live():
+        if not deal.bets.plays(seat):
             return deal, Effect(_noted(seat, (Fault("not_in_hand", "13(39)"),)))
         if not self._showdown(deal):
             return deal, Effect((Note("shown_early", say("seat_alone", seat=seat), "13(71)(e)"),))
@@ -391,18 +400,17 @@ class PokerGame(Game[Position]):
         return not deal.acted
 
     def _card(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
-        known = [*deal.board, *(one for cards in deal.own.values() for one in cards)]
-        if card != UNKNOWN and (card in known or card not in self.variant.ranking.deck):
-            return deal, Effect(
-                first=True, suspend=say("two_places" if card in known else "no_such_card"), remedy=HANDS
-            )
-        if not deal.packets and self._dealing(deal) and not deal.board:
-            order = deal.bets.order
-            place = deal.given % len(order)
-            seat = deal.turned if deal.given == len(order) * self.variant.ranking.cards else order[place]
-            own = {**deal.own, seat: (*deal.own.get(seat, ()), card)}
-            return replace(deal, own=own, given=deal.given + 1), FIRST
-        return self._common(deal, card, face)
+        ranking = self.variant.ranking
+        if card != UNKNOWN:
+            if card in deal.board or any(card in cards for cards in deal.own.values()):
+                return deal, Effect(first=True, suspend=say("two_places"), remedy=HANDS)
+            if card not in ranking.deck:
+                return deal, Effect(first=True, suspend=say("no_such_card"), remedy=HANDS)
+        if deal.board or deal.packets or not self._dealing(deal):
+            return self._common(deal, card, face)
+        order, given = deal.bets.order, deal.given
+        seat = deal.turned if given == len(order) * ranking.cards else order[given % len(order)]
+        return replace(deal, own={**deal.own, seat: (*deal.own.get(seat, ()), card)}, given=given + 1), FIRST
 
     def _common(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
         streets, bets = self.variant.streets, deal.bets
@@ -487,7 +495,7 @@ class PokerGame(Game[Position]):
         deal = position.deal
         if deal is None or deal.unheard or frame.lost:
             return position, Effect(suspend=say("hand_incomplete"), remedy=VOID, again=True)
-        deal = replace(deal, paid=None, back={})
+        deal = replace(deal, paid=None, back={}, pots=(), strengths={})
         laid, reason = self._laid_out(deal, hands)
         if reason is not None:
             return position, Effect(suspend=reason, remedy=HANDS, again=True)
@@ -533,8 +541,6 @@ class PokerGame(Game[Position]):
         deal = position.deal
         assert deal is not None
         assert deal.paid is not None
-        live = deal.bets.live()
-        strengths = self._strengths(deal, live)
         put = deal.bets.put()
         back = {seat: deal.back.get(seat, 0) for seat in put.seats()}
         for one in deal.paid:
@@ -548,21 +554,20 @@ class PokerGame(Game[Position]):
         result = resolved(
             replace(frame.round, wagers=(), given_back=()),
             self.terms,
-            outcome={**self.laid(position), **self._facts(deal, strengths)},
+            outcome={**self.laid(position), **self._facts(deal)},
             winners=winners,
-            announcements=self._called(deal, won, strengths),
-            law=tuple(map(self.cite, self.articles(deal, strengths))),
+            announcements=self._called(deal, won),
+            law=tuple(map(self.cite, self.articles(deal))),
         )
         paid = [Settlement(seat, "pot", put.of(seat), returned) for seat, returned in back.items()]
         return replace(result, settlements=tuple(paid))
 
-    def _facts(self, deal: Deal, strengths: Mapping[int, int]) -> dict[str, Any]:
+    def _facts(self, deal: Deal) -> dict[str, Any]:
         kept = sum(one.kept for one in deal.paid or ())
-        facts: dict[str, Any] = {"pots": self._pots(deal), "rake": kept, "seats": self._fates(deal)}
-        if len(strengths) > 1:
-            facts["combinations"] = {
-                f"seat_{seat}": self.variant.ranking.category(found) for seat, found in strengths.items()
-            }
+        facts: dict[str, Any] = {"pots": _plain(deal.pots), "rake": kept, "seats": self._fates(deal)}
+        if len(deal.strengths) > 1:
+            category = self.variant.ranking.category
+            facts["combinations"] = {f"seat_{seat}": category(found) for seat, found in deal.strengths.items()}
         return facts
 
     def _fates(self, deal: Deal) -> dict[str, str]:
@@ -573,16 +578,12 @@ class PokerGame(Game[Position]):
             fates[f"seat_{seat}"] = "wins" if seat in paid else lost
         return fates
 
-    def _pots(self, deal: Deal) -> tuple[dict[str, Any], ...]:
-        found, _ = pots(deal.bets.put(), deal.bets.live(), self.layering)
-        return tuple({"amount": one.amount, "among": one.among} for one in found)
-
-    def _called(self, deal: Deal, won: list[int], strengths: Mapping[int, int]) -> dict[str, str]:
+    def _called(self, deal: Deal, won: list[int]) -> dict[str, str]:
         said = {}
         for language, words in self.words.items():
             calls = [
-                words["wins"].format(seat, words[self.variant.ranking.category(strengths[seat])])
-                if len(strengths) > 1
+                words["wins"].format(seat, words[self.variant.ranking.category(deal.strengths[seat])])
+                if len(deal.strengths) > 1
                 else words["takes"].format(seat)
                 for seat in won
             ]
@@ -631,7 +632,7 @@ class PokerGame(Game[Position]):
             "stacks": _named(bets.stacks),
             "laid": _named({seat: chips for seat, chips in bets.street.items() if chips}),
             "pot": bets.pot(),
-            "pots": self._pots(deal),
+            "pots": _plain(pots(bets.put(), bets.live(), self.layering)[0]),
             **({"hands": hands} if hands else {}),
         }
 
@@ -648,6 +649,10 @@ class PokerGame(Game[Position]):
             if seat in bets.live() and seat not in deal.shown:
                 return Due("decision", f"seat_{seat}", seat, ("show", "muck"))
         return None
+
+
+def _plain(found: tuple[Pot, ...]) -> tuple[dict[str, Any], ...]:
+    return tuple([{"amount": one.amount, "among": one.among} for one in found])
 
 
 def _named(chips: Mapping[int, int]) -> dict[str, int]:

@@ -11,14 +11,14 @@ Readings of Decreto Executivo 261/22:
 - 16(11)(b): five cards of four ranks "without pairs" do not exist: exactly one pair is meant, compared card by card.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations, combinations_with_replacement
 from typing import Final
 
 from msgspec import Struct
 
-from rules.games.cards import DECK
-from rules.games.poker import CATEGORIES, HEIGHT, looked_up, ranks_of, read, strength
+from rules.games.cards import DECK, SUITS
+from rules.games.poker import CATEGORIES, HEIGHT, TABLES, VALUE, ranks_of, read, strongest
 
 SYNTHETIC_CATEGORIES: Final = (
     "high_card",
@@ -39,6 +39,8 @@ SYNTHETIC_DECK: Final = tuple(card for card in DECK if card[0] in "AKQJT98")
 """Art. 16(1)."""
 SYNTHETIC_WHEEL: Final = (14, 11, 10, 9, 8)
 _HEIGHTS: Final = range(HEIGHT["8"], HEIGHT["A"] + 1)
+_COMMON: Final = 3
+"""How many common cards of one suit a flush has at least."""
 _CATEGORY: Final = {name: place for place, name in enumerate(SYNTHETIC_CATEGORIES)}
 
 
@@ -68,35 +70,28 @@ _SUITED: Final[dict[int, int]] = {
 class Ranking(Struct, frozen=True):
     """How one game's hands are made and compared. `own`: how many own cards must be among the five; 0: any number."""
 
-    deck: tuple[str, ...]
+    deck: frozenset[str]
     categories: tuple[str, ...]
     cards: int
     own: int
-    tables: tuple[Mapping[int, int], Mapping[int, int]] | None = None
-
-    def strength(self, cards: Sequence[str]) -> int:
-        """How strong five cards are."""
-        return strength(cards) if self.tables is None else looked_up(cards, *self.tables)
+    tables: tuple[Mapping[int, int], Mapping[int, int]] = TABLES
 
     def category(self, strength_: int) -> str:
         """The category's name."""
         return self.categories[strength_ >> 20]
 
-    def choices(self, own: Sequence[str], board: Sequence[str]) -> Iterator[tuple[str, ...]]:
-        """Each five cards that the text lets a player choose."""
-        if not self.own:
-            return combinations((*own, *board), 5)
-        rest = tuple(combinations(board, 5 - self.own))
-        return (mine + common for mine in combinations(own, self.own) for common in rest)
-
     def best(self, own: Sequence[str], board: Sequence[str]) -> int:
-        """The strength of the best five cards."""
-        return max(map(self.strength, self.choices(own, board)))
+        """The strength of the best five cards that the text lets a player choose. At most two of them are own cards."""
+        mine, common = [VALUE[card] for card in own], [VALUE[card] for card in board]
+        rest = [sum(cards) for cards in combinations(common if self.own else mine + common, 5 - self.own)]
+        totals = [sum(cards) + other for cards in combinations(mine, self.own) for other in rest]
+        suits = [card[1] for card in board]
+        return strongest(totals, *self.tables, one_suit=max(map(suits.count, SUITS)) >= _COMMON)
 
 
-HOLDEM: Final = Ranking(DECK, CATEGORIES, cards=2, own=0)
+HOLDEM: Final = Ranking(frozenset(DECK), CATEGORIES, cards=2, own=0)
 """Art. 15(2), 15(3): any five of seven."""
-OMAHA: Final = Ranking(DECK, CATEGORIES, cards=4, own=2)
+OMAHA: Final = Ranking(frozenset(DECK), CATEGORIES, cards=4, own=2)
 """Art. 14(2), 14(6): two of four own cards, three common ones."""
-SYNTHETIC: Final = Ranking(SYNTHETIC_DECK, SYNTHETIC_CATEGORIES, cards=2, own=2, tables=(_MIXED, _SUITED))
+SYNTHETIC: Final = Ranking(frozenset(SYNTHETIC_DECK), SYNTHETIC_CATEGORIES, cards=2, own=2, tables=(_MIXED, _SUITED))
 """Art. 16(2), 16(3): both own cards, three common ones."""

@@ -24,7 +24,7 @@ from protocols.contract.reasons import Reason, say
 from rules.engine.facts import Note
 from rules.games.poker_betting import Betting, Limits, opened
 from rules.games.poker_hands import Ranking
-from rules.games.poker_pots import Payment
+from rules.games.poker_pots import Payment, Pot
 
 LEAST_PLAYERS: Final = 4
 """Art. 13(24)."""
@@ -52,7 +52,8 @@ class Deal(Struct, frozen=True):
     common deals that are whole. `burnt`: the card before the next street is out; `burnt_after`: that of the street
     after it, too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that
     came too early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was told after the first.
-    `unheard`: something was told while the hand waited for a person. `notes`: not yet said. `paid`, `back`: at its end.
+    `unheard`: something was told while the hand waited for a person. `notes`: not yet said. `paid`, `back`, `pots`,
+    `strengths`: at its end.
     """
 
     bets: Betting
@@ -73,6 +74,8 @@ class Deal(Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     paid: tuple[Payment, ...] | None = None
     back: dict[int, int] = {}
+    pots: tuple[Pot, ...] = ()
+    strengths: dict[int, int] = {}
 
     @property
     def dealt(self) -> bool:
@@ -204,4 +207,4 @@ def again(now: Position, ended: Position) -> Position:
         return now
     taken = net(ended.deal) if ended.deal.paid is not None else {}
     stacks = {seat: chips - taken.get(seat, 0) for seat, chips in now.stacks.items()}
-    return replace(now, stacks=stacks, deal=replace(ended.deal, paid=None, back={}))
+    return replace(now, stacks=stacks, deal=replace(ended.deal, paid=None, back={}, pots=(), strengths={}))

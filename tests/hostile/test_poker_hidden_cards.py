@@ -29,7 +29,7 @@ class Hand:
         self.rng = rng
         ruleset = kind(kind.Options())
         self.poker = PokerTable(ruleset, [5_000] * rng.randint(4, 7))
-        self.deck = list(kind.variant.ranking.deck)
+        self.deck = sorted(kind.variant.ranking.deck)
         rng.shuffle(self.deck)
         self.hidden: dict[int, int] = {}
         self.shown: set[int] = set()

@@ -90,7 +90,7 @@ def test_five_cards_rank_as_pokerkit_ranks_them() -> None:
     """Art. 13(17), 13(18), 14(1); at night all 2 598 960 hands."""
     rng = random.Random(13)
     hands = at_length((rng.sample(DECK, 5) for _ in range(20_000)), combinations(DECK, 5))
-    classes = agree((HOLDEM.strength(hand), LOOKUP.get_entry([CARDS[card] for card in hand]).index) for hand in hands)
+    classes = agree((HOLDEM.best((), hand), LOOKUP.get_entry([CARDS[card] for card in hand]).index) for hand in hands)
     assert classes >= at_length(2_000, 7_462)
 
 
@@ -99,7 +99,7 @@ def test_all_hands_of_the_28_cards_rank_as_the_table_says() -> None:
     counted: Counter[str] = Counter()
     strengths = []
     for hand in combinations(SYNTHETIC_DECK, 5):
-        found = SYNTHETIC.strength(hand)
+        found = SYNTHETIC.best(hand[:2], hand[2:])
         counted[SYNTHETIC.category(found)] += 1
         strengths.append((found, hand))
     assert counted == SYNTHETIC_COUNTS
@@ -124,7 +124,8 @@ def test_all_hands_of_the_28_cards_rank_as_the_table_says() -> None:
     ],
 )
 def test_the_order_of_synthetic_poker(better: str, worse: str) -> None:
-    assert SYNTHETIC.strength(better.split()) > SYNTHETIC.strength(worse.split())
+    one, other = better.split(), worse.split()
+    assert SYNTHETIC.best(one[:2], one[2:]) > SYNTHETIC.best(other[:2], other[2:])
 
 
 LADDER = {
@@ -146,7 +147,7 @@ LADDER = {
 )
 @pytest.mark.article("13(17)(j)")
 def test_the_order_of_the_combinations() -> None:
-    strengths = [HOLDEM.strength(cards(one)) for one in LADDER.values()]
+    strengths = [HOLDEM.best((), cards(one)) for one in LADDER.values()]
     assert strengths == sorted(strengths, reverse=True)
     assert [HOLDEM.category(one) for one in strengths] == list(LADDER)
 
@@ -159,7 +160,7 @@ def test_the_order_of_the_combinations_of_synthetic_poker() -> None:
     found = {name: LADDER[name] for name in order}
     found |= {"court_pairs": "KS KH JD JC QS", "court_cards": "JS JH AD KC QS"}
     found |= {"two_pairs": LADDER["two_pairs"], "one_pair": LADDER["one_pair"], "high_card": "AS KS QD TC 9S"}
-    strengths = [SYNTHETIC.strength(cards(one)) for one in found.values()]
+    strengths = [SYNTHETIC.best(cards(one)[:2], cards(one)[2:]) for one in found.values()]
     assert strengths == sorted(strengths, reverse=True)
     assert [SYNTHETIC.category(one) for one in strengths] == list(found)
 
@@ -188,7 +189,7 @@ def test_the_order_of_the_combinations_of_synthetic_poker() -> None:
 )
 @pytest.mark.article("13(18)(a)", "13(18)(b)", "13(18)(c)", "13(18)(d)", "13(18)(e)", "13(18)(f)", "13(18)(g)")
 def test_hands_of_one_combination(ranking: Ranking, better: str, worse: str) -> None:
-    one, other = ranking.strength(cards(better)), ranking.strength(cards(worse))
+    one, other = (ranking.best(cards(hand)[:2], cards(hand)[2:]) for hand in (better, worse))
     assert one > other
     assert ranking.category(one) == ranking.category(other)
 
