@@ -45,6 +45,7 @@ class StreamFacts(Struct, frozen=True):
     replicas: int = 1
     in_memory: bool = False
     forgets_new: bool = True
+    remembers_ids_s: float = 0.0
 
 
 class Facts(Struct, frozen=True):
@@ -125,6 +126,10 @@ def _of_stream(wanted: Stream, there: StreamFacts | None) -> list[Finding]:
         wrong.append("kept in memory")
     if there.forgets_new:
         wrong.append("it forgets old rows where it must refuse new ones (discard)")
+    if there.remembers_ids_s < DUPLICATES_S:
+        wrong.append(
+            f"it remembers message ids for {there.remembers_ids_s:g} s and not {DUPLICATES_S:g} (duplicate_window)"
+        )
     if there.subjects != wanted.subjects:
         wrong.append(f"subjects {', '.join(there.subjects)}")
     return [Finding(where, "; ".join(wrong), remedy)] if wrong else []
@@ -183,6 +188,7 @@ async def _streams(config: Config) -> tuple[StreamFacts, ...]:
             one.config.num_replicas or 1,
             one.config.storage != StorageType.FILE,
             one.config.discard != DiscardPolicy.NEW,
+            float(one.config.duplicate_window or 0),
         )
         for one in found
     )

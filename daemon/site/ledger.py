@@ -5,6 +5,7 @@ are the signed journals.
 """
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
@@ -22,6 +23,9 @@ from daemon.site.streams import EV, RES
 __all__ = ["Ledger", "Store", "migrate"]
 
 AHEAD = timedelta(days=31)
+CLOSED = timedelta(days=2)
+"""A day of play is over then wherever the clocks of the house hang."""
+ROLL_UP_S = 900.0
 _LOCK = 7206537
 
 
@@ -64,6 +68,8 @@ class Store:
         faults = [one for one in rows if isinstance(one, Fault)]
         with self._db.transaction():
             self._make_days({one.day for one in rows})
+            if verdicts:
+                self._db.execute("SELECT feltd.reopen(%s)", (sorted({one.day for one in verdicts}),))
             disagreements = self._enter("verdicts", Verdict, verdicts)
             self._enter("faults", Fault, faults)
             self._db.execute(
@@ -73,6 +79,21 @@ class Store:
                 (stream, made, seq),
             )
         return disagreements
+
+    def roll_up(self, today: date) -> list[date]:
+        """Sum up the days that are over and were not yet, each in a transaction. Raises psycopg.Error."""
+        with self._db.transaction():
+            found = self._db.execute(
+                "SELECT day FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid, "
+                "to_date(right(relname, 8), 'YYYYMMDD') AS day "
+                "WHERE inhparent = 'feltd.verdicts'::regclass AND day <= %s "
+                "AND day NOT IN (SELECT rolled.day FROM feltd.rolled) ORDER BY day",
+                (today - CLOSED,),
+            ).fetchall()
+        for (day,) in found:
+            with self._db.transaction():
+                self._db.execute("SELECT feltd.roll_up(%s)", (day,))
+        return [day for (day,) in found]
 
     def _make_days(self, days: set[date]) -> None:
         """Of the rows, and a month ahead. Who fails to commit gets a new Store, which remembers none of them."""
@@ -126,6 +147,17 @@ class Ledger:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._follow(RES, verdict_of))
             group.create_task(self._follow(EV, fault_of))
+            group.create_task(self._roll_up())
+
+    async def _roll_up(self) -> None:
+        def once() -> None:
+            with contextlib.closing(Store(self._database)) as store:
+                store.roll_up(datetime.now(UTC).date())
+
+        while True:
+            await asyncio.sleep(ROLL_UP_S)
+            with contextlib.suppress(psycopg.Error):  # who follows the streams says why
+                await asyncio.to_thread(once)
 
     async def _follow(self, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
         """Begin again behind the position after each failure of the database or of the backbone."""

@@ -80,4 +80,44 @@ GRANT EXECUTE ON FUNCTION feltd.make_days TO {WRITER};
 GRANT SELECT ON feltd.rounds, feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position TO {READER};
 """  # noqa: S608 - constants
 
-MIGRATIONS: Final = (_FIRST,)
+_ROLL_UP = f"""
+-- Sums of closed days, by hour of the end, for reports over months. `rolled` names the days whose sums are right.
+CREATE TABLE feltd.hold_hour (
+    day date NOT NULL, hour timestamp NOT NULL, site text NOT NULL, tbl text NOT NULL, ruleset text NOT NULL,
+    rounds bigint NOT NULL, voided bigint NOT NULL, corrected bigint NOT NULL, with_stakes bigint NOT NULL,
+    wagered numeric, paid numeric,
+    PRIMARY KEY (day, hour, site, tbl, ruleset)
+);
+CREATE TABLE feltd.rolled (day date PRIMARY KEY, at timestamptz NOT NULL DEFAULT now());
+
+CREATE VIEW feltd.hold_of_rounds AS
+    SELECT day, date_trunc('hour', ended_at AT TIME ZONE 'UTC') AS hour, site, tbl, ruleset,
+        count(*) AS rounds, count(*) FILTER (WHERE void) AS voided,
+        count(*) FILTER (WHERE kind = 'corrected') AS corrected, count(wagered) AS with_stakes,
+        sum(wagered) AS wagered, sum(paid) AS paid
+    FROM feltd.rounds GROUP BY 1, 2, 3, 4, 5;
+
+-- Makes the sums of a day. No writer adds a row to the day meanwhile.
+CREATE FUNCTION feltd.roll_up(one date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(7206539);
+    DELETE FROM feltd.hold_hour WHERE day = one;
+    INSERT INTO feltd.hold_hour SELECT * FROM feltd.hold_of_rounds WHERE day = one;
+    INSERT INTO feltd.rolled VALUES (one) ON CONFLICT (day) DO UPDATE SET at = now();
+END $$;
+
+-- Called with the rows of a batch, in its transaction: the sums of their days, where there are some, are made again.
+CREATE FUNCTION feltd.reopen(days date[]) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock_shared(7206539);
+    DELETE FROM feltd.rolled WHERE day = ANY(days);
+END $$;
+REVOKE ALL ON FUNCTION feltd.roll_up, feltd.reopen FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION feltd.roll_up, feltd.reopen TO {WRITER};
+GRANT SELECT ON feltd.rolled TO {WRITER};
+GRANT SELECT ON feltd.hold_hour, feltd.rolled, feltd.hold_of_rounds TO {READER};
+"""  # noqa: S608 - constants
+
+MIGRATIONS: Final = (_FIRST, _ROLL_UP)

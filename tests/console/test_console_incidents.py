@@ -18,7 +18,7 @@ from daemon.console.alerts.incidents import KEPT_FOR, LONGEST_SILENCE, SAME_INCI
 from daemon.console.alerts.records import AlertKey, Filter, Incident, NotOpen
 from daemon.console.site.store import BadStore, Store
 from daemon.words import words
-from protocols.contract.documents import Alert
+from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.reasons import say
 
 T0 = datetime(2026, 11, 20, 20, 0, tzinfo=UTC)
@@ -59,7 +59,8 @@ class Floor:
         )
         old = self.edges.get(name)
         kept = said if health.get("said", True) else (old.health if old is not None else None)
-        self.edges[name] = SimpleNamespace(online=online, health=kept, heard=now, silent=False)
+        info = health.get("info", EdgeInfo())
+        self.edges[name] = SimpleNamespace(online=online, info=info, health=kept, heard=now, silent=False)
 
 
 @pytest.fixture
@@ -500,7 +501,7 @@ def test_retained_documents_do_not_make_an_edge_present(store: Store) -> None:
 def test_the_rules_end_what_is_theirs(store: Store) -> None:
     floor = Floor()
     floor.edge("edge-7", T0)
-    floor.edges["rules"] = SimpleNamespace(online=False, health=None, heard=T0, silent=False)
+    floor.edges["rules"] = SimpleNamespace(online=False, info=EdgeInfo(), health=None, heard=T0, silent=False)
     incidents = Incidents(store)
     incidents.on_alert(("bac-12", "round-suspended"), SUSPENDED, later(-100))
     incidents.on_alert(("bac-12", "rules-journal-room"), Alert(code="journal.room", text="", remedy=""), later(-99))
@@ -619,6 +620,24 @@ def test_an_edge_and_the_rules_are_offline(store: Store) -> None:
     floor.lose(later(13))
     incidents.look(floor, later(14))
     assert codes(incidents, later(14)) == ["edge.offline"]  # nobody can know
+
+
+def test_of_two_rules_of_a_table_one_is_missed_and_both_are_an_error(store: Store) -> None:
+    floor, info = Floor(), EdgeInfo(rules=True, tables=("bac-12",))
+    incidents = Incidents(store, edges=["rules-a"], rules="rules-a")
+
+    def told(at: int, one: bool, other: bool) -> list[str]:
+        floor.edge("rules-a", later(at), online=one, said=False, info=info)
+        floor.edge("rules-b", later(at), online=other, said=False, info=info)
+        incidents.look(floor, later(at))
+        open_ = [view.incident for view in incidents.open(later(at))]
+        return [f"{one.code} {one.severity} {one.device}" for one in open_]
+
+    assert told(0, one=True, other=True) == []
+    assert told(20, one=True, other=False) == ["rules.single warning rules-b"]
+    assert sorted(told(21, one=False, other=False)) == ["rules.offline error rules-a", "rules.offline error rules-b"]
+    assert told(22, one=False, other=True) == ["rules.single warning rules-a"]
+    assert told(23, one=True, other=True) == []
 
 
 def test_an_edge_that_was_cleared_from_the_broker_is_gone_for_good(store: Store) -> None:

@@ -25,7 +25,7 @@ import psycopg
 from daemon.site.ledger import Store, migrate
 from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
 from daemon.site.ledger_schema import READER, WRITER
-from daemon.site.reports import report
+from daemon.site.reports import REPORTS, report, statement
 
 pytestmark = pytest.mark.system
 DAY = date(2026, 11, 20)
@@ -45,7 +45,9 @@ def database(server: Postgres) -> Iterator[Postgres]:
     """With the tables, and nothing in them."""
     migrate(server.url())
     with psycopg.connect(server.url()) as db:
-        db.execute("TRUNCATE feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position")
+        db.execute(
+            "TRUNCATE feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position, feltd.rolled, feltd.hold_hour"
+        )
     yield server
     while OPEN:
         OPEN.pop().close()
@@ -151,6 +153,29 @@ def test_a_corrected_round_counts_once_with_its_last_result(database: Postgres) 
     assert [row[:4] for row in found.rows] == [("t-1", 1, 0, 30)]
 
 
+def test_sums_of_closed_days_are_those_of_their_rounds_also_after_a_late_correction(database: Postgres) -> None:
+    """Both ways of asking give the same; the sums are read alone where all days are closed."""
+    store, until = writer(database), DAY + timedelta(days=3)
+    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300)
+
+    def told() -> list[tuple[Any, ...]]:
+        found = report(database.url(READER), "hold", ["day", "hour", "table", "game"], DAY, until)
+        return [*found.rows, *report(database.url(READER), "rounds", [], DAY, until).rows]
+
+    of_rounds = told()
+    assert DAY not in store.roll_up(DAY + timedelta(days=1)), "it may not be over everywhere"
+    days = [DAY + timedelta(days=number) for number in range(3)]
+    assert [day for day in store.roll_up(until + timedelta(days=1)) if day in days] == days
+    assert told() == of_rounds
+    assert asked(database, "SELECT sum(rounds) FROM feltd.hold_hour") == [(300,)]
+    corrected = ended(9001, kind="corrected", stake=5000, round="t-1:2026-11-20:1", supersedes="t-1:2026-11-20:1")
+    store.write(rows([corrected]), "RES", MADE, 301)
+    after = told()
+    assert after != of_rounds
+    assert store.roll_up(until + timedelta(days=1)) == [DAY]
+    assert told() == after
+
+
 @pytest.mark.parametrize(
     ("user", "statement"),
     [
@@ -167,15 +192,15 @@ def test_a_role_may_do_what_it_needs_and_no_more(database: Postgres, user: str, 
         db.execute(statement.encode())
 
 
-def test_a_report_reads_the_partitions_of_its_days_alone(database: Postgres) -> None:
+@pytest.mark.parametrize("kind", REPORTS)
+def test_a_report_reads_the_partitions_of_its_days_alone(database: Postgres, kind: str) -> None:
     writer(database).write(rows([ended(number) for number in range(300)]), "RES", MADE, 300)
-    with psycopg.connect(database.url()) as db:
-        days = "day >= '2026-11-21' AND day < '2026-11-22'"
-        query = f"EXPLAIN SELECT tbl, sum(paid) FROM feltd.rounds WHERE {days} GROUP BY 1".encode()
-        plan = "\n".join(line for (line,) in db.execute(query))
-    assert "verdicts_20261121" in plan
-    assert "verdicts_20261120" not in plan
-    assert "verdicts_20261122" not in plan
+    with psycopg.connect(database.url(), cursor_factory=psycopg.ClientCursor) as db:
+        asking = {"rolled": [], "days": [DAY + timedelta(days=1)]}
+        plan = "\n".join(line for (line,) in db.execute(f"EXPLAIN {statement(kind, ['table'])}".encode(), asking))
+    assert "20261121" in plan
+    assert "20261120" not in plan
+    assert "20261122" not in plan
 
 
 def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ class Nodes:
         self._binary, self._folder = nats_server(), folder
         folder.mkdir(parents=True, exist_ok=True)
         self.clients, self._routes, self._monitors = (free_ports(count) for _ in range(3))
+        self.before: tuple[str, ...] = ()
+        """What stands before the command of a node."""
         self.running: list[subprocess.Popen[bytes] | None] = [None] * count
         routes = ", ".join(f'"nats://127.0.0.1:{port}"' for port in self._routes)
         syncs = f", sync_interval: {sync}" if sync else ""
@@ -74,7 +76,7 @@ class Nodes:
 
     def start(self, number: int) -> None:
         log = str(self._folder / f"n{number}.log")
-        self.running[number] = subprocess.Popen([self._binary, "-c", str(self._file(number)), "-l", log])
+        self.running[number] = subprocess.Popen([*self.before, self._binary, "-c", str(self._file(number)), "-l", log])
 
     def kill(self, number: int) -> None:
         process = self.running[number]

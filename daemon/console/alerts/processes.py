@@ -28,7 +28,8 @@ BACKLOG_S, BACKLOG_OVER_S = 60.0, 20.0
 # The name of the console in the alerts about processes.
 OURSELVES = "console"
 CLOCK_OFF_S, CLOCK_OVER_S = 5.0, 3.0
-OFFLINE = ("edge.offline", "rules.offline", "jackpots.offline")
+OFFLINE = ("edge.offline", "rules.offline", "rules.single", "jackpots.offline")
+FORGET = "If it was removed for good: feltd forget"
 DISK_WARNING_BYTES, DISK_ERROR_BYTES = 2_000_000_000, 500_000_000
 
 
@@ -48,9 +49,18 @@ class _Health(Protocol):
     def disk_free(self) -> int: ...
 
 
+class _Info(Protocol):
+    @property
+    def rules(self) -> bool: ...
+    @property
+    def tables(self) -> tuple[str, ...]: ...
+
+
 class _Edge(Protocol):
     @property
     def online(self) -> bool | None: ...
+    @property
+    def info(self) -> _Info: ...
     @property
     def health(self) -> _Health | None: ...
     @property
@@ -204,14 +214,9 @@ class ProcessWatch:
         missed = {one.device for one in self._open.values() if one.code in OFFLINE}
         for name in (self._expected | set(site.edges) | missed) - self._dismissed:
             online = site.edges[name].online if name in site.edges else None
-            code, text = self._offline(name)
-            alert = Alert(
-                code=code,
-                text=text,
-                remedy="check the process and its log on that computer; events are stored meanwhile. "
-                f"If it was removed for good: feltd forget {name}",
-                device=name,
-            )
+            code, text = self._offline(name, site)
+            remedy = f"check the process and its log on that computer; events are stored meanwhile. {FORGET} {name}"
+            alert = Alert(code=code, text=text, remedy=remedy, device=name)
             silent = name in site.edges and site.edges[name].silent and online is True
             hangs = Alert(
                 code="edge.silent",
@@ -221,11 +226,22 @@ class ProcessWatch:
             )
             yield from _between(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent)
             away = online is False or (online is None and now - connected >= PEERS_HEARD_WITHIN)
-            yield from _between(("", f"{name}-offline"), alert, away, online is True)
+            single = _is_single(name, site.edges)
+            yield from _between(("", f"{name}-offline"), alert, away and not single, online is True or single)
+            alert = Alert(
+                code="rules.single",
+                text=f"rules process {name} is offline: the other of its tables resolves their rounds alone",
+                remedy=f"start it again before the other one fails. {FORGET} {name}",
+                severity="warning",
+                device=name,
+            )
+            yield from _between(
+                ("", f"{name}-single"), alert, away and single, online is True or (self.settled and not single)
+            )
 
-    def _offline(self, name: str) -> tuple[str, str]:
+    def _offline(self, name: str, site: SiteView) -> tuple[str, str]:
         """Code and text of a process that is offline."""
-        if name == self._rules:
+        if name == self._rules or (name in site.edges and site.edges[name].info.rules):
             return "rules.offline", f"the rules process ({name}) is offline: no round is resolved"
         if name == self._jackpots:
             text = f"the jackpots process ({name}) is offline: pools do not change, and nothing can be paid"
@@ -265,6 +281,15 @@ class ProcessWatch:
         if name in (self._rules, self._jackpots) or met.beats > 1:
             return True
         return met.last is not None and abs(now - met.last.time) <= HEALTH_FRESH_FOR
+
+
+def _is_single(name: str, edges: Mapping[str, _Edge]) -> bool:
+    """Whether these rules are offline, and others that are online resolve all their tables."""
+    if name not in edges or edges[name].online is True:
+        return False
+    info = edges[name].info
+    others = {table for one in edges.values() if one.online is True and one.info.rules for table in one.info.tables}
+    return info.rules and bool(info.tables) and others.issuperset(info.tables)
 
 
 def _backlog(name: str, before: _Health | None, health: _Health) -> Iterator[Change]:
