@@ -180,6 +180,8 @@ class CheminDeFer(Game[Position]):
     offered: frozenset[str] = frozenset((COVER, HALF))
     waits_for_bell: bool = False
     seats: ClassVar[int] = 9
+    standing: ClassVar[int] = 1
+    """Players behind each seat for whom the dealer's page has keys; the console's device tells any."""
     board: ClassVar[tuple[str, ...]] = (COVER, HALF)
     """What a dealer can enter a bet on."""
 

@@ -324,8 +324,8 @@ def machine(one: Dealer) -> None:
 
 
 def chemin_de_fer(one: Dealer) -> None:
-    """Players sit down, one tells his bank, one covers it and another makes banco; both show in the end."""
-    for seat in range(1, 5):
+    """Players sit down, one tells his bank, one covers it, and a standing one makes banco; both show at last."""
+    for seat in (1, 2, 3, 4, 14):
         one.key("seat_opened", f'button[value="{seat}"]')
     one.key("bets_opened")
     one.phase("betting")
@@ -334,13 +334,13 @@ def chemin_de_fer(one: Dealer) -> None:
     one.act(1, "bank")
     one.page.until('form[data-row="1"] [data-cards]', "bank")
     one.bet(2, "cover")
-    one.act(3, "banco")
+    one.act(14, "banco")
     one.key("bell")
     one.phase("closed")
     one.deal(player=["2S", "2H"], banker=["9D", "KD"])
     one.page.until("[data-next]", "Player")
     assert not one.page.there("[data-now] [data-open] .playing[title]")
-    for seat, word in ((3, "draw"), (1, "show"), (3, "show")):
+    for seat, word in ((14, "draw"), (1, "show"), (14, "show")):
         one.page.until(f'form[data-row="{seat}"].due')
         one.act(seat, word)
     one.result("9")

@@ -17,11 +17,20 @@ SMALLEST = 100
 
 
 class Cloth(Struct, frozen=True):
-    """`families`: the places of each family of bets, `fan` with `1` to `4`; "" is a family without places."""
+    """`families`: the places of each family of bets, `fan` with `1` to `4`; "" is a family without places.
+
+    `standing`: players behind each seat; the first one behind seat 4 is 14.
+    """
 
     seats: int = SEATS
     chips: tuple[int, ...] = tuple(SMALLEST * times for times in CHIPS)
     families: Mapping[str, tuple[str, ...]] = {}
+    standing: int = 0
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        """Where a player may be: the seats, then behind them."""
+        return tuple(10 * row + seat for row in range(self.standing + 1) for seat in range(1, self.seats + 1))
 
 
 def ruleset_of(table: Table | None) -> tuple[Any, Any] | None:
@@ -58,4 +67,5 @@ def cloth_of(table: Table | None) -> Cloth:
         getattr(options, "seats", 0) or getattr(game, "seats", 7 if table.ruleset.endswith("stud-poker") else SEATS),
         table.chips or tuple(least * times for times in CHIPS),
         {name: tuple(found) for name, found in families.items()},
+        getattr(game, "standing", 0),
     )

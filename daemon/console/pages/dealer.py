@@ -601,7 +601,7 @@ class Dealers:
             tables=self.tables_of(user),
             ruleset=ruleset,
             groups={group: [key for key in keys if group_of(key, ruleset) == group] for group in GROUPS},
-            ids={name: uuid.uuid4().hex for name in [key.name for key in keys] + EXTRA_FORMS + list(_seats(cloth))},
+            ids={name: uuid.uuid4().hex for name in [key.name for key in keys] + EXTRA_FORMS + list(cloth.places)},
             grid=game.actions if game.family in GRIDS else (),
             choices=self._choices(ruleset, lang, cloth, supervisor=supervisor),
             rounds=self._rounds(unit.table),
@@ -650,9 +650,9 @@ class Dealers:
         """The values of each field that is tapped or chosen, with their words."""
         game = GAMES.get(ruleset, _ANY)
         reasons = [number for number in VOID_REASONS if number != SUPERVISORS_DECISION or supervisor]
-        seats = [(seat, str(seat)) for seat in _seats(cloth)]
+        seats = [(seat, str(seat)) for seat in cloth.places]
         own = () if game.family == "poker" else ("dealer",)
-        owners = [*own, *(f"seat_{seat}" for seat in _seats(cloth))]
+        owners = [*own, *(f"seat_{seat}" for seat in cloth.places)]
         return {
             "reason": [(number, _why(lang, VOID_REASONS[number], "dealer.void_0")) for number in reasons],
             "throw_reason": [
@@ -843,10 +843,6 @@ def _bet_of_hand(lang: words.Lang, bet: str, hand: int) -> str:
     """A bet, with the hand it lies on where that is not the seat's first."""
     text = _whole_bet(lang, bet)
     return f"{text} · {words.say(lang, 'dealer.hand', n=hand)}" if hand > 1 else text
-
-
-def _seats(cloth: Cloth) -> range:
-    return range(1, cloth.seats + 1)
 
 
 def _paid(view: TableView, paid: str) -> bool:
