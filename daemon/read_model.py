@@ -248,12 +248,13 @@ class SiteState:
         try:
             self._asked.clear()
             await self._ask_for_rest(session)
+            of_rules, answer = f"/edge/{self.rules_name}/availability", "/round/cmd/replay/result"
             while True:
                 for message in await self._arrived(session):
                     self._look(message)
-                    if message.topic.endswith(f"/edge/{self.rules_name}/availability"):
-                        self._asked.clear()  # a writer that was offline missed the request
-                    if message.topic.endswith((f"/edge/{self.rules_name}/availability", "/round/cmd/replay/result")):
+                    if message.topic.endswith((of_rules, answer)):
+                        if not message.topic.endswith(answer):
+                            self._asked.clear()  # a writer that was offline missed the request
                         await self._ask_for_rest(session)
                 self.changed.set()
                 await self._ask_again(session)

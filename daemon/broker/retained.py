@@ -91,12 +91,16 @@ class Retained:
         await self._publish(session)
 
     async def run(self, session: Session) -> None:
-        """Send changes, with a pause after each time."""
+        """Send changes, with a pause between two times. A change after it is sent at once and wakes nobody later."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
         while True:
             await self._changed.wait()
+            if (early_s := due - loop.time()) > 0:
+                await asyncio.sleep(early_s)
             self._changed.clear()
             await self._publish(session)
-            await asyncio.sleep(self._pause_s)
+            due = loop.time() + self._pause_s
 
     async def _publish(self, session: Session) -> None:
         while self._dirty:

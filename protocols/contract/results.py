@@ -287,11 +287,13 @@ _NESTED = (dict, list)
 
 def _flat(value: Any, most: int) -> bool:
     """Whether lists and objects are nested at most `most` deep, so that encoding cannot exhaust the stack."""
-    if isinstance(value, dict):
-        value = value.values()
-    elif not isinstance(value, list):
-        return True
-    return most > 0 and all(_flat(one, most - 1) for one in value if isinstance(one, _NESTED))
+    level = [value] if isinstance(value, _NESTED) else []
+    for _ in range(most):
+        if not level:
+            return True
+        items = (outer.values() if isinstance(outer, dict) else outer for outer in level)
+        level = [one for inner in items for one in inner if isinstance(one, _NESTED)]
+    return not level
 
 
 _END = msgspec.json.Decoder(Resolved)  # the three have the same fields, and no tag within their data

@@ -518,6 +518,20 @@ async def test_a_retained_topic_is_sent_when_it_changes_and_not_more_often_than_
 
 
 @virtual_time
+async def test_a_lone_change_is_sent_at_once_and_sets_no_timer() -> None:
+    retained, broker = Retained(), Broker()
+    sending = asyncio.create_task(retained.run(broker.session))
+    loop: Any = asyncio.get_running_loop()
+    for value in (b"1", b"2"):
+        retained.put("n", value)
+        await settled()
+        assert broker.published[-1] == ("n", value, True)
+        assert not [timer for timer in loop._scheduled if not timer.cancelled()]
+        await asyncio.sleep(PAUSE_S)
+    await cancelled(sending)
+
+
+@virtual_time
 async def test_a_cleared_topic_is_cleared_once_in_a_session_and_again_in_the_next() -> None:
     retained, broker = Retained(), Broker()
     retained.put("alert/a", b"text")

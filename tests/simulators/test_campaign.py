@@ -26,7 +26,7 @@ from helpers import PATIENCE, at_length
 from daemon import logs
 from daemon.broker.gap_recovery import Stream
 from daemon.broker.outbox import Outbox
-from daemon.broker.session import Session
+from daemon.broker.session import Message, Session
 from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
@@ -164,6 +164,47 @@ def test_subscriptions(filter_: str, topic: str, heard: bool) -> None:
 
 
 # ---- what is sound passes, and always the same way
+
+
+@pytest.mark.parametrize("echoes", [False, True])
+def test_a_client_hears_of_its_own_topics_what_others_write(echoes: bool) -> None:
+    """As with No Local of MQTT 5; with MQTT 3.1.1 what it writes itself, too."""
+    heard: dict[str, list[bytes]] = {"one": [], "other": []}
+
+    def by(name: str) -> Callable[[Message], None]:
+        return lambda message: heard[name].append(message.payload)
+
+    async def body(loop: VirtualLoop) -> None:
+        broker = Broker(loop, random.Random(1), lambda _: None)
+        broker.weather.echoes = echoes
+        async with contextlib.AsyncExitStack() as stack:
+            for name in heard:
+                session = await stack.enter_async_context(broker.connect(Mqtt(), name))
+                session.own_topics = frozenset({f"state/{name}"})
+                session.deliver_to(by(name))
+                await session.subscribe("state/one", "state/other", "all/#")
+                await session.publish("state/one", name.encode())
+                await session.publish("all/x", name.encode())
+                await asyncio.sleep(1)
+
+    run(body)
+    own = [b"one"] if echoes else []
+    assert heard["one"] == [*own, b"one", b"other", b"other"]
+    assert heard["other"] == [b"other", b"other"]
+
+
+@pytest.mark.parametrize("seed", range(*at_length((500_001, 500_002), (500_001, 500_011))))
+def test_power_cuts_in_the_writes_of_every_process(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is published was synced before: of the write under way any sectors are lost. The nights are 1 000 cuts."""
+
+    def soon(self: Life, _process: Process, _name: str) -> Fate:
+        return Fate() if self._healing else Fate(2 + int(self._kills.expovariate(1 / 15)), "power")
+
+    monkeypatch.setattr(campaign_module, "ROUNDS", at_length(4, 24))
+    monkeypatch.setattr(Life, "_fate", soon)
+    life, failure = live(seed)
+    assert failure is None, failure
+    assert sum(count for fault, count in life.injected.items() if "power cut" in fault) > at_length(10, 100)
 
 
 def test_a_slice_of_the_campaign() -> None:

@@ -36,6 +36,8 @@ class Weather:
         """A fine day."""
         self.doubled = self.delayed = self.swapped = self.dropped = self.refused = 0.0
         self.hung = 0.0
+        self.echoes = False
+        """Whether clients hear what they publish themselves, as with MQTT 3.1.1."""
 
     @property
     def fine(self) -> bool:
@@ -58,6 +60,7 @@ class _Client(Session):
         self.dead = False  # nothing passes any more
         self.filters: tuple[str, ...] = ()
         self.known = broker.known(())
+        self._comes_back: dict[str, bool] = {}
         self._up: deque[tuple[int, str, bytes, bool, bytes]] = deque()
         self._down: deque[Message | tuple[int, str]] = deque()
         self._up_waits = self._down_waits = False
@@ -122,6 +125,7 @@ class _Client(Session):
     def _filter(self, filters: tuple[str, ...]) -> None:
         self.filters = filters
         self.known = self.broker.known(filters)
+        self._comes_back.clear()
         self.broker.routes.clear()
 
     def hears(self, topic: str) -> bool:
@@ -129,6 +133,14 @@ class _Client(Session):
         known = self.known.get(topic)
         if known is None:
             known = self.known[topic] = any(matches(filter_, topic) for filter_ in self.filters)
+        return known
+
+    def comes_back(self, topic: str) -> bool:
+        """Whether it hears what it published itself: with MQTT 5 not by a filter of its own topics (No Local)."""
+        known = self._comes_back.get(topic)
+        if known is None:
+            others = (filter_ for filter_ in self.filters if filter_ not in self.own_topics)
+            known = self._comes_back[topic] = any(matches(filter_, topic) for filter_ in others)
         return known
 
     # ---- the wire
@@ -329,6 +341,8 @@ class Broker:
             message = Message(topic, payload, correlation=correlation)
             fine = self.weather.fine
             for client in clients:
+                if client.identifier == identifier and not (self.weather.echoes or client.comes_back(topic)):
+                    continue
                 if fine:
                     client.send_down(message)
                 else:

@@ -75,8 +75,7 @@ NEIGHBOUR_TIMEOUT_S = 5.0
 """Seconds until the broker has an event of a table, while it refuses those of another one."""
 STORY = 60
 AHEAD = 32  # lives for each process that may be over before the oldest is; with two, four stood still a quarter
-INTERRUPTED = 130
-"""The exit code of what Ctrl-C ended, as shells have it."""
+INTERRUPTED = 130  # the exit code of what Ctrl-C ended, as shells have it
 _WAY = (
     TextColumn("{task.description}"),
     BarColumn(),
@@ -166,6 +165,7 @@ class _Nature:
         self.hung = 0.2 if often(0.2) else 0.0
         self.calm = calm
         self.denied = rng.choice((30.0, 90.0)) if rng.random() < (0.8 if calm else 0.3) else 0.0
+        self.echoes = rng.random() < 0.125
 
 
 class Life:
@@ -424,7 +424,7 @@ class Life:
             )
             if every
         ]
-        for name in ("doubled", "delayed", "swapped", "dropped", "refused", "hung"):
+        for name in ("doubled", "delayed", "swapped", "dropped", "refused", "hung", "echoes"):
             setattr(broker.weather, name, getattr(nature, name))
         writing = asyncio.create_task(self._write_down())
         listening = asyncio.create_task(self._listen())
