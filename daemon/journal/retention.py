@@ -35,7 +35,9 @@ __all__ = ["NoRoom", "Room", "accept", "disk_free", "kept", "room", "room_topic"
 
 EVERY = PULSE_S
 LOOK_EVERY_S = 10.0
-"""Seconds between two checks of files and room while there is room and no row is written: others may fill the disk."""
+"""Seconds between two checks of files and room while there is room: others may fill the disk."""
+LOOK_EVERY_ROWS = 100
+"""The same in rows."""
 TOLD_EVERY = 3600.0
 """Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
@@ -211,7 +213,7 @@ async def _keep(
         if loop.time() - recorded >= TOLD_EVERY:
             journal.record_uptime()
             recorded = loop.time()
-        if level == 0 and journal.head == head and loop.time() - looked < LOOK_EVERY_S:
+        if level == 0 and journal.head - head < LOOK_EVERY_ROWS and loop.time() - looked < LOOK_EVERY_S:
             await pulse(EVERY)
             continue
         looked, head = loop.time(), journal.head

@@ -1707,7 +1707,7 @@ async def test_room_is_announced_before_it_ends_and_then_play_stops(
 
 
 @virtual_time
-async def test_idle_journal_looks_at_the_disk_seldom_and_notices_that_others_fill_it(tmp_path: Path) -> None:
+async def test_quiet_journal_looks_at_the_disk_seldom_and_notices_that_others_fill_it(tmp_path: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         one = Keeper(tmp_path, patch, 10**9)
         patch.setattr(keeping, "EVERY", PULSE_S)
@@ -1723,14 +1723,14 @@ async def test_idle_journal_looks_at_the_disk_seldom_and_notices_that_others_fil
             one.journal.append(entries(30))
             one.journal.rotate()
             await asyncio.sleep(5)
-            looks[0] = 0
-            await asyncio.sleep(60)
-            assert looks[0] <= 2 * 60 / keeping.LOOK_EVERY_S  # for what may be deleted, and for the alert
-            looks[0] = 0
-            for _ in range(10):
-                one.journal.append(entries(1))
-                await asyncio.sleep(PULSE_S)
-            assert looks[0] >= 10
+            seldom = 2 * 40 * PULSE_S / keeping.LOOK_EVERY_S  # for what may be deleted, and for the alert
+            for rows, most in ((0, seldom), (3, seldom), (keeping.LOOK_EVERY_ROWS, 2 * 41)):
+                looks[0] = 0
+                for _ in range(40):
+                    one.journal.append(entries(rows))
+                    await asyncio.sleep(PULSE_S)
+                assert looks[0] <= most
+            assert looks[0] >= 40
             one.limit = one.journal.closed[0].size * 100 // 97
             await asyncio.sleep(keeping.LOOK_EVERY_S + 2 * PULSE_S)
             assert (one.alert() or {})["severity"] == "error"
