@@ -15,6 +15,7 @@ Decreto Executivo 261/22, article 12; the readings:
 - 12(92), 12(80): the last regular banker is the last seated one.
 """
 
+from itertools import takewhile
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -155,9 +156,9 @@ def _at(bank: Bank, seat: int, amount: int = 0, *, bought: bool = False, partner
 def next_hand(bank: Bank) -> Bank:
     """The hand goes to the right; it jumps seats whose players changed place ahead of their turn, once (12(93))."""
     turn = in_turn(bank)
-    at = next((n for n, seat in enumerate(turn) if seat not in bank.skips), len(turn))
-    bank = replace(bank, skips=tuple(seat for seat in bank.skips if seat not in turn[:at]), offer=None)
-    return _at(bank, turn[at]) if at < len(turn) else first_bank(bank)
+    jumped = tuple(takewhile(bank.skips.__contains__, turn))
+    bank = replace(bank, skips=tuple(seat for seat in bank.skips if seat not in jumped), offer=None)
+    return _at(bank, turn[len(jumped) % len(turn)]) if turn else bank
 
 
 def leaves(bank: Bank, seat: int) -> Bank:
@@ -259,5 +260,6 @@ def after_coup(bank: Bank, winner: Winner, laid: int, kept: int) -> Bank:
         return bank
     won = bank.won + 1
     garage = ("garage",) if won >= 3 and won % 2 else ()
-    may = (*garage, *(("reduce",) if laid < bank.amount else ()))
-    return replace(bank, amount=bank.amount + laid - (0 if bank.outside else kept), won=won, may=may, takings=laid)
+    amount = bank.amount + laid - (0 if bank.outside else kept)
+    may = (*garage, *(("reduce",) if 2 * laid < amount else ()))
+    return replace(bank, amount=amount, won=won, may=may, takings=laid)

@@ -500,6 +500,17 @@ def test_a_bank_that_was_not_covered_may_be_reduced_to_twice_its_takings(bank: i
     assert (("no_reduction", "12(47)") in table.noted()) is (left == 0)
 
 
+@pytest.mark.article("12(47)", "12(48)")
+def test_a_bank_is_not_raised_to_twice_its_takings_where_the_house_took_more_than_was_left_uncovered() -> None:
+    table = CheminTable()
+    table.opens(10_000, "2 9900")
+    table.coup(WINS, "draw")
+    assert table.bank.amount == 10_000 + 9900 - 495 < 2 * 9900
+    assert table.detail.get("may", []) == []
+    table.acts("1 reduce")
+    assert (table.bank.amount, table.bank.aside) == (19_405, 0)
+
+
 @pytest.mark.article("12(48)")
 @pytest.mark.parametrize("outside", [False, True])
 @pytest.mark.parametrize(("laid", "kept"), [(100, 0), (200, 10), (900, 40), (1000, 50)])
@@ -1100,6 +1111,10 @@ def test_who_changed_seat_ahead_of_his_turn_lets_the_hand_pass_once_and_has_no_p
         table.opens(1000, "2 100")
         table.coup(LOSES, "show")
     assert table.bank.banker == 2
+    table.acts(*(f"{seat} moved" for seat in range(1, 6)))
+    table.opens(1000, "3 100")
+    table.coup(LOSES, "show")
+    assert (table.bank.banker, table.bank.skips) == (3, ())  # all let it pass, and it is at the right again
 
 
 # ---- faults
