@@ -28,6 +28,7 @@ Hand: TypeAlias = tuple[str, ...]
 PRINTED: Final = {3: "TTTTTTTFO T", 4: "FFTTTTTFF T", 5: "FFFFOTTFF T", 6: "FFFFFFTFF F"}
 TABLE: Final = {3: "TTTTTTTTFO T", 4: "FFTTTTTTFF T", 5: "FFFFOTTTFF T", 6: "FFFFFFTTFF F"}
 _CHOICES: Final[Mapping[str, Choice]] = {"T": "draws", "F": "stands", "O": "free"}
+_BY_SIZE: Final[Mapping[int, Choice]] = {2: "stands", 3: "draws"}
 
 SIDES: Final = ("player", "banker")
 NATURAL: Final = 8
@@ -55,7 +56,7 @@ class Coup(Struct, frozen=True):
     @property
     def said(self) -> str:
         """The punter's word that counts, as far as everybody may know it."""
-        if len(self.words) > 1 and self.gives:
+        if self.gives:
             return "draw" if self.gives == "give" else "stand"
         return self.words[-1] if self.words else ""
 
@@ -96,7 +97,7 @@ def punter_rule(total: int) -> Choice:
 def banker_rule(total: int, third: int) -> Choice:
     """Art. 12(68), against a punter who did not show. `third`: of the punter, in points, or NO_CARD."""
     if total not in TABLE:
-        return "draws" if total < 3 else "stands"
+        return "draws" if total in (0, 1, 2) else "stands"
     return _CHOICES[TABLE[total][third if third != NO_CARD else -1]]
 
 
@@ -114,9 +115,14 @@ def _asks(coup: Coup, player: int, banker: int) -> bool:
     return rule == "draws"
 
 
+def _dealt(cards: Hand) -> tuple[Hand, Hand]:
+    """The first two cards of each: 12(63)."""
+    return (cards[0], cards[2]), (cards[1], cards[3])
+
+
 def count(coup: Coup) -> Count:
     """The hands by the rules, from cards that are all known: at least four."""
-    player, banker, rest = coup.cards[0:4:2], coup.cards[1:4:2], coup.cards[4:]
+    (player, banker), rest = _dealt(coup.cards), coup.cards[4:]
     mine, his = points(player), points(banker)
     shows = coup.said == "show" and mine >= NATURAL
     if shows or his >= NATURAL:
@@ -161,7 +167,7 @@ def next_of(coup: Coup) -> tuple[str, tuple[str, ...]]:
     if "player" in coup.shown:
         due = count(coup).due
         return ("banker", ("draw", "stand")) if due == "choice" else ("card", (due,)) if due else ("", ())
-    his = points(cards[1:4:2])
+    his = points(_dealt(cards)[1])
     asked = said == "draw"
     if his < NATURAL:
         if asked and len(cards) == 4:
@@ -179,17 +185,16 @@ def next_of(coup: Coup) -> tuple[str, tuple[str, ...]]:
 
 def allowed(coup: Coup, player: Hand, banker: Hand) -> bool:
     """Whether these hands can lie there at the end, as a person tells them: the table of third cards gives them."""
-    if not (len(player) in (2, 3) and len(banker) in (2, 3)):
+    if {len(player), len(banker)} - {2, 3}:
         return False
-    mine, his = points(player[:2]), points(banker[:2])
-    if mine >= NATURAL or his >= NATURAL:
-        return len(player) == len(banker) == 2 or (coup.said not in ("", "show") and his < NATURAL)
-    if coup.free:
-        return his > 0 or len(banker) == 3
+    mine, his, two = points(player[:2]), points(banker[:2]), len(player) == len(banker) == 2
+    if his >= NATURAL or (mine >= NATURAL and (two or coup.said in ("", "show"))):
+        return two
     third = POINTS[player[2]] if len(player) == 3 else NO_CARD
-    drew = {"draws": (3,), "stands": (2,), "free": (2, 3)}
-    asked = punter_rule(mine) if len(coup.words) < 2 or his == 0 else "free"
-    return len(player) in drew[asked] and len(banker) in drew[banker_rule(his, third)]
+    by_word = coup.free or mine >= NATURAL or (len(coup.words) > 1 and his)
+    asks = "free" if by_word else punter_rule(mine)
+    draws = "free" if coup.free and his else banker_rule(his, third)
+    return all(rule in ("free", _BY_SIZE[len(hand)]) for rule, hand in ((asks, player), (draws, banker)))
 
 
 # ---- faults: art. 12(105)

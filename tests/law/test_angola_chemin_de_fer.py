@@ -28,11 +28,28 @@ from protocols.contract.events import (
 )
 from rules import RULESETS
 from rules.angola.chemin_de_fer import CheminDeFer
-from rules.engine.ruleset import BadOption, Win, judge, options_from
+from rules.engine.rounds import Round
+from rules.engine.ruleset import BadOption, Settlement, Win, judge, options_from
 from rules.games.baccarat import NO_CARD
 from rules.games.cards import points
 from rules.games.chemin_bank import rank
-from rules.games.chemin_coup import PRINTED, TABLE, Coup, banker_rule, best_of, count, faulty, lowest_of, punter_rule
+from rules.games.chemin_coup import (
+    BY_HANDS,
+    PRINTED,
+    TABLE,
+    Count,
+    Coup,
+    allowed,
+    banker_rule,
+    best_of,
+    count,
+    faulty,
+    lowest_of,
+    next_of,
+    punter_rule,
+)
+from rules.games.chemin_table import Position, punter
+from simulators.tables.chemin import by_the_text
 
 LAW = "angola.chemin-de-fer"
 WINS = "2S 9D 2H KD"
@@ -544,6 +561,39 @@ def test_seated_players_make_banco_in_order_then_standing_ones() -> None:
     assert [seat for _, _, seat in sorted(rank(seat, 4) for seat in (1, 2, 3, 5, 15, 25, 11, 14, 24))] == [
         *(5, 1, 2, 3, 15, 25, 11, 14, 24)
     ]
+
+
+@pytest.mark.article("12(49)", "12(51)", "12(56)", "12(61)")
+def test_what_gives_way_to_banco_goes_back_and_is_told() -> None:
+    table = CheminTable((1, 2, 3, 4, 5, 14))
+    table.opens(1000, "2 500", "5 300")
+    assert table.detail["laid"] == {"seat_2": 500, "seat_5": 300}
+    table.acts("14 banco_with_table 501")
+    assert table.detail["laid"] == {"seat_14": 501, "seat_5": 300}  # 499 are left, and 500 is one too many
+    table.acts("3 banco")
+    assert (table.detail["laid"], table.detail["left"]) == ({"seat_3": 1000}, 0)
+    table.coup(TIES, "show")
+    back = [one for one in table.result.settlements if one.seat not in (1, 3)]
+    assert sorted(back, key=lambda one: one.seat) == [
+        *(Settlement(2, "cover", 500, 500), Settlement(5, "cover", 300, 300), Settlement(14, "cover", 501, 501))
+    ]
+    assert punter(Position(), Round("r")) == 0
+
+
+@pytest.mark.article("12(53)")
+def test_banco_suivi_takes_cards_that_nobody_has_seen_from_any_seat() -> None:
+    table = CheminTable()
+    table.opens(1000, "3 100")
+    table.coup(LOSES, "show")
+    assert table.detail["banker"] == 2
+    table.opens(1000)
+    table.acts("4 banco")
+    table.coup(WINS, "draw", "stand")
+    table.opens(0, "1 100")
+    table.deal(WINS)
+    assert table.detail["punter"] == 1
+    table.acts("4 banco_suivi")
+    assert table.detail["punter"] == 4
 
 
 @pytest.mark.article("12(52)")
@@ -1202,6 +1252,96 @@ def test_hands_that_the_letter_does_not_allow_are_asked_for_again(letter: str, p
     table.acts(f"1 fault_{letter}")
     table.lay(player=player, banker=banker)
     assert table.waits() == "hands_by_law"
+
+
+@pytest.mark.article("12(105)(d)", "12(105)(e)", "12(105)(f)", "12(105)(g)", "12(105)(h)", "12(105)(i)", "12(105)(j)")
+def test_each_fault_is_counted_from_hands_of_its_own_sizes() -> None:
+    sizes = {
+        "105d": {(2, 3), (3, 3), (2, 4), (3, 4)},
+        "105e": {(2, 4), (3, 4)},
+        "105f": {(3, 2), (3, 3), (2, 3)},
+        "105g": {(3, 2), (3, 3)},
+        "105h": {(4, 2), (4, 3)},
+        "105i": {(mine, 2) for mine in range(6)},
+        "105j": {(mine, his) for mine in range(6) for his in (2, 3)},
+    }
+    for fault, mine, his in product(BY_HANDS, range(6), range(6)):
+        assert (faulty(fault, ("AS",) * mine, ("AD",) * his) is not None) is ((mine, his) in sizes[fault])
+    assert faulty("105g", ("9S", "8S", "9H"), ("2S", "2H")) == (8, 4)  # two of three are best
+    assert faulty("105g", ("2S", "2H", "2D"), ("2S", "2H", "2D")) == (6, 6)
+    assert faulty("105g", ("9S", "8S", "9H"), ("2S", "2H", "2D")) == (8, 6)
+    assert faulty("105h", ("2S", "2H", "2D", "KS"), ("2S", "2H")) == (6, 4)
+    assert faulty("105h", ("2S", "2H", "2D", "8S"), ("2S", "2H")) == (6, 4)
+
+
+CARDS = ("KS", "AS", *(f"{pips}S" for pips in range(2, 10)))
+"""One of each value."""
+
+
+@pytest.mark.article("12(65)", "12(68)", "12(71)", "12(106)(a)", "12(106)(c)")
+@pytest.mark.parametrize("words", [(), ("show",), ("draw",), ("stand",), ("draw", "stand")])
+@pytest.mark.parametrize("free", [False, True])
+def test_hands_may_lie_there_where_some_coup_of_the_text_ends_with_them(words: tuple[str, ...], free: bool) -> None:
+    """What the punter said is a person's to say again; but that he showed 8 or 9."""
+    thirds = ((), *((card,) for card in CARDS))
+    coup = Coup(words=words, free=free)
+    for mine, his, player, banker in product(range(10), range(10), thirds, ((), ("AD",))):
+        hands = (CARDS[mine], "KS", *player), (CARDS[his], "KD", *banker)
+        given = len(words) > 1 and his > 0 and mine != 5
+        spoken = ("show",) if mine > 7 and words in ((), ("show",)) else ("show", "draw", "stand")
+        assert allowed(coup, *hands) is any(
+            ends_with(hands, word, likes, free, given) for word in spoken for likes in (True, False)
+        ), hands
+    assert not any(allowed(coup, ("KS",) * mine, ("KD",) * his) for mine, his in ((1, 2), (4, 3), (2, 1), (3, 4)))
+
+
+def ends_with(hands: tuple[tuple[str, ...], ...], word: str, likes: bool, free: bool, given: bool) -> bool:
+    """Whether the text gives these hands from their own cards."""
+    mine, his = hands
+    try:
+        return (
+            by_the_text((mine[0], his[0], mine[1], his[1], *mine[2:], *his[2:]), word, likes, banco=free, given=given)
+            == hands
+        )
+    except IndexError:
+        return False
+
+
+@pytest.mark.article("12(68)", "12(69)", "12(70)")
+def test_what_comes_next_follows_from_both_cards_of_the_banker_and_the_open_third() -> None:
+    for mine, his, third in product((0, 3), range(10), (None, *CARDS)):
+        cards = ("KS", "3D", CARDS[mine], CARDS[(his - 3) % 10], *([third] if third else ()))
+        said = ("draw" if third else "stand",)
+        rule = banker_rule(his, points([third]) if third else NO_CARD)
+        due = {"draws": ("card", ("banker",)), "free": ("banker", ("draw", "stand"))}.get(rule, ("player", ("show",)))
+        due = ("player", ("show",)) if his > 7 else due
+        assert next_of(Coup(cards, said, shown=("banker",))) == due
+        for word, more in (("draw", ("card", ("banker",))), ("stand", ("player", ("show",)))) if rule == "free" else ():
+            assert next_of(Coup(cards, said, word=word, shown=("banker",))) == more
+        if third:
+            first = ("player", ("show",)) if his > 7 else ("card", ("player",))
+            assert next_of(Coup(cards[:4], said, shown=("banker",))) == first
+
+
+@pytest.mark.article("12(2)")
+def test_the_higher_total_wins_by_one() -> None:
+    for mine, his in product(range(10), range(10)):
+        winner = "tie" if mine == his else "player" if mine > his else "banker"
+        assert Count((CARDS[mine], "KS"), (CARDS[his], "KD")).winner == winner
+
+
+@pytest.mark.article("12(106)(c)", "12(106)(d)")
+def test_a_changed_word_counts_as_the_banker_says_but_with_five_and_against_nothing() -> None:
+    """With 5 the first word counts; against a banker with 0 the last one, whatever he said."""
+    for mine, his, gives in product((3, 5, 6, 8), (0, 1, 2), ("give", "refuse")):
+        cards = (CARDS[mine], CARDS[his], "KS", "KD", "AC", "AH")
+        for first, last in (("draw", "stand"), ("stand", "draw")):
+            for free in (False, True):
+                takes = {"give": "draw", "refuse": "stand"}[gives] if his else last
+                takes = first if mine == 5 else takes
+                drew = takes == "draw" if his or free or mine in (5, 8) else mine < 5
+                found = count(Coup(cards, (first, last), gives, word="stand", free=free))
+                assert (len(found.player) == 3) is drew, (mine, his, gives, first, free)
 
 
 @pytest.mark.article("12(105)(e)", "12(105)(g)", "12(105)(h)")
