@@ -1278,7 +1278,7 @@ CARDS = ("KS", "AS", *(f"{pips}S" for pips in range(2, 10)))
 """One of each value."""
 
 
-@pytest.mark.article("12(65)", "12(68)", "12(71)", "12(106)(a)", "12(106)(c)")
+@pytest.mark.article("12(65)(c)", "12(65)(d)", "12(68)(d)", "12(71)", "12(106)(a)", "12(106)(c)")
 @pytest.mark.parametrize("words", [(), ("show",), ("draw",), ("stand",), ("draw", "stand")])
 @pytest.mark.parametrize("free", [False, True])
 def test_hands_may_lie_there_where_some_coup_of_the_text_ends_with_them(words: tuple[str, ...], free: bool) -> None:
