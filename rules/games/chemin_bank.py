@@ -226,7 +226,7 @@ def knocked_down(bank: Bank, least: int) -> Bank:
         if one.half:
             same = [other for other in offer.bids if other.half and other.amount == one.amount]
             pair = sorted((other.seat for other in same), key=lambda seat: rank(seat, offer.passer))[:2]
-            if len(pair) < 2 or one.seat != pair[0]:
+            if len(pair) < 2:
                 continue
         standing, right, seat = rank(pair[0], offer.passer)
         worth = (one.amount, not one.half, -standing, -right, -seat)

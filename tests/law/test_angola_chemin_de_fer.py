@@ -48,6 +48,7 @@ from rules.games.chemin_coup import (
     next_of,
     punter_rule,
 )
+from rules.games.chemin_decisions import LARGEST_BANK
 from rules.games.chemin_table import Position, punter
 from simulators.tables.chemin import by_the_text
 
@@ -1165,6 +1166,84 @@ def test_who_changed_seat_ahead_of_his_turn_lets_the_hand_pass_once_and_has_no_p
     table.opens(1000, "3 100")
     table.coup(LOSES, "show")
     assert (table.bank.banker, table.bank.skips) == (3, ())  # all let it pass, and it is at the right again
+
+
+@pytest.mark.article("12(29)", "12(39)", "12(92)")
+def test_a_bank_that_the_dealer_names_remembers_nothing_of_another() -> None:
+    table = CheminTable()
+    assert (table.detail["won"], "aside" in table.detail) == (0, False)
+    table.tell(HandPassed(14))
+    table.opens(1000, "3 100")
+    assert table.detail["banker"] == 14
+    table.coup(LOSES, "show")
+    assert table.bank.banker == 1  # nobody seated has had the bank
+    table = CheminTable()
+    table.tell(HandPassed(2))
+    table.opens(1000)
+    table.acts("1 banco_with_table")
+    assert (table.detail["punter"], table.detail["claim"]) == (1, "table")
+    table.acts("1 banco")
+    assert (table.detail["claim"], table.noted()) == ("banco", [])
+    table = CheminTable()
+    table.tell(HandPassed(2))
+    table.acts("2 pass")
+    assert (table.bank.banker, table.bank.seats) == (3, (1, 2, 3, 4, 5))  # it is his first, and he keeps his seat
+    table.opens(1000)
+    table.tell(HandPassed(0))
+    assert table.noted() == []
+    table.tell(HandPassed(1))
+    assert table.noted() == [("hand_not_due", "12(82)")]
+
+
+@pytest.mark.article("12(21)", "12(93)", "12(95)")
+def test_who_leaves_takes_what_is_his_alone() -> None:
+    table = CheminTable()
+    table.acts("2 moved", "3 moved")
+    table.tell(SeatClosed(3))
+    assert table.bank.skips == (2,)
+    table.opens(1000)
+    table.acts("4 banco")
+    table.tell(SeatClosed(5), SeatOpened(6))
+    assert table.detail["claim"] == "banco"
+    table.tell(SeatClosed(4))
+    assert "claim" not in table.detail
+    table.covers("6 300")
+    assert table.detail["punter"] == 6
+    table.tell(*map(SeatClosed, (1, 2, 6)))
+    assert (table.bank.banker, table.bank.amount, table.bank.partner, table.bank.aside) == (0, 0, 0, 0)
+
+
+@pytest.mark.article("12(79)", "12(82)", "12(90)")
+def test_who_passed_after_a_win_may_make_banco_and_a_hand_is_taken_once() -> None:
+    table = wins(1)
+    table.acts("1 pass", "2 take", "2 take")
+    assert table.noted() == [("hand_not_due", "12(82)")]
+    table.opens(0)
+    table.acts("1 banco")
+    assert table.detail["punter"] == 1
+
+
+@pytest.mark.article("12(31)", "12(35)", "12(83)", "12(88)")
+def test_banks_and_bids_from_the_least_to_the_largest_number() -> None:
+    table = CheminTable(minimum_bank=1, minimum_bet=1, auction_step=1, percentage=0)
+    table.opens(LARGEST_BANK + 1)
+    assert table.noted() == [("stack_too_large", "12(35)")]
+    table.acts(f"1 bank {LARGEST_BANK}", "2 association")
+    assert (table.bank.partner, table.bank.amount) == (2, 2 * LARGEST_BANK)
+    table = CheminTable(minimum_bank=1, minimum_bet=1, auction_step=1, percentage=0)
+    table.opens(LARGEST_BANK, "2 1")
+    table.coup(WINS, "draw")
+    table.acts("1 pass", "2 take", "3 association")
+    assert (table.noted(), table.bank.amount) == ([("no_partner", "12(31)")], LARGEST_BANK + 1)
+    table = wins(1, minimum_bank=1, minimum_bet=1, auction_step=1)
+    table.acts("1 pass", "1 auction", f"2 bid {LARGEST_BANK + 1}", "3 bid_half 1", "4 bid_half 1")
+    assert table.noted() == [("wrong_bid", "12(83)")]
+    table.tell(HandPassed(3))
+    assert (table.bank.banker, table.bank.partner, table.bank.amount) == (3, 4, 1)
+    table = wins(1, auction_step=1)
+    table.acts("1 pass", "1 auction", f"2 bid {LARGEST_BANK}")
+    table.tell(HandPassed(2))
+    assert (table.bank.banker, table.bank.amount, table.noted()) == (2, LARGEST_BANK, [])
 
 
 # ---- faults
