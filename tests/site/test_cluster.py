@@ -1,7 +1,8 @@
 """A whole site on this machine: journals, `feltd forward` and `feltd ledger` as processes, three nodes, PostgreSQL.
 
-Nodes, forwarder, ledger and PostgreSQL are killed in turns, and a forwarder without its cursor sends all again. Then
-journals, streams and ledger hold the same rows, in order. `make cluster` runs it at length.
+Nodes, forwarder, ledger and PostgreSQL are killed in turns; a node and an edge lose their disks, a forwarder its
+cursor, and no node answers for a while. Then journals, streams and ledger hold the same rows, in order. `make cluster`
+runs it at length.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from helpers import START, at_length
 from postgres import Postgres, postgres
 
 from daemon.config.model import load
-from daemon.journal.rows import Entry, cause_of
+from daemon.journal.rows import Entry, Row, cause_of
 from daemon.journal.store import Journal
 from protocols.contract.results import Resolved, Result, Settlement, encode_verdict
 from protocols.contract.topics import decode_wire
@@ -43,7 +44,7 @@ from daemon.site.ledger_schema import WRITER
 pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 TABLES = at_length(10, 50)
-KILLS = at_length(6, 40)
+KILLS = at_length(8, 40)
 PAUSE_S = at_length(0.02, 0.05)
 
 
@@ -61,6 +62,8 @@ class Computer:
             f'[forward]\nfolder = "{folder}/forward"\n[ledger]\ndatabase = "{database.url(WRITER)}"\n{tables}'
         )
         self.edge, self.rules = Journal(folder / "edge.db"), Journal(folder / "rules.db")
+        self.lives: list[tuple[str, list[Row]]] = []
+        """The rows of the edge's earlier disks, each with the name of its journal."""
         self.rounds = 0
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
@@ -72,9 +75,21 @@ class Computer:
         [event] = self.edge.append([Entry(table, "wheel", "ball.landed", at, b'{"pocket":"7"}')], {})
         stake = self.random.randrange(10**6)
         settled = (Settlement(1, "red", stake, self.random.choice((0, 2 * stake))),)
-        result = Result(f"{table}:2026-11-20:{event.seq}", "macau.roulette", settlements=settled)
+        result = Result(f"{table}:2026-11-20:{self.rounds}", "macau.roulette", settlements=settled)
         cause = cause_of(f"e:{table}:{event.seq}/0", self.edge.name)
         self.rules.append([Entry(table, "round", "resolved", at, encode_verdict(Resolved(result)), cause=cause)], {})
+
+    def replace_disk(self) -> None:
+        """Of the edge: a new journal counts from 1 again."""
+        self.lives.append((self.edge.name, self.edge.after(0, 10**6)))
+        self.edge.close()
+        for file in self.folder.glob("edge.db*"):
+            file.unlink()
+        self.edge = Journal(self.folder / "edge.db")
+
+    @property
+    def events(self) -> int:
+        return self.edge.head + sum(len(rows) for _, rows in self.lives)
 
     def start(self, name: str) -> None:
         program = "from daemon.cli.main import main; main()"
@@ -125,22 +140,24 @@ def in_ledger(database: Postgres) -> tuple[Any, ...]:
 def test_journals_streams_and_ledger_are_the_same_after_everything_was_killed(
     computer: tuple[Computer, Nodes, Postgres],
 ) -> None:
-    """In turns; every second kill of the forwarder takes its cursor, too."""
+    """In turns; some kills take the forwarder's cursor, or the node's disk, too."""
     site, nodes, database = computer
     site.start("forward")
     site.start("ledger")
     for number in range(KILLS):
         play_for(site, 60)
-        match number % 6:
+        match number % 8:
             case 0 | 2 | 4:
                 node = number // 2 % 3
                 nodes.kill(node)
+                if number % 4 == 2:
+                    nodes.wipe(node)
                 play_for(site, 40)
                 nodes.start(node)
                 nodes.until_well(node)
             case 1:
                 site.kill("forward")
-                if number % 4 == 1:
+                if number % 16 == 1:
                     (site.folder / "forward/status.json").unlink(missing_ok=True)
                 play_for(site, 20)
                 site.start("forward")
@@ -148,10 +165,20 @@ def test_journals_streams_and_ledger_are_the_same_after_everything_was_killed(
                 site.kill("ledger")
                 play_for(site, 20)
                 site.start("ledger")
-            case _:
+            case 5:
                 database.kill()
                 play_for(site, 20)
                 database.start()
+            case 6:
+                nodes.signal(signal.SIGSTOP)
+                play_for(site, 80)
+                nodes.signal(signal.SIGCONT)
+            case _:
+                wait_for(lambda: asyncio.run(count(nodes, "EV")) >= site.events)  # what was not sent is gone with it
+                site.kill("forward")
+                site.replace_disk()
+                play_for(site, 20)
+                site.start("forward")
     wait_for_all(site, nodes, database)
     compare(site, nodes, database)
 
@@ -162,23 +189,67 @@ def play_for(site: Computer, rounds: int) -> None:
         time.sleep(PAUSE_S)
 
 
-def wait_for_all(site: Computer, nodes: Nodes, database: Postgres) -> None:
+def wait_for(condition: Callable[[], bool]) -> None:
     until = time.monotonic() + 120
-    while asyncio.run(count(nodes, "RES")) < site.rounds or in_ledger(database)[0] < site.rounds:
-        assert time.monotonic() < until, (asyncio.run(count(nodes, "RES")), in_ledger(database), site.rounds)
+    while not condition():
+        assert time.monotonic() < until
         time.sleep(0.2)
 
 
+def wait_for_all(site: Computer, nodes: Nodes, database: Postgres) -> None:
+    wait_for(lambda: asyncio.run(count(nodes, "EV")) >= site.events)
+    wait_for(lambda: asyncio.run(count(nodes, "RES")) >= site.rounds)
+    wait_for(lambda: in_ledger(database)[0] >= site.rounds)
+
+
 def compare(site: Computer, nodes: Nodes, database: Postgres) -> None:
-    for stream, journal in (("EV", site.edge), ("RES", site.rules)):
+    rules = (site.rules.name, site.rules.after(0, 10**6))
+    for stream, lives in (("EV", [*site.lives, (site.edge.name, site.edge.after(0, 10**6))]), ("RES", [rules])):
         wires = [decode_wire(one.data) for one in asyncio.run(stored(nodes, stream))]
-        for table in range(TABLES):
-            rows = journal.range(f"t-{table}", 1, 10**9)
-            got = [(one.seq, bytes(one.data)) for one in wires if f"/table/t-{table}/" in f"{one.source}/"]
-            assert got == [(row.seq, row.data) for row in rows], (stream, table)
-        assert len(wires) == journal.head
+        for journal, rows in lives:
+            for table in (f"t-{number}" for number in range(TABLES)):
+                told = [one for one in wires if one.journal == journal and f"/table/{table}/" in f"{one.source}/"]
+                got = [(one.seq, bytes(one.data)) for one in told]
+                assert got == [(row.seq, row.data) for row in rows if row.place == table], (stream, table)
+        assert len(wires) == sum(len(rows) for _, rows in lives)
+    assert in_ledger(database) == (site.rounds, site.rounds, *sums(site), 0)
+    assert os.environ.get("FELTD_NIGHTLY") is None or site.rounds > 2000
+
+
+def sums(site: Computer) -> tuple[int, int]:
+    """What was wagered and paid, by the journal of the rules."""
     results = [msgspec.json.decode(row.data, type=Resolved).result for row in site.rules.after(0, 10**6)]
     settled = [one for result in results for one in result.settlements]
-    sums = sum(one.stake for one in settled), sum(one.returned for one in settled)
-    assert in_ledger(database) == (site.rounds, site.rounds, *sums, 0)
-    assert os.environ.get("FELTD_NIGHTLY") is None or site.rounds > 2000
+    return sum(one.stake for one in settled), sum(one.returned for one in settled)
+
+
+def test_what_the_streams_have_twice_is_in_the_ledger_once(computer: tuple[Computer, Nodes, Postgres]) -> None:
+    """A lost cursor, and nodes that remember ids for a second, which `feltd doctor` refuses."""
+    site, nodes, database = computer
+
+    async def forget_ids() -> None:
+        async with jetstream(nodes) as there:
+            for name in ("EV", "RES"):
+                settings = (await there.stream_info(name)).config
+                settings.duplicate_window = 1
+                await there.update_stream(settings)
+
+    asyncio.run(forget_ids())
+    for name in ("forward", "ledger"):
+        site.start(name)
+    play_for(site, 60)
+    wait_for_all(site, nodes, database)
+    site.kill("forward")
+    (site.folder / "forward/status.json").unlink()
+    time.sleep(2)  # the nodes' clock, which no test can move
+    site.start("forward")
+    wait_for(lambda: asyncio.run(count(nodes, "RES")) == 2 * site.rounds)
+    wait_for(lambda: asyncio.run(count(nodes, "EV")) == 2 * site.events)
+    wait_for(lambda: position(database) == 2 * site.rounds)
+    assert in_ledger(database) == (site.rounds, site.rounds, *sums(site), 0)
+
+
+def position(database: Postgres) -> int:
+    with psycopg.connect(database.url()) as db:
+        [(seq,)] = db.execute(b"SELECT max(seq) FROM feltd.position WHERE stream = 'RES'").fetchall()
+    return int(seq)

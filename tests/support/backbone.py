@@ -84,6 +84,12 @@ class Nodes:
         process.send_signal(signal.SIGKILL)
         process.wait()
 
+    def signal(self, what: signal.Signals) -> None:
+        """To all nodes: SIGSTOP is a network that is away."""
+        for process in self.running:
+            assert process is not None
+            process.send_signal(what)
+
     def wipe(self, number: int) -> None:
         shutil.rmtree(self._folder / f"s{number}")
 
