@@ -17,7 +17,7 @@ from daemon import logs
 from daemon.site.backbone import Connection
 from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
 from daemon.site.ledger_schema import MIGRATIONS
-from daemon.site.reader import AGAIN_S, FAILURES, Batch, batches
+from daemon.site.reader import AGAIN_S, FAILURES, Batch, batches, stop_if_cancelled
 from daemon.site.streams import EV, RES
 
 __all__ = ["Ledger", "Store", "migrate"]
@@ -171,6 +171,7 @@ class Ledger:
                 finally:
                     await asyncio.to_thread(store.close)
             except (psycopg.Error, *FAILURES) as error:
+                stop_if_cancelled()
                 if str(error) != reason:
                     self._log.warning(
                         "ledger.waits", stream=stream, reason=str(error), remedy="it tries again; nothing is lost"

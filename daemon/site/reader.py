@@ -15,7 +15,7 @@ from daemon import logs
 from daemon.site.backbone import Connection, NotConfirmed
 from daemon.site.streams import subject_of
 
-__all__ = ["AGAIN_S", "FAILURES", "Batch", "Subscriptions", "batches"]
+__all__ = ["AGAIN_S", "FAILURES", "Batch", "Subscriptions", "batches", "stop_if_cancelled"]
 
 AGAIN_S = 2.0
 AT_ONCE = 50
@@ -81,6 +81,13 @@ async def batches(
         await reader.unsubscribe()
 
 
+def stop_if_cancelled() -> None:
+    """nats-py turns a cancellation into an error where its connection was closed at the same time."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
 class Subscriptions:
     """The streams for a replica of the rules, each behind a position that the rules keep."""
 
@@ -116,6 +123,7 @@ class Subscriptions:
                         use(batch.made, stored, last, batch.late or not is_end)
                         await asyncio.sleep(0)
             except FAILURES as error:
+                stop_if_cancelled()
                 if str(error) != reason:
                     self._log.warning("replica.waits", stream=stream, reason=str(error) or type(error).__name__)
                 reason = str(error)

@@ -2,9 +2,10 @@
 
 import asyncio
 import contextlib
+import io
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ import nats
 import nats.errors
 from nats.js.api import DiscardPolicy
 
-from daemon.site import health
+from daemon.site import health, reader as stream_reader
 from daemon.site.backbone import Connection, NotConfirmed
 from daemon.site.forward import Forwarder
 from daemon.site.streams import LEAST_VERSION
@@ -184,6 +185,40 @@ async def test_rows_are_stored_once_and_in_order_while_the_leader_is_killed(tmp_
     wires = [decode_wire(message.data) for message in await stored(nodes, "EV")]
     for table in ("t-1", "t-2"):
         assert [one.seq for one in wires if f"/{table}/" in one.source] == list(range(1, 51))
+
+
+@pytest.mark.parametrize("reader", ["rules", "ledger"])
+async def test_a_reader_whose_connection_is_closed_while_it_ends_ends(
+    monkeypatch: pytest.MonkeyPatch, reader: str
+) -> None:
+    """nats-py then raises an error of its own in the place of the cancellation."""
+    pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
+    from daemon.site import ledger
+
+    reads = asyncio.Event()
+
+    async def closed(*_: Any) -> AsyncIterator[Any]:
+        reads.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise nats.errors.ConnectionClosedError from None
+        yield
+
+    connection = Connection(Backbone(), Forward(), "e")
+    connection._up.set()
+    for module in (stream_reader, ledger):
+        monkeypatch.setattr(module, "batches", closed)
+    monkeypatch.setattr(ledger, "Store", lambda _database: io.StringIO())
+    if reader == "rules":
+        running = stream_reader.Subscriptions(connection, "s").follow("EV", ("t-1",), lambda *_: 0, lambda *_: None)
+    else:
+        running = ledger.Ledger("", connection)._follow("RES", lambda *_: None)
+    task = asyncio.create_task(running)
+    await reads.wait()
+    task.cancel()
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
 
 
 def forget_cursor(folder: Path) -> None:

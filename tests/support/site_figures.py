@@ -31,7 +31,7 @@ from daemon.site.reports import report
 from protocols.contract.results import Resolved, Result, Settlement, encode_verdict
 
 TABLES, EVENTS_A_SECOND, SECONDS = 500, 2, 60
-EVENTS_A_ROUND = 4
+EVENTS_A_ROUND = 120
 ROUNDS, DAYS = 10_005_000, 30
 FIRST = date(2026, 10, 1)
 TURN_S = 0.01
@@ -49,7 +49,7 @@ def play(edge: Journal, rules: Journal) -> tuple[int, int]:
         at = datetime.now(UTC)
         names = [f"t-{(events + number) % TABLES}" for number in range(due)]
         rows = edge.append([Entry(name, "wheel", "ball.landed", at, b'{"pocket":"7"}') for name in names], {})
-        ends = [row for number, row in enumerate(rows, events) if number // TABLES % EVENTS_A_ROUND == 0]
+        ends = [row for number, row in enumerate(rows, events) if number % EVENTS_A_ROUND == 0]
         verdicts = []
         for row in ends:
             result = Result(
@@ -95,7 +95,7 @@ def forward(folder: Path) -> None:
         finally:
             for process in running:
                 process.terminate()
-                process.wait()
+                process.wait(60)
             edge.close()
             rules.close()
 
