@@ -28,7 +28,7 @@ from msgspec import Struct
 from daemon import whole_files
 from daemon.cli import granted
 from daemon.cli.access_list import BadSite, access_list
-from daemon.config.model import Config, broker_of, load, parse
+from daemon.config.model import Config, broker_of, load, parse, with_keys_beside
 
 __all__ = ["CannotChange", "Change", "Changes", "Services", "Version", "difference"]
 
@@ -89,6 +89,12 @@ class Services(Protocol):
     def use(self, digest: str, /) -> bool:
         """Whether all processes use this version."""
 
+    def console_notes(self, config: Config, /) -> tuple[str, ...]:
+        """What a person must do for the console to use the new version."""
+
+    def restart_console(self, config: Config, /) -> None:
+        """Start the console again, unless `console_notes` says what a person must do."""
+
 
 class Changes:
     """The configuration at `path` and its versions."""
@@ -130,7 +136,8 @@ class Changes:
     def plan(self, text: str) -> Change:
         """What a new text of the file needs besides. Raises CannotChange, BadConfig."""
         before_text = self._path.read_text(encoding="utf-8")
-        config, before = parse(text, self._path.name), load(self._path)
+        config = with_keys_beside(parse(text, self._path.name), self._path.parent)
+        before = load(self._path)
         files = [_File(str(self._path), before_text, text, 0o640)]
         both, notes = "", list[str]()
         users: list[str] = []

@@ -2,11 +2,12 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["First", "FirstDevice", "FirstTable", "configuration", "pair", "table_lines", "value"]
+__all__ = ["First", "FirstDevice", "FirstTable", "configuration", "device_lines", "pair", "table_lines", "value"]
 
 PASSWORDS = "/etc/feltd/mqtt"
 ORDER_KEY = "/etc/feltd/orders/console.pem"
@@ -15,11 +16,12 @@ _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 
 class FirstDevice(Struct, frozen=True):
-    """One device: its name, driver and link."""
+    """One device: its name, driver and link. `options` as the file has them: `{"shortest_spin": "0.5"}`."""
 
     name: str
     driver: str
     url: str
+    options: dict[str, str] = {}
 
 
 class FirstTable(Struct, frozen=True):
@@ -68,9 +70,25 @@ def table_lines(table: FirstTable) -> list[str]:
     if table.options:
         lines += ["[table.options]", *(f"{name} = {value(text)}" for name, text in table.options.items()), ""]
     for device in table.devices:
-        lines += ["[[table.device]]", pair("name", device.name), pair("driver", device.driver)]
-        lines += [pair("url", device.url), ""]
+        lines += [*device_lines(device), ""]
     return lines
+
+
+def device_lines(device: FirstDevice) -> list[str]:
+    """The section of a device."""
+    lines = ["[[table.device]]", pair("name", device.name), pair("driver", device.driver), pair("url", device.url)]
+    if device.options:
+        options = (f"{_string(name)} = {_as_written(text)}" for name, text in device.options.items())
+        lines.append(f"options = {{ {', '.join(options)} }}")
+    return lines
+
+
+def _as_written(text: str) -> str:
+    """A value of TOML as it is, all else as a string."""
+    try:
+        return text if list(tomllib.loads(f"x = {{ a = {text} }}")["x"]) == ["a"] else _string(text)
+    except tomllib.TOMLDecodeError:
+        return _string(text)
 
 
 def _user(name: str, first: First) -> Iterable[str]:

@@ -6,17 +6,18 @@ where a file has a form that these few rules do not know, `CannotEdit` says so a
 
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
 
-from daemon.cli.first_configuration import FirstDevice, FirstTable, pair, table_lines, value
+from daemon.cli.first_configuration import FirstDevice, FirstTable, device_lines, pair, table_lines, value
 
 __all__ = ["CannotEdit", "TableChange", "add_table", "change_table", "remove_table"]
 
 _HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
+_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class CannotEdit(Exception):
@@ -38,6 +39,7 @@ def add_table(text: str, table: FirstTable) -> str:
     """The text with a table more, at its end. Raises CannotEdit."""
     if any(one.get("name") == table.name for one in _tables(text)):
         raise CannotEdit(f"table {table.name!r} is there already; `feltd table change {table.name}` changes it")
+    _option_names(table.options)
     added = "\n".join(table_lines(table)).rstrip("\n") + "\n"
     new = f"{text.rstrip()}\n\n{added}"
     expected = tomllib.loads(text)
@@ -59,6 +61,7 @@ def remove_table(text: str, name: str) -> str:
 
 def change_table(text: str, name: str, change: TableChange) -> str:
     """The text with another form of a table. Raises CannotEdit."""
+    _option_names(change.options)
     at = _index(text, name)
     lines = text.split("\n")
     begin, end = _blocks(lines)[at]
@@ -74,6 +77,12 @@ def change_table(text: str, name: str, change: TableChange) -> str:
     for one in change.without:
         block.drop(one)
     return _as_expected("\n".join(lines[:begin] + block.lines + lines[end:]), expected)
+
+
+def _option_names(options: Iterable[str]) -> None:
+    wrong = next((name for name in options if not _KEY.fullmatch(name)), None)
+    if wrong is not None:
+        raise CannotEdit(f"{wrong!r} is no name of an option: letters, digits, hyphens and underscores")
 
 
 class _Block:
@@ -109,11 +118,11 @@ class _Block:
         known = self._values.setdefault("device", [])
         at = next((n for n, one in enumerate(known) if one["name"] == device.name), None)
         if at is None:
-            values = {"name": device.name, "driver": device.driver, "url": device.url}
             while self.lines and not self.lines[-1].strip():
                 self.lines.pop()
-            self.lines += ["", "[[table.device]]", *(pair(key, text) for key, text in values.items()), ""]
-            known.append(values)
+            added = device_lines(device)
+            self.lines += ["", *added, ""]
+            known += tomllib.loads("\n".join(["[[table]]", *added]))["table"][0]["device"]
             return
         for key in ("driver", "url"):
             begin, end = self._device(at)

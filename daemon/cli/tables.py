@@ -3,7 +3,6 @@
 import os
 import pwd
 import subprocess
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,6 @@ from daemon.cli.common import (
     file_trouble,
     load_config,
     option_pairs,
-    run_until_interrupted,
 )
 from daemon.cli.config_change import CannotChange, Change, Changes, difference
 from daemon.config.model import BadConfig, Config
@@ -107,6 +105,15 @@ def remove(config_path: Path, name: str, **given: Any) -> None:
     _edit(config_path, lambda text: remove_table(text, name), "", [], given)
 
 
+@table.command("answer", hidden=True, epilog=examples("sudo feltd table answer -c /etc/feltd/feltd.toml"))
+@CONFIG
+def answer(config_path: Path) -> None:
+    """Answer one request of the console about tables, on standard input."""
+    from daemon.cli.table_answer import answer_once
+
+    answer_once(config_path, Systemd())
+
+
 @click.group("config", cls=CommandGroup, epilog=examples("sudo feltd config log"))
 def config() -> None:
     """The versions of the configuration: who changed what, when and why."""
@@ -182,18 +189,23 @@ class Systemd:
         return [mistake for part in self._running() for mistake in start_mistakes(config, path, part)]
 
     def reload_broker(self) -> None:
-        """Mosquitto reads its access list and passwords again on SIGHUP."""
-        if _systemctl("is-active", "--quiet", "mosquitto") == 0 and _systemctl("reload", "mosquitto") != 0:
+        """Mosquitto reads its access list and passwords again on SIGHUP. A reload of its unit needs procps."""
+        if _systemctl("is-active", "--quiet", "mosquitto") == 0 and _systemctl("kill", "-s", "HUP", "mosquitto") != 0:
             raise CannotChange("mosquitto did not read its list again: journalctl -n 20 -u mosquitto says why")
 
-    def reload(self, config: Config) -> None:
-        """Edge and rules. The console is started again, but not where its dealer pages are devices of tables."""
+    def reload(self, config: Config) -> None:  # noqa: ARG002 - edge and rules read the file
+        """Edge and rules."""
         units = [f"feltd-{part}" for part in self._running()]
         if units and _systemctl("reload", *units) != 0:
             raise CannotChange(f"a process refused it: journalctl -n 20 -u {' -u '.join(units)} says why")
-        if config.console.dealer:
-            click.echo("restart feltd-console between two rounds: it has dealer pages", err=True)
-        elif _systemctl("is-active", "--quiet", "feltd-console") == 0:
+
+    def console_notes(self, config: Config) -> tuple[str, ...]:
+        """What a person must do for the console to use the new version: its dealer pages are devices of tables."""
+        return ("restart feltd-console between two rounds: it has dealer pages",) if config.console.dealer else ()
+
+    def restart_console(self, config: Config) -> None:
+        """The console reads its configuration at its start alone; it is left alone where `console_notes` says so."""
+        if not self.console_notes(config) and _systemctl("is-active", "--quiet", "feltd-console") == 0:
             _systemctl("restart", "feltd-console")
 
     def use(self, digest: str) -> bool:
@@ -257,7 +269,8 @@ def _edit(path: Path, edited: Callable[[str], str], name: str, probed: list[str]
     """Show and make a change of the file. Raises BadInputError, with everything as it was."""
     from daemon.cli.table_edit import CannotEdit
 
-    changes = Changes(path, Systemd())
+    services = Systemd()
+    changes = Changes(path, services)
     try:
         load_config(path)
         with changes.locked() as left:
@@ -273,6 +286,10 @@ def _edit(path: Path, edited: Callable[[str], str], name: str, probed: list[str]
                 raise click.exceptions.Exit(1)
             version = changes.make(planned, given["who"] or _person(), given["why"])
             click.echo(f"{path}: version {version.number} is in use")
+            click.echo(
+                "\n".join(services.console_notes(planned.config)), nl=bool(planned.config.console.dealer), err=True
+            )
+            services.restart_console(planned.config)
             if not changes.settle(planned):
                 click.echo("a round is still open at the changed table: it changes after it", err=True)
     except (CannotEdit, CannotChange, BadConfig) as error:
@@ -291,43 +308,24 @@ def _show(before: str, planned: Change) -> None:
         click.echo(f"note: {note}", err=True)
 
 
-def _checked(text: str, path: Path, name: str, probed: list[str]) -> None:
-    """Refuse what `feltd check` refuses; say what a table lacks; ask its devices. Raises BadInputError."""
-    from msgspec.structs import replace
+def _checked(text: str, path: Path, name: str, wanted: list[str]) -> None:
+    """Refuse what `feltd check` refuses; say what a table lacks; ask its devices. Raises CannotChange."""
+    from daemon.cli.table_check import check, probed
 
-    from daemon.cli.configuration_check import probe_devices
-    from daemon.cli.processes import mistakes_of
-    from daemon.config.devices_and_games import missing
-
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".change-") as folder:
-        draft = Path(folder, path.name)
-        draft.write_text(text, encoding="utf-8")
-        draft.chmod(0o600)
-        for key in path.parent.iterdir():  # the MAC keys that stand beside a configuration
-            if "mac" in key.name and key.name != path.name:
-                Path(folder, key.name).symlink_to(key)
-        lines = text.splitlines()
-        try:
-            wanted = load_config(draft)
-            mistakes, untold = mistakes_of(wanted, draft), missing(wanted, draft)
-        except BadInputError as error:
-            mistakes, untold = error.message.splitlines(), []
-        if mistakes:
-            raise CannotChange("\n".join(_at_field(one.removeprefix(f"{draft}:"), lines) for one in mistakes))
-        for line in untold:
-            if f" {name}" in line or f"{name}:" in line:
-                click.echo(f"warning: {line.removeprefix(f'{draft}:').partition(': ')[2]}", err=True)
-    if probed:
-        (one,) = (one for one in wanted.table if one.name == name)
-        alone = replace(one, device=tuple(device for device in one.device if device.name in probed))
-        answers = run_until_interrupted(probe_devices(replace(wanted, table=(alone,)))) or []
+    lines = text.splitlines()
+    found = check(text, path, name)
+    if found.mistakes or found.config is None:
+        raise CannotChange("\n".join(_at_field(line, said, lines) for line, said in found.mistakes))
+    for line in found.lacks:
+        click.echo(f"warning: {line}", err=True)
+    if wanted:
+        answers = probed(found.config, name, wanted)
         for answer in answers:
             click.echo(f"{answer.device}: {'answers' if answer.answers else 'FAILS'}: {answer.text}", err=True)
-        if len(answers) < len(probed) or not all(answer.answers for answer in answers):
+        if len(answers) < len(wanted) or not all(answer.answers for answer in answers):
             raise CannotChange("a device does not answer; without --probe the table is added all the same")
 
 
-def _at_field(mistake: str, lines: list[str]) -> str:
+def _at_field(line: int, said: str, lines: list[str]) -> str:
     """A mistake, with its line in the new text."""
-    number, _, text = mistake.partition(": ")
-    return f"{lines[int(number) - 1].strip()}\n  {text}" if number.isdigit() and int(number) <= len(lines) else mistake
+    return f"{lines[line - 1].strip()}\n  {said}" if 0 < line <= len(lines) else said

@@ -433,7 +433,7 @@ def load(path: Path) -> Config:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise BadConfig(str(path), [Mistake(line, f"is not UTF-8 text: {error.reason}")]) from error
-    return _with_keys_beside(parse(text, str(path)), path.parent)
+    return with_keys_beside(parse(text, str(path)), path.parent)
 
 
 KEYS_BESIDE = (
@@ -446,11 +446,11 @@ KEYS_BESIDE = (
 """The MAC keys that a configuration need not name: section, key, and their place beside it."""
 
 
-def _with_keys_beside(config: Config, folder: Path) -> Config:
+def with_keys_beside(config: Config, folder: Path) -> Config:
+    """With the MAC keys in the folder of the configuration, where it names no others."""
     for section, key, name in KEYS_BESIDE:
-        part = getattr(config, section)
         with contextlib.suppress(OSError):  # the user may not see it, and then has no use for it
-            if not getattr(part, key) and (folder / name).exists():
+            if not getattr(part := getattr(config, section), key) and (folder / name).exists():
                 part = msgspec.structs.replace(part, **{key: str(folder / name)})
                 config = msgspec.structs.replace(config, **{section: part})
     return config

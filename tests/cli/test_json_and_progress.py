@@ -57,6 +57,7 @@ WITHOUT_JSON = {
     "console user confirm": "changes one user; its exit code says whether it did",
     "reload": "changes what runs; its exit code says whether it did",
     "table add": "changes the configuration; its exit code says whether it did",
+    "table answer": "answers the console in JSON",
     "table change": "changes the configuration; its exit code says whether it did",
     "table remove": "changes the configuration; its exit code says whether it did",
     "config undo": "changes the configuration; its exit code says whether it did",

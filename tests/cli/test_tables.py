@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from daemon.broker.mac_keys import make_mac_keys
 from daemon.cli import config_change, granted
 from daemon.cli.access_list import access_list
 from daemon.cli.common import BadInputError
@@ -16,6 +17,7 @@ from daemon.cli.first_configuration import FirstDevice, FirstTable
 from daemon.cli.main import main
 from daemon.cli.table_edit import CannotEdit, TableChange, add_table, change_table, remove_table
 from daemon.config.model import Config, load, parse
+from daemon.reload import note_start, start_mistakes
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "systemd/feltd.toml").read_text(encoding="utf-8")
@@ -75,6 +77,18 @@ def test_a_table_that_is_added_and_removed_leaves_the_file_as_it_was() -> None:
     assert remove_table(added, "rou-2") == HEAD
 
 
+@pytest.mark.parametrize(
+    ("typed", "value"),
+    [("0.5", 0.5), ("true", True), ('"a"', "a"), ("a", "a"), ("1, b = 2", "1, b = 2"), ("1 # }", "1 # }")],
+)
+def test_an_option_of_a_device_is_one_value_and_nothing_else(typed: str, value: object) -> None:
+    wheel = FirstDevice("wheel-1", "cammegh_ss2", "tcp://10.0.0.5:4003", {"x": typed})
+    added = add_table(HEAD, FirstTable("rou-2", "", {}, (wheel,)))
+    assert tomllib.loads(added)["table"][-1]["device"][0]["options"] == {"x": value}
+    put = change_table(HEAD, "cus-1", TableChange(devices=(wheel,)))
+    assert tomllib.loads(put)["table"][-1]["device"][-1]["options"] == {"x": value}
+
+
 @pytest.mark.parametrize("name", [one["name"] for one in tomllib.loads(EXAMPLE)["table"]])
 def test_any_table_of_the_example_is_removed_and_nothing_else(name: str) -> None:
     before, after = tomllib.loads(EXAMPLE), tomllib.loads(remove_table(EXAMPLE, name))
@@ -120,6 +134,8 @@ def test_a_device_and_an_option_go_again() -> None:
     ("edit", "says"),
     [
         (lambda: add_table(HEAD, FirstTable("rou-1", "")), "is there already"),
+        (lambda: add_table(HEAD, FirstTable("rou-2", "", {"a\n[mqtt]\nb": "1"})), "no name of an option"),
+        (lambda: change_table(HEAD, "rou-1", TableChange(options={"a b": "1"})), "no name of an option"),
         (lambda: remove_table(HEAD, "rou-9"), "tables: rou-1, cus-1"),
         (lambda: change_table(HEAD, "rou-1", TableChange(without=("x",))), "its devices: wheel-1"),
         (lambda: change_table(HEAD, "rou-1", TableChange(options={"x": None})), "set here: betting"),
@@ -159,6 +175,12 @@ class Recorded:
 
     def use(self, _digest: str) -> bool:
         return True
+
+    def console_notes(self, _config: Config) -> tuple[str, ...]:
+        return ()
+
+    def restart_console(self, _config: Config) -> None:
+        self._tell("console")
 
     def _tell(self, whom: str) -> None:
         self.told.append(whom)
@@ -242,6 +264,17 @@ def test_an_interrupted_change_is_undone_by_the_next(path: Path, at: str) -> Non
         assert any(str(path) in line for line in left)
     assert files_of(path.parent) == before
     assert services.told == ["broker", "processes"]
+
+
+def test_keys_beside_the_file_are_no_change_of_a_running_process(path: Path) -> None:
+    """The configuration need not name them; a process notes them with what it read at its start."""
+    make_mac_keys(path.parent, "edge-1", "lisboa")
+    text = HEAD.replace('name = "edge-1"', f'name = "edge-1"\njournal = "{path.parent}/edge.db"')
+    path.write_text(text, encoding="utf-8")
+    granted.INSTALLED.write_text(access_list([(path, load(path))]))
+    note_start(load(path), "edge")
+    planned = Changes(path, Recorded()).plan(add_table(text, TWIN))
+    assert start_mistakes(planned.config, path, "edge") == []
 
 
 def test_two_changes_at_once_are_refused(path: Path) -> None:

@@ -234,6 +234,8 @@ def paths(console: Console, *, every: bool) -> Iterator[str]:
                 yield path.replace("{pool}", "ouro")
             case path if "{ruleset}" in path:
                 yield from (path.replace("{ruleset}", ruleset) for ruleset in list(TABLES.values())[:most])
+            case "/tables/{act}" | "/tables/draft/{id}":
+                yield route.path.replace("{act}", "add").replace("{id}", "0")
             case path:
                 assert "{" not in path, f"{path}: fill in its values"
                 yield path

@@ -76,13 +76,14 @@ def test_the_table_of_rights() -> None:
     assert table == {
         "viewer": {"look"},
         "dealer": {"deal", "sheet", "count"},
-        "technician": {"look", "command", "acknowledge", "trace", "bundle"},
+        "technician": {"look", "command", "acknowledge", "trace", "bundle", "setup"},
         "supervisor": {
             "look",
             "command",
             "acknowledge",
             "trace",
             "bundle",
+            "setup",
             "deal",
             "decide",
             "silence",

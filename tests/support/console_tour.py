@@ -35,7 +35,7 @@ def streams(house: ConsoleProcess) -> list[str]:
 def pages(house: ConsoleProcess, rounds: Iterable[tuple[str, str]] = ()) -> list[str]:
     """The path of every page that is looked at by GET; `rounds` by table and name."""
     site = house.site
-    found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/bundle", "/favicon.ico"]
+    found = ["/", "/login", "/account", "/wall", "/users", "/tokens", "/support", "/bundle", "/tables", "/favicon.ico"]
     found += ["/alerts", "/alerts.csv", "/actions", "/actions.csv", "/metrics", "/healthz", "/readyz", "/nowhere"]
     found += ["/jackpots", *(f"/jackpots/{quote(pool.name)}" for pool in house.pools)]
     found += [f"/jackpots/{quote(pool.name)}/{page}" for pool in house.pools for page in ("entries", "wins")]

@@ -31,6 +31,7 @@ from daemon.cli.access_list import access_list
 from daemon.config.model import KEYS_BESIDE, load
 from daemon.journal.signing import make_key
 from daemon.read_model import SHOWN
+from daemon.table_requests import SOCKET
 from daemon.virtual_clock import JumpingLoop
 from protocols.contract.events import EVENT_TYPES
 from protocols.contract.topics import device_topic
@@ -940,7 +941,7 @@ class _Standing:
 def test_the_page_names_every_file_and_no_other() -> None:
     page = INSTALL.read_text(encoding="utf-8")
     there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md"}
-    assert there <= set(re.findall(r"`([\w.-]+\.(?:service|conf|acl|rules|toml))`", page))
+    assert there <= set(re.findall(r"`([\w.@-]+\.(?:service|socket|conf|acl|rules|toml))`", page))
     assert set(re.findall(r"systemd/([\w.-]+\.(?:service|conf|acl|rules|toml))", page)) <= there | {"feltd.toml"}
 
 
@@ -968,5 +969,17 @@ def test_a_maintainer_script_is_a_shell_script(name: str) -> None:
 def test_the_package_lists_every_deployment_file() -> None:
     lists = "".join((ROOT / "debian" / name).read_text(encoding="utf-8") for name in ("feltd.install", "rules"))
     there = {path.name for path in FOLDER.iterdir() if path.is_file()} - {"README.md", "mosquitto-feltd.acl"}
-    assert {name for name in there - {*ALL_UNITS} if f"systemd/{name} " in lists} == there - {*ALL_UNITS}
+    others = there - {*ALL_UNITS, "feltd-change.socket", "feltd-change@.service"}
+    assert {name for name in others if f"systemd/{name} " in lists} == others
     assert "systemd/feltd-*.service " in lists
+    assert "systemd/feltd-*.socket " in lists
+
+
+def test_only_the_console_may_ask_for_a_change_of_tables() -> None:
+    """It is answered by a command of root, which writes two folders and nothing else."""
+    socket = (FOLDER / "feltd-change.socket").read_text(encoding="utf-8").splitlines()
+    assert {f"ListenStream={SOCKET}", "SocketUser=root", "SocketGroup=feltd-console", "SocketMode=0660"} <= {*socket}
+    service = unit("feltd-change@.service")["Service"]
+    assert service["ExecStart"] == [f"{PROGRAM} table answer -c /etc/feltd/feltd.toml"]
+    assert (service["ProtectSystem"], service["ReadWritePaths"]) == (["strict"], ["/etc/feltd -/etc/mosquitto"])
+    assert service["CapabilityBoundingSet"] == ["CAP_CHOWN CAP_DAC_OVERRIDE CAP_FOWNER CAP_KILL CAP_SYS_ADMIN"]

@@ -53,6 +53,7 @@ Right: TypeAlias = Literal[
     "acknowledge",  # an incident
     "trace",  # the wire of a device
     "bundle",  # for support
+    "setup",  # add, change and remove tables of this computer
     "silence",  # alerts during maintenance
     "users",
     "vouch",  # confirm that an account is that of the person whose name it has
@@ -68,7 +69,7 @@ Right: TypeAlias = Literal[
     "settle",  # confirm and pay wins, propose and approve changes of pools
 ]
 ROLES: tuple[Role, ...] = get_args(Role)
-_TECHNICIAN = frozenset[Right]({"look", "command", "acknowledge", "trace", "bundle"})
+_TECHNICIAN = frozenset[Right]({"look", "command", "acknowledge", "trace", "bundle", "setup"})
 _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
     {
         "viewer": frozenset({"look"}),
