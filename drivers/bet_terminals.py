@@ -24,9 +24,19 @@ from msgspec import Meta, Struct, json
 from drivers.driver import Emit, Evidence, Link, Sighting, WireDecoder, decode_memory
 from drivers.faults import Fault, Faults, Standing
 from protocols.contract.commands import Command
-from protocols.contract.events import DeviceOnline, Event, Seat, TerminalId, Told, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import (
+    DeviceOnline,
+    Event,
+    PlayerActed,
+    Seat,
+    TerminalId,
+    Told,
+    WagerPlaced,
+    WagerWithdrawn,
+)
 from protocols.contract.reasons import Reason, say
 from protocols.contract.wagers import (
+    Act,
     Decoder,
     PlaceWager,
     Unreadable,
@@ -78,8 +88,8 @@ IMPOSTOR = Fault(
 
 class TerminalOptions(Struct, frozen=True, forbid_unknown_fields=True):
     """`seats`: the seats of the table, from 1. `terminals`: by the name of each terminal the seats for which it may
-    bet; where it is empty, the terminals are t-1, t-2 and so on, one for each seat. `longest`: the longest time to its
-    expiry that a request may have, in seconds. `per_second`: new requests that one terminal may send in a second.
+    bet and act; where it is empty, the terminals are t-1, t-2 and so on, one for each seat. `longest`: the longest time
+    to its expiry that a request may have, in seconds. `per_second`: new requests that a terminal may send in a second.
     """
 
     seats: Annotated[int, Meta(ge=1, le=99)] = 9
@@ -174,7 +184,7 @@ class BetTerminals:
     title: ClassVar[str] = "Betting terminals, MQTT"
     icon: ClassVar[str] = "bets"
     decoder: ClassVar[WireDecoder | None] = Decoder
-    emits: ClassVar[tuple[Told, ...]] = (WagerPlaced, WagerWithdrawn)
+    emits: ClassVar[tuple[Told, ...]] = (WagerPlaced, WagerWithdrawn, PlayerActed)
     evidence: ClassVar[tuple[Evidence, ...]] = ("reference protocol",)
     Options: ClassVar[type[TerminalOptions]] = TerminalOptions
     faults: ClassVar[tuple[Fault, ...]] = (MALFORMED, FLOOD, IMPOSTOR)
@@ -226,9 +236,9 @@ class BetTerminals:
             await self._strike(FLOOD, terminal, f"more than {MOST_ANSWERS} messages a second", b"", chunk, emit)
             return None
         match message:
-            case PlaceWager() | WithdrawWager() if message.terminal == terminal:
+            case PlaceWager() | WithdrawWager() | Act() if message.terminal == terminal:
                 return await self._request(message, chunk, emit)
-            case PlaceWager() | WithdrawWager():
+            case PlaceWager() | WithdrawWager() | Act():
                 named = message.terminal
                 await self._strike(IMPOSTOR, terminal, f"in the name of {named}", encode(message), chunk, emit)
                 reason = say("terminal_not_own", terminal=terminal, named=named)
@@ -321,6 +331,8 @@ def _event(request: WagerRequest) -> Event:
             return WagerPlaced(seat, bet, amount, id_, terminal, round=round_)
         case WithdrawWager(id_, terminal, _, seat, bet, amount, round_):
             return WagerWithdrawn(seat, bet, amount, id_, terminal, round=round_)
+        case Act(id_, terminal, _, seat, act, round_, amount):
+            return PlayerActed(seat, act, amount, id_, terminal, round=round_)
 
 
 def _refusal(request: WagerRequest, reason: Reason, text: str) -> WagerAnswer:
@@ -330,7 +342,8 @@ def _refusal(request: WagerRequest, reason: Reason, text: str) -> WagerAnswer:
 def _digests(request: WagerRequest) -> tuple[bytes, bytes]:
     """Of the terminal with its id, and of the content. A terminal that repeats a request may give a new expiry."""
     name, what = f"{request.terminal} {request.id}", f"{type(request).__name__} {request.seat} {request.amount} "
-    content = (what + request.bet + (f"\n{request.round}" if request.round else "")).encode()
+    bet = request.act if isinstance(request, Act) else request.bet
+    content = (what + bet + (f"\n{request.round}" if request.round else "")).encode()
     return blake2b(name.encode(), digest_size=8).digest(), blake2b(content, digest_size=4).digest()
 
 

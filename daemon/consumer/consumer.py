@@ -43,7 +43,7 @@ from daemon.journal.store import Journal
 from daemon.replica import Agreement, Replica, Stored, Streams
 from daemon.words import words
 from protocols.contract.documents import Alert, EdgeHealth, EdgeInfo, ReplayAnswer, mac_of_answer
-from protocols.contract.events import EventsMissed, UnknownEvent, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import EventsMissed, PlayerActed, UnknownEvent, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason, say
 from protocols.contract.results import (
     ENDS,
@@ -470,7 +470,7 @@ class Consumer(BrokerProcess):
         match envelope.event:
             case WagerPlaced(request="") | WagerWithdrawn(request=""):
                 self.answers.tell_dealer(table.name, envelope, before, table.state, doubted + new)
-            case WagerPlaced() | WagerWithdrawn():
+            case WagerPlaced() | WagerWithdrawn() | PlayerActed():
                 round_ = table.ruleset.view(table.state).round
                 answered = self.answers.decide(table.name, envelope, before, table.state, doubted + new, round_)
                 self._unsaved.update(answered)

@@ -19,11 +19,11 @@ from msgspec.structs import replace
 from daemon.broker.session import UNREADABLE, Message, Session
 from daemon.journal.store import Journal
 from daemon.words import words
-from protocols.contract.events import WagerPlaced, WagerWithdrawn
+from protocols.contract.events import PlayerActed, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Reason, say
 from protocols.contract.results import Corrected, Irregularity, Noted, Resolved, Suspended, Verdict, Voided
 from protocols.contract.topics import Envelope, table_topic
-from protocols.contract.wagers import PlaceWager, Unreadable, WagerAnswer, WagerRequest, decode_request, encode
+from protocols.contract.wagers import Act, PlaceWager, Unreadable, WagerAnswer, WagerRequest, decode_request, encode
 from rules.engine.rounds import Round
 from rules.engine.ruleset import Wager
 
@@ -41,16 +41,18 @@ PLACEHOLDER: Final = "event"
 def answer_to(
     envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...], round_: str = ""
 ) -> WagerAnswer | None:
-    """The answer to the request behind a wager; None for a wager without a request. `round_`: as the view has it now.
+    """The answer to the request behind an event; None for one without a request. `round_`: as the view has it now.
 
-    A bet is accepted where it lies there now. It may be accepted with a reason: something about it was irregular.
+    A bet is accepted where it lies there now, a decision where a round rests on it. Either may be accepted with a
+    reason: something about it was irregular.
     """
     event = envelope.event
-    if not isinstance(event, WagerPlaced | WagerWithdrawn) or not event.request:
+    if not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed) or not event.request:
         return None
     note = _note(envelope.id, after, verdicts)
     in_order = note is None and not event.overtaken  # the rules only note that a late event came
-    if _is_taken(event, before, after) or (in_order and _is_evidence(envelope.id, after, verdicts)):
+    moved = not isinstance(event, PlayerActed) and _is_taken(event, before, after)
+    if moved or ((in_order or isinstance(event, PlayerActed)) and _is_evidence(envelope.id, after, verdicts)):
         return WagerAnswer(event.request, event.terminal, "accepted", *_reason(note), envelope.id, round_)
     note = note or Irregularity("bet_not_counted", say("bet_not_counted"), "-", envelope.id)
     return WagerAnswer(event.request, event.terminal, "refused", *_reason(note), envelope.id)
@@ -168,11 +170,11 @@ class WagerAnswers:
         self._free = [place for place in reversed(range(KEPT)) if place not in taken]
         self._number = max((record.number for record, _ in records), default=0)
 
-    def put(self, event: WagerPlaced | WagerWithdrawn, answer: WagerAnswer) -> tuple[str, bytes]:
+    def put(self, event: WagerPlaced | WagerWithdrawn | PlayerActed, answer: WagerAnswer) -> tuple[str, bytes]:
         """Remember an answer; returns the key and the value to store."""
         self._number += 1
-        is_placed = isinstance(event, WagerPlaced)
-        record = _Record(self._number, is_placed, event.seat, event.bet, event.amount, answer, event.round)
+        is_placed, bet = isinstance(event, WagerPlaced), event.action if isinstance(event, PlayerActed) else event.bet
+        record = _Record(self._number, is_placed, event.seat, bet, event.amount, answer, event.round)
         place = self._place_for((answer.terminal, answer.id))
         self._put(record, place)
         return f"{KEY}{self._table}/{place}", msgspec.json.encode(record)
@@ -200,7 +202,8 @@ class WagerAnswers:
         record = self._records.get((request.terminal, request.id))
         if record is None:
             return None
-        asked = isinstance(request, PlaceWager), request.seat, request.bet, request.amount, request.round
+        bet = request.act if isinstance(request, Act) else request.bet
+        asked = isinstance(request, PlaceWager), request.seat, bet, request.amount, request.round
         answered = record.place, record.seat, record.bet, record.amount, record.round
         return record.answer if asked == answered else None
 
@@ -247,7 +250,7 @@ class AnswerDesk:
     ) -> dict[str, bytes]:
         """Remember the answer to an event until `release`; returns what is to be stored."""
         event, answer = envelope.event, answer_to(envelope, before, after, verdicts, round_)
-        if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn):
+        if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed):
             return {}
         self._decided.append((table, answer))
         self.told.append((table, answer))

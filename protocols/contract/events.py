@@ -243,6 +243,24 @@ class SeatActed(_Event, frozen=True, tag="seat.acted"):
     amount: Number = 0
 
 
+PlayerAction: TypeAlias = Literal["fold", "check", "call", "bet", "raise", "all_in"]
+
+
+class PlayerActed(_Event, frozen=True, tag="player.acted"):
+    """A player's decision at the terminal of the seat: `action`, with `amount` minor units that cross the line.
+
+    `request`, `terminal`: of the terminal that asked for it. `round`: the round that it named; in another round, out of
+    turn, or where it would be a mistake, it is not taken.
+    """
+
+    seat: Seat
+    action: PlayerAction
+    amount: Number = 0
+    request: RequestId = ""
+    terminal: TerminalId = ""
+    round: RoundName = ""
+
+
 class CardExposed(_Event, frozen=True, tag="card.exposed"):
     """A card that should be face down was seen. `hand` as in `deal.corrected`; `card` where it is known."""
 
@@ -682,6 +700,7 @@ Event: TypeAlias = (
     | SeatOpened
     | SeatClosed
     | SeatActed
+    | PlayerActed
     | CardExposed
     | DealerRelieved
     | SupervisorKeyed

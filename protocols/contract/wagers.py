@@ -1,9 +1,10 @@
-"""Bets of betting terminals: requests under `table/<table>/wager/<terminal>`, answers under `wager/<terminal>/result`.
+"""What players ask at terminals: requests on `table/<table>/wager/<terminal>`, answers on `wager/<terminal>/result`.
 
-A request that is kept in the edge's journal becomes one event `wager.placed` or `wager.withdrawn`, however often it is
-delivered. The rules decide whether it counts. Until the request expires, a terminal repeats it with the same id while
-it has no answer, or the answer `failed`. The answers `accepted` and `refused` are final. The broker lets a terminal
-write on its own topic only, so the topic says who asks. On a link each message is a line with its terminal in front.
+A request that is kept in the edge's journal becomes one event `wager.placed`, `wager.withdrawn` or `player.acted`,
+however often it is delivered. The rules decide whether it counts. Until the request expires, a terminal repeats it
+with the same id while it has no answer, or the answer `failed`. The answers `accepted` and `refused` are final. The
+broker lets a terminal write on its own topic only, so the topic says who asks. On a link each message is a line with
+its terminal in front.
 """
 
 from datetime import datetime
@@ -12,7 +13,16 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from protocols.contract.events import LONGEST_NAME, Amount, Number, RequestId, RoundName, Seat, TerminalId
+from protocols.contract.events import (
+    LONGEST_NAME,
+    Amount,
+    Number,
+    PlayerAction,
+    RequestId,
+    RoundName,
+    Seat,
+    TerminalId,
+)
 from protocols.contract.reasons import Reason
 from protocols.contract.topics import is_id
 from protocols.message_lines import Lines
@@ -57,7 +67,19 @@ class WithdrawWager(
     round: RoundName = ""
 
 
-WagerRequest: TypeAlias = PlaceWager | WithdrawWager
+class Act(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="action", tag="act"):
+    """Do `act` in the turn of `seat` in `round`. `amount`: minor units that cross the line; with a call 0: as due."""
+
+    id: RequestId
+    terminal: TerminalId
+    expires: Expiry
+    seat: Seat
+    act: PlayerAction
+    round: Annotated[RoundName, Meta(min_length=1)]
+    amount: Number = 0
+
+
+WagerRequest: TypeAlias = PlaceWager | WithdrawWager | Act
 
 
 class WagerAnswer(Struct, frozen=True, omit_defaults=True):
@@ -97,7 +119,7 @@ class _Named(Struct):
 
 
 _ENCODER = msgspec.json.Encoder()
-_REQUEST: msgspec.json.Decoder[WagerRequest] = msgspec.json.Decoder(PlaceWager | WithdrawWager)
+_REQUEST: msgspec.json.Decoder[WagerRequest] = msgspec.json.Decoder(PlaceWager | WithdrawWager | Act)
 _ANSWER = msgspec.json.Decoder(WagerAnswer)
 _NAMED = msgspec.json.Decoder(_Named)
 _ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

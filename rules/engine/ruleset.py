@@ -13,6 +13,7 @@ from msgspec import Meta
 from protocols.contract.events import (
     MOST,
     EventsMissed,
+    PlayerActed,
     RoundPaid,
     RoundVoided,
     SpinMissed,
@@ -147,11 +148,11 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     ignored. A late payment closes the previous round and leaves a later suspension in place. A spin that ended unseen
     is void whenever that is reported. A void that was declared and arrives too late is always noted.
 
-    A bet is refused that names another round than the one on the table, because it came too late or was repeated; also
-    one that would begin the next round although it names the last one or the table is closed.
+    A bet or a player's decision is refused that names another round than the one on the table, because it came too late
+    or was repeated; also a bet that would begin the next round although it names the last one or the table is closed.
     """
     event = seen.event
-    named = event if isinstance(event, (WagerPlaced, WagerWithdrawn)) and event.round else None
+    named = event if isinstance(event, (WagerPlaced, WagerWithdrawn, PlayerActed)) and event.round else None
     if named is not None and named.round != ruleset.view(state).round:
         return state, (Noted(_for_another_round(named, seen.id)),)
     after, told = ruleset.apply(state, seen)
@@ -192,8 +193,9 @@ def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Ve
     return state, (*verdicts, Noted(Irregularity("number_used_twice", text, "-", seen.id)))
 
 
-def _for_another_round(one: WagerPlaced | WagerWithdrawn, event: str) -> Irregularity:
-    reason = say("bet_for_another_round", seat=one.seat, bet=one.bet, round=one.round)
+def _for_another_round(one: WagerPlaced | WagerWithdrawn | PlayerActed, event: str) -> Irregularity:
+    bet = one.action if isinstance(one, PlayerActed) else one.bet
+    reason = say("bet_for_another_round", seat=one.seat, bet=bet, round=one.round)
     return Irregularity(reason.code, reason, "-", event)
 
 

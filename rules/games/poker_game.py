@@ -15,6 +15,8 @@ Readings:
 - 13(35), 13(41)-(45): a shoe tells own cards one at a time from the hand on, then for each street the burnt card and
   the common ones. Where no device tells them a person does: `deal.corrected` with "board" and "seat_<n>".
 - 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. A hand that was told is shown.
+- 13(39), 13(71): what a player does at a terminal is no mistake: out of turn, or where it would be irregular, it is not
+  taken, and the terminal is told why.
 - 13(69): what a device tells of it makes the hand void: a second turned card. The rest is a person's word, as is that a
   card is damaged or that a wrong number of cards could not be put right.
 - 13(70)(d)-(f): the cards shown too early are laid aside, and those who have not acted may only call.
@@ -40,6 +42,7 @@ from protocols.contract.events import (
     Event,
     HandDispensed,
     HandPassed,
+    PlayerActed,
     SeatActed,
     SeatClosed,
     SeatOpened,
@@ -89,7 +92,7 @@ class PokerGame(Game[Position]):
     own: ClassVar[frozenset[type[Event]]] = frozenset(
         (
             *(CardDrawn, CardUnreadable, CardExposed, HandDispensed, HandPassed),
-            *(SeatActed, SeatOpened, SeatClosed),
+            *(SeatActed, PlayerActed, SeatOpened, SeatClosed),
         )
     )
     keeps_cards: ClassVar[bool] = True
@@ -192,6 +195,12 @@ class PokerGame(Game[Position]):
             case SeatActed():
                 if event.action in AWAY:
                     return self._away(p, event.seat, event.action, event.amount, deal)
+            case PlayerActed(seat=seat, action=action, amount=chips):
+                event = SeatActed(seat, action, amount=chips)
+                if frame is not None and deal is not None:
+                    wrong = self._acted(deal, seat, action, chips)[1].notes
+                    if wrong or frame.round.suspended:
+                        return p, Effect(beside=wrong, evidence=False)
             case SeatOpened(seat=seat) | SeatClosed(seat=seat):
                 return self._seat(p, seat, deal, joins=isinstance(event, SeatOpened))
             case HandPassed(seat=seat) if deal is None or not deal.dealt:

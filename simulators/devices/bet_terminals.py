@@ -14,7 +14,17 @@ from typing import Any, ClassVar, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from protocols.contract.wagers import Decoder, PlaceWager, WagerAnswer, WagerRequest, WithdrawWager, encode, encode_line
+from protocols.contract.events import PlayerAction
+from protocols.contract.wagers import (
+    Act,
+    Decoder,
+    PlaceWager,
+    WagerAnswer,
+    WagerRequest,
+    WithdrawWager,
+    encode,
+    encode_line,
+)
 from simulators.devices.device import Ailment
 
 __all__ = ["BetTerminals"]
@@ -100,6 +110,10 @@ class BetTerminals:
     def withdraw(self, seat: int, bet: str, amount: int, now: float, round_: str = "") -> str:
         """Take `amount` back, all of it with 0; returns the id of the request."""
         return self._ask(WithdrawWager(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, bet, amount, round_), now)
+
+    def act(self, seat: int, act: PlayerAction, amount: int, now: float, round_: str) -> str:
+        """Decide in the turn of the seat; returns the id of the request."""
+        return self._ask(Act(self._draw(), f"t-{seat}", self.clock() + LIFE, seat, act, round_, amount), now)
 
     def repeat(self, id_: str, now: float) -> None:
         """Send a request once more that was answered before."""

@@ -23,8 +23,8 @@ def test_requests_and_answers_of_the_page_are_valid() -> None:
     shown = [line.strip().encode() for line in blocks("json")]
     requests = [request for line in shown if not isinstance(request := decode_request(line), Unreadable)]
     answers = [answer for line in shown if isinstance(answer := decode_answer(line), WagerAnswer)]
-    assert [encode(request) for request in requests] == shown[:2]
-    assert [encode(answer) for answer in answers] == shown[2:]
+    assert [encode(request) for request in requests] == shown[:3]
+    assert [encode(answer) for answer in answers] == shown[3:]
     for answer in answers:
         assert answer.text == (words.reason("en", answer.reason) if answer.reason else "")
 

@@ -19,11 +19,20 @@ from message_mirror import Mirror, byte_by_byte, lossy, whole
 from daemon.words import words
 from drivers.bet_terminals import MOST_ANSWERS, MOST_IDS, QUIET_S, BetTerminals, Memory, TerminalOptions
 from drivers.driver import LinkLost
-from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecovered, Event, WagerPlaced, WagerWithdrawn
+from protocols.contract.events import (
+    DeviceFaulted,
+    DeviceOnline,
+    DeviceRecovered,
+    Event,
+    PlayerActed,
+    WagerPlaced,
+    WagerWithdrawn,
+)
 from protocols.contract.reasons import say
 from protocols.contract.wagers import (
     LONGEST_ANSWER,
     LONGEST_REQUEST,
+    Act,
     Addressed,
     Decoder,
     PlaceWager,
@@ -58,6 +67,13 @@ EXACT: list[tuple[bytes, WagerRequest | WagerAnswer]] = [
     (
         b'{"action":"withdraw","id":"a-2","terminal":"t-1","expires":"2026-11-20T20:01:00Z","seat":1,"bet":"fan:2"}',
         WithdrawWager("a-2", "t-1", AT, 1, "fan:2"),
+    ),
+    (
+        (
+            b'{"action":"act","id":"a-4","terminal":"t-1","expires":"2026-11-20T20:01:00Z","seat":1,"act":"raise",'
+            b'"round":"fan-1:2026-11-20:17","amount":900}'
+        ),
+        Act("a-4", "t-1", AT, 1, "raise", ROUND, 900),
     ),
     (
         b'{"id":"a-1","terminal":"t-1","status":"accepted","event":"edge-7:fan-1:9"}',
@@ -106,6 +122,22 @@ def test_invalid_request_is_named_with_its_id(old: bytes, new: bytes) -> None:
     assert isinstance(message, Unreadable)
     assert (message.id, message.terminal) == ("a-1", "t-1")
     assert message.text
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"act":"raise"', b'"act":"stack"'),  # chips before a seat are the dealer's word
+        (b'"act":"raise"', b'"act":"show"'),
+        (b'"act":"raise"', b'"act":"dead"'),
+        (ROUND.encode(), b""),
+        (b'"round":"fan-1:2026-11-20:17",', b""),
+        (b'"amount":900', b'"amount":-1'),
+    ],
+)
+def test_a_player_decides_in_a_named_round_and_nothing_else(old: bytes, new: bytes) -> None:
+    [one] = Decoder().feed(b"t-1 " + EXACT[3][0].replace(old, new) + b"\n")
+    assert isinstance(one.message, Unreadable)
 
 
 @pytest.mark.parametrize("line", [b"x" * (LONGEST_REQUEST + 1), b"\xff\xfe", b"[" * 5000, b'{"id":"a b"}', b"null"])
@@ -180,6 +212,20 @@ async def test_request_becomes_one_event_and_the_rules_answer() -> None:
     ]
     assert session.notes.sightings[-3].wire == encode(PLACE)
     assert session.notes.events[0] == DeviceOnline(continuous=True, model="betting terminals")
+    await session.end()
+
+
+@virtual_time
+async def test_a_decision_becomes_one_event_and_its_id_is_used_once() -> None:
+    session = Session()
+    raised = Act("a-4", "t-1", AT, 1, "raise", ROUND, 900)
+    assert await session.says(raised, raised) == []
+    assert session.notes.events[1:] == [PlayerActed(1, "raise", 900, "a-4", "t-1", ROUND)]
+    for other in (msgspec.structs.replace(raised, act="bet"), msgspec.structs.replace(raised, amount=901)):
+        [answer] = await session.says(other)
+        assert (answer.status, answer.code) == ("refused", "request_id_used")
+    [answer] = await session.says(msgspec.structs.replace(raised, id="a-5", seat=2))
+    assert (answer.status, answer.code) == ("refused", "seat_unknown")
     await session.end()
 
 
@@ -294,7 +340,7 @@ async def test_used_id_with_another_bet_is_refused_and_the_first_stands() -> Non
     await session.end()
 
 
-@pytest.mark.parametrize("line", [b"no json", b"x" * 20_000, EXACT[3][0], EXACT[0][0].replace(b"500", b"0")])
+@pytest.mark.parametrize("line", [b"no json", b"x" * 20_000, EXACT[4][0], EXACT[0][0].replace(b"500", b"0")])
 @virtual_time
 async def test_malformed_message_has_one_answer_and_a_fault_that_ends(line: bytes) -> None:
     session = Session()

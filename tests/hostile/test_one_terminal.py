@@ -13,8 +13,17 @@ from daemon.consumer.wagers import KEPT, WagerAnswers
 from daemon.edge.links.link import utc_now
 from daemon.edge.links.mqtt import MAX_LINE, MqttLink, _Target
 from drivers.bet_terminals import MOST_IDS, QUIET_S, BetTerminals, TerminalOptions
-from protocols.contract.events import DeviceFaulted, DeviceRecovered, WagerPlaced
-from protocols.contract.wagers import Decoder, PlaceWager, WagerAnswer, WagerRequest, WithdrawWager, encode, encode_line
+from protocols.contract.events import DeviceFaulted, DeviceRecovered, PlayerActed, WagerPlaced
+from protocols.contract.wagers import (
+    Act,
+    Decoder,
+    PlaceWager,
+    WagerAnswer,
+    WagerRequest,
+    WithdrawWager,
+    encode,
+    encode_line,
+)
 from protocols.link import LinkLost
 
 UNTIL = START + timedelta(seconds=119)
@@ -56,10 +65,12 @@ class Table:
 async def test_a_terminal_that_lays_and_takes_back_in_another_name_is_refused_and_named() -> None:
     table = Table()
     await table.asks(bet("b-1", 2))
-    for request in (bet("b-2", 2), WithdrawWager("b-3", "t-2", UNTIL, 2, "fan:2")):
+    act = Act("b-4", "t-2", UNTIL, 2, "fold", "t-1:2026-11-20:1")
+    for request in (bet("b-2", 2), WithdrawWager("b-3", "t-2", UNTIL, 2, "fan:2"), act):
         [answer] = await table.asks(request, topic="t-1")
         assert (answer.terminal, answer.status, answer.code) == ("t-1", "refused", "terminal_not_own")
     assert table.bets == ["b-1"]
+    assert not any(isinstance(one, PlayerActed) for one in table.notes.events)
     [(code, text)] = table.alerts
     assert code == "terminals.impostor"
     assert text.endswith("(t-1: in the name of t-2)")

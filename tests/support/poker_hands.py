@@ -28,6 +28,9 @@ class PokerTable:
         self.state = ruleset.start("t-1")
         self.said: list[Verdict] = []
         self.told: list[Envelope] = []
+        self._viewed: Any = None
+        self._view = View("", "idle")
+        self._detail: dict[str, Any] | None = None
         for seat, chips in enumerate(seats, 1):
             self.tell(SeatOpened(seat), SeatActed(seat, "stack", amount=chips))
 
@@ -66,14 +69,17 @@ class PokerTable:
     @property
     def view(self) -> View:
         """What may be shown."""
-        view: View = self.ruleset.view(self.state)
-        return view
+        if self._viewed is not self.state:
+            self._viewed, self._view, self._detail = self.state, self.ruleset.view(self.state), None
+        return self._view
 
     @property
     def detail(self) -> dict[str, Any]:
         """The same, as a reader has it."""
-        found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self.view.detail))
-        return found
+        view = self.view
+        if self._detail is None:
+            self._detail = msgspec.json.decode(msgspec.json.encode(view.detail))
+        return dict(self._detail)
 
     @property
     def due(self) -> tuple[int, tuple[str, ...]]:

@@ -133,7 +133,7 @@ USUAL_RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 2
 # Events that come after the payment of a round, or decide the next one.
 _PLAYED = frozenset(
     {"bets.closed", "card.drawn", "hand.dispensed", "ball.landed", "dice.read", "dice.thrown", "buttons.counted"}
-    | {"deal.corrected", "seat.acted"}
+    | {"deal.corrected", "seat.acted", "player.acted"}
 )
 ID = re.compile(r"[A-Za-z0-9-]{8,64}")
 _ROUND = re.compile(rf"[a-z0-9:-]{{0,{MAX_ROUND}}}")

@@ -40,7 +40,7 @@ from protocols.contract.jackpots import (
 )
 from protocols.contract.results import VERDICTS, Result, RoundState
 from protocols.contract.topics import CONTENT_TYPE, Wire
-from protocols.contract.wagers import PlaceWager, WagerAnswer, WithdrawWager
+from protocols.contract.wagers import Act, PlaceWager, WagerAnswer, WithdrawWager
 from rules import RULESETS
 
 __all__ = ["asyncapi", "schema"]
@@ -61,6 +61,7 @@ DOCUMENTS: dict[str, type[Any]] = {
     "books": PoolBooks,
     "wager.place": PlaceWager,
     "wager.withdraw": WithdrawWager,
+    "wager.act": Act,
     "wager.answer": WagerAnswer,
     "owner": PoolOwner,
     "wins": WinsRequest,
@@ -185,7 +186,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "wager": (
             f"{table}/wager/{{terminal}}",
             "requests of a betting terminal; QoS 1, never retained; one that is repeated is kept once",
-            ["wager.place", "wager.withdraw"],
+            ["wager.place", "wager.withdraw", "wager.act"],
         ),
         "wagerAnswer": (
             f"{table}/wager/{{terminal}}/result",
