@@ -8,6 +8,7 @@ import ssl
 from asyncio import sslproto
 from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from daemon.config.model import Config, Console, Table, broker_of
 from daemon.console import assets, front_server
 from daemon.console.alerts import metrics
 from daemon.console.alerts.incidents import Incidents
-from daemon.console.alerts.pending import Pending
+from daemon.console.alerts.pending import Pending, devices_inside
 from daemon.console.alerts.pools import PoolAlerts
 from daemon.console.alerts.webhooks import Webhooks
 from daemon.console.auth.access import Access, Right
@@ -151,7 +152,9 @@ class ConsoleProcess:
         self.site.on_reply.append(self.answers.heard)
         self.past, self.rounds = Past(store, self.site), Rounds(store, self.site, config.console.rounds_kept)
         self.pools = Pools(self.site, now)
-        self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now)
+        self.webhooks = Webhooks(
+            store, config.console.webhook, config.site.name, now, inside=partial(devices_inside, self.site)
+        )
         self.incidents = Incidents(
             store,
             edges=_expected(config),
@@ -184,6 +187,7 @@ class ConsoleProcess:
         self.dealers = Dealers(self.context, self.past.paid, self.pools)
         self.decisions = table_pages.Decisions(self.context, self.dealers)
         self.counts, self.signs = Counts(store), Signs(self.site)
+        self.floor = floor_pages.Floor(self.context, self.rounds, self.counts)
         self.sheets = sheet.Sheets(self.context, self.dealers, self.counts)
         self.bundles = support.Bundles(self.context)
         self.days = Days(store, self.site, self.actions, now)
@@ -198,6 +202,7 @@ class ConsoleProcess:
             *fleet_pages.fragments(self.context),
             *self.decisions.fragments(),
             *self.sheets.fragments(),
+            *self.floor.fragments(),
             *timeline.fragments(self.context, self.days),
             *alerts.fragments(self.context),
             *jackpots.fragments(self.context, self.pools),
@@ -313,7 +318,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
             *books_csv.routes(context, console.pools),
             *jackpots.routes(context, console.pools, console.orders),
             *console.dealers.routes(),
-            *floor_pages.routes(context, console.rounds, console.counts),
+            *console.floor.routes(),
             *console.sheets.routes(),
             Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
             *alerts.routes(context, console.watch),

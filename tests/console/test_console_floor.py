@@ -15,6 +15,7 @@ import pytest
 from console_floor import Console, opened
 
 from daemon.console.auth.users import Role
+from daemon.console.live import Viewer
 from daemon.console.site.actions import read_actions
 from daemon.console.site.counts import Counts, tally
 from protocols.contract.documents import EdgeInfo, TableSign
@@ -241,6 +242,32 @@ async def test_turnover_win_and_expected_win_are_those_of_the_rounds(console: Co
     assert "410.00" in page
     assert "51.22 %" in page
     assert "too few rounds to say" in page
+
+
+async def test_the_page_is_live_while_rounds_end_and_the_sign_changes(console: Console) -> None:
+    page = await look(console, "/floor")
+    [name] = re.findall('data-live="(floor/[^"]*)"', page)
+    manager = Viewer("en", "manager")
+
+    def drawn() -> str:
+        return console.house.live.html(name, manager)
+
+    assert "410.00" not in drawn()
+    ended(console, 1, [("player", 41_000, 0)])
+    console.house.rounds.flush()
+    assert "410.00" in drawn()
+    opened_tables = re.compile(r"Tables open <strong[^>]*>1<")
+    assert not opened_tables.search(drawn())
+    info = EdgeInfo("1", signs={TABLE: TableSign("open", "mona", console.now)})
+    console.say(edge_topic("lisboa", "edge-7", "info"), msgspec.json.encode(info))
+    console.house.signs.look()
+    assert opened_tables.search(drawn())
+    for wrong in ("floor", "floor/table", name.replace("table", "nothing"), f"{name}x"):
+        with pytest.raises(KeyError):
+            console.house.live.html(wrong, manager)
+    for forbidden in (Viewer("en", "viewer"), Viewer("en", "technician")):
+        with pytest.raises(KeyError):
+            console.house.live.html(name, forbidden)
 
 
 async def test_a_corrected_round_counts_once_as_it_was_corrected(console: Console) -> None:

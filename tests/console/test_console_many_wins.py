@@ -90,8 +90,18 @@ async def test_many_wins_are_confirmed_and_paid_by_two_people_in_two_orders(cons
         wins = entries(house, "confirmed")
         assert [one.people for one in wins] == [("ana",)] * 50
         assert len({one.win.id for one in wins if one.win}) == 50
-        mine = ticked((await ana.get("/jackpots/red/wins?state=confirmed")).text)
-        said = await ana.post("/jackpots/red/order/pay-many", data=mine, follow_redirects=True)
+        page = (await ana.get("/jackpots/red/wins?state=confirmed")).text
+        assert "checkbox" not in page
+        assert page.count("You confirmed this win: another person must pay it.") == 51  # 50 wins and the dead key
+        assert '<button class="main" disabled' in page
+        view = console.house.site.tables["bac-12"]
+        view.round, view.phase = "bac-12:99", "dealing"
+        page = (await rui.get("/jackpots/red/wins?state=confirmed")).text
+        assert "checkbox" not in page
+        assert "round bac-12:99 is open. Pay when it has ended." in page
+        view.phase = "idle"
+        theirs = ticked((await rui.get("/jackpots/red/wins?state=confirmed")).text)
+        said = await ana.post("/jackpots/red/order/pay-many", data=theirs, follow_redirects=True)
         assert outcome(said.text) == ("refused", "ana confirmed it: another person must pay it")
         assert entries(house, "paid") == []
         his = ticked((await rui.get("/jackpots/red/wins?state=confirmed&all=1")).text)

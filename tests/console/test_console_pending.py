@@ -1,5 +1,6 @@
 """Pending and keep-firing times of alerts, devices inside the incident of their edge, one line for each table."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,11 +14,12 @@ OFFLINE = {"code": "device.offline", "text": "shoe-1 does not answer: timeout", 
 NEVER = {"code": "device.offline", "text": "shoe-1 does not answer: never seen", "device": "shoe-1"}
 NAME = "shoe-1-device-offline"
 VIEWER = Viewer("en", "viewer")
+WEBHOOK = '[[console.webhook]]\nurl = "http://127.0.0.1:9/hook"'
 
 
 @pytest.fixture
 def console(tmp_path: Path) -> Iterator[Console]:
-    with opened(tmp_path) as one:
+    with opened(tmp_path, WEBHOOK) as one:
         one.begin()
         one.device("bac-12", "shoe-1", "bee_tek_shoe")
         one.device("rou-3", "wheel-1", "cammegh_ss2")
@@ -26,6 +28,12 @@ def console(tmp_path: Path) -> Iterator[Console]:
 
 def codes(console: Console) -> list[str]:
     return [shown.incident.code for shown in console.house.incidents.open(console.now)]
+
+
+def sent(console: Console) -> list[tuple[str, str, list[str]]]:
+    """The messages of the webhook: kind, code, and the devices inside."""
+    bodies = [json.loads(body) for (body,) in console.store.db.execute("SELECT body FROM webhook_message ORDER BY n")]
+    return [(one["type"].partition(".")[2], one["data"]["code"], one["data"].get("inside", [])) for one in bodies]
 
 
 def lines(console: Console, name: str = "alerts/worst") -> list[str]:
@@ -51,6 +59,7 @@ def test_device_that_is_away_for_a_second_is_no_incident(console: Console) -> No
     console.alert("bac-12", NAME)
     console.wait(60)
     assert codes(console) == []
+    assert sent(console) == []
     assert console.house.incidents.begun == {"warning": 0, "error": 0}
 
 
@@ -82,11 +91,15 @@ def test_devices_of_an_edge_that_is_offline_are_inside_its_incident(console: Con
     assert line.endswith("2 devices")
     html = console.house.live.html("alerts", VIEWER)
     assert "bac-12/shoe-1, rou-3/wheel-1" in html
+    told = ("opened", "edge.offline", ["bac-12/shoe-1", "rou-3/wheel-1"])
+    assert sent(console) == [told]
     console.edge()
     console.wait(3)
     assert codes(console) == [], "the edge is back; its devices have their pending time"
+    assert [kind for kind, _, _ in sent(console)] == ["opened", "resolved"]
     console.wait(2)
     assert codes(console) == ["device.offline"]
+    assert sent(console)[2:] == [("opened", "device.offline", [])]
 
 
 def test_broker_says_again_what_stands_after_it_was_lost(console: Console) -> None:

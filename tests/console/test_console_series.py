@@ -11,6 +11,7 @@ import pytest
 from console_floor import CONFIG as FLOOR, Console
 from helpers import script
 
+from daemon.console.app import ConsoleProcess
 from daemon.console.live import Viewer
 from daemon.console.site.actions import read_actions
 from drivers.fdl_console import ConsoleOptions, FdlConsole
@@ -115,6 +116,22 @@ async def test_two_supervisors_state_the_same_and_the_round_goes_on_and_pays(cra
     craps.hear(DiceThrown((3, 3)))
     assert {one.bet: one.returned for one in craps.results[-1].settlements} == {"pass": 6000}
     assert "come:5" in craps.results[-1].stands
+
+
+async def test_what_came_of_a_statement_is_shown_after_a_restart(craps: Craps) -> None:
+    await craps.state_by("ana")
+    craps.carried()
+    one, told = craps.console, "Point and bets of round"
+    before = craps.drawn()
+    assert told in before
+    again = ConsoleProcess(one.house.config, one.store, one.journal, lambda: one.now)
+    one.house.close()
+    one.house = again
+    one.begin()
+    craps.hear()
+    lines = [re.findall(f"{told}.*?</p>", page, re.DOTALL) for page in (before, craps.drawn())]
+    assert lines[0] == lines[1]
+    assert len(lines[0]) == 1
 
 
 async def test_one_person_does_not_confirm_and_the_form_names_nobody(craps: Craps) -> None:

@@ -11,10 +11,10 @@ from typing import Final
 
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.alerts.processes import SiteView
-from daemon.console.alerts.records import AlertKey
+from daemon.console.alerts.records import AlertKey, Incident
 from protocols.contract.documents import Alert
 
-__all__ = ["KEEP_FIRING", "NEVER_SEEN", "PENDING", "Pending", "is_away"]
+__all__ = ["KEEP_FIRING", "NEVER_SEEN", "PENDING", "Pending", "devices_inside", "is_away"]
 
 PENDING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
 """By code, how long an alert must stand before its incident begins. Other codes begin at once."""
@@ -23,6 +23,7 @@ NEVER_SEEN: Final = timedelta(seconds=20)
 KEEP_FIRING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
 """By code, how long an alert must have ended before its incident ends."""
 MOST: Final = 5_000
+OFFLINE_EDGES: Final = ("edge.offline", "edge.silent")
 
 
 def is_away(site: SiteView, table: str, device: str) -> bool:
@@ -30,6 +31,13 @@ def is_away(site: SiteView, table: str, device: str) -> bool:
     known = site.devices.get((table, device))
     edge = site.edges.get(known.meta.edge) if known is not None else None
     return edge is not None and (edge.online is False or edge.silent)
+
+
+def devices_inside(site: SiteView, one: Incident) -> tuple[str, ...]:
+    """Of the incident of an edge that is away, its devices; none of another incident."""
+    if one.code not in OFFLINE_EDGES:
+        return ()
+    return tuple(f"{table}/{name}" for (table, name), device in site.devices.items() if device.meta.edge == one.device)
 
 
 class Pending:

@@ -179,8 +179,10 @@ class Webhooks:
         first: float = FIRST,
         longest: float = LONGEST,
         timeout: float = TIMEOUT,
+        inside: Callable[[Incident], Sequence[str]] = lambda _one: (),
     ) -> None:
-        """Load the waiting messages. Raises BadWebhook, BadStore."""
+        """Load the waiting messages. `inside`: the devices that an incident stands for. Raises BadWebhook, BadStore."""
+        self._inside = inside
         self._store = store
         self._site = site
         self._now = now
@@ -268,6 +270,8 @@ class Webhooks:
             "began": incident.began,
             "times": incident.times,
         }
+        if devices := self._inside(incident):
+            data["inside"] = devices
         if incident.acknowledged is not None:
             data |= {"by": incident.by, "acknowledged": incident.acknowledged, "note": incident.note}
         if incident.ended is not None:

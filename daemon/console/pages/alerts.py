@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from daemon.console.alerts.handling import STEPS, StepKind, following
-from daemon.console.alerts.pending import PENDING, Pending, is_away
+from daemon.console.alerts.pending import PENDING, Pending, devices_inside, is_away
 from daemon.console.alerts.records import Filter, Incident, NotOpen, Shown, Silence
 from daemon.console.alerts.suspended import look_at_suspended
 from daemon.console.auth.access import Right, User, inside, may
@@ -45,7 +45,6 @@ LONGEST_NOTE = 500
 FRESH = timedelta(seconds=30)
 """How long an incident is news that stands in a line of its own, where it is not among the worst."""
 MOST_FRESH = 4
-OFFLINE_EDGES = ("edge.offline", "edge.silent")
 OWN_ENDS = ("15", "60")
 """Ends of a silence from the line of an alert: in minutes, at the end of the shift, at a time."""
 ENDS = (*OWN_ENDS, "shift", "at")
@@ -212,7 +211,7 @@ def fragment(
             may_silence=handles and of.silence is None and (longer or mine),
             ends=of.silence.n if of.silence is not None and handles and (longer or of.silence.by == name) else 0,
             others=counts[one.table] - 1 if by_table and one.table else 0,
-            inside=_inside(context.site, one) if one.code in OFFLINE_EDGES else (),
+            inside=devices_inside(context.site, one),
             people=_whom(people, one) if hands else (),
         )
 
@@ -265,11 +264,6 @@ def _worst_of_tables(shown: Sequence[Shown]) -> list[Shown]:
 
 def _in_edge(site: SiteState, one: Incident) -> bool:
     return is_away(site, one.table, one.device)
-
-
-def _inside(site: SiteState, one: Incident) -> tuple[str, ...]:
-    """The devices of an edge that is away."""
-    return tuple(f"{table}/{name}" for (table, name), device in site.devices.items() if device.meta.edge == one.device)
 
 
 def _helps(context: ConsoleContext, table: str, name: str) -> dict[str, str]:

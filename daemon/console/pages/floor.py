@@ -1,6 +1,9 @@
-"""The floor as its manager sees it: openness, pace, turnover, win against the expected win, and what was lost."""
+"""The floor as its manager sees it: openness, pace, turnover, win against the expected win, and what was lost.
 
-from collections.abc import Sequence
+The page is live: its lines are drawn again while rounds end, at most every EVERY_S.
+"""
+
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -9,8 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from daemon.console.auth.access import User
+from daemon.console.auth.access import User, may
 from daemon.console.context import ConsoleContext
+from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.rounds import time_asked
 from daemon.console.site.counts import Counts, Tally, tally
 from daemon.console.site.floor import BY, By, Line, lines, namer, total
@@ -22,9 +26,10 @@ from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words import words
 from daemon.words.money import money
 
-__all__ = ["routes"]
+__all__ = ["Floor"]
 
 LONGEST = timedelta(days=31)
+EVERY_S = 10.0
 PARTS = 24
 SHORTEST_PART_S = 900
 _FIELD = "%Y-%m-%dT%H:%M"
@@ -36,17 +41,11 @@ COLUMNS = (
 )
 
 
-def routes(context: ConsoleContext, rounds: Rounds, counts: Counts) -> list[Route]:
-    """The page, and the same as CSV."""
-    pages = _Pages(context, rounds, counts)
-    return [Route("/floor", pages.page), Route("/floor.csv", pages.table)]
-
-
 class _Asked:
     """What the address asks for."""
 
-    def __init__(self, context: ConsoleContext, request: Request) -> None:
-        given, zone, begins = request.query_params, context.zone, context.config.console.shifts
+    def __init__(self, context: ConsoleContext, given: Mapping[str, str]) -> None:
+        zone, begins = context.zone, context.config.console.shifts
         self.by: By = next((one for one in BY if one == given.get("by")), "table")
         since, until = day_of_play(begins, context.now(), zone)
         since = time_asked(given.get("from", ""), zone) or since
@@ -57,6 +56,7 @@ class _Asked:
         fields = {"from": f"{since.astimezone(zone):{_FIELD}}", "to": f"{self.until.astimezone(zone):{_FIELD}}"}
         self.fields = fields
         self.query = urlencode({**fields, "by": self.by})
+        self.live = f"floor/{self.by}/{fields['from']}/{fields['to']}"
         self.bys = {one: urlencode({**fields, "by": one}) for one in BY}
         day, shift = day_of_play(begins, context.now(), zone), shift_of(begins, context.now(), zone)
         before = day_of_play(begins, day[0] - timedelta(seconds=1), zone)
@@ -73,14 +73,35 @@ class _Asked:
         self.parts = range(0) if timed else range(first, last + 1)
 
 
-class _Pages:
+class Floor:
+    """The page, its live part, and the same as CSV."""
+
     def __init__(self, context: ConsoleContext, rounds: Rounds, counts: Counts) -> None:
         self._context = context
         self._rounds = rounds
         self._counts = counts
         self._records = Records(context.store.db)
 
-    def _lines(self, asked: _Asked, user: User) -> tuple[list[Line], Line]:
+    def routes(self) -> list[Route]:
+        """The page, and the same as CSV."""
+        return [Route("/floor", self.page), Route("/floor.csv", self.table)]
+
+    def fragments(self) -> tuple[Fragment, ...]:
+        """`floor`: its lines, by what, from when, to when."""
+
+        def render(argument: str, viewer: Viewer) -> str:
+            if not may(viewer.role, "floor"):
+                raise KeyError(argument)
+            by, _, period = argument.partition("/")
+            since, _, until = period.partition("/")
+            asked = _Asked(self._context, {"by": by, "from": since, "to": until})
+            if asked.live != f"floor/{argument}":
+                raise KeyError(argument)
+            return self._context.render("_floor.html", viewer.lang, **self._values(asked, viewer))
+
+        return (Fragment("floor", lambda _: ("floor", "broker"), render, every=EVERY_S),)
+
+    def _lines(self, asked: _Asked, user: User | Viewer) -> tuple[list[Line], Line]:
         context = self._context
         self._rounds.flush()
         db = context.store.db
@@ -102,9 +123,12 @@ class _Pages:
 
     async def page(self, request: Request) -> Response:
         context = self._context
-        user, asked = context.needs(request, "floor"), _Asked(self._context, request)
+        context.needs(request, "floor")
+        return context.page(request, "floor.html", asked=_Asked(context, request.query_params))
+
+    def _values(self, asked: _Asked, user: Viewer) -> dict[str, Any]:
+        context, lang = self._context, user.lang
         found, whole = self._lines(asked, user)
-        lang = context.lang(request)
         tables = [one for one in sorted(context.site.tables) if not user.tables or one in user.tables]
         played = {one.name for one in found} if asked.by == "table" else set()
         signs = {table: sign_of(context.site, table) for table in tables}
@@ -114,25 +138,22 @@ class _Pages:
             return site.currency_of(_law_of(line.rulesets))
 
         one = currency_of(whole)  # of all lines: the heading says it
-        return context.page(
-            request,
-            "floor.html",
-            asked=asked,
-            lines=found,
-            whole=whole,
-            idle=[table for table in tables if table not in played] if asked.by == "table" else [],
-            signs=signs,
-            opened=sum(sign is not None and sign.state == "open" for sign in signs.values()),
-            closed=sum(sign is not None and sign.state == "closed" for sign in signs.values()),
-            seats={table: self._seats(table) for table in tables},
-            tallies={table: self._tally(table, asked) for table in tables} if asked.by == "table" else {},
-            amount=lambda minor, line: money(lang, round(minor), site.decimals, "" if one else currency_of(line)),
-            currency=one,
-            spark=spark,
-            title=lambda line: self._title(line, asked.by, lang),
-            known=min((at for table in tables if (at := self._records.since(table))), default=None),
-            rulesets={table: context.site.ruleset(table) for table in tables},
-        )
+        return {
+            "asked": asked,
+            "lines": found,
+            "whole": whole,
+            "idle": [table for table in tables if table not in played] if asked.by == "table" else [],
+            "signs": signs,
+            "opened": sum(sign is not None and sign.state == "open" for sign in signs.values()),
+            "closed": sum(sign is not None and sign.state == "closed" for sign in signs.values()),
+            "seats": {table: self._seats(table) for table in tables},
+            "tallies": {table: self._tally(table, asked) for table in tables} if asked.by == "table" else {},
+            "amount": lambda minor, line: money(lang, round(minor), site.decimals, "" if one else currency_of(line)),
+            "currency": one,
+            "spark": spark,
+            "title": lambda line: self._title(line, asked.by, lang),
+            "known": min((at for table in tables if (at := self._records.since(table))), default=None),
+        }
 
     def _seats(self, table: str) -> int | None:
         """The seats with a bet in the last round; None where its bets are not known."""
@@ -156,7 +177,7 @@ class _Pages:
 
     async def table(self, request: Request) -> Response:
         context = self._context
-        user, asked = context.needs(request, "floor"), _Asked(self._context, request)
+        user, asked = context.needs(request, "floor"), _Asked(context, request.query_params)
         found, whole = self._lines(asked, user)
         rows: list[Sequence[str]] = [COLUMNS, *(self._cells(one, asked) for one in (*found, whole))]
         context.actions.note(user.name, user.role, "floor.export", "", {**asked.fields, "by": asked.by})

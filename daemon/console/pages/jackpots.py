@@ -714,6 +714,8 @@ class _Pages:
         first = (_number(request.query_params.get("first", "")) or 0) // WINS_PAGE * WINS_PAGE
         found = await self.pools.wins(view, first, WINS_PAGE, state)
         total = found.total if found is not None else 0
+        user, lang = self.context.user(request), self.context.lang(request)
+        viewer = Viewer(lang, user.role, user.tables, user.name) if user else Viewer(lang, "")
         return self.context.page(
             request,
             "jackpot_wins.html",
@@ -725,6 +727,7 @@ class _Pages:
             before=max(first - WINS_PAGE, 0) if first else None,
             behind=first + WINS_PAGE if first + WINS_PAGE < total else None,
             all_chosen=bool(request.query_params.get("all")),
+            why_not=lambda win: _why_not_pay(self.context, win, viewer),
             drawn=secrets.token_hex(12),
             outcome=self.orders.shown(view.name, request.query_params.get("order", "")[:64]),
             error=error,

@@ -215,6 +215,7 @@ class Sheets:
                 self._counts.decide(id_, table, "withdrawn", user.name, self._context.now())
         except BadCount as error:
             return self._drawn(request, table, error.key)
+        self._context.site.notify("floor")
         return RedirectResponse(f"/floor/{table}#counts", 303)
 
     def _confirm(self, unit: Unit, id_: str, user: User) -> None:

@@ -6,6 +6,7 @@ press of its keys with the supervisor's key turned. So a table without a dealer'
 """
 
 import asyncio
+import contextlib
 import hashlib
 import sqlite3
 from collections import deque
@@ -42,6 +43,12 @@ ENDED = 2
 """Maximum number of ended rounds that are offered beside the open one."""
 SHOWN = 3
 LONGEST_WHY = 200
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS decided (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, id TEXT NOT NULL, key TEXT NOT NULL, round TEXT NOT NULL,
+    by TEXT NOT NULL, why TEXT NOT NULL, before INTEGER NOT NULL, noted TEXT NOT NULL
+) STRICT;
+"""
 # What the rules note when they do not take a decision.
 UNTAKEN = frozenset({"void_without_round", "correction_without_round", "round_unknown", "round_not_reopened"})
 
@@ -91,9 +98,15 @@ class Decisions:
     """The decisions at all tables: what can be decided, the form's answer, and what came of it."""
 
     def __init__(self, context: ConsoleContext, dealers: Dealers) -> None:
+        """With the decisions of before the last restart. Raises BadStore."""
         self._context = context
         self._dealers = dealers
         self._made: dict[str, deque[Decided]] = {}
+        context.store.has(_SCHEMA)
+        query = "SELECT place, id, key, round, by, why, before, noted FROM decided ORDER BY n"
+        for table, id_, key, round_, by, why, before, noted in context.store.db.execute(query):
+            at = datetime.fromisoformat(noted) if noted else None
+            self._made_at(table).append(Decided(id_, key, round_, by, why, before, at))
         for table, unit in dealers.units.items():
             unit.on_change = self._tell(table, unit.on_change)
 
@@ -164,7 +177,7 @@ class Decisions:
             raise HTTPException(404)
         given = await context.form(request)
         lang, round_ = context.lang(request), given.get("round", "")
-        made = self._made.setdefault(table, deque(maxlen=SHOWN))
+        made = self._made_at(table)
         try:
             press = self._press(unit, key, given, user)
             why = _why(given) if key != "series" else press.values["stated"]
@@ -184,9 +197,26 @@ class Decisions:
             return context.page(request, "table.html", status, table=table, ruleset=ruleset, decide=page, hours="")
         if all(one.id != press.id for one in made):
             made.append(Decided(press.id, key, round_, user.name, why, before, noted))
+            self._keep(table, made[-1])
         context.actions.collect()
         context.site.notify(f"decide/{table}")
         return RedirectResponse(f"/table/{table}#decide", 303)
+
+    def _made_at(self, table: str) -> deque[Decided]:
+        return self._made.setdefault(table, deque(maxlen=SHOWN))
+
+    def _keep(self, table: str, one: Decided) -> None:
+        """For after a restart. The press itself is durable already: a store that fails now costs its line then."""
+        noted = one.noted.isoformat() if one.noted else ""
+        fewer = (
+            "DELETE FROM decided WHERE place = ?1 AND n NOT IN (SELECT n FROM decided WHERE place = ?1 ORDER BY n DESC"
+        )
+        with contextlib.suppress(BadStore), self._context.store.write() as db:
+            values = (table, one.id, one.key, one.round, one.by, one.why, one.before, noted)
+            db.execute(
+                "INSERT INTO decided (place, id, key, round, by, why, before, noted) VALUES (?,?,?,?,?,?,?,?)", values
+            )
+            db.execute(f"{fewer} LIMIT ?2)", (table, SHOWN))
 
     def _refusal(self, table: str, key: Decision, round_: str, error: Exception, lang: words.Lang) -> str:
         """Who made the same decision first; "" where the refusal has another reason."""

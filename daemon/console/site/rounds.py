@@ -322,8 +322,11 @@ class Rounds:
         if self._failing:
             self._log.info("rounds.written", rows=len(self._waiting))
         self._failing = False
+        ended = bool(self._waiting)
         for written in (self._waiting, self._closed, self._unsaid):
             written.clear()
+        if ended:
+            self._site.notify("floor")
 
     def _write(self, db: sqlite3.Connection) -> None:
         for statement, values, place, _, _ in self._waiting:

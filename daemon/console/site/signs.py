@@ -42,3 +42,4 @@ class Signs:
                 self._known[table] = sign
                 self._site.notify(f"tile/{table}")
                 self._site.notify(f"sign/{table}")
+                self._site.notify("floor")

@@ -108,12 +108,12 @@
         if (same) same.value = field.value;
       }
       clocks(made.content);
-      const tops = [...old.querySelectorAll(".tall")].map((one) => one.scrollTop);
+      const scrolled = [...old.querySelectorAll(".wide")].map((one) => [one.scrollLeft, one.scrollTop]);
       const held = old.contains(document.activeElement) ? document.activeElement.id : "";
       const before = left;
       old.replaceWith(next);
       left = before; // that was nobody's doing
-      next.querySelectorAll(".tall").forEach((one, n) => { one.scrollTop = tops[n] ?? 0; });
+      next.querySelectorAll(".wide").forEach((one, n) => one.scrollTo(...(scrolled[n] ?? [0, 0])));
       if (held) document.getElementById(held)?.focus({ preventScroll: true });
       for (const board of next.querySelectorAll("[data-end]")) board.scrollLeft = board.scrollWidth;
       if (id === "counts") count();
