@@ -152,9 +152,8 @@ class ConsoleProcess:
         self.site.on_reply.append(self.answers.heard)
         self.past, self.rounds = Past(store, self.site), Rounds(store, self.site, config.console.rounds_kept)
         self.pools = Pools(self.site, now)
-        self.webhooks = Webhooks(
-            store, config.console.webhook, config.site.name, now, inside=partial(devices_inside, self.site)
-        )
+        inside = partial(devices_inside, self.site)
+        self.webhooks = Webhooks(store, config.console.webhook, config.site.name, now, inside=inside)
         self.incidents = Incidents(
             store,
             edges=_expected(config),
@@ -189,9 +188,8 @@ class ConsoleProcess:
         self.counts, self.signs = Counts(store), Signs(self.site)
         self.floor = floor_pages.Floor(self.context, self.rounds, self.counts)
         self.sheets = sheet.Sheets(self.context, self.dealers, self.counts)
-        self.bundles = support.Bundles(self.context)
         self.days = Days(store, self.site, self.actions, now)
-        self.watched = Watched(store, self.site, now)
+        self.bundles, self.watched = support.Bundles(self.context), Watched(store, self.site, now)
         self.context.share(menu=MENU, dealers=self.dealers)
         self._add_fragments()
 

@@ -252,7 +252,7 @@
 
   const begin = () => {
     restore();
-    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+    document.querySelector("body > header nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     clocks(document);
     count();
     sound();
