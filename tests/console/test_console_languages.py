@@ -266,10 +266,11 @@ async def test_no_english_is_left_on_any_page(floor: Console, lang: words.Lang) 
     assert not left, "\n".join(f"{where}: {one}" for one, where in left.items())
 
 
-# Names of our floor, of people, processes, devices and events; currencies; places of a law.
+# Names of our floor, of people, processes, devices, events and games; examples; currencies; places of a law.
 DATA_WORDS = re.compile(
     r"(?:mesa|aparelho)-\d+|\w+@lisboa|ines: x|lisboa|feltd|edge-7|Norte|http://pit\.test\S*|\b(?:AOA|MOP)\b|"
-    rf"card\.drawn|Decreto Executivo \S+(?: art\. \S+)?|\d\S*\)[ivx]+|{'|'.join(DRIVERS)}"
+    rf"card\.drawn|Decreto Executivo \S+(?: art\. \S+)?|\d\S*\)[ivx]+|rou-4|minimum = 50|"
+    rf"{'|'.join(sorted([*DRIVERS, *RULESETS], reverse=True))}"
 )
 # Words that are the same in these languages, and the names of processes.
 SAME = {"Blackjack/21", "Craps", "Fantan", "Hold'em", "Omaha", "Jackpots", "Rotor", "Zero", "zero", "Firmware", "Drop"}
