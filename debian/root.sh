@@ -34,17 +34,21 @@ bare_root() { # packages besides, joined by commas
   [ "$(id -u)" = 0 ] || skip "only root can make a Debian root"
   for tool in mmdebstrap unshare ip chroot mount; do command -v $tool >/dev/null || skip "no $tool on this computer"; done
   unshare --net --mount --pid --fork true 2>/dev/null || skip "this computer allows no namespaces"
+  [ "$(dpkg-deb -f "$package" Architecture)" = "$(dpkg --print-architecture)" ] || skip "$package is for another processor"
+  sources
+  step "a bare Debian $debian (download)" mmdebstrap --variant=apt ${1:+--include=$1} $codename "$root" "$work"/sources/*
+  cp "$package" "$root/feltd.deb"
+  step "the packages it depends on (download)" within apt-get update
+  step "(the same)" within apt-get install -y --no-install-recommends --download-only ./feltd.deb
+}
+
+sources() { # of the Debian that the package is for: $debian, $codename, and apt's own sources for it in $work/sources
   version=$(dpkg-deb -f "$package" Version)
   debian=${version##*+deb}
   case $debian in 12) codename=bookworm ;; 13) codename=trixie ;; *) echo "$package: for which Debian?"; exit 2 ;; esac
-  [ "$(dpkg-deb -f "$package" Architecture)" = "$(dpkg --print-architecture)" ] || skip "$package is for another processor"
   mkdir "$work/sources"
   for source in $(grep -lsE '(^|[[:space:]])(bookworm|trixie)([[:space:]]|$)' /etc/apt/sources.list /etc/apt/sources.list.d/*); do
     sed -E "s/(bookworm|trixie)/$codename/g" "$source" >"$work/sources/${source##*/}"
   done
   [ -n "$(ls "$work/sources")" ] || skip "apt is configured with no source of bookworm or trixie"
-  step "a bare Debian $debian (download)" mmdebstrap --variant=apt ${1:+--include=$1} $codename "$root" "$work"/sources/*
-  cp "$package" "$root/feltd.deb"
-  step "the packages it depends on (download)" within apt-get update
-  step "(the same)" within apt-get install -y --no-install-recommends --download-only ./feltd.deb
 }

@@ -1,15 +1,19 @@
 """The page of all computers: the worst first, in the reader's language, live."""
 
 import re
+import resource
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from console_floor import T0, Console, opened
+from helpers import at_length
 
 from daemon.console.live import Viewer
+from daemon.console.pages.fleet import EVERY_S
 from protocols.contract.documents import EdgeHealth, EdgeInfo, OutboxHealth
 from protocols.contract.topics import edge_topic
 
@@ -54,6 +58,27 @@ def test_a_hundred_computers_stand_in_one_table_the_worst_first(console: Console
     ]
     assert len(rows(html)) == 100
     assert "97 without a finding" in html
+
+
+def test_a_hundred_computers_take_less_than_a_tenth_of_a_core(console: Console) -> None:
+    """Each says its health twice a minute; somebody looks, and the table is drawn as often as it may be."""
+    minutes = at_length(2, 20)
+    for number in range(100):
+        say(console, f"edge-{number:02}", devices={f"t-{number}/wheel-1": True, f"t-{number}/sign-1": True})
+    begin = usage()
+    for at_s in range(0, 60 * minutes, int(EVERY_S)):
+        console.now = T0 + timedelta(seconds=at_s)
+        if at_s % 30 == 0:
+            for number in range(100):
+                say(console, f"edge-{number:02}", loop_lag_ms=1.0 + at_s, devices={f"t-{number}/wheel-1": True})
+        assert "100" in console.house.live.html("fleet", VIEWER)
+    assert usage() - begin < 0.1 * 60 * minutes
+
+
+def usage() -> float:
+    """Seconds of processor time so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
 
 
 def test_nothing_counts_as_online_while_the_console_has_lost_the_broker(console: Console) -> None:
