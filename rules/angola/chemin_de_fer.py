@@ -678,7 +678,7 @@ class CheminDeFer(Game[Position]):
         """Who plays for what."""
         bank = p.bank
         found: dict[str, Any] = {"banker": bank.banker, "bank": bank.amount}
-        if bank.partner:
+        if bank.partner and bank.amount:  # a bank that is told again has no partner until he is told again, too
             found["partner"] = bank.partner
         if bank.aside:
             found["aside"] = bank.aside

@@ -1195,6 +1195,20 @@ def test_a_bank_that_the_dealer_names_remembers_nothing_of_another() -> None:
     assert table.noted() == [("hand_not_due", "12(82)")]
 
 
+@pytest.mark.article("12(31)", "12(39)")
+def test_no_partner_is_shown_of_a_bank_that_has_to_be_told_again() -> None:
+    table = CheminTable()
+    table.opens(1000)
+    table.acts("5 association")
+    assert table.detail["partner"] == 5
+    table.tell(EventsMissed(1), BetsClosed(), RoundVoided("declared"), BetsOpened())
+    assert "partner" not in table.detail
+    table.acts("1 bank 1000")
+    table.covers("2 100")
+    table.coup(LOSES, "show")
+    assert table.paid == {1: (1000, 900), 2: (100, 200)}
+
+
 @pytest.mark.article("12(21)", "12(93)", "12(95)")
 def test_who_leaves_takes_what_is_his_alone() -> None:
     table = CheminTable()
