@@ -1,1 +1,4 @@
-"""What two programs agree upon that never import each other: bytes, events, topics. Pure; no clock, no I/O."""
+"""The formats that programs share without importing each other: bytes of each device wire, events, topics.
+
+Drivers, simulators, rules and daemon use it. It may import the standard library and msgspec: no clock, no I/O.
+"""

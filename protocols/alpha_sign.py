@@ -6,8 +6,8 @@ in the tests. 9600 8N1 or 4800 7E2; the sign finds the speed from the NULs. A fr
     NUL * 5 or more · SOH · type · address, two characters · { STX command [ETX [checksum]] } * n · EOT
 
 The checksum is four upper-case hex digits, the 16-bit sum from STX through ETX; one command alone may come without it.
-Several SOH instead of NUL also serve for the speed. An FF after STX is the pause that nested commands need, faked by
-some programs; it is skipped. A command is its code and data. An unknown command is Other, never an error.
+Several SOH instead of NUL also serve for the speed. Some programs send FF after STX in place of the pause that nested
+commands need; it is skipped. A command is its code and data. An unknown command is Other, never an error.
 
 A sign answers a read command with the write command that would make it so, after 20 NULs, with type and address 0 00.
 A sign whose ACK and NAK are switched on sends one of them, outside of any frame, and a status byte after it: its serial
@@ -236,7 +236,7 @@ class Decoder:
         """`unchecked`: accept commands without a checksum."""
         self._unchecked = unchecked
         self._held = b""
-        self._searched = 0  # of `held`, when it begins with SOH: no end up to here
+        self._searched = 0  # bytes of `held`, a frame, that contain no end
         self._sync = 0
         self._clean = True  # nothing but NUL, ACK and NAK since the last frame
 
@@ -269,7 +269,7 @@ class Decoder:
                 at = end.end()
                 self._sync, self._clean = 0, isinstance(message, Frame)
             elif end.start() == at + 1 and (run := _START.match(held, at)) is not None:
-                skipped = max(run.end() - 1 - at, 1)  # one that a NUL follows was for the speed too
+                skipped = max(run.end() - 1 - at, 1)  # an SOH before a NUL was for the speed, too
                 self._sync += skipped
                 at += skipped
             else:
@@ -305,7 +305,7 @@ class Decoder:
     def _acks(gap: bytes, messages: list[Message], *, ended: bool) -> int:
         """The number of bytes of `gap` that are NUL, ACK and NAK, the latter with their status.
 
-        One in the last byte is kept until the gap has `ended`.
+        An ACK or NAK in the last byte is kept until the gap has `ended`.
         """
         at = 0
         while at < len(gap) and gap[at] in b"\x00\x06\x15":

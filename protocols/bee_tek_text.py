@@ -162,7 +162,7 @@ Either: TypeAlias = bee_tek_shoe.Message | Message
 class EitherDecoder:
     """Reads both wires of the shoe. `wire` is the one of the last good message, empty before the first.
 
-    Before the first good message, what may be the beginning of one is held back on both wires: it is garbage on one.
+    Before the first good message, bytes that may begin one are held back: on the other wire they are garbage.
     Afterwards a good message of the other wire changes `wire`: the shoe was switched to its other mode.
     """
 

@@ -74,8 +74,8 @@ SELF_TEST = {
     100: "the self-test timed out",
 }
 
-# `*T <letter>`: the capital asks, the small letter sets. Read from a list of letters and a list of meanings in the same
-# order; only `H`, games per hour, is seen with its answer.
+# `*T <letter>`: the capital asks, the small letter sets. The meanings come from a list in the order of the letters;
+# only the answer to `H`, games per hour, was ever captured.
 PARAMETERS = {
     "games_per_hour": "H",
     "no_more_bets_time": "N",
@@ -129,13 +129,13 @@ class Garbage(Struct, frozen=True):
 
 Message: TypeAlias = Status | Number | Packet | Garbage
 
-# Two characters, right-justified; more zeros on wheels that have them. What no wheel has was damaged on its way.
+# Two characters, right-justified; more zeros on wheels that have them. Any other text was damaged on its way.
 _POCKET = rb" [0-9]|[12][0-9]|3[0-6]|0{2,4}"
 _SPIN = rb"[01][0-9]{2}|2[0-4][0-9]|25[0-6]"
 # Some firmware prints ":" after *X.
 _STATUS = re.compile(rb"\*X[;:]([1-7]);(" + _SPIN + rb");(  |" + _POCKET + rb");([0-9A-Fa-f]);([0-9]{3});([01])")
 _NUMBER = re.compile(_POCKET)
-# What begins with *X is a status line or, bare, the question for one; a damaged status line is no packet.
+# A line that begins with *X is a status line or, without fields, the request for one. A damaged one is no packet.
 _PACKET = re.compile(rb"\*(?:([A-WYZa-z])[ ;:]?([\x20-\x29\x2b-\x7e]*)|X)")
 
 
@@ -168,7 +168,7 @@ class Decoder:
             line = bytes(self._buffer)
             messages.append(Garbage(line) if self._overlong else _parse(line))
             self._buffer.clear()
-        self._overlong = False  # the end of a line that was too long is no line
+        self._overlong = False  # the end of an overlong line is no line
 
 
 def _parse(line: bytes) -> Message:

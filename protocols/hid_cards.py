@@ -21,7 +21,7 @@ from msgspec import Struct
 
 REPORT = 8
 LONGEST = 64  # characters of a code
-MOST = 4 * LONGEST * REPORT  # bytes told in one piece where no code ends
+MOST = 4 * LONGEST * REPORT  # bytes reported in one piece where no code ends
 RELEASED = bytes(REPORT)
 ENTER = 0x28
 KEYPAD_ENTER = 0x58
@@ -132,7 +132,7 @@ class Decoder:
             self._bytes = b""
         if self._begun:
             if self._why:
-                self._down = self._old = frozenset()  # what noise said of keys is nothing
+                self._down = self._old = frozenset()  # the keys in noise are ignored
             messages.append(self._broken(self._why or "unfinished"))
         return messages
 
@@ -199,7 +199,7 @@ class Decoder:
         self._raw += raw
         if len(self._raw) >= MOST:
             messages.append(self._broken(self._why))
-            self._why = why  # not over before an Enter or a quiet moment
+            self._why = why  # until an Enter or a pause
 
     def _broken(self, why: Why) -> Broken:
         message = Broken(why, "".join(self._text), bytes(self._raw))

@@ -105,7 +105,7 @@ class Decoder:
     def feed(self, data: bytes) -> list[Message]:
         """The messages completed by `data`."""
         return [
-            # Most of what is no JSON is seen without an exception, which costs more than all the rest.
+            # Finds most messages that are no JSON without an exception, which costs more than all the rest.
             _parse(line) if line[0] == 0x7B and line[-1] == 0x7D and len(line) < MAX_LINE else Garbage(line)
             for line in self._lines.feed(data)
         ]

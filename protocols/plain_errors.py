@@ -1,4 +1,4 @@
-"""What msgspec refuses, in words for the person who typed it: for the configuration, options and commands."""
+"""Validation errors of msgspec in plain words, for a person's configuration, options and commands."""
 
 import re
 

@@ -313,10 +313,10 @@ def _key(known: dict[str, T], value: T) -> str:
 STATUS, ERROR, LAUNCH = "SR2", "SR3", "RC03"
 STATUS_STATION, ERROR_STATION, LAUNCH_STATION = "02", "04", "04"
 ERROR_FIELD = Field(5, 7)
-"""Where the answer to SR3 tells the error."""
+"""Where the answer to SR3 has the error."""
 
-# Names of the wheel's errors, from how a studio with such wheels handles them. ASSUMED: SR3 tells their first seven
-# characters, which tell them all apart.
+# Names of the wheel's errors, from how a studio with such wheels handles them. ASSUMED: SR3 reports their first seven
+# characters, which differ in all of them.
 ERROR_NAMES = (
     "NO BALL DETECT",
     "NO WIN NUM",

@@ -61,7 +61,7 @@ class SetParameter(_Command, frozen=True, tag="set-parameter"):
 class Trace(_Command, frozen=True, tag="trace"):
     """Publish for `seconds` what passes between the device and its driver, byte by byte; 0 ends it.
 
-    What tells cards comes when no round is open any more.
+    Bytes that tell cards are published when no round is open.
     """
 
     of_edge: ClassVar[bool] = True
@@ -223,24 +223,23 @@ class Request(Struct, frozen=True, forbid_unknown_fields=True):
 
     id: Annotated[
         str,
-        Meta(
-            min_length=1, max_length=64, description="unique; a request that comes twice is done once, answered twice"
-        ),
+        Meta(min_length=1, max_length=64, description="unique; a repeated request is executed once and answered again"),
     ]
-    expires: Annotated[datetime, Meta(tz=True, description="then it is refused; at most 10 minutes from now")]
+    expires: Annotated[datetime, Meta(tz=True, description="when it expires; at most 10 minutes from now")]
     args: Annotated[Raw, Meta(description="the command's fields", extra_json_schema=ANY_VALUES)] = field(
         default_factory=lambda: Raw(b"{}")
     )
     signature: (
         Annotated[
-            str, Meta(max_length=128, description="of an order about a jackpot: Ed25519 by the console, hexadecimal")
+            str,
+            Meta(max_length=128, description="the signature of an order about a jackpot by the console: Ed25519, hex"),
         ]
         | UnsetType
     ) = UNSET
 
 
 def signed_bytes(topic: str, request: Request) -> bytes:
-    """What the console signs of an order: where it goes, its id, its end and its arguments, byte for byte."""
+    """The bytes of an order that the console signs: its topic, id, expiry and arguments."""
     return joined("feltd order", topic, request.id, request.expires.isoformat()) + bytes(request.args)
 
 
@@ -251,7 +250,7 @@ class Reply(Struct, frozen=True):
     command: str
     status: Status
     text: str = ""
-    data: Annotated[dict[str, Any], Meta(description="what the device said", extra_json_schema=ANY_VALUES)] = field(
+    data: Annotated[dict[str, Any], Meta(description="the device's answer", extra_json_schema=ANY_VALUES)] = field(
         default_factory=dict
     )
 

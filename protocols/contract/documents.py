@@ -121,8 +121,9 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     """The retained `info` of an edge, or of the rules (`rules`: true), with the `tables` whose rounds they resolve.
 
     `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal,
-    `suspended` by table what the broker refuses of it: the process does not serve it until the access list is mended.
-    `started`: when the process began. `signs`: of an edge, by table, whether it is open, and its limits.
+    `suspended`: by table, what the broker refuses; the process does not serve the table until the access list is
+    corrected. `started`: when the process began. `signs`: of an edge only; by table, whether it is open, and its
+    limits.
     """
 
     version: str = ""

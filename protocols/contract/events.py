@@ -165,7 +165,7 @@ class JamCleared(_Event, frozen=True, tag="jam.cleared"):
 
 
 class HoleCardPeeked(_Event, frozen=True, tag="hole_card.peeked"):
-    """The peek reader looked at the dealer's hole card and says only whether it is blackjack."""
+    """The peek reader looked at the dealer's hole card and reports only whether it is blackjack."""
 
     blackjack: bool
 
@@ -291,7 +291,9 @@ class TableOpened(_Event, frozen=True, tag="table.opened"):
 
 
 class LimitsChanged(_Event, frozen=True, tag="table.limits_changed"):
-    """`by` changed the limits of the bets. Bets that were laid before keep theirs. The fields: as of `table.opened`."""
+    """`by` changed the limits of the bets. Bets that were laid before keep theirs. The fields are those of
+    `table.opened`.
+    """
 
     by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
     minimum: Number = 0
@@ -339,10 +341,10 @@ class LaidBet(msgspec.Struct, frozen=True):
 
 
 class SeriesStated(_Event, frozen=True, tag="series.stated"):
-    """A supervisor, `by` name, says what stands on the table after lost events: the `point` (0: none), and all `bets`.
+    """A supervisor, `by` name, states what lies on the table after lost events: the `point` (0: none), and all `bets`.
 
-    It counts when a second supervisor says the same. `round`: the round that waits. More bets than one message of the
-    console holds come in `parts`, each with some of the bets; what they say counts with the last.
+    It counts when a second supervisor states the same. `round`: the round that waits. More bets than one message of the
+    console holds come in `parts`, each with some of the bets; the statement counts with the last part.
     """
 
     by: Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
@@ -360,7 +362,8 @@ class LampsLit(_Event, frozen=True, tag="lamps.lit"):
 
 
 class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
-    """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: of the terminal that asked for it.
+    """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: the betting terminal and the id of its
+    request.
 
     `pool_closed`: the bet is on a jackpot whose betting is closed, because the edge lost the owner of the pool. It is
     not taken. `round`: the round that the terminal named; in another round the bet is not taken. `table_closed`: the
@@ -380,7 +383,7 @@ class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
 
 
 class WagerWithdrawn(_Event, frozen=True, tag="wager.withdrawn"):
-    """`amount` minor units were taken back from `bet`; 0 is all of it. The other fields: as of a placed one."""
+    """`amount` minor units were taken back from `bet`; 0 is all of it. The other fields are those of `wager.placed`."""
 
     seat: Seat
     bet: Text
@@ -527,11 +530,11 @@ class MachineMeters(_Event, frozen=True, tag="machine.meters"):
 
 
 class MachineIdentified(_Event, frozen=True, tag="machine.identified"):
-    """What a machine says of its approved characteristics, when it is first heard and after each change.
+    """A machine's report of its approved characteristics, at the first contact and after each change.
 
-    `return_bp`: the theoretical return in hundredths of a percent; `credit`, `max_bet`: minor units; `signature`: that
-    of its program, for the seed it was asked with; 0 or empty: not told. `differs`: names of those that are not as the
-    configuration has them.
+    `return_bp`: the theoretical return in hundredths of a percent; `credit`, `max_bet`: minor units; `signature`: of
+    its program, for the seed in the request; 0 or empty: not reported. `differs`: names of those that differ from the
+    configuration.
     """
 
     serial: Text = ""
@@ -554,7 +557,7 @@ class MachineUnreliable(_Event, frozen=True, tag="machine.unreliable"):
 
 
 class MachineApproved(_Event, frozen=True, tag="machine.approved"):
-    """A supervisor, `by` name, approves a machine as it is now. It counts when a second supervisor says so too.
+    """A supervisor, `by` name, approves a machine as it is now. It counts when a second supervisor approves it, too.
 
     `round`: the period that waits.
     """
@@ -577,7 +580,9 @@ Pool: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9]([a-z0-9-]{0,62}[a-z0-9]
 
 
 class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
-    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: unknown). `pool_closed`: as of a wager."""
+    """`amount` minor units were staked on the jackpot `pool` from `seat` (0: unknown). `pool_closed`: as in
+    `wager.placed`.
+    """
 
     pool: Pool
     amount: Amount
@@ -588,7 +593,7 @@ class JackpotContributed(_Event, frozen=True, tag="jackpot.contributed"):
 class JackpotWon(_Event, frozen=True, tag="jackpot.won"):
     """A jackpot was won. `amount`: minor units where the device reports them; `level` 1 is the highest.
 
-    `shown`: what the device was sent to show; the latest where it reports another amount, 0 where it was sent none.
+    `shown`: the amount that was sent to the device's display; the latest one where it reports another, 0 for none.
     """
 
     pool: Pool
@@ -806,7 +811,7 @@ _TAGGED: dict[type[Event], int] = {kind: len(f'{{"type":"{tag}"') for tag, kind 
 
 
 def encode_data(event: Event) -> bytes:
-    """The event's fields as a JSON object, without the type: it stands in the envelope."""
+    """The event's fields as a JSON object, without the type, which stands in the envelope."""
     tagged = _ENCODER.encode(event)
     rest = tagged[_TAGGED[type(event)] :]
     return b"{" + rest.removeprefix(b",")

@@ -39,7 +39,7 @@ class DutyDue(Struct, frozen=True):
 
 
 class Stated(Struct, frozen=True):
-    """What one supervisor, `by` name, said of a series of craps after a loss: point and all bets."""
+    """One supervisor's statement of a series of craps after a loss: point and all bets. `by`: the name."""
 
     by: str
     point: int = 0
@@ -64,7 +64,7 @@ F = TypeVar("F", bound=RoundFacts)
 
 
 def of_kind(kind: type[F], facts: RoundFacts) -> F:
-    """The facts, where they are of this kind; else none of its fields is set."""
+    """The facts, if they are of this kind; otherwise an empty value of it."""
     return facts if isinstance(facts, kind) else kind()
 
 

@@ -1,4 +1,4 @@
-"""Whether two names are one person's: where two people must decide, everything compares them by this."""
+"""Whether two names belong to one person. Every decision of two people compares their names by this module."""
 
 import unicodedata
 

@@ -203,7 +203,7 @@ class RoundState(View, frozen=True):
 
     `heard`: per journal of an edge, the seq of the last event included. `rules`: the id of the rules process.
     `newest`: the round of the table that was opened last. `after`: per journal, the newest round before its
-    first event. `keeps_cards`: cards that nobody has shown stay hidden after the round, too.
+    first event. `keeps_cards`: cards that were not shown stay hidden after the round, too.
     """
 
     heard: dict[str, int] = field(default_factory=dict)
@@ -223,7 +223,7 @@ def type_of(verdict: Verdict) -> str:
 
 
 def encode_verdict(verdict: Verdict) -> bytes:
-    """The verdict's fields without its tag: the envelope's type says it."""
+    """The verdict's fields without its tag, which is the envelope's type."""
     tagged = msgspec.json.encode(verdict)
     return b"{" + tagged[tagged.index(b",") + 1 :]
 

@@ -205,7 +205,7 @@ def digest_of(source: str, type_: str, time: datetime, data: bytes) -> bytes:
     It leaves out the names of site and edge, which may change, and the fields that differ in a replay.
     """
     device, at = source.rpartition("/")[2], _iso(time)
-    what = f"{len(device)}:{device}{len(type_)}:{type_}{len(at)}:{at}"  # as `joined` has it
+    what = f"{len(device)}:{device}{len(type_)}:{type_}{len(at)}:{at}"  # in the form of `joined`
     return blake2b(what.encode() + data, digest_size=DIGEST_SIZE).digest()
 
 

@@ -38,7 +38,9 @@ Status: TypeAlias = Literal["accepted", "refused", "failed"]
 BetName: TypeAlias = Annotated[
     str, Meta(min_length=1, max_length=LONGEST_NAME, description="the ruleset's name of the bet, such as `straight:17`")
 ]
-Expiry: TypeAlias = Annotated[datetime, Meta(tz=True, description="then it is refused, unless it was kept before")]
+Expiry: TypeAlias = Annotated[
+    datetime, Meta(tz=True, description="when it expires: then it is refused, unless it was kept before")
+]
 
 
 class PlaceWager(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, tag_field="action", tag="place"):
@@ -158,7 +160,7 @@ def encode(message: WagerRequest | WagerAnswer) -> bytes:
 
 
 class Addressed(Struct, frozen=True):
-    """A message with the terminal whose topic it is; empty where a link has no valid one in front of the message."""
+    """A message and the terminal of its topic; empty where the line has no valid terminal in front of the message."""
 
     terminal: str
     message: WagerRequest | WagerAnswer | Unreadable

@@ -1,1 +1,1 @@
-"""FDL, the frame and its devices."""
+"""FDL, the felt device link: `frame` is the protocol, each other module the events and commands of one device."""

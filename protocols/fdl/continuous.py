@@ -50,7 +50,8 @@ class Drawn(Record, frozen=True):
 class Returned(Record, frozen=True):
     """A stack of `count` cards went back. Of the `loaded` cards of this day `inside` are inside now, by its own count.
 
-    `inside` is what was loaded, less what left, and what came back: more than `loaded` where a card too many came.
+    `inside` counts the loaded cards, less those that left, plus those that came back. It is more than `loaded` where
+    too many came back.
     """
 
     KIND: ClassVar[int] = 0x53
@@ -107,7 +108,7 @@ class Activity(State, frozen=True):
 
 HAPPENINGS: Final = by_kind(__name__)
 
-# What an Activity says.
+# The values of an Activity.
 EMPTY_INSIDE, LOADING, DEALING, EMPTYING, STOPPED, SERVICE = 1, 2, 3, 4, 5, 6
 
 # ---- commands

@@ -1,7 +1,7 @@
-"""The fields of which the data of FDL's events are made, and the events as a list of their fields.
+"""The kinds of fields in the data of FDL's events; an event is declared as a list of its fields.
 
-The files of the devices beside this one say for each event which fields it has, in the order of the wire. Reading,
-writing and the tables of docs/reference/protocols follow from that.
+The file of each device declares the fields of its events in the order of the wire. Reading, writing and the tables of
+docs/reference/protocols follow from these declarations.
 """
 
 import re
@@ -18,7 +18,7 @@ class Malformed(msgspec.Struct, frozen=True):
 
 
 class Happening(Protocol):
-    """What an EVENT tells. The device's file lists its own in HAPPENINGS, by KIND."""
+    """The content of an EVENT. The device's file lists its own in HAPPENINGS, by KIND."""
 
     KIND: ClassVar[int]
 
@@ -28,7 +28,7 @@ class Happening(Protocol):
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "Self | Malformed":
-        """What the data say."""
+        """The content of these data."""
         ...
 
 
@@ -141,7 +141,7 @@ class Text:
 
 
 class Numbers(msgspec.Struct, frozen=True):
-    """How many numbers, up to `longest`, then the numbers, each one byte."""
+    """A count, up to `longest`, then as many numbers of one byte."""
 
     one: Number
     longest: int
@@ -177,7 +177,7 @@ class Bits(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True):
-    """An event. Its data are FIELDS in the order of the wire, each by the name of its attribute; none has no data."""
+    """An event. Its data are FIELDS in the order of the wire, each under the name of its attribute."""
 
     FIELDS: ClassVar[Mapping[str, Field]] = {}
 

@@ -1,8 +1,8 @@
 """FDL, the felt device link: our reference wire for devices whose vendors publish none. See
 docs/reference/protocols/fdl.md.
 
-Rule of this file: bytes <-> values for both ends and nothing else. Any bytes may come in: what is no frame is
-`Garbage`, what is a frame but not as the document says is `Malformed`; neither is an exception.
+Converts between bytes and values, for both ends. Accepts any bytes: bytes outside of frames are `Garbage`, a frame that
+the document does not allow is `Malformed`; neither is an exception.
 """
 
 import binascii
@@ -103,7 +103,7 @@ def _frame(stuffed: bytes) -> Frame | Garbage:
 
 
 class Decoder:
-    """A stream of bytes, split anyhow, to frames. Holds at most MAX_STUFFED bytes."""
+    """Turns bytes in any pieces into frames. Holds at most MAX_STUFFED bytes."""
 
     def __init__(self) -> None:
         self._partial = b""
@@ -166,7 +166,7 @@ FAULTY = 0x02
 
 
 class Hello(msgspec.Struct, frozen=True):
-    """Host: who are you, and go on after `last`. `epoch` 0: the host knows nothing of this device yet."""
+    """Host: identify yourself, and continue after `last`. `epoch` 0: the host does not know this device yet."""
 
     TYPE: ClassVar[int] = 0x01
     epoch: int
@@ -187,7 +187,7 @@ class Hello(msgspec.Struct, frozen=True):
 
 
 class _Numbers(msgspec.Struct, frozen=True):
-    """A message of numbers alone, in the order of its attributes. What a later version has behind them is ignored."""
+    """A message of numbers alone, in the order of its attributes. Further bytes, of a later version, are ignored."""
 
     SHAPE: ClassVar[struct.Struct]
 
@@ -297,17 +297,17 @@ class Heartbeat(_Numbers, frozen=True):
 
     @property
     def waits(self) -> bool:
-        """It sends no events before a HELLO names its epoch."""
+        """Whether it sends no events before a HELLO names its epoch."""
         return bool(self.flags & WAITS_FOR_HELLO)
 
     @property
     def faulty(self) -> bool:
-        """A fault stands in it that it has reported."""
+        """Whether a fault that it reported is open."""
         return bool(self.flags & FAULTY)
 
 
 class Command(msgspec.Struct, frozen=True):
-    """Host: do this, now. `ticket` tells it from every other; the same ticket again is the same command again."""
+    """Host: do this, now. `ticket` identifies the command: a frame with the same ticket repeats it."""
 
     TYPE: ClassVar[int] = 0x10
     ticket: int
@@ -340,7 +340,7 @@ REASONS = {
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """Device: what became of the command `ticket`. DONE: it was taken; what follows from it is told as events."""
+    """Device: the outcome of the command `ticket`. DONE: it was accepted; its effects are reported as events."""
 
     TYPE: ClassVar[int] = 0x90
     ticket: int
@@ -372,7 +372,7 @@ def encode(message: Message, seq: int) -> bytes:
 
 
 def read(frame: Frame) -> Message | OtherVersion | Malformed | UnknownType:
-    """What a frame says."""
+    """The message in a frame."""
     message = _MESSAGES.get(frame.type)
     if message is None:
         return UnknownType(frame.type)
@@ -385,7 +385,7 @@ def _text_to_bytes(text: str) -> bytes:
 
 
 def _text_from_bytes(data: bytes) -> str:
-    """Names go to logs and screens: what is no UTF-8 becomes U+FFFD, control characters are left out."""
+    """A name for logs and screens: invalid UTF-8 becomes U+FFFD, control characters are left out."""
     return "".join(character for character in data.decode(errors="replace") if character.isprintable())
 
 
@@ -411,7 +411,7 @@ class Recovered(Record, frozen=True):
 
 
 class Started(Record, frozen=True):
-    """The device started; what happened while it was off it did not see."""
+    """The device started. It did not see what happened while it was off."""
 
     KIND: ClassVar[int] = 0x03
 
@@ -424,7 +424,7 @@ SELF_TEST = 0x01
 
 
 def read_happening(kind: int, data: bytes, own: Mapping[int, type[Happening]]) -> Happening | Malformed:
-    """What the kind and data of an EVENT say; `own` are the HAPPENINGS of such a device."""
+    """The content of an EVENT of this kind with these data; `own` are the HAPPENINGS of the device."""
     happening = COMMON.get(kind) or own.get(kind)
     if happening is None:
         return Malformed("this kind of event is not known")

@@ -24,7 +24,7 @@ _CARD: Final = OneOf(frozenset({*range(len(CARDS)), UNKNOWN}), ", FF not known")
 
 
 class Place(Record, frozen=True):
-    """What says only where: INFEED to SHOE."""
+    """An event with a place only, INFEED to SHOE."""
 
     FIELDS: ClassVar = {"where": OneOf(frozenset(PLACES), ", 1 infeed, 2 carousel, 3 outfeed, 4 shoe")}
     where: int
@@ -236,7 +236,7 @@ class DeckTaken(Deck, frozen=True):
 
 HAPPENINGS: Final = by_kind(__name__)
 
-# What a State says.
+# The values of a State.
 IDLE_EMPTY, LOADING, SHUFFLING, READY, DEALING, EMPTYING, PAUSED, SERVICE = 1, 2, 3, 4, 5, 6, 7, 8
 
 # Why a shuffle or a deal Failed.

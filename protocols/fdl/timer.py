@@ -28,7 +28,7 @@ class Expired(Record, frozen=True):
 
 
 class Stopped(Record, frozen=True):
-    """The time was stopped with `left` seconds of it to run: nothing is closed by it."""
+    """The time was stopped with `left` seconds of it to run; bets stay open."""
 
     KIND: ClassVar[int] = 0x76
     FIELDS: ClassVar = {"left": Number(2, 0, MAX_SECONDS, "seconds left")}

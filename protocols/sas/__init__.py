@@ -1,9 +1,9 @@
 """IGT SAS 6.x: what a host asks a slot machine, and what the machine answers.
 
 Source: public restatements of the SAS 6.02 text, a public guide of a regulator and four independent public programs,
-one of them a vendor's own machine; `tests/foreign/test_sas_vectors.py` names them beside their bytes. Marked "assumed"
-in this package: what rests on one source or on habit alone. `frames` has `encode` and the two decoders, `messages` what
-they carry, `tables` exceptions, meters and polls.
+one of them a vendor's own machine; `tests/foreign/test_sas_vectors.py` names them beside their bytes. "Assumed" marks
+what rests on one source or on habit alone. `frames` has `encode` and the two decoders, `messages` what they carry,
+`tables` exceptions, meters and polls.
 
 19200 baud, eight bits and a ninth, the wakeup bit, set on the first byte of each message of the host; that bit is the
 link's business and not visible here. Three kinds of poll: general (one byte, 80 hex + address; the answer is one byte,

@@ -224,7 +224,7 @@ class HostDecoder:
         return messages
 
     def _needed(self) -> int | None:
-        """How long the answer to a long poll should be; None where that cannot be said (yet)."""
+        """The expected length of the answer to a long poll; None where it is not known (yet)."""
         held = self._held
         if not isinstance(self._poll, LongPoll) or len(held) < 3 or held[1] != self._poll.command:
             return None
@@ -234,7 +234,7 @@ class HostDecoder:
         return 5 + held[2] if shape.answer == VARIABLE else shape.answer + 4
 
     def _hopeless(self) -> bool:
-        """No pause can make an answer of the held bytes."""
+        """Whether the held bytes cannot be an answer, even after a pause."""
         held = self._held
         if len(held) == 1:
             return isinstance(self._poll, LongPoll) and held[0] & 0x7F != self._address
@@ -262,7 +262,7 @@ class MachineDecoder:
     """
 
     def __init__(self) -> None:
-        """In step."""
+        """Begin in step: the next byte begins a poll."""
         self._held = b""
         self._lost = False
 

@@ -1,4 +1,4 @@
-"""What a host and a machine say: polls, answers, and the bodies of answers."""
+"""The messages of host and machine: polls, answers, and the bodies of answers."""
 
 from typing import TypeAlias
 
@@ -49,7 +49,7 @@ class Busy(Struct, frozen=True):
 
 
 class LoopBreak(Struct, frozen=True):
-    """The loop break indication: a machine that heard no host for 5 s sends its address every 200 ms."""
+    """The loop break indication: a machine that received no poll for 5 s sends its address every 200 ms."""
 
     address: int
 
