@@ -1,4 +1,4 @@
-"""The drivers: each module of this package is one, with its parts beside it (`sas_machine_faults`).
+"""The drivers: each module is one, with its parts beside it (`sas_machine_faults`). The edge runs them.
 
 A driver is loaded when it is asked for: all of them together take 6 MiB and a fifth of a second, and an edge needs
 those of its devices.
@@ -21,9 +21,9 @@ DRIVERS: MutableMapping[str, type[Driver]] = OnDemand(_NAMES, lambda name: class
 FAULTS: Mapping[str, tuple[str, ...]] = OnDemand(
     _NAMES, lambda name: tuple(fault.code for fault in DRIVERS[name].faults)
 )
-"""By driver, the codes of the faults it may tell of."""
+"""By driver, the codes of the faults that it may report."""
 
 CHOICES: Mapping[str, Mapping[tuple[str, str], tuple[str, ...]]] = OnDemand(
     _NAMES, lambda name: getattr(DRIVERS[name], "choices", {})
 )
-"""By driver, the words that it takes in a field of a command, where the field is a text: by command and field."""
+"""By driver, command and field: the words that it accepts in a text field of a command."""

@@ -340,17 +340,17 @@ class AlphaSign:
         now = self._fault_at = _now()
         auto = self._options.read_back == "auto"
         found = await self._probe(1 if self._faults.is_open("sign.no_read_back") else PROBES) if auto else None
-        self._events.insert(0, DeviceOnline(True, MODEL))  # before what a command told meanwhile
+        self._events.insert(0, DeviceOnline(True, MODEL))  # before the events of a command that ran meanwhile
         if auto:
             self._found_readable(found)
-        else:  # a person decided that nobody looks: what only looking can see is no fault any more
+        else:  # `read_back` is never: faults that only reading back can find end
             self._events += self._faults.end("sign.no_read_back", "sign.memory", "sign.dark")
         running = self._announced
         left = (running.until - self._link.stamp().at).total_seconds() if running else 0.0
         if running is not None and left > 0:
             self._priority.want(running.text, now)
             self._until = _now() + min(left, running.seconds)
-        else:  # also where we know of none: another's would hide the amount
+        else:  # also without a known one: an announcement of another program would hide the amount
             self._announced = None
             self._priority.want("", now)
         self._watch_digits()
@@ -478,7 +478,8 @@ class AlphaSign:
     async def _poll(self) -> None:
         if not self._reads:
             found = await self._probe(1) if self._options.read_back == "auto" else None
-            # Again: to read it back, or because nobody knows. Not the priority text, whose display would start again.
+            # Written again to read it back, or because its content is unknown; not the priority text, which would start
+            # again.
             for slot in self._levels if found is None else self._slots:
                 slot.again = True
             if found is not None:
@@ -620,7 +621,7 @@ class AlphaSign:
         for message in self._decoder.feed(chunk.data):
             match message:
                 case wire.Frame(commands, raw=raw):
-                    # A sign asks nothing: what we hear is ourselves, and says nothing of the sign.
+                    # A sign sends no questions: a question is the echo of ours, and no sign of life.
                     self._echoes = self._echoes or any(_is_question(command) for command in commands)
                     if not (self._echoes and raw in self._sent):
                         self._replies += commands

@@ -1,13 +1,13 @@
 """Driver for betting terminals: one link for all terminals of a table, requests in, answers out, one line each.
 
-Evidence: our own document (docs/how-to/connect-a-betting-terminal.md). Over MQTT the link hears
-`table/<table>/wager/<terminal>` and says `table/<table>/wager/<terminal>/result`; the terminal stands in front of each
-line. A request in the name of another terminal is refused. Each terminal has its own quota and its own table of ids:
-one that asks too much is refused alone.
+Evidence: our own document (docs/how-to/connect-a-betting-terminal.md). Over MQTT the link subscribes to
+`table/<table>/wager/<terminal>` and publishes `table/<table>/wager/<terminal>/result`; the terminal stands in front of
+each line. A request in the name of another terminal is refused. Each terminal has its own quota and its own table of
+ids: one that exceeds its quota is refused alone.
 
 A valid request becomes one event, in one transaction with its id: a repeated request is not kept again, also after a
-restart. Whether the bet counts is decided by the rules, and they answer. The driver answers only what it does not keep.
-At least all ids that have not expired are remembered. A request that was not kept does not count, so nothing that
+restart. The rules decide whether the bet counts, and answer it. The driver answers only the requests that it does not
+keep. At least all ids that have not expired are remembered. A request that was not kept does not count, so nothing that
 counts can be missed: the device is always online as continuous.
 """
 
@@ -199,12 +199,12 @@ class BetTerminals:
         self._seats = options.seats_by_terminal
         self._terminals = {name: _Terminal(dict(_unpacked(kept.terminals.get(name, b"")))) for name in self._seats}
         self._strangers = _Terminal({})
-        """All that are not listed share a quota; no request of theirs is kept."""
+        """The quota that all unlisted terminals share; their requests are not kept."""
         removed = (_unpacked(ids) for name, ids in kept.terminals.items() if name not in self._seats)
         self._earlier = dict(chain(_unpacked(kept.ids), *removed))
         self._last_seen: dict[str, float] = {}
         self._named: dict[str, dict[str, None]] = {}
-        """By open fault the terminals that it names."""
+        """The terminals that each open fault names."""
 
     async def run(self, link: Link, emit: Emit) -> None:
         """Keep requests until LinkLost or DeviceRefused."""
@@ -310,7 +310,7 @@ class BetTerminals:
     def _until_quiet(self, tick: float) -> float | None:
         """Seconds until an open fault ends."""
         due = [self._last_seen[code] + QUIET_S - tick for code in self._faults.standing.open]
-        return max(min(due), 0.01) if due else None  # a clock that rounds must not be asked for ever
+        return max(min(due), 0.01) if due else None  # not zero: a clock that rounds would make the loop spin
 
     def _ended(self, tick: float) -> Sequence[Event]:
         quiet = [code for code in self._faults.standing.open if tick - self._last_seen[code] >= QUIET_S]
@@ -340,7 +340,7 @@ def _refusal(request: WagerRequest, reason: Reason, text: str) -> WagerAnswer:
 
 
 def _digests(request: WagerRequest) -> tuple[bytes, bytes]:
-    """Of the terminal with its id, and of the content. A terminal that repeats a request may give a new expiry."""
+    """Digests of terminal and id, and of the content without the expiry, which may change in a repeated request."""
     name, what = f"{request.terminal} {request.id}", f"{type(request).__name__} {request.seat} {request.amount} "
     bet = request.act if isinstance(request, Act) else request.bet
     content = (what + bet + (f"\n{request.round}" if request.round else "")).encode()

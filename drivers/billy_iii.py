@@ -1,12 +1,12 @@
-"""Driver for the Billy-III dice shaker: it is told to shake and reports its progress. It sees neither dice nor dome.
+"""Driver for the Billy-III dice shaker: it shakes on request and reports its progress. It sees neither dice nor dome.
 
 A shake counts when all of it was observed: requested or accepted (S2), shaking (S1), idle again (S0), not sooner than
 its program takes, and never without a report for longer than `blind` seconds. Anything less is a fault and never
-`dice.agitated`: a shaker that lost power in the middle is idle, too. Where the dice moved in such a shake, that is
-`dice.disturbed`: they no longer lie as a shake before left them. A shake that another host requested is reported like
-our own, because the dice did move.
+`dice.agitated`: a shaker that lost power in the middle is idle, too. Where the dice moved in such a shake, the driver
+reports `dice.disturbed`: an earlier reading no longer holds. A shake that another host requested is reported like our
+own, because the dice did move.
 
-The shaker has no counter, and nothing proves that nobody shook while we were away: it never comes online as continuous.
+The shaker has no counter, so a shake during a lost connection would go unseen: it never comes online as continuous.
 It reports state changes and answers questions, so it is asked after `ask` seconds of silence. A shake whose beginning
 was not seen (S1 as the first report) is the fault billy.unwatched. After noise it is asked again.
 
@@ -166,7 +166,7 @@ class BillyIII:
         )
         kept = Memory()
         if memory is not None:
-            with contextlib.suppress(msgspec.DecodeError):  # another version's: its faults are told again if they last
+            with contextlib.suppress(msgspec.DecodeError):  # of another version: lasting faults come again
                 kept = msgspec.json.decode(memory, type=Memory)
         self._faults = Faults(self.faults, kept.standing)
         self._link: Link | None = None
@@ -175,7 +175,7 @@ class BillyIII:
         self._asked = 0.0
         self._hurry = False
         self._shake: _Shake | None = None
-        self._spent = False  # what shakes now was judged already, or began unseen: nothing counts before it is idle
+        self._spent = False  # this shake was reported already, or began unseen: nothing counts before it is idle
 
     # ---- the line
 
@@ -285,7 +285,7 @@ class BillyIII:
             return []
         if shake.began is None:
             if shake.asked < 2 or tick - shake.at < options.network:
-                return []  # it may have been said before the order was heard
+                return []  # it may have been sent before the order arrived
             return self._fail(NOT_STARTED if shake.accepted else NOT_ACCEPTED, "it is idle")
         shake.sees(tick)
         lasted = tick - shake.at
@@ -309,7 +309,7 @@ class BillyIII:
         fault = NOT_ACCEPTED
         if shake.accepted:
             fault = NOT_STARTED if shake.began is None else NOT_FINISHED
-        self._spent = shake.accepted  # should it move yet: that was told as failed
+        self._spent = shake.accepted  # if it moves after all: this shake was reported as failed
         return self._fail(fault, f"{limit:.1f} s after the order")
 
     def _fail(self, fault: Fault, detail: str = "") -> Sequence[Event]:

@@ -292,13 +292,13 @@ class CammeghSS2(SpinReader):
             await self._keep(emit, sightings)
 
     async def _keep(self, emit: Emit, sightings: Sequence[Sighting] = ()) -> None:
-        """Durable when it returns, with the memory."""
+        """Commit the sightings, and the memory with them."""
         memory = Memory(self._spin, self._faults.standing, self._opened, self._clockwise, self._opened_tick)
         await emit(sightings, msgspec.json.encode(memory))
         self._kept = None if self._spin is None else self._spin.tick
 
     async def _tell_now(self, link: Link, emit: Emit, events: Iterable[Event]) -> None:
-        """Report what was concluded from silence."""
+        """Report events that follow from silence."""
         silence = link.stamp()
         await self._tell(emit, [Sighting(one, b"", silence) for one in events])
 
@@ -325,12 +325,12 @@ class CammeghSS2(SpinReader):
         yield Sighting(DeviceOnline(self._continuous(first, at), "Cammegh SS2", "", self._firmware), first.raw, at)
         for message, chunk in early:
             if message is first and self._spin is not None and first.spin != self._spin.spin:
-                # The next line has its counter too. What that proves is told now: there may be no third line.
+                # Report at once what the counter of the next line proves: there may be no third line.
                 self._doubted = (first.state, first.spin)
             yield from self._hear(message, chunk)
 
     def _reply(self, packet: Packet, tick: float) -> bytes:
-        """The question to repeat. A reply may be damaged: the device is refused when it sends a wrong name twice."""
+        """Apply a reply and return the question to repeat. A device that sends a wrong name twice is refused."""
         requests = self._requests
         ours = requests is not None and requests.awaits(packet.letter)
         if requests is not None:
@@ -339,7 +339,7 @@ class CammeghSS2(SpinReader):
             case Packet(letter="P", text="OK") if self._recovery is not None:
                 self._recovery.answered = True
             case Packet(letter="P", text="OK") if not ours:
-                self._switched_off = tick  # somebody else asked: the house switches its wheel
+                self._switched_off = tick  # another program asked: the house switches its wheel
             case Packet(letter="F", text="NO" | "BUSY" as text) if self._test is not None:
                 if not self._test.codes and not self._test.over.done():
                     self._test.over.set_exception(CommandRefused(f"the wheel {NO_ANSWERS[text]} to *F"))

@@ -3,7 +3,7 @@
 The line has no checksum, so a single line proves nothing. A step needs a second line with the same content, a flag
 needs two consecutive lines, and a number needs two witnesses: the bare number line, a state-5 line, or the first line
 of the next spin. If the witnesses of a spin disagree, a number needs two more than any other has. Only no more bets and
-state 5 are accepted at once: the first cannot wait, and the second claims nothing before its number has a witness.
+state 5 are accepted at once: the first cannot wait, and the second has no effect before its number has a witness.
 
 The spin counter is compared with the last known one, also over sessions and restarts: what ended unseen is a missed
 spin, and a number found afterwards is never its landing. drivers/spin_counter.py decides what a lower counter proves.
@@ -49,7 +49,7 @@ SPINS = 256  # the counter runs 1..256
 # A spin that began this long ago is not resumed, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
 # Failed launches before the ball runs: flag 8, or flag 2 in state 2. Real wheels show them for half a minute at a time,
-# or in single lines for minutes; what adds up within one spin is told. A line speaks for a second before it at most.
+# or in single lines for minutes; the sum within one spin is reported. A line accounts for at most the second before it.
 LAUNCH_TROUBLE = 3.0
 LINE_SPEAKS_FOR = 1.0
 LAUNCHED_AFTER, TROUBLE_OVER_AFTER = 1.0, 15.0  # without such a flag: in the rim, and before it
@@ -222,7 +222,7 @@ class SpinReader:
         if before is not None:
             yield from self._flags(status, before, chunk.tick)
             spin = self._spin
-        elif spin is not None and failed_s and spin.failed_s >= LAUNCH_TROUBLE:  # one line may be all of a session
+        elif spin is not None and failed_s and spin.failed_s >= LAUNCH_TROUBLE:  # a session may have one line only
             yield from self._faults.begin("wheel.launch_failed")
         if spin is None:  # a wheel never seen before: a finished spin is no loss
             over = status.state is State.WINNING_NUMBER
@@ -235,7 +235,7 @@ class SpinReader:
         yield from self._taken_back(spin, status, before)
         if self._opened is None or (status.state is not State.TABLE_CLOSED and spin.state is State.TABLE_CLOSED):
             self._opened, self._opened_tick = chunk.at, chunk.tick
-        # Under the number of a spin that landed in an earlier session: switched off meanwhile, it counted as far again.
+        # The number of a spin that landed in an earlier session: the wheel was switched off and counted up to it again.
         counts_again = self._landed_before and status.state in RUNNING
         if status.spin != spin.spin or counts_again:
             self._landed_before = False
@@ -269,11 +269,12 @@ class SpinReader:
         may_wrap = status.spin > 0 and bool(status.number)
         advance = self._counter.advance(spin, status.spin, chunk, may_wrap=may_wrap)
         missed = advance.missed
-        # After a reset a spin that had not begun never will.
+        # After a reset, a spin that had not begun will not begin.
         events: list[Event] = []
         if not spin.ended and (spin.begun or (advance.counts_on and spin.spin)):
             landed = None
-            # A next spin that has its own number already says nothing of this one's: nor does the line before it.
+            # If the next spin already has its own number, neither its line nor the one before is a witness for this
+            # one.
             own = status.state is State.WINNING_NUMBER
             if advance.steps == 1 and spin.launched and spin.state is State.WINNING_NUMBER and not own:
                 if before is not None and before.spin == status.spin and self._witnesses:
@@ -373,7 +374,8 @@ class SpinReader:
         if self._options.alternating and None not in (clockwise, self._clockwise):
             yield from self._faults.watch("wheel.rotor_not_reversed", clockwise is self._clockwise)
         self._clockwise = clockwise
-        # Three sensors saw the ball fall: sensors, motor and encoder work. Of the two ways, the one it turned does.
+        # Three sensors saw the ball fall: sensors, motor and encoder work. So does the direction in which the rotor
+        # turned.
         unproven = (
             {self_test_fault(8 if clockwise else 7)}
             if clockwise is not None

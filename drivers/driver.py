@@ -77,16 +77,16 @@ class Driver(Protocol):
     name: ClassVar[str]
     title: ClassVar[str]
     icon: ClassVar[str]
-    """Of its kind of device: a name in daemon/console/templates/_icons.html."""
+    """The icon of its kind of device: a name in daemon/console/templates/_icons.html."""
     decoder: ClassVar[WireDecoder | None]
-    """For a live trace; None where an answer means something only after its question."""
+    """The decoder of a live trace; None where an answer can be read only with its question."""
     evidence: ClassVar[tuple[Evidence, ...]]
-    """What it was written from. A driver says in `caveat` what of that is assumed or was never tried."""
+    """The sources that it was written from; `caveat` names what is assumed or was never tried."""
     Options: ClassVar[type[Any]]
     faults: ClassVar[tuple[Fault, ...]]
     commands: ClassVar[tuple[type[Command], ...]]
     emits: ClassVar[tuple[Told, ...]]
-    """What it tells of its table, beside what every device tells of itself: docs/reference/devices-and-games.md."""
+    """The events of the table that it reports, besides those of every device: docs/reference/devices-and-games.md."""
     tells_cards: ClassVar[bool]
     """Whether its bytes may contain a card that is still hidden."""
 

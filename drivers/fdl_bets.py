@@ -151,7 +151,7 @@ class FdlBets(FdlDriver):
         await super().run(link, tell)
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:
-        """What the sensors and the panel say, in the casino's words."""
+        """A happening of the sensors or the panel in the casino's words."""
         options = self._options
         match happening:
             case fdl_bets.Locked(latched):
@@ -196,7 +196,7 @@ class FdlBets(FdlDriver):
                 return super().order(command)
 
     def answered(self, command: Command, data: bytes) -> dict[str, Any]:
-        """The seats that were latched and those in doubt; which lamps are lit, CommandFailed where those are others."""
+        """The latched and doubtful seats, or the lit lamps. Raises CommandFailed where others are lit than ordered."""
         match command:
             case LockBets():
                 locked = fdl_bets.Locked.from_bytes(data)
@@ -212,5 +212,5 @@ class FdlBets(FdlDriver):
                 return {}
 
     def ends_cycle(self, event: Event) -> bool:
-        """The bets were cleared: what comes next is another round."""
+        """Whether the bets were cleared: the next event is of another round."""
         return isinstance(event, MachineReported) and event.code == CLEARED

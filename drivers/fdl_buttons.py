@@ -70,5 +70,5 @@ class FdlButtons(FdlDriver):
                 return None
 
     def ends_cycle(self, event: Event) -> bool:
-        """A heap that was counted."""
+        """Whether a heap was counted."""
         return isinstance(event, ButtonsCounted)

@@ -2,9 +2,9 @@
 
 Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered value twice
 and accepts corrections only under the supervisor's key, so a reported value has passed both checks. An action, reason
-or card that the document does not define becomes the fault `fdl.unknown_event`, and so does a statement of
-a series, an approval, or an opening or closing by a person, from a console that signs nobody in: names count from the
-dealer's page alone, which the kernel knows by its user.
+or card that the document does not define becomes the fault `fdl.unknown_event`, and so does a statement of a series, an
+approval, or an opening or closing by a person, from a console where nobody signs in: only the dealer's page, which the
+kernel identifies by its user, may give names.
 """
 
 from typing import ClassVar, Literal
@@ -102,7 +102,7 @@ FAULTS = {
 
 
 class ConsoleOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
-    """`pool`: the jackpot that its jackpot keys mean."""
+    """`pool`: the jackpot of its jackpot keys."""
 
     pool: Pool = "table"
 
@@ -213,7 +213,7 @@ class FdlConsole(FdlDriver):
                 return None
 
     def _floor(self, happening: fdl.Happening) -> Event | None:
-        """What a person with a name decided or counted; a console that signs nobody in cannot."""
+        """A decision or count of a person with a name; None from a console where nobody signs in."""
         match happening:
             case fdl_console.TableOpened(by, minimum, maximum) if self._signs_in:
                 return TableOpened(by=by, minimum=minimum, maximum=maximum)
@@ -283,7 +283,7 @@ class FdlConsole(FdlDriver):
                 return None
 
     def ends_cycle(self, event: Event) -> bool:
-        """A round that was paid."""
+        """Whether a round was paid."""
         return isinstance(event, RoundPaid)
 
 

@@ -226,7 +226,7 @@ class FdlContinuous(FdlDriver):
         self._balanced = True
 
     async def run(self, link: Link, emit: Emit) -> None:
-        """Speak until LinkLost or DeviceRefused. Where cards are masked no wire byte of one goes any further.
+        """Speak until LinkLost or DeviceRefused. Where cards are masked, wire bytes of cards are dropped here.
 
         The session reports an unreadable event without its bytes.
         """
@@ -269,7 +269,7 @@ class FdlContinuous(FdlDriver):
                 return None
 
     def _drawn(self, card: int) -> tuple[Event, ...]:
-        """One card; its value only where it is known and everybody may see it."""
+        """One card, with its value only if it is known and lies face up."""
         if card == fdl_continuous.TWO_OR_MORE:
             return (CardUnreadable(),)
         if self._hidden:
@@ -289,7 +289,7 @@ class FdlContinuous(FdlDriver):
                 return super().order(command)
 
     def ends_cycle(self, event: Event) -> bool:
-        """A round after which the cards went back, as many as should."""
+        """Whether the right number of cards went back after a round."""
         return isinstance(event, CardsReturned) and self._balanced
 
 

@@ -102,7 +102,7 @@ class LampOptions(SessionOptions, frozen=True, forbid_unknown_fields=True):
 
 
 class LampMemory(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`ordered`: the names of the last order that the device took; None before the first."""
+    """`ordered`: the names of the last order that the device accepted; None before the first."""
 
     session: Memory | None = None
     ordered: tuple[str, ...] | None = None
@@ -145,7 +145,7 @@ class FdlLamps(FdlDriver):
                 await asyncio.gather(self._repeating, return_exceptions=True)
 
     async def _tell(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-        """The session's memory goes with the order's; after a discontinuity the lamps are put right."""
+        """Emit with the session's memory and the order; after a discontinuity the last order is repeated."""
         if self._emit is None:
             return
         async with self._keeping:
@@ -174,7 +174,7 @@ class FdlLamps(FdlDriver):
                     await super().obey(Light(self._kept.ordered or ()))
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """An order of lamps is remembered once the device took it, also where a lamp of it stays dark."""
+        """An order of lamps is remembered once the device has accepted it, also if one of its lamps stays dark."""
         async with self._orders:
             self._taken.clear()
             try:
@@ -209,7 +209,7 @@ class FdlLamps(FdlDriver):
                 return super().order(command)
 
     def answered(self, command: Command, data: bytes) -> dict[str, Any]:
-        """Which lamps are lit, as the device measures it. Raises CommandFailed where those are others."""
+        """The lamps that the device measures as lit. Raises CommandFailed where others are lit than ordered."""
         if not isinstance(command, Light):
             return {}
         self._taken.append(command.lamps)

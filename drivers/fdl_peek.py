@@ -66,5 +66,5 @@ class FdlPeek(FdlDriver):
                 return None
 
     def ends_cycle(self, event: Event) -> bool:
-        """A card that was read."""
+        """Whether a card was read."""
         return isinstance(event, HoleCardPeeked)

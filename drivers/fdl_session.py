@@ -35,9 +35,9 @@ from protocols.contract.events import DeviceFaulted, DeviceOnline, DeviceRecover
 from protocols.fdl import frame as fdl
 
 HELLO_EVERY = 0.5
-HELLO_AT_ONCE = 0.1  # an answer never follows an answer faster: two programs in error must not fill the line
+HELLO_AT_ONCE = 0.1  # seconds between two answers: two programs in error must not fill the line
 NAK_EVERY = 0.1
-NO_PROGRESS_S = 10.0  # a device that is heard, and yet nothing gets on
+NO_PROGRESS_S = 10.0  # a device that sends frames, but no session opens and no event arrives
 COMMAND_EVERY = 0.3
 COMMAND_TRIES = 7
 SELF_TESTED = 5000  # ms after its start a device has reported every fault that it still finds
@@ -178,8 +178,8 @@ class Session:
         self._decoder = fdl.Decoder()
         self._identity: fdl.Identity | None = None
         self._seq = 0
-        self._waiting = True  # for an IDENTITY that stands where we stand
-        self._answered = False  # since we wait, by one that does not
+        self._waiting = True  # for an IDENTITY with our position
+        self._answered = False  # since then, by an IDENTITY with another position
         self._openings = 0
         self._heard = 0.0
         self._waiting_since = 0.0
@@ -234,7 +234,7 @@ class Session:
         before = self._memory
         data = chunk.data
         if self._discreet:
-            chunk = replace(chunk, data=b"")  # beside the frame of an event that of a card may stand in it
+            chunk = replace(chunk, data=b"")  # the chunk may also hold the frame of a card
         for found in self._decoder.feed(data):
             match found:
                 case fdl.Garbage():
@@ -360,7 +360,7 @@ class Session:
         if before is None or before.unit != unit:
             # An unknown unit: its events happened at another table, or before we listened.
             # Faults of an earlier unit may still exist: they stay until this one reports that it is sound.
-            # What the host had found of that unit left with it; the start of this one is no event that will be read.
+            # Faults that the host found in the earlier unit are over; this unit reports no start that would end them.
             after = Memory(identity.epoch, identity.next - 1, unit)
             self._doubt(started=False)
             reports += self._faults.end(*_OF_THE_UNIT)
@@ -434,7 +434,7 @@ class Session:
         self._started = started
         self._ended = ()
         if started:
-            self._complained = False  # what the host found ends with the start: what it finds now is new
+            self._complained = False  # faults that the host found end with the start; later ones are reported again
 
     def _confirm(self, code: str) -> None:
         """The device itself reported this fault."""
@@ -465,7 +465,7 @@ class Session:
             self._see(event, frame, chunk)
 
     def _explained(self) -> bool:
-        """Whether a fault that the device reported explains that it says it has one."""
+        """Whether a reported fault explains the fault flag of the device's heartbeats."""
         own = {fault.code for fault in HOST_FAULTS}
         return any(code not in own for code in (*self._faults.standing.open, *self._ended))
 
@@ -571,11 +571,11 @@ class FdlDriver:
             case _:
                 raise CommandRefused("such a device does not have this command")
 
-    def answered(self, command: Command, data: bytes) -> dict[str, Any]:  # noqa: ARG002 - for who has data to read
+    def answered(self, command: Command, data: bytes) -> dict[str, Any]:  # noqa: ARG002 - for drivers with data to read
         """The content of the device's answer."""
         return {}
 
-    def ends_cycle(self, event: Event) -> bool:  # noqa: ARG002 - for who has cycles
+    def ends_cycle(self, event: Event) -> bool:  # noqa: ARG002 - for drivers with cycles
         """Whether a cycle (a throw, a shuffle) ended well with this event."""
         return False
 
@@ -603,7 +603,7 @@ class FdlDriver:
     async def obey(self, command: Command) -> dict[str, Any]:
         """Repeat the command until the device answers. The device executes one ticket once.
 
-        Not over the end of a session: a device that restarted in between no longer knows what it did.
+        The repetition ends with the session: a device that restarted in between no longer knows what it did.
         """
         code, data = self.order(command)
         link, opening = self._link, self._session.opening

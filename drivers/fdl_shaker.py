@@ -108,7 +108,7 @@ class FdlShaker(FdlDriver):
     commands: ClassVar[tuple[type[Command], ...]] = (Agitate, Light, SelfTest)
 
     def __init__(self, options: SessionOptions, memory: bytes | None = None) -> None:
-        """Whether the dome is shut is not known before the shaker tells it; it refuses by itself, in any case."""
+        """The state of the dome is unknown until the shaker reports it; the shaker itself refuses unsafe commands."""
         super().__init__(options, memory)
         self._dome_open = False
 
@@ -131,7 +131,7 @@ class FdlShaker(FdlDriver):
                 return None
 
     def order(self, command: Command) -> tuple[int, bytes]:
-        """No agitation while the dome is open."""
+        """Code and data of a command. Refuses agitation while the dome is open."""
         match command:
             case Agitate(cycles):
                 if self._dome_open:
@@ -146,5 +146,5 @@ class FdlShaker(FdlDriver):
                 return super().order(command)
 
     def ends_cycle(self, event: Event) -> bool:
-        """A throw that was read and lies flat."""
+        """Whether a throw of flat dice was read."""
         return isinstance(event, DiceRead) and not event.stacked and not event.leaning

@@ -175,12 +175,12 @@ STATES = {
 
 
 def _missing(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
-    """Cards of which fewer than `packs` were read, each as often as it was not."""
+    """Cards of which fewer than `packs` were read, each once for every missing one."""
     return tuple(card for card, n in zip(CARDS, tally.counts, strict=True) for _ in range(packs - n))
 
 
 def _surplus(tally: fdl_shuffler.Tally, packs: int) -> tuple[str, ...]:
-    """Cards of which more than `packs` were read, each as often as it is too much."""
+    """Cards of which more than `packs` were read, each once for every surplus one."""
     return tuple(card for card, n in zip(CARDS, tally.counts, strict=True) for _ in range(n - packs))
 
 
@@ -275,7 +275,7 @@ class FdlShuffler(FdlDriver):
                 self._lit = lamps.names
                 return (LampsLit(lamps.names),)
             case fdl_shuffler.State(state):
-                self._packet = 0  # it may have started anew: what lies in its tray it knows itself
+                self._packet = 0  # after a restart only the shuffler knows what lies in its tray
                 return (MachineReported("state", STATES.get(state, f"state {state}")),)
             case fdl_shuffler.Damaged() as damaged:
                 return (CardDamaged(damaged.name),)
@@ -289,7 +289,7 @@ class FdlShuffler(FdlDriver):
                 return None
 
     def order(self, command: Command) -> tuple[int, bytes]:
-        """Nothing moves while cards stick; no packet onto a packet, and none where no deck is ready."""
+        """Refuses commands during a jam, a packet while one lies in the tray, and a packet without a ready deck."""
         lit = self._lit
         if lit is not None and "jam" in lit and not isinstance(command, SelfTest):
             raise CommandRefused("cards stick in the shuffler: clear the jam first")
@@ -308,5 +308,5 @@ class FdlShuffler(FdlDriver):
                 return super().order(command)
 
     def ends_cycle(self, event: Event) -> bool:
-        """A shuffle that ended well."""
+        """Whether a shuffle ended well."""
         return isinstance(event, ShuffleFinished)

@@ -123,12 +123,12 @@ class FdlTimer(FdlDriver):
                 return super().order(command)
 
     def ends_cycle(self, event: Event) -> bool:
-        """A time that ran to its end."""
+        """Whether the time ran to its end."""
         return isinstance(event, BetsClosed)
 
 
 def _dated(wire: bytes) -> bool:
-    """Whether the device knew when it happened: a clock that lost its power does not."""
+    """Whether the event has an age: a device that lost its power does not know it."""
     for frame in fdl.Decoder().feed(wire):
         if isinstance(frame, fdl.Frame):
             report = fdl.read(frame)

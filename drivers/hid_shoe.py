@@ -189,7 +189,7 @@ class HidShoe:
         return None
 
     async def _tell(self, emit: Emit, messages: Sequence[Message], chunk: Chunk) -> None:
-        """Emit all of it in one transaction, with the faults that are open afterwards."""
+        """Emit the events of these messages in one transaction, with the faults that are open afterwards."""
         sightings = [
             Sighting(event, message.raw, chunk) for message in messages for event in self._hear(message, chunk)
         ]

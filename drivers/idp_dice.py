@@ -12,9 +12,9 @@ the request ends with the service's own `timeout` message, and a person decides.
 fault idp.contradiction: the round is then in doubt. This applies for `timeout` seconds and until the next request;
 later it is a late answer.
 
-The service sends nothing unasked, so silence says nothing. It is online when its topics are, and a request without an
-answer is a fault. It keeps no history, so nothing can be missed between requests: it comes online as continuous unless
-a request was open when the last session ended.
+The service sends nothing without a request, so its silence is normal. It is online when its topics are, and a request
+without an answer is a fault. It keeps no history, so nothing can be missed between requests: it comes online as
+continuous unless a request was open when the last session ended.
 
 From public code: the messages, 5 s, three attempts, the two steps of "no shake". Our assumptions, and therefore
 options: the pause before the next attempt; that a round's number may be any text; the address of the video stream;
@@ -89,7 +89,7 @@ CONTRADICTION = Fault(
 )
 
 _Outcome: TypeAlias = tuple[int, ...] | Literal["no result", "no shake", "lost"]
-FLOOD = 1.0  # seconds within which what nobody asked for is told once
+FLOOD = 1.0  # seconds within which unexpected messages of one kind are reported once
 
 
 class DiceOptions(Struct, frozen=True, forbid_unknown_fields=True):
@@ -124,7 +124,7 @@ class _Request:
         self._outcomes: asyncio.Queue[_Outcome] = asyncio.Queue()
 
     def renew(self) -> None:
-        """Take another number: an answer to the attempt before may contradict one that could not be read."""
+        """Take another number, so that a late answer to the attempt before cannot count for this one."""
         self._renewals += 1
         self.number = f"{self._name}-{self._renewals}"
 
@@ -159,16 +159,16 @@ class IdpDice:
         self._options = options
         kept = Memory()
         if memory is not None:
-            with contextlib.suppress(msgspec.DecodeError):  # another version's
+            with contextlib.suppress(msgspec.DecodeError):  # memory of another version
                 kept = msgspec.json.decode(memory, type=Memory)
         self._faults = Faults(self.faults, kept.standing)
         self._was_open = kept.open
         self._link: Link | None = None
         self._emit: Emit | None = None
-        self._turn = asyncio.Lock()  # answers and time limits are told by two tasks, in one order
+        self._turn = asyncio.Lock()  # two tasks report answers and time limits: one at a time
         self._request: _Request | None = None
         self._last: tuple[str, tuple[int, ...], float] | None = None  # the last reading: request, faces, second
-        self._told: dict[str, float] = {}  # when each unasked word was told
+        self._told: dict[str, float] = {}  # when each unexpected message was last reported
 
     # ---- incoming messages
 
@@ -190,7 +190,7 @@ class IdpDice:
                                 self._request.renew()
                             await self._tell(*_seen(self._unasked(UNREADABLE, "", chunk.tick), raw, chunk))
                         case _:
-                            pass  # a request of somebody who shares the topic
+                            pass  # a request of another program on this topic
         finally:
             self._link = None
             if self._request is not None:
@@ -206,7 +206,7 @@ class IdpDice:
         events: list[Event]
         if (faces := result.reading(self._options.dice)) is not None:
             outcome = faces
-            self._request = None  # whatever comes after it is a second answer
+            self._request = None  # any later answer is a second one
             self._last = result.round_id, outcome, chunk.tick
             events = [DiceRead(outcome), *self._faults.end(*(fault.code for fault in self.faults))]
             self._faults.good_cycle()
@@ -216,7 +216,7 @@ class IdpDice:
             self._last = None
             events = [*self._faults.strike(UNMOVED.code)]
         elif request.answered:
-            return  # said twice
+            return  # the same answer again
         else:
             outcome = "no result"
             said = "" if result.res is None else f", it says {list(result.res[:8])}"
@@ -244,7 +244,7 @@ class IdpDice:
         return [*self._faults.strike(fault.code, detail)]
 
     async def _tell(self, *sightings: Sighting) -> None:
-        """Durable when it returns, with the present memory."""
+        """Commit the sightings with the present memory."""
         async with self._turn:
             assert self._emit is not None
             memory = Memory(self._faults.standing, self._request is not None)

@@ -65,7 +65,7 @@ ROUND = 24  # polls: about as many are read one by one
 BUSY_LIMIT = 10.0
 DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
-LEAST_SILENT_POLLS = 5  # polls: where they are seldom, one damaged answer is no silence
+LEAST_SILENT_POLLS = 5  # polls: at a long interval, one damaged answer is no silence
 CLEAN = 3  # this many equal harmless answers in a row are no noise
 CHIRPING = 0.5  # seconds in which a machine that hears no host sends at least two loop break indications
 WARY = 50  # polls after damage until the line counts as good again
@@ -107,7 +107,7 @@ class SasMachine(MachineReader):
         self._kept = self._memory  # as it was made durable last
         self._known = memory is not None
         self._decoder = HostDecoder(self._me)
-        self._unresolved = False  # a general poll was asked, and what it brings may not be called heard yet
+        self._unresolved = False  # a general poll is under way; its answer may not be acknowledged yet
         self._retrying = False  # a long poll goes out again: the machine must see the same poll twice in a row
         self._long_next = False
         self._readings: list[int] = []
@@ -115,21 +115,21 @@ class SasMachine(MachineReader):
         self._harmless: deque[int] = deque(maxlen=CLEAN)
         self._damaged = 0
         self._garbled: Counter[int] = Counter()  # answers to a long poll that could not be read
-        self._wary = 0  # polls left until a single byte is believed again to mean nothing
+        self._wary = 0  # polls left until a single 00 counts again as "no exception"
         self._echoes = 0
-        self._answer: Answer | None = None  # the last one
-        self._checked = False  # one had a checksum
+        self._answer: Answer | None = None  # the last answer
+        self._checked = False  # an answer had a checksum
         self._strange = False  # a loop break indication or an echo came in this session
         self._general = False  # general polls are answered
-        self._silent = 0  # general polls in a row that were not
+        self._silent = 0  # unanswered general polls in a row
         self._supported: set[int] = set()
-        self._suspect: int | None = None  # not answered, and not known yet whether others are
-        self._unheard = False  # nor was one that was answered before
+        self._suspect: int | None = None  # a poll without an answer, while it is open whether others are answered
+        self._unheard = False  # a poll that was answered before had no answer, either
         self._factor_due = float("-inf")
         self._factor_wait = self._options.meters
         self._chirps = 0
         self._unasked = False  # it sent a loop break indication before our last poll
-        self._left = 0  # how many of what is seen earlier sessions left
+        self._left = 0  # the number of seen exceptions that earlier sessions left
         self._online = False
         self._busy_since: float | None = None
 
@@ -265,7 +265,7 @@ class SasMachine(MachineReader):
         return None
 
     async def _find(self) -> None:
-        """It answers no long poll: find out whether a machine is there. Raises LinkLost if not."""
+        """Find out whether a machine is there that answers no long poll. Raises LinkLost if not."""
         while len(self._harmless) < CLEAN:
             match await self._exchange(GeneralPoll(self._me)):
                 case Happened(code) if code in NOTHING or code in self._mine:
@@ -283,17 +283,17 @@ class SasMachine(MachineReader):
                     pass
 
     async def _see_in_real_time(self, code: int) -> None:
-        """During the start: the exception has a checksum, and any other poll lets the machine forget it."""
+        """Keep an exception that came in real-time mode during the start: any other poll lets the machine forget it."""
         self._memory = replace(self._memory, real_time=True)
         self._see(code)
         await self._keep()
 
     async def _nobody(self) -> None:
-        """Implied acknowledgement of the last answer: a poll to an unused address."""
+        """Acknowledge the last answer by a poll to an unused address."""
         await self._say(GeneralPoll(0))
 
     async def _say(self, poll: Poll) -> None:
-        """Any poll may let the machine forget what it sent, so the memory is made durable before."""
+        """Send a poll. The memory is committed first, because any poll may let the machine forget what it sent."""
         await self._keep()
         await self._link.write(encode(poll))
 
@@ -385,36 +385,36 @@ class SasMachine(MachineReader):
             raise LinkLost(f"{what} from machine {self._me} for {silence:g} s{chirps}")
 
     def _unreadable(self, asked: int | None) -> bool:
-        """A machine that answers other polls never answered this one well: the line is not the cause."""
+        """Whether the machine answers other polls and never this one readably: the line is not the cause."""
         if asked is None or asked in self._supported or not self._supported:
             return False
         self._garbled[asked] += 1
         return self._garbled[asked] > TRIES
 
     def _is_loop_break(self, code: int) -> bool:
-        """Its own address, if that is no exception: sent by a machine that hears no host."""
+        """Whether the code is the machine's own address and no exception: a machine without a host sends it."""
         return code == self._me and code not in EXCEPTIONS and code not in NOTHING
 
     def _checksum_seen(self) -> bool:
-        """An answer with a checksum has shown that the machine hears us.
+        """Whether an answer with a checksum has shown that the machine receives our polls.
 
         Otherwise a byte like its address may be a loop break indication, and one like our poll an echo.
         """
         return self._checked and not self._unheard
 
     def _nothing(self, code: int) -> bool:
-        """No exception. One wrong bit can turn an exception into this: after damage it must be read twice."""
+        """Whether the answer means no exception. After damage it must be read twice, as a wrong bit can cause it."""
         return code in NOTHING and (self._readings[-1:] == [code] or not (self._readings or self._wary))
 
     def _twice(self, code: int) -> bool:
-        """Read twice in a row, after damage three times: a wrong bit may be repeated."""
+        """Whether the code was read twice in a row, after damage three times: a wrong bit may be repeated."""
         times = 2 if self._wary else 1
         return self._readings[-times:] == [code] * times
 
     def _reading(self, code: int) -> None:
-        """To be read again. A different answer to the same poll shows that the line is bad.
+        """Note one reading of a code, to be read again. A different answer to the same poll shows that the line is bad.
 
-        Not after the answer that there is no exception: a new one may have occurred since.
+        Only the answer "no exception" proves nothing: a new exception may have occurred since.
         """
         if self._readings and self._readings[-1] != code and self._readings[-1] not in NOTHING:
             self._wary = WARY
@@ -537,7 +537,7 @@ class SasMachine(MachineReader):
         return [poll for poll in polls if poll.command not in self._unsupported]
 
     def _meter_polls(self) -> list[int]:
-        """Those that are not known to be unanswered."""
+        """The polls for meters, without those that the machine is known not to answer."""
         wanted = (0x19, 0x1C, 0x1A) if 0x0F in self._unsupported else (0x0F, 0x1C, 0x1A)
         return [command for command in wanted if command not in self._unsupported]
 
@@ -579,22 +579,22 @@ class SasMachine(MachineReader):
                 pass
 
     async def _heard(self) -> None:
-        """What the machine sent is durable, or was nothing: it may continue."""
+        """Let the machine continue: what it sent is durable, or was nothing."""
         self._readings.clear()
         self._unresolved = False
         await self._nobody()
 
     def _believe(self, code: int) -> None:
-        """Read twice: made durable before the next long poll, whose answer confirms it."""
+        """Keep an exception that was read twice, before the next long poll, whose answer confirms it."""
         self._see(code)
         self._believed = self._chunk
         self._readings.clear()
         self._unresolved = False
 
     def _see(self, code: int) -> None:
-        """To be reported. Without room the last entry says that the queue overflowed, as the machine would.
+        """Add an exception to those to report. Without room the last entry reports an overflow of the queue.
 
-        An unconfirmed address or echo is repeated for ever: once is enough.
+        A line repeats an unconfirmed address or echo for ever: it is added once.
         """
         seen, proven = self._memory.seen, self._checksum_seen()
         if len(seen) < SEEN and (code not in self._mine or proven or seen[self._left :][-1:] != (code,)):
@@ -608,7 +608,7 @@ class SasMachine(MachineReader):
         return seen
 
     def _suspect_line(self) -> None:
-        """A loop break indication, or our own poll: what was read before may have been one, too."""
+        """Handle a loop break indication or an echo: earlier readings may have been one, too."""
         self._strange = True
         self._memory = replace(self._memory, sure=())
 
@@ -620,7 +620,7 @@ class SasMachine(MachineReader):
             await self._keep()
 
     async def _report_unconfirmed(self) -> None:
-        """Without an answer that has a checksum: a possible address or echo is doubtful."""
+        """Report possible addresses or echoes as doubtful, because no answer with a checksum came."""
         mine = [] if self._checksum_seen() else [code for code in self._memory.seen if code in self._mine]
         if mine:
             seen = self._take_seen()
@@ -629,7 +629,7 @@ class SasMachine(MachineReader):
         await self._report_confirmed()
 
     async def _tell_in_real_time(self, code: int) -> None:
-        """It has a checksum, and confirms what was sent before it."""
+        """Report an exception of real-time mode: it has a checksum, and confirms what was sent before it."""
         await self._report_confirmed()
         self._memory = replace(self._memory, real_time=True)
         await self._tell(self._exception(code))
@@ -638,7 +638,7 @@ class SasMachine(MachineReader):
     async def _ask(self) -> None:
         """Send the next long poll: one that is known to be answered if an exception waits for confirmation."""
         first = self._queue[0].poll.command if self._queue else None
-        # Not before what is owed: the next win would take the place of the one that it names.
+        # After the required polls: the next win would replace the one that they name.
         known = first in self._supported or first in self._memory.owed or not self._supported
         unproved = bool(self._memory.seen) and (first in self._unsupported or not known)
         unproved = unproved or (self._suspect is not None and first not in self._supported)
@@ -689,10 +689,10 @@ class SasMachine(MachineReader):
                 self._retrying = self._long_next = True
 
     async def _proved_by(self, command: int) -> list[Event]:
-        """An answer with a good checksum: the machine hears long polls, which confirms what it sent before."""
-        if command != self._memory.unproved:  # it heard that poll, so it knows that it was heard before
+        """The events that an answer with a good checksum confirms: the machine receives our long polls."""
+        if command != self._memory.unproved:  # the machine knows that its earlier answer arrived
             self._memory = replace(self._memory, unproved=0)
-        if self._suspect is not None and self._suspect != command:  # it answers this one, and not that one
+        if self._suspect is not None and self._suspect != command:  # it answers this poll only
             self._unsupported.add(self._suspect)
         self._suspect = None
         self._unheard = False
@@ -700,7 +700,7 @@ class SasMachine(MachineReader):
         self._chirps = 0
         await self._report_confirmed()
         over = ["sas.busy", "sas.deaf", "sas.damaged"]
-        if not self._general:  # in real-time mode what waits to be told would have come instead
+        if not self._general:  # in real-time mode a waiting exception would have come instead
             over.append("sas.exceptions_lost")
         return [*self._faults.end(*over)]
 
@@ -708,17 +708,17 @@ class SasMachine(MachineReader):
         """A poll that is known to be answered, if there is one."""
         if self._supported == {0xA0}:
             return Work(self._poll(0xA0))
-        known = self._supported & {0x1F, 0x54, *METERS}  # others do something, or carry more than an address
+        known = self._supported & {0x1F, 0x54, *METERS}  # other polls have effects, or carry more than an address
         return Work(LongPoll(self._me, 0x1A if 0x1A in known else min(known, default=0x1A)))
 
     def _drop(self, work: Work) -> None:
-        """Answered, given up, or no longer wanted."""
+        """Remove a poll that was answered, given up, or is no longer wanted."""
         if work in self._queue:
             self._queue.remove(work)
 
     async def _given_up(self, command: int, *, ours: bool) -> None:
         """No good answer three times. Machines do not answer unsupported polls; nor does a dead line."""
-        known = command in self._supported and command not in SECRET  # those come and go with the kind of validation
+        known = command in self._supported and command not in SECRET  # secret polls depend on the kind of validation
         was_answered = known or (not self._supported and bool(self._memory.meters))
         if was_answered and not self._damaged:
             self._unheard, self._suspect = True, None

@@ -23,14 +23,14 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     seconds within which each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs
     backwards, memory or program fail, its plan returns too little, or it is not as approved.
 
-    `approved`: what the machine must say of itself, as in "paytable=LUCKY" or "return_bp=9000". `signature_seed`: with
-    which it is asked for the signature of its program; 0: it is not asked.
+    `approved`: characteristics that the machine must report, as in "paytable=LUCKY" or "return_bp=9000".
+    `signature_seed`: the seed with which the signature of its program is requested; 0: it is not requested.
 
     `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
     none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool
-    of each level from 1 on; further ones, and level 0, are of `pool`. `stale`: seconds after which an amount that was
-    not sent again is no longer shown, as one that was won is not; 0 for never. `least_return`: percent of the bets that
-    a machine's plan must return, 0 for no such rule.
+    of each level from 1 on; further levels, and level 0, belong to `pool`. `stale`: seconds after which an amount that
+    was not sent again is no longer shown; 0 for never. An amount that was won is not shown again, either.
+    `least_return`: percent of the bets that a machine's plan must return, 0 for no such rule.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -72,7 +72,7 @@ class Hit(Struct, frozen=True):
 
 
 class Memory(Struct, frozen=True):
-    """What survives a session.
+    """The state of a machine that survives a session.
 
     `meters`: the last good ones, in minor units by `factor`. `back`: those that ran backwards since. `cleared`: the
     machine reported a cleared memory, and no meter has shown it yet.
@@ -90,8 +90,8 @@ class Memory(Struct, frozen=True):
     next answer may therefore repeat one of the `past` wins.
 
     `unlisted`: progressive wins that were reported and paid without poll 87: it may still list them. `unsure`: one of
-    the `prizes` may be over, and it is open which. `undescribed`: that is so only since a handpay was not described,
-    which the machine may still do.
+    the `prizes` may be over, and it is open which. `undescribed`: the only cause is a handpay without a description,
+    which may still come.
 
     `games_from`: games played at the last reading; None if the present open faults began after it. `was_closed`:
     the machine was shut down for the faults that stand.
@@ -100,12 +100,12 @@ class Memory(Struct, frozen=True):
     validation id.
 
     `counted`: up to which coin in the bets were contributed, in credits, by game, 0 for the whole machine. `uncounted`:
-    why the next step of such a meter is no contribution. `sent`: by level the last amounts that it was to show.
+    why the next step of such a meter is no contribution. `sent`: by level, the last amounts that were sent to it.
 
-    `identified`: what it said of itself, as last reported.
+    `identified`: its characteristics, as last reported.
 
-    `tickets`: records of tickets may wait. `looked`: one was looked at and is not marked as read. `record`: the last
-    reported one.
+    `tickets`: records of tickets may wait. `looked`: a record was read with look-ahead and is not marked as read.
+    `record`: the last reported one.
     """
 
     serial: str = ""

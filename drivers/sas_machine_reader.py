@@ -1,6 +1,6 @@
-"""What a slot machine says, as events: exceptions, handpays and prizes, tickets, meters.
+"""Turns the answers of a slot machine into events: exceptions, handpays and prizes, tickets, meters.
 
-The base of the driver: it knows what the machine has said and what is still open, and sends nothing itself.
+The base of the driver: it keeps the machine's answers and open requests, and sends nothing itself.
 
 Handpays. The payment of a handpay names no amount: the oldest one is reported. If a payment, a cancelled request or an
 unreadable one leaves open which one it was, the next payment is doubtful, and those after it are certain again.
@@ -89,7 +89,7 @@ COUNTED = {"games_played", "games_won", "games_lost", "door_opens", "power_reset
 UP_AND_DOWN = "credits"
 REDEMPTION, NO_TICKET = 0x20, 0xFFFF
 BILLS = {0x47: 0x31, 0x4D: 0x32, 0x48: 0x33, 0x49: 0x34, 0x4A: 0x35, 0x4B: 0x36, 0x4C: 0x37, 0x4E: 0x38, 0x50: 0x3A}
-"""Which poll counts the bills that an exception tells of."""
+"""The poll that counts the bills of an exception."""
 CODES = (0x0D, 0x0E, 0x0F, 0x10, 0x11, 0x12, 0x13, 0x14, 0x0B, 0x03, 0x17, 0x18)
 """Meters that no other poll reads: twelve of 6F or its twin AF, the first ten of 2F."""
 KINDS = {
@@ -120,7 +120,7 @@ SENT = 16  # amounts of a level: those of the last seconds, of which the machine
 LOST = 0x70
 DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
 DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\0"}
-"""What polls carry that ask and change nothing: the whole machine, no id, no mask, look ahead; 0E: the mode's end."""
+"""The data of polls without effects: the whole machine, no id, no mask, look ahead; 0E ends real-time mode."""
 
 _OWES = {0x51: 0x1B, 0x54: 0x84, 0x56: 0x87}
 _CLEARED = frozenset({0x32, 0x3A, 0x7A})
@@ -137,7 +137,7 @@ class Work(Struct, eq=False):
     tries: int = 0
 
     def of_ours(self, command: int) -> bool:
-        """This poll, and no command waits for it."""
+        """Whether it is this poll, without a command that waits for it."""
         return self.poll.command == command and self.done is None
 
     def settle(self, answer: Answer | None) -> None:
@@ -147,7 +147,7 @@ class Work(Struct, eq=False):
 
 
 class MachineReader:
-    """What the machine said so far, and the events that follow from what it says now."""
+    """Keeps what the machine reported so far, and derives events from its answers."""
 
     decoder: ClassVar[WireDecoder | None] = None
     evidence: ClassVar[tuple[Evidence, ...]] = ("public code",)
@@ -174,18 +174,18 @@ class MachineReader:
         self._wire = b""
         self._queue: deque[Work] = deque()
         self._unsupported: set[int] = set()
-        self._undescribed = False  # a handpay that the machine does not describe was told
+        self._undescribed = False  # a handpay that the machine does not describe was reported
         self._clock_told = False
-        self._strange_told: set[int] = set()  # polls whose answers were said to be unknown
+        self._strange_told: set[int] = set()  # polls whose unknown answers were reported
         self._round: deque[LongPoll] = deque()  # polls that are asked one by one
         self._factor: int | None = self._memory.factor
-        self._doubt_back: dict[str, int] = {}  # meters that ran backwards once, and the poll that said so
-        self._fresh: dict[str, int] = {}  # read in this round of meters, and not told yet
+        self._doubt_back: dict[str, int] = {}  # meters that ran backwards once, each with its poll
+        self._fresh: dict[str, int] = {}  # read in this round of meters, and not reported yet
         self._fresh_wire = b""
-        self._first: dict[str, int] = {}  # meters never read before, told when all of their round are read
+        self._first: dict[str, int] = {}  # meters read for the first time, reported when all of their round are read
         self._last_silent = float("-inf")
         self._coin_in: dict[int, int] = {}  # the last reading, by game; in this session
-        self._confirmed: dict[int, int] = {}  # the last one that another has confirmed
+        self._confirmed: dict[int, int] = {}  # the last reading that a later one has confirmed
         self._began = 0.0
         self._renewed: dict[int, float] = {}  # when an amount was sent again, by level; in this session
 
@@ -226,7 +226,7 @@ class MachineReader:
             self._memory = replace(self._memory, owed=tuple(dict.fromkeys((*self._memory.owed, _OWES[code]))))
         if again:
             events += self._doubtful_again(code)
-        elif code == 0x53:  # each five seconds, until amounts are heard
+        elif code == 0x53:  # each five seconds, until the machine receives amounts
             events += self._faults.begin(BEGINS[code])
         elif (fault := BEGINS.get(code)) is not None:
             events += self._faults.strike(fault, text if code in _SAY_WHICH else "")
@@ -239,7 +239,7 @@ class MachineReader:
         return events
 
     def _doubt(self, codes: Sequence[int], how: str, *, once: bool = False) -> list[Event]:
-        """Reported as doubtful; its effects on open faults and prizes are applied all the same."""
+        """Report an exception as doubtful; its effects on open faults and prizes apply all the same."""
         if not _CLEARED.isdisjoint(codes):
             self._memory = replace(self._memory, cleared=True)
         if not _PRIZE_OVER.isdisjoint(codes):
@@ -318,7 +318,7 @@ class MachineReader:
         redemption = "on" if features.redemption else "off"
         text = f"validation {features.validation}, redemption {redemption}, flags {flags}"
         events: list[Event] = [] if told else [MachineReported("LPA0", text)]
-        if not told:  # what it left unanswered it may answer now
+        if not told:  # it may now answer polls that it left unanswered
             self._unsupported -= SECRET
             self._ask_once(0x4C)
         if not features.redemption:
@@ -407,7 +407,7 @@ class MachineReader:
         return self._hit(level if level <= 32 else 0, amount, 0x1B, again=again)
 
     def _paid_by_hand(self) -> list[Event]:
-        """The oldest one. If one of several may be over, none is reported, nor taken for a later one."""
+        """The payment of the oldest handpay. If it is open which of several was paid, no amount is reported."""
         self._undescribed = False
         if not self._memory.prizes:
             return [MachineReported("52", EXCEPTIONS[0x52])]
@@ -422,7 +422,7 @@ class MachineReader:
         return self._paid(level if level <= 32 else 0, amount)
 
     def _cancelled(self) -> list[Event]:
-        """No exception says which request it was; the one that is being read may be over."""
+        """A cancelled request. The exception does not name it; the request that is being read may be over."""
         self._undescribed = False
         asked = [n for n, (level, _) in enumerate(self._memory.prizes) if level == CANCELLED_CREDITS]
         being_read = 0x1B in self._memory.owed
@@ -441,7 +441,7 @@ class MachineReader:
         source = 0x84 if command == 0x84 else 0x87
         if source == 0x84 and not self._waits(level, amount) and (level, amount) in self._memory.past:
             late = None if again else next(filter(_unpaid, self._memory.hits), None)
-            if late is not None:  # the latest win is named, whichever was paid: where that one is over, one before it
+            if late is not None:  # it names the latest win: where that is over, an earlier one was paid
                 level, amount = late.level, late.amount
             elif again or not {0x85, 0x87} <= self._unsupported:  # a win of the same amount would have been listed
                 return self._doubtful(level, amount)
@@ -482,7 +482,7 @@ class MachineReader:
         return [win, *self._faults.strike("sas.win_differs", f"level {level}: {amount}, and {shown} was sent last")]
 
     def _paid(self, level: int, amount: int) -> list[Event]:
-        """Paid: the next one of the same amount is another one."""
+        """Mark a win as paid: the next one of the same amount is another win."""
         hits = list(self._memory.hits)
         same = [n for n, hit in enumerate(hits) if (hit.level, hit.amount, hit.paid) == (level, amount, False)]
         if same:
@@ -492,7 +492,7 @@ class MachineReader:
         return [JackpotPaid(self._options.pool_of(level), level, amount=amount)]
 
     def _keep_hits(self, hits: Sequence[Hit]) -> None:
-        """All except those that are over; the list of poll 87 may hold one that it has not shown."""
+        """Keep the hits that are not over; poll 87 may still list one that it has not shown."""
         over = [hit for hit in hits if self._over(hit)]
         unlisted = [(hit.level, hit.amount) for hit in over if hit.level and 0x87 not in hit.seen]
         self._memory = replace(
@@ -502,7 +502,7 @@ class MachineReader:
         )
 
     def _over(self, hit: Hit) -> bool:
-        """Paid, and no further report is expected."""
+        """Whether it is paid, and no further report is expected."""
         return hit.paid and (0x87 in hit.seen or not {0x85, 0x87} & set(self._memory.owed))
 
     # ---- meters
@@ -525,7 +525,7 @@ class MachineReader:
         return [*unknown_code, *self._faults.watch("machine.plan_return", low, percent)]
 
     def _described(self, game: GameInfo | None, signature: Body | None = None) -> list[Event]:
-        """What the machine is, if that changed."""
+        """The machine's characteristics, if they changed."""
         now = replace(self._memory.identified or MachineIdentified(), serial=self._memory.serial)
         if isinstance(signature, Signature):
             now = replace(now, signature=f"{signature.value:04x}")
@@ -565,7 +565,7 @@ class MachineReader:
             self._memory = replace(self._memory, cleared=False)
         again = any(self._doubt_back.get(name) == poll for name in back)
         if back and not again and not self._memory.back:
-            # Somebody may have cleared the memory, and the machine not have got round to saying so.
+            # The memory may have been cleared, and the machine may not have reported it yet.
             self._doubt_back = {**dict.fromkeys(back, poll), **self._doubt_back}
             self._meters_due = self._link.stamp().tick + DOUBT
             if poll not in {0x0F, 0x1A, 0x1C}:
@@ -597,7 +597,7 @@ class MachineReader:
             new, self._first = {**self._first, **new}, {}
         self._fresh, self._fresh_wire = {**self._fresh, **new}, self._fresh_wire + self._wire
         if any(work.poll.command in METERS for work in self._queue):
-            return events  # told together with what is read next
+            return events  # reported together with the next readings
         fresh, self._wire = self._fresh, self._fresh_wire
         self._fresh, self._fresh_wire = {}, b""
         if fresh.items() <= self._memory.meters.items():
@@ -617,7 +617,7 @@ class MachineReader:
         return [*self._faults.end("sas.win_differs")]
 
     def _is_stale(self, level: int) -> bool:
-        """Its amount was not sent again in time: the pool may stand elsewhere."""
+        """Whether the amount was not sent again in time: the pool may have another amount now."""
         renewed = self._renewed.get(level, self._began)
         return bool(self._options.stale) and self._link.stamp().tick - renewed >= self._options.stale
 
@@ -628,7 +628,7 @@ class MachineReader:
     # ---- contributions
 
     def _read_coin_in(self, game: int, credits_: int | None) -> None:
-        """A reading. One that is not lower than the one before confirms that one."""
+        """Keep a reading. It confirms the reading before if it is not lower."""
         if credits_ is None or game not in (self._options.games or (0,)):
             return
         before = self._coin_in.get(game)
@@ -639,12 +639,12 @@ class MachineReader:
             self._confirmed.pop(game, None)
 
     def _count_no_step(self, why: str) -> None:
-        """Coin in is not comparable with the reading before: what was played in between is not known."""
+        """Count no bets up to the next reading: coin in is not comparable with the reading before."""
         self._memory = replace(self._memory, uncounted=dict.fromkeys(self._memory.counted, why))
         self._coin_in, self._confirmed = {}, {}
 
     def _contributions(self) -> list[Event]:
-        """What was bet since the last contribution. Changes the memory; the caller makes both durable."""
+        """The bets since the last contribution. Changes the memory; the caller makes both durable."""
         if not self._options.feeds:
             self._memory = replace(self._memory, counted={}, uncounted={})
             return []
@@ -671,7 +671,7 @@ class MachineReader:
         return LongPoll(self._me, command, data)
 
     def _ask_once(self, command: int) -> None:
-        """Queue it, unless it is queued or is known to be unanswered."""
+        """Queue a poll, unless it is queued already or the machine is known not to answer it."""
         if command not in self._unsupported and not any(work.poll.command == command for work in self._queue):
             self._queue.append(Work(self._poll(command)))
 
@@ -689,10 +689,10 @@ class MachineReader:
         return [MachineReported(f"LP{command:02X}", text)]
 
     def _exchanged(self, left: int) -> list[Event]:
-        """Another machine: nothing of the old one is reported for it, nor converted with its credits."""
+        """Begin with another machine: nothing of the old one is reported for it or converted with its credits."""
         old, new = self._memory.seen[:left], self._memory.seen[left:]
         sure = tuple(n - left for n in self._memory.sure if n >= left)
-        in_real_time = self._memory.real_time and bool(new)  # else it was the old one that was
+        in_real_time = self._memory.real_time and bool(new)  # otherwise only the old machine was in that mode
         gone = ", ".join(map(str, self._memory.counted.values())) if self._options.feeds else ""
         kept = self._memory.levels, self._memory.sent
         self._memory = Memory(levels=kept[0], sent=kept[1], seen=new, sure=sure, real_time=in_real_time)
@@ -718,7 +718,7 @@ class MachineReader:
 
 
 def _unpaid(hit: Hit) -> bool:
-    """Reported, and neither the machine nor a person reported its payment."""
+    """Whether its payment was not reported yet, by the machine or a person."""
     return not hit.paid and not {0x84, 0x1B} & set(hit.seen)
 
 
@@ -729,7 +729,7 @@ def _unit(name: str, factor: int) -> int:
 
 
 def _forward(name: str, old: int, new: int, factor: int) -> bool:
-    """Not backwards; a meter of eight or ten digits may wrap around."""
+    """Whether the meter did not run backwards; a meter of eight or ten digits may wrap around."""
     unit = _unit(name, factor)
     rollover = 10 ** (10 if name in MINOR else 8)
     most = ROLLED_BY_PRIZES if name.startswith(PRIZES) else ROLLED

@@ -51,7 +51,7 @@ class Advance(Struct, frozen=True):
 
     @property
     def counts_on(self) -> bool:
-        """It went on; else the wheel was switched off and on, and counts from 1 again."""
+        """Whether it went on; otherwise the wheel was switched off and on, and counts from 1 again."""
         return self.steps > 0
 
 
@@ -72,10 +72,10 @@ class SpinCounter(Struct, frozen=True):
     def continuous(
         self, last: CountedSpin | None, shown: int, now: Chunk, *, long_away: bool, counted_again: bool
     ) -> bool:
-        """Whether nothing unknown may be missing: the counter, or the ball that was running, proves it.
+        """Whether the counter, or the ball that was running, proves that no unknown spin is missing.
 
-        A lower counter does not: it was reset, or wrapped around after an unknown number of spins. The same counter
-        does not either where the wheel `counted_again` as far. Nor do bets that were open long ago.
+        A lower counter proves nothing: it was reset, or wrapped around after an unknown number of spins. Neither does
+        the same counter if the wheel `counted_again` up to it, nor bets that were open long ago.
         """
         if last is None or (long_away and not last.launched):
             return False
@@ -96,7 +96,7 @@ class SpinCounter(Struct, frozen=True):
 
 
 def after_long_absence(last: AnySpin, shown: int, *, bets_open: bool) -> tuple[AnySpin, bool]:
-    """The last spin after too long an absence for it to go on, whatever the counter says; and whether it was missed.
+    """The last spin after an absence that is too long for it to go on; and whether it was missed.
 
     Bets that are open under its counter belong to a spin that begins: nothing proves that one was missed.
     """

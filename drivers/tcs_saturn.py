@@ -65,8 +65,8 @@ from protocols.tcs_saturn import Broken, Decoder, Field, Frame, Layout, Message,
 MODEL = "TCS Saturn"
 FRAME_GAP = 0.1  # seconds: bytes of one answer are not further apart; a byte takes 1 ms at 9600
 ERROR_AGAIN = 1.0  # seconds between two questions for an error that is known and still pending
-STALE = 1.0  # seconds after which a status says nothing about now
-MISFITS = 5  # whole frames, and none that fits: the map is wrong, not the line
+STALE = 1.0  # seconds after which a status is too old for a command
+MISFITS = 5  # whole frames of which none fits: the map is wrong, not the line
 SEND_WITHIN = 2.0
 ASK_WITHIN = 3.0
 # After so long an absence a spin seen to begin is not taken up again, even with the same counter.
@@ -448,14 +448,14 @@ class TcsSaturn:
         return self._question(link.stamp())
 
     async def _cleared(self, order: _Order, link: Link, emit: Emit) -> bool:
-        """Whether the ball may be launched now. That it was is durable by then: all that another session would know."""
+        """Whether the ball may be launched now. The launch is durable then, so that another session knows of it."""
         stamp = link.stamp()
         reason = self._unsafe(stamp)
         if not reason:
             before = self._fired, self._fired_tick
             self._fired, self._fired_tick = stamp.at, stamp.tick
             await self._tell(emit)
-            reason = self._unready(link.stamp())  # that may have taken long
+            reason = self._unready(link.stamp())  # the commit may have taken long
             if reason or order.answer.done():
                 self._fired, self._fired_tick = before
         if reason:
@@ -478,7 +478,7 @@ class TcsSaturn:
     # ---- answers
 
     def _hear(self, messages: Sequence[Message], chunk: Chunk) -> tuple[list[Sighting], bool]:
-        """What the messages tell, and whether a status was among them."""
+        """The events of the messages, and whether a status was among them."""
         sightings: list[Sighting] = []
         valid = False
         for message in messages:
@@ -513,7 +513,7 @@ class TcsSaturn:
         return self._counter.continuous(last, status.spin, chunk, long_away=self._long_away, counted_again=again)
 
     def _counts(self, message: Message) -> bool:
-        """An answer; not the echo of a question on a line of two wires, and no noise."""
+        """Whether it is an answer, and not noise or the echo of a question on a two-wire line."""
         match message:
             case Frame(raw=raw):
                 return raw not in self._echoes
@@ -523,7 +523,7 @@ class TcsSaturn:
                 return False
 
     def _error_told(self, message: Message, chunk: Chunk) -> Iterator[Event]:
-        """An answer to SR3, believed when two running say the same."""
+        """An answer to SR3. It counts when two consecutive answers agree."""
         field = self._options.error_text
         answer = message.raw.decode("latin-1").split(chr(wire.ETX))[0]
         if len(answer) < field.at + field.length:
@@ -540,7 +540,7 @@ class TcsSaturn:
             order.done({"error": text, "code": code, "pending": self._pending})
         if not self._pending:
             return
-        if not text and not self._blank:  # it may be over, and the flag not yet seen to fall
+        if not text and not self._blank:  # the error may be over while the flag was not yet seen to fall
             self._blank = True
             return
         self._blank = not text
@@ -583,7 +583,7 @@ class TcsSaturn:
                 yield Sighting(event, before[0].raw + status.raw, chunk)
 
     def _flag(self, status: Status) -> Iterator[Event]:
-        """The error flag: what it began is asked for; what it ended is over, whatever it was."""
+        """The error flag: a new error is requested by SR3; when the flag falls, every error is over."""
         if status.error and not self._pending:
             self._pending = True
             self._error = self._error_witness = None
@@ -704,7 +704,7 @@ class TcsSaturn:
         return BallLaunched(status.ball, status.rotor)
 
     def _spoiled(self, state: State) -> str:
-        """Why a spin whose ball runs or has fallen does not count; "" where nothing is against it."""
+        """Why a spin whose ball runs or has fallen does not count; "" if it counts."""
         for code in _REPORTED:
             if self._faults.is_open(code) and code not in self._options.harmless:
                 effect = _EFFECTS.get(code, "void")
@@ -719,7 +719,7 @@ class TcsSaturn:
         return SpinMissed(1) if spin.state is State.WINNING_NUMBER else SpinVoided(reason)
 
     def _wrong(self, spin: Spin) -> str:
-        """What stands against a number of this spin; "" where nothing does."""
+        """Why a number of this spin would not count; "" if it counts."""
         wrong = spin.doubt or self._spoiled(State.WINNING_NUMBER)
         return wrong or ("error" if self._pending and self._error not in self._options.harmless else "")
 
@@ -764,7 +764,7 @@ class TcsSaturn:
         return self._unready(stamp) or self._too_soon(stamp)
 
     def _unready(self, stamp: Chunk) -> str:
-        """What the wheel says against a launch."""
+        """Why the wheel's state forbids a launch; "" where it does not."""
         status = self._believed
         if status is None or self._before is None or stamp.tick - self._seen > STALE:
             return "the wheel's state is not known now; wait for the wheel to answer"
@@ -778,7 +778,7 @@ class TcsSaturn:
         return ""
 
     def _too_soon(self, stamp: Chunk) -> str:
-        """What the last launch says against another."""
+        """Why the last launch forbids another; "" where it does not."""
         if self._fired is not None:
             passed = stamp.after_at_least(self._fired, self._fired_tick).total_seconds()
             apart = self._options.launch_apart
@@ -799,15 +799,15 @@ _SPINS = (State.PLACE_BETS, *_BALL_RUNS)
 
 
 def _counts_again(spin: Spin, status: Status, chunk: Chunk) -> bool:
-    """Under the counter of a spin that an earlier session saw land: switched off meanwhile, it counted as far again."""
-    if status.state is State.WINNING_NUMBER:  # another number, and too long ago for that one to have changed
+    """Whether the wheel was switched off and counted again up to a spin that landed in an earlier session."""
+    if status.state is State.WINNING_NUMBER:  # another number, and too late for a change of the reported one
         other = bool(spin.number) and status.number not in {"", spin.number}
         return other and chunk.after_at_least(spin.at, spin.tick) > LONGEST_SPIN
     return status.state in _SPINS
 
 
 def _said(status: Status) -> Status:
-    """What a second witness must repeat: all but the speed."""
+    """The part of a status that a second witness must repeat: all but the speed."""
     return replace(status, speed=0, raw=b"")
 
 
