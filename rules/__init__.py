@@ -1,4 +1,4 @@
-"""The games: one file for each text of the law, registered here. A text's duties by the clock are watched beside it.
+"""The games: one file for each text of the law, registered here, with a module for its duties by the clock.
 
 A game is loaded when it is asked for: all of them together take 4 MiB and a twentieth of a second.
 """

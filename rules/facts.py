@@ -1,6 +1,6 @@
 """The facts of a round as the struct of its game, which the ruleset names.
 
-Called by the console and whoever reads results. Facts of a ruleset that is unknown here are those of any game.
+Called by the console and other readers of results. An unknown ruleset has the facts that all games share.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ def facts_kind(ruleset: str) -> type[RoundFacts]:
 
 
 def facts_of(ruleset: str, facts: dict[str, Any]) -> RoundFacts:
-    """The facts that a game wrote. Raises BadRound."""
+    """The facts of a round of this ruleset. Raises BadRound."""
     return facts_as(facts_kind(ruleset), facts)
 
 
@@ -30,7 +30,7 @@ def facts_of_result(result: Result) -> RoundFacts:
 
 
 def result_with_facts(data: bytes | Raw) -> Result:
-    """The result in the data of an envelope, whose facts are known to be its game's. Raises BadRound."""
+    """The result in the data of an envelope, with facts that fit its game. Raises BadRound."""
     result = decode_end(data)
     facts_of_result(result)
     return result

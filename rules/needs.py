@@ -1,7 +1,7 @@
-"""What a round needs to be told by the devices of its table, with the article that demands it.
+"""The events that a round needs from the devices of its table, with the article that demands them.
 
-A ruleset says it as `needs`; games of one kind share a function here. `feltd check` and
-docs/reference/devices-and-games.md compare it with what the drivers tell. Pure data.
+A ruleset declares them as `needs`; games of one kind share a function here. `feltd check` and
+docs/reference/devices-and-games.md compare them with the events of the drivers. Pure data.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ from protocols.contract.events import (
 
 
 class Need(Struct, frozen=True):
-    """One thing that some device must tell. Any of `events` does; `decides`: the round is decided by it.
+    """One need that a device must meet, by any of `events`. `decides`: it decides the round.
 
     `one_deck`: the cards of a round are those of one whole deck, which a continuous shuffler does not keep apart.
     """
@@ -58,12 +58,12 @@ Needs: TypeAlias = Callable[[Any], tuple[Need, ...]]
 
 
 def met(need: Need, told: Sequence[Told]) -> bool:
-    """Whether what is told has what is needed."""
+    """Whether the events of the devices meet the need."""
     return any(_is(one, wanted) for one in told for wanted in need.events)
 
 
 def unmet(wanted: Sequence[Need], told: Sequence[Told]) -> list[Need]:
-    """The needs that nothing told meets."""
+    """The needs that no device meets."""
     return [need for need in wanted if not met(need, told)]
 
 
@@ -130,7 +130,7 @@ def shaken(mechanism: str, shaking: str, bell: str, reading: str, paid: str, *, 
 
 
 def thrown(opening: str, reading: str, paid: str) -> Needs:
-    """A throw closes what no bell has closed."""
+    """The needs of thrown dice; a throw closes bets that no bell has closed."""
 
     def game(options: Any) -> tuple[Need, ...]:
         return (
@@ -147,13 +147,13 @@ def _cards(law: str) -> Need:
 
 
 def _returned(law: str, device: str) -> tuple[Need, ...]:
-    """A shuffler that deals takes the cards back: no shoe does."""
+    """The need of returned cards, for a dealing shuffler only."""
     needed = device == "continuous"
     return (Need("that the cards go back into the shuffler", (CardsReturned,), law),) if needed else ()
 
 
 def baccarat(shoe: str, bell: str, cards: str, returned: str) -> Needs:
-    """The cards that are burnt at a new shoe must not be taken for a coup."""
+    """The needs of baccarat; the start of a shoe is one, so that burnt cards are not taken for a coup."""
 
     def game(options: Any) -> tuple[Need, ...]:
         by_bell = options.opening == "bell"
@@ -182,7 +182,7 @@ def blackjack(bets: str, cards: str, decisions: str, returned: str) -> Needs:
 
 
 def unbanked(opening: str, stacks: str, cards: str, decisions: str) -> Needs:
-    """A shoe reads each card; without one a person tells the common cards and the hands that are shown."""
+    """The needs of poker without a bank; without a shoe a person enters the common cards and the shown hands."""
 
     def game(_: Any) -> tuple[Need, ...]:
         return (
@@ -208,7 +208,7 @@ def machine(period: str, identity: str, meters: str, approval: str) -> Needs:
 
 
 def rotating_bank(shoe: str, bank: str, bets: str, bell: str, cards: str, decisions: str) -> Needs:
-    """A player holds the bank. A shoe reads each card; without one a person tells the hands once they are shown."""
+    """The needs of a bank held by players; without a shoe a person enters the hands once they are shown."""
 
     def game(_: Any) -> tuple[Need, ...]:
         return (
@@ -225,7 +225,7 @@ def rotating_bank(shoe: str, bank: str, bets: str, bell: str, cards: str, decisi
 
 
 def stud(antes: str, cards: str, hands: str, decisions: str) -> Needs:
-    """A shoe reads each card. A shuffler gives out packets face down: the hands are entered once they are shown."""
+    """The needs of stud poker; with a shuffler, which deals packets face down, a person enters the shown hands."""
 
     def game(options: Any) -> tuple[Need, ...]:
         shoe, shuffler = options.dealing != "shuffler", options.dealing != "shoe"

@@ -2,14 +2,14 @@
 
 Readings, beside those of `rules/angola/roulette.py`:
 
-- 1(28), 1(30)c)-d): an announced bet is so many chips on the cloth, and is settled chip by chip. On 17 two chips of the
-  orphans win.
+- 1(28), 1(30)c)-d): an announced bet is its printed number of chips on the cloth, and is settled chip by chip. On 17
+  two chips of the orphans win.
 - 1(11), 1(35)c): a chip is worth one of `chip_values`, the minimum where none is named, or any amount where no limits
   are watched. A series is a whole multiple of its chips, within the printed numbers of chips.
 - 1(28)b), 1(35)d): neighbours are a whole multiple of their chips. On each number a player's neighbours and straights
   together stay within the largest straight.
 - 1(15): a player plays from the first chips on: the seat is opened, or bets. After three spins without a bet a colour
-  is forfeited if another player waits for one. No event tells who waits: the seat is named, and a person decides
+  is forfeited if another player waits for one. No event reports who waits: the seat is named, and a person decides
   (`colours = watched`). A loss of events begins the count anew.
 - 1(15), 1(16) print "n.º 15" and "n.º 9": 18 and 11 are meant.
 """
@@ -160,14 +160,14 @@ class AmericanRoulette(AngolanRoulette):
         return why or self._over_straight(round_, Wager(bet.seat, bet.bet, left))
 
     def _whole(self, name: str, amount: int, chips: int) -> bool:
-        """Whether it is a whole multiple of its chips, of a value that they may have, and not too many of them."""
+        """Whether the amount is an allowed number of its series, in chips of an allowed value."""
         on_each, rest = divmod(amount, chips)
         most = MOST_CHIPS.get(name, amount) // chips
         of_value = not self._values or any(not on_each % one and on_each // one <= most for one in self._values)
         return not rest and of_value
 
     def _over_straight(self, round_: Round, bet: Wager) -> Note | None:
-        """A player's neighbours and straights on one number are within the largest straight together."""
+        """The refusal of a bet whose neighbours and straights on one number exceed the largest straight."""
         touched, most = self._straights(bet), self._most_straight
         if not most or not touched:
             return None
@@ -182,19 +182,19 @@ class AmericanRoulette(AngolanRoulette):
         return Note("bet_outside_limits", reason, f"{AT.cite(35)}d)")
 
     def _straights(self, bet: Wager) -> dict[str, int]:
-        """What a straight or neighbours put on each number."""
+        """The amount that a straight or neighbours put on each number."""
         name = bet.bet.partition(":")[0]
         chips = {"straight": (bet.bet,), "neighbours": self._chips.get(bet.bet, ())}.get(name, ())
         return {place: bet.amount // len(chips) for place in chips}
 
     def result(self, round_: Round, outcome: BallLanded) -> Result:
-        """Announced bets have their own paragraph."""
+        """The result; announced bets are settled by their own paragraph."""
         result = super().result(round_, outcome)
         announced = any(one.bet in self._chips for one in round_.wagers)
         return replace(result, law=(*result.law, AT.cite(28))) if announced else result
 
     def settled(self, result: Result) -> tuple[Settlement, ...]:
-        """An announced bet brings back what its chips do."""
+        """The settlements; an announced bet returns the sum of its chips."""
         paid = self._paid[result.outcome["pocket"]]
         return tuple(self._by_chips(one, paid) if one.bet in self._chips else one for one in result.settlements)
 
@@ -237,7 +237,7 @@ class AmericanRoulette(AngolanRoulette):
 
 
 def _announced(printed: Iterable[Family], called: Mapping[str, Mapping[str, Chips]]) -> Iterator[Family]:
-    """The families of announced bets; each place covers what its chips do."""
+    """The families of announced bets; each place covers the numbers of its chips."""
     lying = {place: (at, odds(family.pays)) for family in printed for place, at in family.on_board().items()}
     for id_, bet, prize, text in ANNOUNCED:
         chips = called[id_.partition(":")[0]]

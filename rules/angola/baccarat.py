@@ -14,7 +14,8 @@ Readings:
   coup is void before a card was seen, it is not known whether a card is burnt: the coup waits at its first card for its
   hands.
 - 10(6): the coup in which the warning card comes out is the last, also where it comes as its card to be burnt. Before
-  the bets are opened it is of the coup before; under `first_card`, where no opening need be told, of the next one.
+  the bets are opened it belongs to the coup before; under `first_card`, where an opening need not be entered, to the
+  next one.
 - 10(16): the second heading of the table repeats "tira carta"; it must read "does not draw".
 - 10(20) prints "n.º 24"; it means 18 and 19.
 - 10(12): who laid a chip is not known; a bet on the other side of its seat's bet is refused (`both_sides`). The
@@ -117,7 +118,7 @@ class AngolaBaccarat(AngolaTable):
         super().__init__(options, options.deduction)
 
     def refusal(self, round_: Round, one: WagerPlaced) -> Note | None:
-        """A bet over the maximum of its chance."""
+        """The refusal of a bet over the maximum of its chance."""
         most, amount = self._limits[one.bet][1], staked(round_, one.bet, one.seat) + one.amount
         if most and amount > most:
             reason = say("chance_maximum", seat=one.seat, bet=one.bet, amount=min(amount, MOST), most=most)

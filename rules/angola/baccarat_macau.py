@@ -8,10 +8,10 @@ Readings of its own:
 - 11(22) prints "n.º 19"; it means 18 to 21. 11(25) prints "22 e 23"; it means 23 and 24. 11(29) and 11(31) print
   "n.º 27"; they mean 28, which has the amount.
 - 11(28)-(29): `maximum_difference` limits the difference between all bets on player and all bets on banker. It is
-  measured when the bets are closed, since a later bet on the other side may cover an earlier one: then what exceeds
-  it goes back, from the latest bets on the heavier side, in chips of `smallest_chip`. The last of them goes back in
-  part, since without it the other side might exceed. The text names no bet; a bet is as late as its seat's first chips
-  on that side.
+  measured when the bets are closed, since a later bet on the other side may cover an earlier one: then the excess goes
+  back, from the latest bets on the heavier side, in chips of `smallest_chip`. The last of them goes back in part, since
+  without it the other side might exceed. The text names no bet; a bet is as late as its seat's first chips on that
+  side.
 - 11(30)-(31): all bets on the tie are at most 10 % of that amount, all on a pair at most 8 %; a bet that would exceed
   that is refused at once. 8 % for each pair, or for both together (`pairs_limit`). Parts of a unit do not count.
 - 11(26): `5_percent` and `50_percent_on_5` leave the house an edge on the banker's side; `none` does not.
@@ -87,7 +87,7 @@ class AngolaBaccaratMacau(AngolaTable):
         super().__init__(options, options.deduction)
 
     def refusal(self, round_: Round, one: WagerPlaced) -> Note | None:
-        """A bet with which the tie, or a pair, would bear more than its part of the greatest difference."""
+        """The refusal of a bet by which the tie, or a pair, would exceed its part of the greatest difference."""
         difference = self.options.maximum_difference
         if not difference or one.bet in OTHER_SIDE:
             return super().refusal(round_, one)

@@ -1,4 +1,4 @@
-"""What articles 10 and 11 of Decreto Executivo 261/22 have in common: paragraphs 1 to 17 of both are the same words.
+"""The common part of articles 10 and 11 of Decreto Executivo 261/22: their paragraphs 1 to 17 are the same.
 
 `rules/angola/baccarat.py` and `rules/angola/baccarat_macau.py` derive from it: their deductions and limits differ.
 """
@@ -112,7 +112,7 @@ class BaccaratOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
 
 class Deduction(Struct, frozen=True):
-    """What a win of the banker pays after it; with `total`, only a win with that total. `paragraph`: its own."""
+    """A deduction: what a win of the banker pays with it, or only a win with `total`. `paragraph`: of the deduction."""
 
     pays: str
     text: str

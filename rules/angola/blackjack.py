@@ -6,9 +6,10 @@ decide one after the other (6(22)); the bank turns its card and draws to 17 (6(2
 jackpot combinations are named (7). The events are those of `macau.blackjack`, without a peek, and:
 
 - `main:n` on a seat is the bet of the player of seat n there (6(17), (19)). Once the seat's insurance, split or double
-  was told, he follows with chips on `insurance:n`, `split:n` or `double:n`, for the last two the whole amount at once.
+  was entered, he follows with chips on `insurance:n`, `split:n` or `double:n`, for the last two the whole amount at
+  once.
 - `jackpot`: the chip of a seat; its withdrawal after the bell is the dealer's collection (7(4), 7(11)).
-- `card.exposed` of "dealer" before any decision, or a second card of the bank told face up: it was turned (6(21)).
+- `card.exposed` of "dealer" before any decision, or a second card of the bank reported face up: it was turned (6(21)).
 - With `device = continuous`: `cards.loaded`, `supervisor.keyed`, `card.damaged`, `card.jammed`, `jam.cleared`,
   `cards.returned`, `table.closed`, `deck.checked` (8).
 
@@ -19,15 +20,15 @@ Readings:
   one player bet in the first round of the shoe, or where that is not known.
 - 6(17): on a seat with a bet of its own that bet decides; others follow its insurance only where it was made (6(18)).
 - 6(17): what lies over the maximum of a seat at the bell goes back: the bet of its own player comes first, the others
-  fill it up in the order in which they were begun. A bet that is no multiple of the minimum is noted and plays. A
-  terminal is refused what would cut any bet.
+  fill it up in the order in which they were begun. A bet that is no multiple of the minimum is noted and plays. A bet
+  from a terminal that would cut another bet is refused.
 - 6(17): without reported bets `main` of a seat stands for all bets on it.
 - 6(22): the seats decide on two cards of 12 or more, hands of a split too; the ace counts as is best.
 - 6(23): a card drawn without a request goes to the next hand that gets one; whether it was seen must be known. A
-  correction that names the hands without it says so. Of several each goes its own way, the unseen ones in the order in
-  which they were drawn.
-- 6(23), (33), (35): for a split or a double it waits until the others with a bet on the hand have followed, or until
-  anything but a bet is told.
+  correction that names the hands without it states that. Each of several cards is treated by itself, the unseen ones in
+  the order in which they were drawn.
+- 6(23), (33), (35): after a split or a double the round waits until the others with a bet on the hand have followed, or
+  until another event than a bet comes.
 - 6(21): a turned second card of the bank needs its key.
 - 6(24), (27): the bank draws where a hand depends on it; a needless card does not count.
 - 6(31), (32): a pair is two cards of one value; there is no limit on splits but nine hands, which a console can name.
@@ -42,7 +43,7 @@ Readings:
 - 6(40): three cards of a hand; the prize is paid beside the result of the hand.
 - 6(41): at the seat's turn, on its first two cards (option: before any further card of the round).
 - 7(5): of a split the cards count in the order in which they came. 7(6): each seat wins its highest combination.
-- 7(8): a seat with a bet of its own; where no bet on a hand was told, each seat that is dealt to.
+- 7(8): a seat with a bet of its own; where no bet on a hand was reported, each seat that is dealt to.
 - 7(10): another amount than one chip goes back whole, and does not play.
 - 8(3): "n.º 9" means 11; 8(7): "n.º 11" means 13; 8(8): "n.º 12" most likely means 14 (option `csm_burn`).
 - 8(12): a correction of a round that ended is refused once cards went back, also while the next bets are laid.
@@ -80,7 +81,7 @@ JACKPOT: Final = Bet(
     "jackpot", "pool, share or fixed", "art. 7", "the first cards of the seat, as the house lists them"
 )
 
-# The article of each rule, by the names that the rounds use.
+# The article of each rule, by its name in the round.
 ARTICLES: Final = {
     "seat": "6(2)",
     "decks": "6(3)",

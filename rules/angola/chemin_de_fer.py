@@ -4,9 +4,10 @@ The flow of a coup: the banker tells his bank (12(39)), the punters cover it, on
 the dealer closes the bets (12(40)), and two cards each are dealt (12(63)). The punter with the cards speaks first
 (12(65)), then the banker turns his and draws by the table (12(68)); at last the punter shows. What is told:
 
-- bets of punters: wagers on "cover" and "half". All else is `seat.acted`, by its seat: "bank", "association",
-  "banco", "banco_with_table", "banco_suivi"; in the coup "looks", "show", "draw", "stand", "give", "refuse"; before it
-  "pass", "take", "auction", "bid", "bid_half", "garage", "halve", "reduce", "outside", "absent", "moved".
+- bets of punters: wagers on "cover" and "half". All other decisions are `seat.acted`, by their seat: "bank",
+  "association", "banco", "banco_with_table", "banco_suivi"; in the coup "looks", "show", "draw", "stand", "give",
+  "refuse"; before it "pass", "take", "auction", "bid", "bid_half", "garage", "halve", "reduce", "outside", "absent",
+  "moved".
 - `hand.passed`: the end of an auction; where no bank is known also who has it.
 - decisions of the dealer: "by_table" 12(103), "cards_to" 12(102) and 12(106)(e), "discarded" 12(76), and the faults of
   12(76), 12(105) and 12(107) by their letters ("fault_105e").
@@ -150,7 +151,7 @@ class CheminOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
 
 class CheminState(Table[Position], frozen=True):
-    """Where a table stands."""
+    """The state of a table."""
 
 
 class CheminDeFer(Game[Position]):
@@ -186,14 +187,14 @@ class CheminDeFer(Game[Position]):
     """What a dealer can enter a bet on."""
 
     def __init__(self, options: CheminOptions) -> None:
-        """What the house chose."""
+        """Apply the choices of the house."""
         self.options = options
         self.terms = terms(self.id, "2022", options, VOID_WORDS)
         base = options.auction_base or options.minimum_bank
         self._least = Least(options.minimum_bank, base, options.auction_step)
 
     def bets(self) -> tuple[Bet, ...]:
-        """What punters and banker lay."""
+        """The bets of punters and banker."""
         return (
             Bet(COVER, "1", "arts. 12(2), 12(46)", "the punter is higher; comes back on a tie"),
             Bet(HALF, "1/2", "arts. 12(2), 12(44)", "as a cover of half its chips; the other half comes back"),
@@ -202,7 +203,7 @@ class CheminDeFer(Game[Position]):
         )
 
     def cite(self, article: str) -> str:
-        """As results cite it."""
+        """The article as results cite it."""
         return f"{TEXT} art. {article}"
 
     # ---- the life of a coup
@@ -229,11 +230,11 @@ class CheminDeFer(Game[Position]):
         return p, (), False, PLAIN
 
     def over(self, position: Position) -> bool:
-        """It is known who wins."""
+        """Whether it is known who wins."""
         return position.end is not None
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
-        """The bank after the coup; where bets or decisions may be missing it is told again."""
+        """The bank after the coup; where bets or decisions may be missing it must be entered again."""
         p, bank = position, position.bank
         if void:
             bank = replace(bank, amount=0, unsure=True) if p.lost else replace(bank, offer=None)
@@ -249,7 +250,7 @@ class CheminDeFer(Game[Position]):
         return between(p, bank)
 
     def resume(self, now: Position, ended: Position) -> Position:
-        """The coup of then, with its bank, at the seats and in the shoe of now."""
+        """The ended coup with its bank, at the present seats and in the present shoe."""
         bank = replace(ended.bank, seats=now.bank.seats)
         return replace(ended, bank=bank, burn=now.burn, left=now.left, end=None, leaving=())
 
@@ -261,7 +262,7 @@ class CheminDeFer(Game[Position]):
         return replace(p, lost=True, bank=replace(p.bank, unsure=True, amount=p.bank.amount if p.closed else 0))
 
     def known(self, position: Position, frame: Frame[Position]) -> Round:
-        """What banker, partner and punters laid, which goes back where the coup is void."""
+        """The stakes of banker, partner and punters, which go back where the coup is void."""
         bank = position.bank
         laid = [Wager(seat, "bank", chips) for seat, chips in bank.shares(bank.amount).items() if chips]
         return replace(frame.round, wagers=(*laid, *frame.round.wagers))
@@ -346,7 +347,7 @@ class CheminDeFer(Game[Position]):
         return self._balanced(replace(p, end=end), round_, effect)
 
     def _balanced(self, p: Position, round_: Round, effect: Effect) -> tuple[Position, Effect]:
-        """Nothing comes from nowhere: what is paid, kept and given back is what was laid; else a person looks."""
+        """Check that the chips paid, kept and returned equal those that were laid; otherwise a person decides."""
         if p.end is None:
             return p, effect
         kept, settled = self._kept(p, round_), self._settled(p, round_)
@@ -366,7 +367,7 @@ class CheminDeFer(Game[Position]):
         return replace(p, bank=seated_at(p.bank, seat)), BESIDE
 
     def _goes(self, p: Position, seat: int, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """Who leaves in a coup goes at its end; before the bell his bets go back."""
+        """A player who leaves during a coup leaves at its end; before the bell his bets go back."""
         if p.closed and frame is not None:
             return replace(p, leaving=(*p.leaving, seat)), BESIDE
         p = replace(p, bank=leaves(p.bank, seat))
@@ -404,7 +405,7 @@ class CheminDeFer(Game[Position]):
         return replace(p, bank=seated_at(p.bank, one.seat)), Effect(round=after, evidence=False)
 
     def _bet_refused(self, p: Position, one: WagerPlaced, round_: Round) -> tuple[str, str, int]:
-        """Why a bet is not taken, by which paragraph; and what is left of the bank."""
+        """Why a bet is refused, the paragraph, and the amount of the bank that is left."""
         bank, left = p.bank, room(p, round_)
         if not exists(one.seat):
             return "no_such_seat", "12(3)", left
@@ -443,7 +444,7 @@ class CheminDeFer(Game[Position]):
         if claim == "suivi" and seat != bank.suivi:
             return "no_suivi", "12(52)"
         if p.closed or round_.closed:
-            # 12(53), 12(54): not once the cards were seen by whom they are, or a word was said
+            # 12(53), 12(54): not after a player has seen his cards or spoken
             seen = p.coup.words or (p.looked and p.looked == punter(p, round_))
             if claim != "suivi" or seen:
                 return "banco_late", "12(53)" if claim == "suivi" else "12(52)"
@@ -492,7 +493,9 @@ class CheminDeFer(Game[Position]):
         return self._on(p, frame.round, Effect(first=first))
 
     def _burnt(self, p: Position, card: str) -> Position:
-        """Art. 12(13): as many as the first one says; where it cannot be read, those before the opening of the bets."""
+        """Art. 12(13): as many cards as the first one counts; if it is unreadable, those before the opening of the
+        bets.
+        """
         if p.burn > 0:
             return replace(p, burn=p.burn - 1)
         if card == UNKNOWN:
@@ -559,7 +562,7 @@ class CheminDeFer(Game[Position]):
             return p, noted("acted_twice", seat, "12(106)(c)")
         return replace(p, coup=replace(coup, words=(*coup.words, action))), noted("word_changed", seat, "12(106)(c)")
 
-    # ---- a person tells the hands
+    # ---- a person enters the hands
 
     def lay(
         self,
@@ -571,7 +574,7 @@ class CheminDeFer(Game[Position]):
         named: bool,
         reopened: bool,
     ) -> tuple[Position, Effect]:
-        """Both hands as they lie at the end, or why they are not used."""
+        """Both hands as they lie at the end, or why they cannot be used."""
         p, player, banker = position, hands.get("player", ()), hands.get("banker", ())
         if reopened and any(isinstance(fact.event, RoundPaid) for fact in frame.facts):
             return p, Effect((Note("claim_after_end", say("claim_after_end"), "12(105)(k)"),))
@@ -641,7 +644,7 @@ class CheminDeFer(Game[Position]):
         return (*found, *(Settlement(seat, "percentage", chips, 0) for seat, chips in kept.items() if chips))
 
     def resolve(self, position: Position, frame: Frame[Position]) -> Result:
-        """Who is paid what, and the paragraphs it rests on."""
+        """The payments, and the paragraphs that they rest on."""
         p, end, round_ = position, position.end, frame.round
         assert end is not None
         kept, bank = self._kept(p, round_), p.bank
@@ -672,10 +675,10 @@ class CheminDeFer(Game[Position]):
             **({"burnt": end.burnt} if end.burnt else {}),
         }
 
-    # ---- what may be shown
+    # ---- the view
 
     def _stakes(self, p: Position, round_: Round | None) -> dict[str, Any]:
-        """Who plays for what."""
+        """The stakes of each player."""
         bank = p.bank
         found: dict[str, Any] = {"banker": bank.banker, "bank": bank.amount}
         if bank.partner and bank.amount:  # a bank that is told again has no partner until he is told again, too
@@ -688,7 +691,7 @@ class CheminDeFer(Game[Position]):
         return found | ({"claim": p.claim} if p.claim else {})
 
     def _hand(self, p: Position, shoe: int) -> dict[str, Any]:
-        """The seats, and what the banker may do."""
+        """The seats, and the banker's choices."""
         bank, offer = p.bank, p.bank.offer
         found: dict[str, Any] = {"shoe": shoe, "seated": tuple(sorted(bank.seats)), "won": bank.won}
         if bank.may:

@@ -12,15 +12,15 @@ Readings:
   the inverse by default (`dont_odds`). No bet is ever off: odds, travelled bets, numbers and hardways always work.
 - 12: "9 para 15" on 4 and 10 is a misprint of 9 to 5 (`place_4_10`).
 - 10(d): on the bar a don't come bet comes back, by analogy with 10(b).
-- 10(c)-(d): come and don't come are taken only with a point up; what travelled to a number was not laid there.
+- 10(c)-(d): come and don't come are taken only with a point up; a bet that travelled to a number was not laid there.
 - 10(i): line bets are fixed while a point is up, come bets once they have travelled: neither taken back nor changed.
   A new line bet with a point up would change its amount from nothing: refused.
 - 11(a): odds are refused above the bet that they stand beside, and above what may be paid (`maximum_payment`). They may
   be taken back from the opening of the bets until the throw, also after the bell.
 - 12: of a bet on a number that is no multiple of the minimum the rest goes back when the bets close.
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
-- 5: the seats are numbered from the stickman's left; after a seven-out the order begins behind who threw last. Each
-  player may decline, so who throws out of that order breaks no rule.
+- 5: the seats are numbered from the stickman's left; after a seven-out the order begins behind the last shooter. Each
+  player may decline, so a throw out of that order breaks no rule.
 - 8: hands that pass, and dice that are replaced, are told by the console or not at all (`handling`). 5: the shooter has
   a bet; irregular where the seat and any bets are known. The throw counts.
 - 4: a reading that is not of two flat dice is irregular and no throw, and so is one that a recogniser makes before the
@@ -30,8 +30,8 @@ Readings:
   one is entered again (it stands) or the round is declared void.
 - A round that a person declares void is no null throw: all bets go back and the series ends. After a loss of events the
   point and the bets are not known: each round waits for such a declaration, or for two supervisors.
-- 10(i): line bets stay until the series ends, so a lost event must not take them away. Two supervisors may say the
-  point and all bets that lie there (`series.stated`): said alike by both they stand, and the round goes on.
+- 10(i): line bets stay until the series ends, so a lost event must not take them away. Two supervisors may state the
+  point and all bets that lie there (`series.stated`): if both statements agree they stand, and the round goes on.
 """
 
 import re
@@ -129,7 +129,7 @@ def _note(reason: Reason, article: str) -> Note:
 
 
 def _series_goes_on(table: "CrapsState") -> bool:
-    """Whether this throw is not the first of its series; after a loss that is not known."""
+    """Whether this throw is a later one of its series; after a loss that is unknown."""
     return bool(table.point) or table.unknown
 
 
@@ -341,8 +341,8 @@ class CrapsState(Table, frozen=True):
 
     `standing`: the bets that wait for the next round. `unknown`: events were lost, so neither can be trusted.
     `shooter`, `threw`: the seats that throw next and threw last, 0 where that is not told. `passes`: the dice must
-    change hands, `replaces`: a die must be replaced. `stated`: what one supervisor said of the series after a loss;
-    `stating`: what came of a statement whose last part did not come yet.
+    change hands, `replaces`: a die must be replaced. `stated`: one supervisor's statement of the series after a loss;
+    `stating`: the parts of a statement whose last part is missing.
     """
 
     told: tuple[DiceThrown, ...] = ()
@@ -450,7 +450,9 @@ class Craps(SingleOutcome[CrapsState]):
     # ---- the series as two supervisors see it, after a loss
 
     def _state(self, table: CrapsState, seen: Envelope, stated: SeriesStated) -> Step:
-        """What two supervisors say alike stands: 4(10)i wants line bets to stay, and nobody else knows them."""
+        """Equal statements of two supervisors stand: by 4(10)i line bets stay, and only people know them after a
+        loss.
+        """
         waits = table.unknown and (table.round is None or table.round.suspended == MISSING)
         if not waits:
             return self._noted(table, seen, "series_is_known", say("series_is_known"))
@@ -480,14 +482,14 @@ class Craps(SingleOutcome[CrapsState]):
         return self._noted(replace(table, before=stated.point, round=round_), seen, "series_stated", text)
 
     def _noted(self, table: CrapsState, seen: Envelope, code: str, reason: Reason) -> Step:
-        """A note of the round, or of none where none is there."""
+        """A note of the round, or of the table where no round is open."""
         note = Note(code, reason, _cite("(10)i)"))
         if table.round is None:
             return table, (Noted(Irregularity(note.code, note.reason, note.law, seen.id)),)
         return self.note(table, seen, note), ()
 
     def can_stand(self, stated: SeriesStated) -> bool:
-        """Whether such bets can lie there at this point; of a statement that goes on, once it is whole."""
+        """Whether these bets can lie there at this point; judged once the statement is complete."""
         if stated.part < stated.parts:
             return True
         lie = {(one.seat, one.bet): one.amount for one in stated.bets}
@@ -531,7 +533,7 @@ class Craps(SingleOutcome[CrapsState]):
         return super().bet(table, seen)
 
     def refused(self, table: CrapsState, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """4(10), 4(11): what is refused."""
+        """4(10), 4(11): why a bet is refused."""
         if table.phase != "open":
             return None
         placed = isinstance(bet, WagerPlaced)
@@ -553,7 +555,7 @@ class Craps(SingleOutcome[CrapsState]):
     def _odds_refusal(
         self, table: CrapsState, bet: WagerPlaced | WagerWithdrawn, laid: dict[str, str | int]
     ) -> Note | None:
-        """4(11)a): up to the bet that they stand beside, and to what may be paid."""
+        """4(11)a): odds are limited by the bet that they stand beside, and by the maximum payment."""
         family, _, number = bet.bet.partition(":")
         stake, most = lying(there(table.round), bet.seat, bet.bet) + bet.amount, self.options.maximum_payment
         allowed = lying(there(table.round), bet.seat, bet.bet.replace(family, BESIDE[family]))
@@ -566,7 +568,7 @@ class Craps(SingleOutcome[CrapsState]):
         return None
 
     def held(self, table: CrapsState, seat: int, bet: str) -> int:
-        """Between two throws too."""
+        """The amount of a seat's bet; between two throws, of its standing bet."""
         return super().held(table, seat, bet) + amount_on(table.standing, seat, bet)
 
     def article_limits(self) -> Mapping[str, Range]:
@@ -617,11 +619,11 @@ class Craps(SingleOutcome[CrapsState]):
         return one.valid == other.valid and (one.faces == other.faces or not one.valid)
 
     def contradiction(self, last: Round, first: DiceThrown, other: DiceThrown) -> Note:
-        """Two throws told of one round."""
+        """The note of two different throws of one round."""
         return Note("throws_contradict", say("throws_of", round=last.id), _cite("(4)"))
 
     def stray(self, outcome: DiceThrown | DiceRead) -> Note:
-        """A throw while no bets are open."""
+        """The note of a throw while no bets are open."""
         return Note("throw_without_round", say("thrown_no_round"), _cite("(6)"))
 
     def endings(self) -> Iterable[tuple[Win, ...]]:
@@ -661,7 +663,7 @@ class Craps(SingleOutcome[CrapsState]):
         return left | {"passes": passes, "replaces": False, "shooter": 0 if passes else table.shooter}
 
     def void(self, table: CrapsState, seen: Envelope, null: Null) -> Step:
-        """4(7): after a null throw all stands as it stood. What a person declares void ends the series."""
+        """4(7): after a null throw all bets stand. A round that a person declares void ends the series."""
         over, verdicts = super().void(table, seen, null)
         if null.bets != "stand":
             return over, verdicts
@@ -688,7 +690,7 @@ class Craps(SingleOutcome[CrapsState]):
         return super().begin(table, seen)
 
     def lose(self, table: CrapsState, seen: Envelope) -> Step:
-        """A table without a past has no point and no bets to lose. What one supervisor stated may be so no more."""
+        """After a loss point and bets are unknown, except at a new table, and one supervisor's statement is dropped."""
         if not table.count:
             return table, ()
         first = table.stated
@@ -702,7 +704,9 @@ class Craps(SingleOutcome[CrapsState]):
 
 
 def order_of_shooters(wagers: Iterable[Wager], threw: int) -> tuple[int, ...]:
-    """4(5): to whom the stickman offers the dice, from his left or behind who threw last; pass line bettors first."""
+    """4(5): the seats to which the stickman offers the dice, from his left or behind the last shooter; pass bettors
+    first.
+    """
     laid = tuple(wagers)
     on_pass = {one.seat for one in laid if one.bet == "pass"}
     return tuple(sorted({one.seat for one in laid}, key=lambda seat: (seat not in on_pass, seat <= threw, seat)))

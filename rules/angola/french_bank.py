@@ -3,7 +3,7 @@
 Three dice are thrown by hand. A total of 3 pays aces, 5 to 7 small, 14 to 16 big; any other total decides nothing. A
 round therefore lives over many throws: it is opened, closed by the bell or by its first throw, and ends with the throw
 that decides. Between the throws the view counts them; the result says how many there were. `games/thrown_dice` says how
-throws are told by the dealer and a recogniser, and what seized dice do (3(5)).
+dealer and recogniser report throws, and what seized dice do (3(5)).
 
 Readings:
 
@@ -14,8 +14,8 @@ Readings:
   print is irregular. A die on the floor, off the table, with a
   defect or a foreign substance: the next throw is irregular unless another set came into play before it.
 - 3(7)b: dice that are stacked or lean are a null throw.
-- 3(7)d: the dealer touched the dice before he announced the chance: its winners win, all other bets come back. Told
-  before the throw it is of the throw that is told next; told after the result it corrects that.
+- 3(7)d: the dealer touched the dice before he announced the chance: its winners win, all other bets come back. Entered
+  before the throw it concerns the next throw; entered after the result it corrects that.
 - 3(10): "segundo o número anterior" in c means a and b. A chip on the line plays for half: half of it wins as much, or
   half of it is lost. The limits of the line are twice those of the table.
 - 3(11): the layout is not printed: losing bets are collected from aces, then small, then big. Then prizes are paid.
@@ -127,7 +127,7 @@ class FrenchBankOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
     reading_seconds: Annotated[
         float,
         msgspec.Meta(ge=0, le=60),
-        option("art. 3(7)c", "a recogniser's reading within this time of the last telling is of the same throw"),
+        option("art. 3(7)c", "a recogniser's reading within this time of the last report is of the same throw"),
     ] = 15.0
     bets_offered: Annotated[
         tuple[str, ...], option("art. 3(9), 3(10)", f"bets offered, of {' '.join(FAMILIES)}; empty: all")
@@ -192,7 +192,7 @@ class FrenchBank(ThrownDice):
     # ---- the round
 
     def play(self, table: ThrownTable, seen: Envelope) -> Step:
-        """3(7)d: the dealer touched the dice: those that are told next, or those that decided."""
+        """3(7)d: the dealer touched the dice: those of the next throw, or those that decided."""
         if not isinstance(seen.event, DiceDisturbed):
             return super().play(table, seen)
         if table.round is not None:
@@ -231,7 +231,7 @@ class FrenchBank(ThrownDice):
         return replace(table, round=round_, between=False)
 
     def bet(self, table: ThrownTable, seen: Envelope) -> Step:
-        """Between two throws as before the first one."""
+        """A bet is taken between two throws as before the first one."""
         if not table.between or table.phase != "closed":
             return super().bet(table, seen)
         moved, verdicts = super().bet(replace(table, round=replace(there(table.round), closed=False)), seen)
@@ -265,11 +265,11 @@ class FrenchBank(ThrownDice):
         return self.fresh(table, last=table.round, told=(decided,), told_at=seen.time), (Resolved(result),)
 
     def contradiction(self, last: Round, first: Throw, other: Throw) -> Note:
-        """Two tellings of the throw that decided."""
+        """The note of two different reports of the throw that decided."""
         return Note("readings_contradict", say("readings_of", round=last.id), _cite("(7)c"))
 
     def stray(self, outcome: Throw) -> Note:
-        """A throw without bets."""
+        """The note of a throw without bets."""
         return Note("throw_without_round", say("thrown_no_round"), _cite("(9)"))
 
     # ---- the result

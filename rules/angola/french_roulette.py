@@ -1,6 +1,6 @@
 """Angola's French roulette: Decreto Executivo 261/22, art. 2.
 
-All readings stand in `rules/angola/roulette.py`, but for one:
+Its readings are those of `rules/angola/roulette.py`, and:
 
 - 2(7), 2(15): the wheel is turned by hand and the dealer enters the number. Where two numbers of a spin were entered,
   the one that is entered again stands; so does the first when the prizes are paid.

@@ -7,15 +7,16 @@ declares the period void.
 
 Readings:
 
-- 17(2): the plan is what the machine tells. One that returns less than the least is approved by nobody. The measured
-  return, without the jackpots, is judged after each `return_games` games: it is low where three standard deviations do
-  not explain it. `deviation` is that of one game, from the sheet of the model; the largest bet bounds any mix of bets.
+- 17(2): the plan is the one that the machine reports. A plan that returns less than the least cannot be approved. The
+  measured return, without the jackpots, is judged after each `return_games` games: it is low where three standard
+  deviations do not explain it. `deviation` is that of one game, from the sheet of the model; the largest bet bounds any
+  mix of bets.
 - 17(3)-(6): pools of `feltd jackpots` keep the jackpots. A prize of a level is paid by its pool, and is no return.
-- 17(8): what the machine tells first is approved, where its configuration names nothing. Each change waits.
+- 17(8): where the configuration names nothing, the first report of the machine is approved. Each change waits.
 - 17(10): "contadores de apostas, prémios e arrecadação" are coin in, coin out with what was paid by hand, and drop. A
   meter that falls without wrapping around, jumps, or stands still while games are played makes the period wait. Where
-  the meters begin anew, what was played after the last good reading is of no period, and noted.
-- 17(14): a prize that is paid by hand is told as won and as paid: one payment.
+  the meters begin anew, play after the last good reading counts in no period, which is noted.
+- 17(14): a prize that is paid by hand is reported as won and as paid: one payment.
 - 17(15): the period has the readings before and after each prize; the journal has them all.
 - A loss of events loses no bet, because meters are absolute. Prizes may be missing, which is noted.
 """
@@ -77,7 +78,7 @@ COUNTED: Final = {
     TAKINGS: "takings",
     GAMES: "games",
 }
-"""What a period counts, in the words of its facts."""
+"""The counts of a period, as its facts name them."""
 NEEDED: Final = (BETS, PRIZES, TAKINGS)
 KEPT: Final = (*RISING, "credits")
 WRAPS: Final = 10**8
@@ -133,7 +134,7 @@ class HouseMachineOptions(HouseOptions, frozen=True, forbid_unknown_fields=True)
 
 
 class Prize(Struct, frozen=True, omit_defaults=True):
-    """A prize, the events that told it won and paid, and the meters before it and after its payment."""
+    """A prize, the events that reported it won and paid, and the meters before it and after its payment."""
 
     level: int
     amount: int
@@ -152,12 +153,12 @@ class Measured(Struct, frozen=True):
 
 
 class MachineState(Struct, frozen=True):
-    """Where a machine stands.
+    """The state of a machine.
 
-    `noted`: irregularities of the period. `told`: what the machine is, `approved`: as what it was approved. `doubts`:
-    why it may not be played; `approving`: the first supervisor who approves it. `meters`: the last good reading, `raw`:
-    the last one, `sums`: what it counted since the last period. `anew`: the next reading may begin anew. `free`: games
-    without a bet. `window`: since the return was judged, `measured`: what was judged.
+    `noted`: irregularities of the period. `told`: the machine's reported characteristics, `approved`: the approved
+    ones. `doubts`: why it may not be played; `approving`: the first supervisor who approves it. `meters`: the last good
+    reading, `raw`: the last one, `sums`: what it counted since the last period. `anew`: the next reading may begin
+    anew. `free`: games without a bet. `window`: since the return was judged, `measured`: what was judged.
     """
 
     table: str
@@ -233,7 +234,7 @@ class GamingMachines:
         return MachineState(table)
 
     def view(self, state: MachineState) -> View:
-        """The period, and what the machine is."""
+        """The period, and the machine's characteristics."""
         phase = "idle" if state.round is None else "suspended" if state.round.suspended else "betting"
         round_ = state.round.id if state.round is not None else ""
         facts = self._facts(state)
@@ -269,10 +270,10 @@ class GamingMachines:
             case _:
                 return state, ()
 
-    # ---- what the machine is
+    # ---- the machine's characteristics
 
     def _mine(self, state: MachineState, seen: Envelope) -> Step | None:
-        """Nothing where this is the machine of the table."""
+        """None where the event is of the machine of this table."""
         if state.device in ("", seen.device):
             return None
         return self._note(state, seen, "another_machine", say("another_machine", device=seen.device), "10")
@@ -294,7 +295,7 @@ class GamingMachines:
         return self._doubt(state, seen, say("machine_changed", names=", ".join(names)))
 
     def _barred(self, told: MachineIdentified | None) -> tuple[Reason, ...]:
-        """Why nobody can approve what the machine is."""
+        """Why the machine's characteristics cannot be approved."""
         if told is None:
             return ()
         reasons: tuple[Reason, ...] = ()
@@ -305,7 +306,7 @@ class GamingMachines:
         return reasons
 
     def _doubt(self, state: MachineState, seen: Envelope, reason: Reason) -> Step:
-        """The machine may not be played; an approval that was begun is not of this."""
+        """The machine may not be played; an approval that has begun does not cover this doubt."""
         doubts = tuple(one for one in state.doubts if one.code != reason.code)
         state = replace(state, doubts=(*doubts, reason), approving="")
         if state.round is None:
@@ -358,7 +359,7 @@ class GamingMachines:
         return state, (*verdicts, *more)
 
     def _read_while_waiting(self, state: MachineState, seen: Envelope, now: Readings) -> Step:
-        """It is played although it must be closed."""
+        """A reading of a machine that is played although it must be closed."""
         played = state.raw and now[BETS] > state.raw[BETS]
         state = replace(state, raw=now)
         if not played:
@@ -410,13 +411,13 @@ class GamingMachines:
         return replace(state, window=window, prizes=prizes, free=free)
 
     def _rebased(self, state: MachineState, seen: Envelope, now: Readings) -> MachineState:
-        """The meters begin anew, as two supervisors approved: what lies between is of no period."""
+        """The meters begin anew, as two supervisors approved: play in between counts in no period."""
         reason = say("meters_anew", before=state.meters.get(BETS, 0), now=now.get(BETS, 0))
         state, _ = self._note(state, seen, "meters_anew", reason, "10")
         return replace(state, meters=now, raw=now, last_reading=seen.id, anew=False, free=0)
 
     def _judged(self, state: MachineState, seen: Envelope) -> Step:
-        """The measured return, after so many games."""
+        """Judge the measured return, after `return_games` games."""
         window, options = state.window, self.options
         if window.games < options.return_games or not window.bets:
             return state, ()

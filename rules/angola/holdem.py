@@ -1,9 +1,9 @@
-"""Hold'em, Angola: Decreto Executivo 261/22, articles 13 and 15, and what 15(1) takes over of article 14.
+"""Hold'em, Angola: Decreto Executivo 261/22, articles 13 and 15, and the parts of article 14 that 15(1) takes over.
 
 Two own cards and five common ones, any five of which are the hand (15(2), 15(3)). The seat that has the hand lays the
-small bet, its left neighbour the big one (14(10)-(12)); first speaks the left of the big bet, later the hand (14(13),
-14(14)). A burnt card and three common ones, then twice a burnt card and one, with a round of bets after each
-(13(41)-(46)). The readings: `rules/angola/unbanked_poker.py`.
+small bet, its left neighbour the big one (14(10)-(12)); the left neighbour of the big bet speaks first, in later rounds
+the hand (14(13), 14(14)). A burnt card and three common ones, then twice a burnt card and one, with a round of bets
+after each (13(41)-(46)). The readings: `rules/angola/unbanked_poker.py`.
 """
 
 from collections.abc import Mapping

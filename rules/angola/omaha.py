@@ -1,6 +1,6 @@
 """Omaha, Angola: Decreto Executivo 261/22, articles 13 and 14.
 
-Four own cards and five common ones: two of the own and three of the common ones are the hand (14(2), 14(6)). All else
+Four own cards and five common ones: two of the own and three of the common ones are the hand (14(2), 14(6)). The rest
 is as in `rules/angola/holdem.py`. The readings: `rules/angola/unbanked_poker.py`.
 """
 

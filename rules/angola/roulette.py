@@ -1,8 +1,8 @@
-"""What the two roulettes of Angola share: Decreto Executivo 261/22, arts. 1 and 2.
+"""The common part of the two roulettes of Angola: Decreto Executivo 261/22, arts. 1 and 2.
 
-The game is that of `rules/games/alternating_roulette.py`. The articles print it in other paragraphs: `Paragraphs`
-says where. The ball is launched once all was paid (1(22), 2(11)), each spin the other way round and against the wheel
-(1(24), 2(13)); "Jogo feito. Nada mais." ends the bets while it runs (1(23), 2(12)).
+The game is that of `rules/games/alternating_roulette.py`. The two articles print it in different paragraphs, which
+`Paragraphs` names. The ball is launched once all was paid (1(22), 2(11)), each spin the other way round and against the
+wheel (1(24), 2(13)); "Jogo feito. Nada mais." ends the bets while it runs (1(23), 2(12)).
 
 Readings:
 
@@ -88,7 +88,7 @@ class Paragraphs(Struct, frozen=True):
         return f"{TEXT} {self.article}({paragraph})"
 
     def articles(self) -> Articles:
-        """What a spin rests on."""
+        """The articles that a spin rests on."""
         call, null = self.cite(self.call), self.cite(self.null)
         return Articles(
             bets=self.cite(self.bets),
@@ -178,7 +178,7 @@ class TableOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
 
 class AngolanRoulette(AlternatingRoulette):
-    """The ruleset, but for what one of the articles has alone."""
+    """The ruleset without the rules of one article alone."""
 
     closing_words: ClassVar[dict[str, str]] = {
         "pt": "Jogo feito. Nada mais.",

@@ -11,10 +11,10 @@ Readings, each with its article:
 - 9(7)(j): any five cards hold three of one colour, so suit is meant: of two hands of equal odd cards the one with three
   or four of one suit wins; where both have or neither has, they push. Suits count nowhere else.
 - 9(8), 9(29): equal hands push, ante and raise. "n.º 9" of 9(29) means 8.
-- 9(9)(d), (g): only one card is named; all are compared, as in (f), or by option `letter` that card alone.
+- 9(9)(d), (g): the text names one card only; all cards are compared, as in (f), or by option `letter` that card alone.
 - 9(9)(c): "sequência de qualquer tipo": the ace of A 2 3 4 5 is the lowest card of a straight flush, too.
-- 9(11), 9(14): royal flushes share what is left, straight flushes share one tenth; of the combinations that the house
-  adds each is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
+- 9(11), 9(14): royal flushes share what is left, straight flushes share one tenth; each combination that the house adds
+  is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
 - 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
 - 9(14)(d), 9(15): a bet outside the limits is noted and stands: a refused ante would leave its hand out of the deal.
@@ -28,16 +28,16 @@ Readings, each with its article:
   which is noted too. A fold told after a raise is in doubt until the fold, or with the key the raise, is told again.
 - 9(24), 9(31)(b): a card of a player's seen after the deal and before all have decided: the hand is lost, with all its
   bets. A raise told of it afterwards is in doubt until it is told again.
-- 9(30): during the deal a card seen of a player's makes the round void. So does any of the bank's but the first, until
-  all have decided. Where no device tells the deal, a person says which of the two it was. An open card that is told
-  after another one was seen is in doubt.
-- 9(30): so do a packet of another number than five and a hand dealt without a bet, once a person has named it: its ante
-  may be late. All bets come back, the jackpot's too.
+- 9(30): during the deal a card seen of a player's makes the round void. So does a card of the bank other than the first
+  one seen, until all have decided. Where no device tells the deal, a person says which of the two it was. An open card
+  that is told after another one was seen is in doubt.
+- 9(30): a packet of another number than five makes the round void, too, and so does a hand dealt without a bet, once a
+  person has named it: its ante may be late. All bets come back, the jackpot's too.
 - 9(30): a shuffler that jams or fails is no error of the deal: the round waits until the deal goes on or is declared
   void.
 
-- 9(34): an open seat that lays no ante in three rounds in a row is noted once. Whether a place is free, and whether he
-  is asked to leave, people see.
+- 9(34): an open seat that lays no ante in three rounds in a row is noted once. People see whether a place is free, and
+  whether he is asked to leave.
 - 9(36): after a damaged card was told, a round that begins before another deck is told (`shoe.started`,
   `cards.loaded`) is irregular.
 
@@ -132,7 +132,7 @@ WORDS: Final = {
     "en": ENGLISH,
 }
 
-# The article of each irregularity, and of a void, a bet and what the cards are dealt from.
+# The article of each irregularity, of a void, of a bet, and of the dealing device.
 ARTICLES: Final = {
     "wrong_number_of_decks": "9(1)",
     **dict.fromkeys(("no_such_seat", "one_hand_only"), "9(6)"),

@@ -6,8 +6,10 @@ with a round of bets after it (16(13), 16(14)). The readings stand in `rules/ang
 
 - 16(10), 13(66): equal hands share a pot in equal parts either way, since all have put the same into it.
 - 13(47): the text leaves the number of raises open; it is three here, too, and a raise is at least the minimum.
-- 16(12): by option a blind raise is offered before the first common card. Whether a seat saw its cards, people see.
-- 16(14): a round begins with who bet most in the one before; where nobody bet or he has no chips left, as the first.
+- 16(12): by option a blind raise is offered before the first common card. People see whether a seat looked at its
+  cards.
+- 16(14): a round begins with the seat that bet most in the round before; where nobody bet or that seat has no chips
+  left, it begins like the first round.
 - 16(15): a void hand is one in which a card was turned in the deal, or the deal went wrong as a person says.
 """
 

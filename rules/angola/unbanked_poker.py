@@ -1,6 +1,6 @@
-"""What Angola's hold'em, Omaha and synthetic poker have in common: Decreto Executivo 261/22, article 13.
+"""The common part of Angola's hold'em, Omaha and synthetic poker: Decreto Executivo 261/22, article 13.
 
-The readings stand with what they are of: hands in `rules/games/poker_hands.py`, bets in `poker_betting.py`, the pot in
+The readings stand beside their code: hands in `rules/games/poker_hands.py`, bets in `poker_betting.py`, the pot in
 `poker_pots.py`, the seats in `poker_table.py`, the cards and the end of a hand in `poker_game.py`. Beside them:
 
 - 13(7)(a): the percentage is an option in per mille of each payment.
@@ -37,7 +37,7 @@ WITHOUT_BLINDS: Final = {
     "14(15)": "13(20)",
     "14(16)": "13(47)",
 }
-"""What rules the same in synthetic poker, to which article 14 does not apply."""
+"""The articles of the same rules in synthetic poker, to which article 14 does not apply."""
 VOID_WORDS: Final = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
 _NAMES: Final = {
     "high_card": ("carta maior", "散牌", "a high card"),
@@ -122,12 +122,12 @@ class UnbankedPoker(PokerGame):
     combinations: ClassVar[Mapping[str, str]]
     """The paragraph of each combination."""
     same_hands: ClassVar[tuple[str, ...]] = ("13(18)",)
-    """Those that order hands of one combination."""
+    """The paragraphs that order hands of one combination."""
     ties: ClassVar[Mapping[str, str]] = {}
     """The paragraph by which equal hands of a combination share, where it is not 13(66)."""
 
     def __init__(self, options: PokerOptions) -> None:
-        """Work out, once, what the house chose."""
+        """Apply the choices of the house, once."""
         self.options = options
         self.terms = terms(self.id, "2022", options, VOID_WORDS)
         with_call = options.pot == "with_call"

@@ -1,1 +1,1 @@
-"""What all rulesets have in common."""
+"""The common part of all rulesets: verdicts, results, the life of a round, money, late events."""

@@ -1,7 +1,7 @@
-"""The bets of a game as a table: each family of bets is said once, with its article, its places and when they win.
+"""The bets of a game as a table: each family of bets is declared once, with its article, places and winning condition.
 
-A game lists its families in the order of its text; `Board` keeps those that a house offers and says what each place
-brings on an outcome.
+A game lists its families in the order of its text; `Board` keeps the families that a house offers and gives what each
+place returns on an outcome.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,8 +19,8 @@ class Family(Struct, frozen=True):
     """One family of bets.
 
     `id` is its pattern ("split:a-b"), `pays` what it wins, x to 1, net of a commission; `gross` is the printed prize
-    where that differs. `places` maps what stands for the letters of the pattern ("1-2") to what the place covers.
-    `wins(covered, outcome)` is True where the place wins `pays`, or the prize itself where it depends on the outcome
+    where that differs. `places` maps the text in place of the pattern's letters ("1-2") to what the place covers.
+    `wins(covered, outcome)` is True where the place wins `pays`; a prize that depends on the outcome is returned itself
     ("" where it loses); `returns(covered, outcome)` is True where the bet comes back, and `stands(covered, outcome)`
     where this outcome does not decide it.
     """
@@ -56,7 +56,7 @@ def numbers(combinations: Iterable[tuple[int, ...]]) -> dict[str, tuple[int, ...
 
 
 def names(families: Iterable[Family]) -> tuple[str, ...]:
-    """How the option `bets_offered` names these families."""
+    """The names of these families in the option `bets_offered`."""
     return tuple(family.name for family in families)
 
 

@@ -1,13 +1,13 @@
-"""The ledger of the cloth: the bets of a round, and beside them the chips that were refused and still lie there.
+"""The bets of a round, and the refused chips that still lie beside them on the cloth.
 
-Every ruleset lays and takes back its bets here. On each place lies the bet and what was refused beside it:
+Every ruleset places and withdraws its bets here. Each place holds a bet, and the refused chips beside it:
 
-- Chips that are laid and do not become a bet are refused ones, whatever the reason.
-- Chips that are taken away come off the refused ones first (`handed_back`), whatever the round is doing. Only the rest
-  is a change of the bet, and is judged as one.
-- What a bet loses when the bets close is refused from then on (`left_with`). A bet that was
-  taken and goes back as a whole stands in the result, with its stake returned (`give_back`): one that lacks its main
-  bet, is too small at the end, or was laid on what became a demonstration.
+- Chips that are laid and do not become a bet are refused chips, whatever the reason.
+- Chips that are taken away are taken from the refused chips first (`handed_back`), in every phase. Only the rest
+  changes the bet, and is checked as a change.
+- The part that a bet loses when the bets close becomes refused chips (`left_with`). A bet that was
+  taken and goes back as a whole stands in the result, with its stake returned (`give_back`): a bet that lacks its main
+  bet, is too small at the end, or was laid on a round that became a demonstration.
 - Refused chips outlast their round: they lie there until they are taken away.
 - A betting terminal lays no chips: its refusals leave none, and it takes none away.
 
@@ -33,17 +33,17 @@ Chips: TypeAlias = tuple[Wager, ...]
 
 
 def amount_on(chips: Chips, seat: int, bet: str) -> int:
-    """What lies on a place, in minor units."""
+    """The amount of these chips on a place, in minor units."""
     return sum([one.amount for one in chips if one.seat == seat and one.bet == bet])
 
 
 def lying(round_: Round, seat: int, bet: str) -> int:
-    """What is bet on `bet` by `seat`, in minor units."""
+    """The amount that `seat` has on `bet`, in minor units."""
     return amount_on(round_.wagers, seat, bet)
 
 
 def with_refused(refused: Chips, seat: int, bet: str, amount: int) -> Chips:
-    """The refused chips with so much more on a place. Bounded: the oldest place is forgotten."""
+    """The refused chips with this amount more on a place. Bounded: the oldest place is forgotten."""
     others = tuple(one for one in refused if (one.seat, one.bet) != (seat, bet))
     whole = Wager(seat, bet, min(amount_on(refused, seat, bet) + amount, MOST))
     return (*others[-MAX_WAGERS + 1 :], whole)
@@ -57,7 +57,7 @@ def not_taken(refused: Chips, event: WagerPlaced | WagerWithdrawn) -> Chips:
 
 
 def handed_back(refused: Chips, event: WagerWithdrawn, bet: int) -> tuple[Chips, WagerWithdrawn | None]:
-    """The refused chips after this withdrawal, and what it takes off the `bet` that lies there, if it does."""
+    """The refused chips after this withdrawal, and the part of it that reduces the `bet`, if any."""
     chips = 0 if from_terminal(event) else amount_on(refused, event.seat, event.bet)
     if not chips:
         return refused, event
@@ -71,7 +71,7 @@ def handed_back(refused: Chips, event: WagerWithdrawn, bet: int) -> tuple[Chips,
 
 
 def left_with(round_: Round, wagers: Chips) -> Round:
-    """The round with these bets alone. The chips of the others lie there, refused, until they are taken away."""
+    """The round with these bets alone. The chips of the others stay as refused chips until they are taken away."""
     refused = round_.refused
     for seat, bet in dict.fromkeys((one.seat, one.bet) for one in round_.wagers):
         lost = lying(round_, seat, bet) - amount_on(wagers, seat, bet)
@@ -81,7 +81,7 @@ def left_with(round_: Round, wagers: Chips) -> Round:
 
 
 def give_back(round_: Round, *bets: Wager) -> Round:
-    """These bets were taken and cannot stand, as one on the jackpot without a main bet: the result returns them."""
+    """Let the result return bets that were taken and cannot stand, such as a jackpot bet without a main bet."""
     round_ = left_with(round_, tuple(one for one in round_.wagers if one not in bets))
     return replace(round_, given_back=(*round_.given_back, *bets))
 
@@ -92,7 +92,7 @@ def give_back(round_: Round, *bets: Wager) -> Round:
 def refuse(
     round_: Round, one: WagerPlaced | WagerWithdrawn, code: str, reason: Reason, law: str, seen: Envelope
 ) -> Round:
-    """The bet stays as it was. Chips that were laid lie beside it."""
+    """Refuse a change of a bet: the bet stays as it was, and laid chips lie beside it."""
     round_ = irregular(round_, code, reason, law, seen)
     return replace(round_, refused=not_taken(round_.refused, one))
 
@@ -106,10 +106,11 @@ def wager(
     limits: Limits = UNLIMITED,
     beside: Chips = (),
 ) -> Round:
-    """Take a wager, or give it back. A late bet, one not offered, or one never placed is refused and noted.
+    """Place or withdraw a wager. A late bet, a bet that is not offered, and a withdrawal without a bet are refused.
 
-    So is what `limits` do not allow; `beside` are bets that lie there too. While a closed round waits for a person, a
-    bet may be the next one's: that it is late is not said of it. Refused chips were handed back before (`handed_back`).
+    So is a change that `limits` do not allow; `beside` are further bets that lie there. A refusal is noted, except
+    lateness while a closed round waits for a person: the bet may be the next round's. Refused chips were handed back
+    before (`handed_back`).
     """
     shut = isinstance(event, WagerPlaced) and (event.pool_closed or event.table_closed)
     if round_.closed or event.bet not in offered or shut:
@@ -147,7 +148,7 @@ def wager(
 def _not_open(
     round_: Round, event: WagerPlaced | WagerWithdrawn, offered: frozenset[str], law: str, seen: Envelope
 ) -> Round:
-    """No bets are open, the table does not offer this one, or the table or its jackpot takes none."""
+    """Refuse a bet where no bets are open, it is not offered, or the table or its jackpot is closed."""
     bet: dict[str, Value] = {"seat": event.seat, "bet": event.bet}
     if round_.closed:
         code = "bet_while_waiting" if round_.suspended else "late_bet"
@@ -160,11 +161,11 @@ def _not_open(
         code, reason = "bet_not_offered", say("seat_bet", **bet)
     if event.bet in offered:
         return refuse(round_, event, code, reason, law, seen)
-    return irregular(round_, code, reason, law, seen)  # no bet ever lies there
+    return irregular(round_, code, reason, law, seen)  # a bet that is not offered is never placed
 
 
 def at_close(round_: Round, limits: Limits, law: str, seen: Envelope) -> Round:
-    """No more bets are laid: what is below its smallest amount, or beside its steps, goes back."""
+    """The round after the bets closed: amounts below their minimum, or between their steps, go back."""
     kept = []
     for one in round_.wagers:
         left, why = limits.left_at_close(one, law)

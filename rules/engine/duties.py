@@ -2,8 +2,8 @@
 
 A game names its duties as data. `watched` makes a ruleset that plays the game and watches them: the view shows when
 each is due, and a round that begins later is an irregularity, once until the duty is done. The clocks run from the
-first round of a table until it closes: what is done before that starts none. After lost events the duty may have been
-done unseen: its clock begins again.
+first round of a table until it closes; a duty done before the first round starts no clock. After lost events the duty
+may have been done unseen, so its clock begins again.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ HOUR: Final = timedelta(hours=1)
 MINUTE: Final = timedelta(minutes=1)
 DAY: Final = timedelta(days=1)
 CLOSED_FOR: Final = timedelta(hours=1)
-"""A round that begins later than this after the closing time is the next opening's."""
+"""A round that begins later than this after the closing time belongs to the next opening."""
 
 
 class Duty(Struct, frozen=True):
@@ -54,7 +54,7 @@ class Duty(Struct, frozen=True):
 
 
 class Replacement(Struct, frozen=True):
-    """Something that must be replaced as soon as `after` says that it is not sound; `done_by` says that it was."""
+    """Something that must be replaced after the events `after` (it is damaged); `done_by` show the replacement."""
 
     code: str
     law: str
@@ -65,7 +65,7 @@ class Replacement(Struct, frozen=True):
 class LastRound(Struct, frozen=True):
     """No round may begin less than `before` the closing time, which the option `closes_at` of the ruleset names.
 
-    `goes_on` says of the state of the game whether the round that was opened belongs to a play that began before.
+    `goes_on` decides from the game's state whether the opened round continues a play that began before.
     """
 
     code: str
@@ -132,7 +132,7 @@ def game_type(ruleset: type[Ruleset[Any]]) -> type[Ruleset[Any]]:
 
 
 def without_duties(ruleset: Ruleset[Any]) -> Ruleset[Any]:
-    """The game alone, for who asks what its rounds pay."""
+    """The game alone, for callers that ask what its rounds pay."""
     return ruleset.game if isinstance(ruleset, _Watching) else ruleset
 
 
@@ -142,7 +142,7 @@ class _Watching(Generic[S]):
     State: ClassVar[type[Any]]
     game_type: ClassVar[type[Ruleset[Any]]]
     places_late_events: ClassVar[bool] = True
-    """`judge` is asked for the game alone: a late event moves no clock."""
+    """`judge` applies to the game alone: a late event starts or stops no clock."""
 
     def __init__(self, game: Ruleset[S], duties: Duties, closes_at: time | None) -> None:
         self.game = game
@@ -171,7 +171,7 @@ class _Watching(Generic[S]):
         return self.game.bets()
 
     def start(self, table: str) -> Watched[S]:
-        """A table that was never played on: no clock runs."""
+        """The state of a new table: no clock runs."""
         state: Watched[S] = self.State(game=self.game.start(table))
         return state
 
@@ -184,7 +184,7 @@ class _Watching(Generic[S]):
         return replace(shown, detail={**shown.detail, "duties": due})
 
     def apply(self, state: Watched[S], seen: Envelope) -> tuple[Watched[S], tuple[Verdict, ...]]:
-        """One event: what the game says of it, and what it says of the duties."""
+        """Apply one event to the game and to the clocks of the duties."""
         game, verdicts = judge(self.game, state.game, seen)
         watch = state.watch
         if type(seen.event) in self._moves:
@@ -195,7 +195,7 @@ class _Watching(Generic[S]):
         return replace(state, game=game, watch=watch), verdicts
 
     def _moved(self, watch: Watch, seen: Envelope) -> Watch:
-        """A duty was done, the table closed, or events were lost."""
+        """The clocks after a duty was done, the table closed, or events were lost."""
         watch = self._replacements(watch, seen)
         match seen.event:
             case TableClosed():
@@ -210,11 +210,11 @@ class _Watching(Generic[S]):
         age = timedelta(milliseconds=seen.event.age_ms)
         happened = seen.time - age if age < DAY else seen.time
         due = {duty.code: happened + duty.every for duty in done}
-        later = {code: at for code, at in due.items() if at > watch.due[code]}  # an older one was told late
+        later = {code: at for code, at in due.items() if at > watch.due[code]}  # an older event came late
         return Watch(watch.due | later, tuple(code for code in watch.noted if code not in later))
 
     def _replacements(self, watch: Watch, seen: Envelope) -> Watch:
-        """What is not sound is due at once. After lost events it may have been replaced unseen."""
+        """A damaged thing must be replaced at once. After lost events it may have been replaced unseen."""
         due, noted = dict(watch.due), watch.noted
         lost = isinstance(seen.event, EventsMissed) or (
             isinstance(seen.event, DeviceOnline) and not seen.event.continuous
@@ -228,7 +228,7 @@ class _Watching(Generic[S]):
         return Watch(due, noted)
 
     def _began(self, watch: Watch, game: S, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
-        """A round begins: the clocks that do not run yet start, and those that ran out are noted."""
+        """At the beginning of a round: start the clocks that do not run, and note those that ran out."""
         due = {duty.code: seen.time + duty.every for duty in self._hourly} | watch.due
         due |= {last.code: self._before_closing(last, seen.time) for last in self._last}
         late = {code: -(-(seen.time - at) // MINUTE) for code, at in due.items() if seen.time > at}
@@ -238,7 +238,7 @@ class _Watching(Generic[S]):
         return Watch(due, (*(code for code in watch.noted if code in late), *new)), notes
 
     def _before_closing(self, last: LastRound, now: datetime) -> datetime:
-        """When the last round may begin: before the closing that is next, or that has just been."""
+        """The latest time at which the last round may begin, before the next closing or the one that just passed."""
         today = datetime.combine(now.date(), self._closes_at, now.tzinfo)
         closing = next(day for day in (today - DAY, today, today + DAY) if now < day + CLOSED_FOR)
         return closing - last.before

@@ -1,4 +1,4 @@
-"""What the refold engine remembers of a table: its facts, the open round and the last one; and what a game answers.
+"""The state that the refold engine keeps of a table: facts, the open round and the last one; and a game's answers.
 
 `Engine` and `Game` of `rules/engine/refold.py` use these values, and so do the games.
 """
@@ -31,23 +31,23 @@ class Note(Struct, frozen=True):
 
 
 Course: TypeAlias = Literal["usual", "stays", "new_shoe", "next_round"]
-"""What an event does to the round.
+"""The effect of an event on the course of the round.
 
-`stays`: it goes on as `round` says, whatever came: the bell without a bet, bets opened over it, hands. `new_shoe`: it
-ends, rounds are counted from 1. `next_round`: the event is the next round's, whose opening was not told.
+`stays`: it continues as `round` (after a bell without a bet, bets opened again, hands). `new_shoe`: it ends, and rounds
+are counted from 1. `next_round`: the event belongs to the next round, whose opening was not reported.
 """
 
 
 class Effect(Struct, frozen=True):
-    """What the engine does about a step, besides taking the new position.
+    """The instructions of a game's step to the engine, besides the new position.
 
     `notes`: irregularities. `first`: it is the round's first card: the bets are closed, and a
-    doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` that is said
-    even where it waits already. `void`: why it is void, by `article`. `course`: what the event does to the round.
-    `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot be trusted.
-    `round`: the round with other bets, or closed by this event; with corrected hands it says that they are taken, even
-    where the round waits on. `beside`: irregularities that are of no round. `lost`: bets of the round that begins may
-    be missing.
+    doubt about what came before it counts now. `suspend`: why the round waits for a person; with `again` it is
+    published even if the round waits already. `void`: why it is void, by `article`. `course`: what the event does to
+    the round. `evidence`: whether the round rests on this event. `next_doubt`: why the next round's first card cannot
+    be trusted. `round`: the round with other bets, or closed by this event; after corrected hands it means that they
+    are accepted, even if the round still waits. `beside`: irregularities outside any round. `lost`: bets of the round
+    that begins may be missing.
     """
 
     notes: tuple[Note, ...] = ()
@@ -70,7 +70,7 @@ BESIDE: Final = Effect(evidence=False)
 
 
 class Frame(Struct, Generic[P], frozen=True):
-    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`, `tells_bets`: the table's before.
+    """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`, `tells_bets`: of the table before it.
 
     `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
     `result`: as published; an open round that has one is disputed. `position`: at its end. `sealed`: not all facts are
@@ -95,12 +95,12 @@ class Frame(Struct, Generic[P], frozen=True):
 
     @property
     def bets_known(self) -> bool:
-        """Whether its bets are told here, and none is missing: then one that was not told was not laid."""
+        """Whether bets are reported here and none is missing: then a bet that was not reported was not laid."""
         return (self.wagered or self.tells_bets) and not self.lost
 
     @property
     def counts(self) -> bool:
-        """It has a result that is not void."""
+        """Whether it has a result that is not void."""
         return self.result is not None and self.result.void is None
 
 
@@ -108,7 +108,7 @@ class Table(Struct, Generic[P], frozen=True):
     """The state of a table. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
 
     `shoe`: which shoe of the day, below 0 where rounds are numbered without it. `refused`: refused chips that lie on
-    the cloth while no round is open. `tells_bets`: a bet was told here before.
+    the cloth while no round is open. `tells_bets`: bets are reported at this table.
     """
 
     table: str
@@ -137,7 +137,7 @@ class Table(Struct, Generic[P], frozen=True):
 Step: TypeAlias = tuple[Table[P], tuple[Verdict, ...]]
 
 MAX_FACTS: Final = 400
-"""Facts kept of one round. A round with more goes on, but no late event can be put among its facts any more."""
+"""The most facts kept of one round. A longer round goes on, but late events can no longer be put in their place."""
 
 
 def open_frame(table: Table[P]) -> Frame[P]:

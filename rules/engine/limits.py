@@ -2,12 +2,13 @@
 
 `Limits.refusal` says why a change of a bet is refused. Limits come from two sources: the articles of a text, through
 the options that the text names, and the option `limits` that every ruleset has. A third one is the sign of the table,
-which people change while it is played on: the edge writes its limits into each bet. Beside them no wager is taken whose
-settlement, or the settlements of its round together, could pass 2^53 - 1: readers of JSON round larger numbers.
+which people change while it is played on: the edge writes its limits into each bet. A wager is refused, too, if its
+settlement, or the settlements of its round together, could exceed 2^53 - 1, because readers of JSON round larger
+numbers.
 
 A largest amount is judged as soon as a chip is laid. A bet may be laid in several chips: its smallest amount and its
-steps are judged when the bets close (`Limits.left_at_close`). A betting terminal asks for a whole bet: all is judged
-at once.
+steps are judged when the bets close (`Limits.left_at_close`). A betting terminal asks for a whole bet, so all limits
+are checked at once.
 """
 
 import math
@@ -49,7 +50,7 @@ class HouseOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Range(Struct, frozen=True):
-    """A bet lies between `least` and `most`, in multiples of `step`. `law`: the article that says so, if one does."""
+    """A bet lies between `least` and `most`, in multiples of `step`. `law`: the article, if one sets the range."""
 
     least: int
     most: int
@@ -115,7 +116,7 @@ class Limits:
 
     @cached_property
     def _returns(self) -> tuple[int, dict[str, int]]:
-        """What a stake can bring back at most, in parts of a whole; and how many parts a whole has."""
+        """The most that a stake can return, in parts of a whole; and how many parts a whole has."""
         best = self._best()
         whole = math.lcm(*(odds.denominator for odds in best.values()))
         return whole, {bet: int((1 + odds) * whole) for bet, odds in best.items()}
@@ -136,7 +137,7 @@ class Limits:
         return self._ranges.get(family)
 
     def follows_table(self, bet: str) -> bool:
-        """Whether the limits on the sign of the table hold for a bet: not where it has limits of its own, or is fixed.
+        """Whether the limits on the table's sign apply to a bet: only if it has no limits of its own and is not fixed.
 
         A bet on a jackpot is one chip, whatever the table's smallest bet is.
         """
@@ -167,7 +168,7 @@ class Limits:
     def refusal(self, lying: Sequence[Wager], change: WagerPlaced | WagerWithdrawn, law: str) -> Refusal | None:
         """Why this change of the bets that lie there is refused; `law`: the article of the bets.
 
-        A bet may always be taken back whole. What takes back more than lies there is no matter of limits.
+        A bet may always be taken back whole. A withdrawal of more than lies there is checked elsewhere.
         """
         held = sum([one.amount for one in lying if one.seat == change.seat and one.bet == change.bet])
         return self.refusal_beside(held, sum([one.amount for one in lying]), lying, change, law)
@@ -209,7 +210,7 @@ class Limits:
         return self.most_returned((*lying, Wager(change.seat, change.bet, change.amount))) > MOST
 
     def _over_cap(self, lying: Sequence[Wager], change: WagerPlaced, law: str) -> Refusal | None:
-        """What a seat, or all seats together, would bet beyond the house's maximum."""
+        """The refusal of a bet by which a seat, or all seats together, would exceed the house's maximum."""
         laid: dict[str, Value] = {"seat": change.seat, "bet": change.bet, "amount": change.amount}
         most = self._caps.get(SEAT)
         if most is not None and sum([one.amount for one in lying if one.seat == change.seat]) + change.amount > most:
@@ -260,7 +261,7 @@ def _parsed(text: str) -> tuple[str, Range]:
 
 
 def _within(text: str, one: Range, article: Range | None) -> Range:
-    """A house may be stricter than an article, not more generous."""
+    """The range of a house, which must lie within the article's. Raises ValueError."""
     if article is None:
         return one
     if one.least < article.least or one.most > article.most or one.step % article.step:

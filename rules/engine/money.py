@@ -1,4 +1,4 @@
-"""Money is integer minor units, odds are fractions; they meet here and nowhere else."""
+"""Prizes from stakes and odds. Money is integer minor units, odds are fractions; only this module multiplies them."""
 
 from collections.abc import Iterable
 from fractions import Fraction
@@ -12,7 +12,7 @@ Rounding: TypeAlias = Literal["down", "up"]
 
 @lru_cache(maxsize=256)
 def odds(pays: str) -> Fraction:
-    """ "19/20" as the fraction it is."""
+    """The odds "19/20" as a fraction."""
     return Fraction(pays)
 
 
@@ -24,9 +24,9 @@ def settle(
     chip: int = 1,
     rounding: Rounding = "down",
 ) -> tuple[Settlement, ...]:
-    """What each wager brings back, in the order placed: stake and prize, the stake alone, or nothing.
+    """The amount returned for each wager, in the order placed: stake and prize, the stake alone, or nothing.
 
-    A win or push that names a seat, or a seat's hand, is that one's alone; one that names none is everybody's.
+    A win or push that names a seat, or a seat's hand, applies to it alone; without a name it applies to all.
 
     A prize that the smallest `chip` cannot pay is rounded to it in the house's stated direction, and the exact amount
     (a fraction of minor units, stake included) stands beside it. A win below 0 is the part of the stake that is lost:

@@ -4,26 +4,26 @@
 
 `Engine` owns the life of a round, once for all these games: opening, bell, bets, loss, payment, declared void,
 correction, late events, numbering, limits. A round is open for bets, closed, suspended (it waits for a person),
-resolved or void; a resolved one is open again while it is disputed. A `Game` is mechanics: it never asks what was lost
-or late.
+resolved or void; a resolved one is open again while it is disputed. A `Game` contains the mechanics: it need not know
+which events were lost or late.
 
-The engine keeps the facts of the open round and of the last one. An event that others overtook is put at its time and
-the kept facts are played again from the position in which the older round began: a *refold*. If no published result
-changes, what follows is published, and a round that waited may go on. If one would change, the event is not used and
-the result is disputed. A person's word that names the last round while the next is open is put behind the last round's
-facts in the same way, and then corrects what was published.
+The engine keeps the facts of the open round and of the last one. A late event is inserted at its time and the kept
+facts are played again from the position in which the older round began: a *refold*. If no published result changes, the
+new verdicts are published, and a round that waited may go on. If a result would change, the event is not used and the
+result is disputed. A person's decision that names the last round while the next is open is inserted after the last
+round's facts in the same way, and then corrects the published result.
 
 To write a game: a frozen Struct for the position `P` (the round's part, and what lasts between rounds, such as a shoe),
 a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a `Game[P]` with:
 
 - `fresh()`: the position of a table that was never played on;
-- `begins(p, event)`: whether this event of the game's own begins a round by itself;
-- `begin(p)`: the position of a new round, and an Effect that suspends where none may begin;
-- `step(p, fact, frame)`: one event of the game's own, and each bell, opening, payment and declared void; `frame` is
-  None between two rounds. It returns the next position and an `Effect`: what the engine does about it;
+- `begins(p, event)`: whether this event of the game begins a round by itself;
+- `begin(p)`: the position of a new round, and an Effect that suspends it if no round may begin;
+- `step(p, fact, frame)`: one event of the game, bell, opening, payment or declared void; `frame` is None between two
+  rounds. It returns the next position and an `Effect`, its instructions to the engine;
 - `lay(p, hands, frame, before, named=..., reopened=...)`: the position with corrected hands, or an Effect that refuses;
-- `over(p)`: nothing more is due; `resolve(p, frame)`: the Result; `laid(p)`: what lies on the table, for a void result;
-- `end(p, frame, void=...)`: the position between rounds; `resume(now, ended)`: that of an ended round, taken up again;
+- `over(p)`: whether the round is complete; `resolve(p, frame)`: the Result; `laid(p)`: the table, for a void result;
+- `end(p, frame, void=...)`: the position between rounds; `resume(now, ended)`: that of an ended round that is reopened;
 - optional: `missed`, `at_bell`, `take_wager`, `set_aside`, `left_over`, `never_was`, and more hooks with a default.
 """
 
@@ -111,7 +111,7 @@ BEFORE_CARD: Final = say("before_card")
 
 
 class Game(ABC, Generic[P]):
-    """One ruleset: mechanics, and what its text says. Its tables are run by an Engine."""
+    """One ruleset: mechanics and articles. An Engine runs its tables."""
 
     id: ClassVar[str]
     title: ClassVar[str]
@@ -121,7 +121,7 @@ class Game(ABC, Generic[P]):
     needs: ClassVar[Any]
     places_late_events: ClassVar[bool] = True
     own: ClassVar[frozenset[type[Event]]]
-    """The game's own events; wagers, bell and persons' words are the engine's."""
+    """The events that the game handles; the engine handles wagers, the bell and people's decisions."""
     numbers_shoes: ClassVar[bool] = False
     article_void: ClassVar[str]
     article_bets: ClassVar[str]
@@ -131,7 +131,7 @@ class Game(ABC, Generic[P]):
     remedy: ClassVar[Reason]
     """What a person may do about a suspended round."""
     steps_wagers: ClassVar[Literal["never", "open", "always"]] = "never"
-    """Bets of an open round come to `step`, not to `take_wager`: they move more than the round's bets.
+    """`open`: bets of an open round go to `step`, not to `take_wager`, because they change more than the round's bets.
     `always`: so do bets between two rounds, and one may begin a round."""
     corrects_last: ClassVar[bool] = True
     """Whether hands or a void that name the last round are used while the next one is open."""
@@ -144,7 +144,7 @@ class Game(ABC, Generic[P]):
     waits_for_bell: bool
     """Whether no card can be dealt before the bell."""
     jackpot_bets: Literal["", "carried", "returned"] = ""
-    """What becomes of the jackpot bets of a void round; all other bets come back."""
+    """What happens to the jackpot bets of a void round; all other bets are returned."""
 
     def start(self, table: str) -> Table[P]:
         """A table that was never played on."""
@@ -161,7 +161,7 @@ class Game(ABC, Generic[P]):
 
     @cached_property
     def limits(self) -> Limits:
-        """What the table takes of bets."""
+        """The limits of the bets at this table."""
         offered = (bet.id for bet in self.bets())
         return limits_of(self.terms, offered, self.best, self.article_limits(), self.fixed_bets)
 
@@ -191,15 +191,15 @@ class Game(ABC, Generic[P]):
 
     @abstractmethod
     def begins(self, position: P, event: Event) -> bool:
-        """Whether this event of the game's own, told between two rounds, begins one."""
+        """Whether this event of the game, between two rounds, begins one."""
 
     @abstractmethod
     def begin(self, position: P) -> tuple[P, tuple[str, ...], bool, Effect]:
-        """A round begins: position, evidence, whether it is a demonstration; an effect that suspends it at once."""
+        """Begin a round: its position, evidence, whether it is a demonstration, and an effect that may suspend it."""
 
     @abstractmethod
     def step(self, position: P, fact: Fact, frame: Frame[P] | None) -> tuple[P, Effect]:
-        """One event of the game's own, a bell, an opening, a payment or a declared void."""
+        """Apply one event of the game, a bell, an opening, a payment or a declared void."""
 
     @abstractmethod
     def lay(
@@ -212,14 +212,14 @@ class Game(ABC, Generic[P]):
         named: bool,
         reopened: bool,
     ) -> tuple[P, Effect]:
-        """The cards as they lie, or an effect that suspends or notes.
+        """The position with the cards as they lie, or an effect that suspends or notes.
 
-        `before`: the round before, if it counts. `named`: the person said which round it is. `reopened`: it had ended.
+        `before`: the round before, if it counts. `named`: the person named this round. `reopened`: it had ended.
         """
 
     @abstractmethod
     def over(self, position: P) -> bool:
-        """Whether nothing more is due."""
+        """Whether the round is complete."""
 
     @abstractmethod
     def resolve(self, position: P, frame: Frame[P]) -> Result:
@@ -227,7 +227,7 @@ class Game(ABC, Generic[P]):
 
     @abstractmethod
     def laid(self, position: P) -> dict[str, Any]:
-        """What lies on the table and may be shown, for a void result."""
+        """The public part of what lies on the table, for a void result."""
 
     @abstractmethod
     def end(self, position: P, frame: Frame[P], *, void: bool) -> P:
@@ -235,7 +235,7 @@ class Game(ABC, Generic[P]):
 
     @abstractmethod
     def resume(self, now: P, ended: P) -> P:
-        """The round that ended in `ended` is taken up again at a table that stands at `now`."""
+        """The position of the round that ended in `ended`, reopened at a table whose position is `now`."""
 
     def article_of(self, code: str) -> str:
         """The article of an irregularity that the engine notes."""
@@ -243,27 +243,27 @@ class Game(ABC, Generic[P]):
         return special.get(code, self.article_void)
 
     def missed(self, position: P, event: Event) -> P:
-        """Events may be missing."""
+        """The position after events that may be missing, reported by `event`."""
         return position
 
     def follows_loss(self, event: Event) -> bool:
-        """Whether a late event stands behind the loss that its device told before it; else it stands at its time."""
+        """Whether a late event is placed after the loss that its device reported before it, and not at its time."""
         return True
 
     def carried(self, position: P) -> tuple[Wager, ...]:
-        """The bets of a void round that are the next one's."""
+        """The bets of a void round that the next round takes over."""
         return ()
 
     def lies(self, position: P, round_: Round, one: WagerWithdrawn) -> int:
-        """What lies on a bet of an open round, in minor units."""
+        """The amount of a bet in an open round, in minor units."""
         return lying(round_, one.seat, one.bet)
 
     def at_bell(self, round_: Round, fact: Fact) -> Round:
-        """What becomes of bets when they are closed."""
+        """The round after the game's checks of its bets at the bell."""
         return round_
 
     def take_wager(self, round_: Round, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Round:
-        """A bet is laid or taken back."""
+        """The round after a bet is placed or withdrawn."""
         return wager(round_, one, self.offered, self.cite(self.article_bets), fact, self.limits)
 
     def left_over(self, position: P) -> Effect:
@@ -271,19 +271,19 @@ class Game(ABC, Generic[P]):
         return PLAIN
 
     def set_aside(self, position: P, fact: Fact) -> P:
-        """A card that came in doubt: it is of no hand until a person says so."""
+        """Keep a doubtful card: it belongs to no hand until a person decides."""
         return position
 
     def reopens(self, position: P, event: Event) -> bool:
-        """Whether this event of the game's own, after a round that counts, is one more of that round."""
+        """Whether this event of the game, after a round that counts, still belongs to that round."""
         return False
 
     def matters(self, position: P, event: Event) -> bool:
-        """Whether a late event of the game's own may change the round that ended."""
+        """Whether a late event of the game may change the round that ended."""
         return True
 
     def unused(self, position: P, fact: Fact) -> tuple[P, Effect]:
-        """The round that ended is in doubt by this late fact; `remedy` of the effect says what a person may do."""
+        """The effect of a late fact that puts the ended round in doubt; its `remedy` says what a person may do."""
         return position, PLAIN
 
     def known(self, position: P, frame: Frame[P]) -> Round:
@@ -295,11 +295,11 @@ class Game(ABC, Generic[P]):
         return False
 
     def gives_back(self, position: P, reason: Reason) -> Void:
-        """What a void round gives back."""
+        """The reason of a void round, and what happens to its bets."""
         return Void(reason, "returned", self.jackpot_bets)
 
     def suspended_by_loss(self, position: P) -> Effect:
-        """Events of a closed round are missing; `remedy` of the effect says what a person may do."""
+        """The effect of a loss on a closed round; its `remedy` says what a person may do."""
         return PLAIN
 
     def stands(self, now: P, ended: P, *, waits: bool) -> P | None:
@@ -311,21 +311,21 @@ class Game(ABC, Generic[P]):
         return self.laid(one) == self.laid(other)
 
     def too_early(self, frame: Frame[P]) -> Note | None:
-        """Why no hand can be told yet."""
+        """Why hands cannot be entered yet; None where they can."""
         if frame.round.closed:
             return None
         return Note("correction_before_deal", say("corrected_no_card"), self.article_void)
 
     def nothing_to_correct(self) -> Note:
-        """Hands were told, and no round has any."""
+        """The note of hands that were entered while no round has any."""
         return Note("correction_without_round", say("corrected_no_round"), self.article_void)
 
     def untouched(self, table: Table[P]) -> bool:
-        """Whether nothing was told of the table yet that events may be missing of."""
+        """Whether no event of the table has come yet, so that none can be missing."""
         return not table.day
 
     def never_was(self, position: P, before: Frame[P], frame: Frame[P], hands: Hands) -> Effect:
-        """`void` says why the open round is none, where hands of the one before are laid: it began by a mistake."""
+        """The effect that voids a round begun by mistake, after hands of the round before were entered."""
         return PLAIN
 
 
@@ -337,13 +337,13 @@ class Engine(Generic[P]):
         self.game = game
 
     def apply(self, table: Table[P], seen: Envelope) -> Step[P]:
-        """One event, in whatever order it comes."""
+        """Apply one event, in time or late."""
         event = seen.event
         happened = seen.time - timedelta(milliseconds=event.age_ms) if 0 < event.age_ms < _A_DAY_MS else seen.time
         fact = Fact(seen.id, seen.device, happened, event)
         if event.overtaken:
             return self._late(table, fact) if self._is_fact(event) else (table, ())
-        if type(event) in self.game.own:  # as most are
+        if type(event) in self.game.own:  # most events
             return self._step(table, fact)
         named = _named(event)
         if named and (table.open is None or named != table.open.round.id):
@@ -377,7 +377,7 @@ class Engine(Generic[P]):
                 return table, ()
 
     def _step(self, table: Table[P], fact: Fact, told: Fact | None = None) -> Step[P]:
-        """An event of the game's own. `told`: the fact as it was told, where some of it is done already."""
+        """Apply an event of the game. `told`: the fact as reported, if part of it was applied already."""
         frame, verdicts = table.open, NO_VERDICTS
         if frame is None:
             if table.last is not None and table.last.counts and self.game.reopens(table.position, fact.event):
@@ -437,7 +437,7 @@ class Engine(Generic[P]):
         return table, verdicts + more
 
     def _between(self, table: Table[P], position: P, effect: Effect, fact: Fact) -> Step[P]:
-        """An event of the game's own, while no round is open."""
+        """The table after an event of the game while no round is open."""
         table = keep_after(replace(table, position=position), fact)
         if effect.course == "new_shoe":
             today = fact.time.date().isoformat()
@@ -513,7 +513,7 @@ class Engine(Generic[P]):
         return self.game.at_bell(round_, fact) if judged else round_
 
     def _within_limits(self, frame: Frame[P], round_: Round, fact: Fact) -> Round:
-        """Bets that are not known are not judged."""
+        """The round after the check of its limits; unknown bets are not checked."""
         if frame.lost:
             return round_
         return at_close(round_, self.game.limits, self.game.cite(self.game.article_bets), fact)
@@ -542,7 +542,7 @@ class Engine(Generic[P]):
         return keep(replace(table, tells_bets=True), frame, round_, told), ()
 
     def _chips_alone(self, table: Table[P], fact: Fact) -> Table[P]:
-        """Refused chips were taken away, and nothing of a bet."""
+        """The table after refused chips were taken away that leave the bets unchanged."""
         frame = table.open
         if frame is None:
             return keep_after(table, fact)
@@ -568,12 +568,12 @@ class Engine(Generic[P]):
             return self._suspend(table, open_frame(table), fact, effect.suspend, effect.remedy)
         if round_.suspended or not self.game.over(position):
             return table, ()
-        table, verdicts = self._end(table, open_frame(table))  # the payment showed that nothing else comes
+        table, verdicts = self._end(table, open_frame(table))  # after a payment no further event of the round comes
         position, _ = self.game.step(table.position, fact, None)
         return replace(table, position=position), verdicts
 
     def _stands(self, table: Table[P], frame: Frame[P], result: Result, fact: Fact) -> Step[P]:
-        """A disputed round was paid: its first result stands."""
+        """Let the first result of a disputed round stand, because it was paid."""
         round_ = replace(witness(frame.round, fact), suspended=None)
         evidence, notes = round_.evidence, round_.irregularities
         result = replace(result, evidence=evidence, irregularities=notes, supersedes=result.round)
@@ -583,10 +583,10 @@ class Engine(Generic[P]):
         return replace(table, position=self.game.end(table.position, ended, void=False)), (Corrected(result),)
 
     def _missed(self, table: Table[P], fact: Fact) -> Step[P]:
-        """Events may be missing: a bet before the bell, a card after it; without a bell a card whenever it is."""
+        """Apply a loss: before the bell a bet may be missing, after it a card; without a bell a card at any time."""
         frame = table.open
         if frame is None and self.game.untouched(table) and not isinstance(fact.event, EventsMissed):
-            return table, ()  # a device that is met for the first time proves no loss
+            return table, ()  # the first contact with a device proves no loss
         table = replace(table, position=self.game.missed(table.position, fact.event))
         if frame is None:
             table, last = keep_after(replace(table, doubt=BEFORE_CARD), fact), table.last
@@ -648,7 +648,7 @@ class Engine(Generic[P]):
         return self._void(table, open_frame(table), fact, reason)
 
     def _reopened(self, table: Table[P], last: Frame[P]) -> Table[P]:
-        """The last round is open again, after all that came since."""
+        """The table with the last round open again, after all events since."""
         assert last.position is not None
         sealed = last.sealed or len(last.facts) + len(last.after) > MAX_FACTS
         round_ = replace(last.round, refused=table.refused)
@@ -657,14 +657,14 @@ class Engine(Generic[P]):
         return replace(table, open=frame, last=None, position=position, refused=())
 
     def _taken_back(self, table: Table[P], last: Frame[P], frame: Frame[P], fact: Fact, reason: Reason) -> Step[P]:
-        """The open round never was: its events are the last one's, and its cards were told twice."""
+        """Take back a round that began by mistake: its events belong to the last one, and its cards came twice."""
         _, voided_ = self._void(table, frame, fact, reason)
         kept = [one for one in frame.facts if not self.game.begins(frame.base, one.event)]
         again, _ = self._play(table, [*last.facts, *last.after, *kept])
         again = replace(again, day=table.day, shoe=table.shoe, count=table.count)
         if again.last is None or again.open is not None or last.sealed or frame.sealed:
             return self._suspend(table, frame, fact, LATE)
-        ended = replace(again.last, sealed=True, result=last.result, round=last.round)  # no number is given twice
+        ended = replace(again.last, sealed=True, result=last.result, round=last.round)  # no number is used twice
         again = replace(again, last=ended)
         assert ended.position is not None
         position, effect = self.game.lay(ended.position, _hands(fact), ended, None, named=True, reopened=False)
@@ -674,7 +674,7 @@ class Engine(Generic[P]):
         return again, voided_ + corrected
 
     def _about_last(self, table: Table[P], fact: Fact, named: str) -> Step[P]:
-        """A person's word that names a round which is not the open one."""
+        """Apply a person's decision that names another round than the open one."""
         last, open_ = table.last, table.open
         text = say("round_unknown", event=type_of(fact.event), round=named[:80])
         unknown = self._remark("round_unknown", text)
@@ -733,7 +733,7 @@ class Engine(Generic[P]):
     # ---- late events: the facts are played again
 
     def _late(self, table: Table[P], fact: Fact) -> Step[P]:
-        """An event that others overtook is put at its time. What cannot be placed is a loss."""
+        """Insert a late event at its time. An event that cannot be placed counts as a loss."""
         frames = [one for one in (table.last, table.open) if one is not None]
         kept = [one for frame in frames for one in (*frame.facts, *frame.after)]
         on_time = replace(fact, event=replace(fact.event, overtaken=0))
@@ -773,7 +773,7 @@ class Engine(Generic[P]):
             return self._disputed(table, last, fact)
         verdicts: tuple[Verdict, ...] = ()
         if isinstance(fact.event, BetsClosed) and table.open is not None and not table.open.round.closed:
-            table, verdicts = self._bell(table, fact)  # no bet can be taken any more
+            table, verdicts = self._bell(table, fact)  # bets are over
         table, more = self._missed(table, replace(fact, event=EventsMissed(count=1)))
         return table, (*verdicts, *more, *self._too_late(fact))
 
@@ -782,9 +782,9 @@ class Engine(Generic[P]):
         return noted("told_too_late", reason, "-", fact)
 
     def _contradicted(self, table: Table[P], fact: Fact, *, harmless: bool, money: bool) -> Step[P]:
-        """It would change a published result, or its place decides: a person corrects that.
+        """Handle a late event that would change a published result, or whose place decides: a person must correct it.
 
-        `harmless`: wherever it stands, the open round is as it is. `money`: of the result it changes no more than that.
+        `harmless`: at every possible place the open round is the same. `money`: it changes only amounts of the result.
         """
         if harmless:
             return table, self._too_late(fact)
@@ -803,7 +803,7 @@ class Engine(Generic[P]):
         return self._suspend(table, frame, fact, LATE, effect.remedy)
 
     def _play(self, table: Table[P], facts: list[Fact]) -> Step[P]:
-        """These facts, from where the older of the kept rounds began."""
+        """Play these facts again from the beginning of the older kept round."""
         first = table.last or table.open
         assert first is not None
         start = replace(table, position=first.base, day=first.day, shoe=first.shoe, count=first.count)
@@ -818,7 +818,7 @@ class Engine(Generic[P]):
     def _adopted(
         self, old: Table[P], new: Table[P], said: tuple[Verdict, ...], fact: Fact, *, person: bool
     ) -> Step[P] | None:
-        """The table as the facts make it, and what is published of it; None where that contradicts what was."""
+        """The table after these facts, and the new verdicts; None where they contradict published ones."""
         known = {one.round.id: one for one in (old.last, old.open) if one is not None}
         results = {one.result.round: one.result for one in said if isinstance(one, Resolved | Voided | Corrected)}
         opened = {one.round for one in said if isinstance(one, Opened)}

@@ -36,7 +36,7 @@ S = TypeVar("S", bound=Struct)
 
 CODE: Final = re.compile("[a-z][a-z0-9_]{0,63}")
 MAX_WAGERS = 1000
-# Wagers leave room for what decides the round: it is evidence however many chips were moved before.
+# Wagers leave room for the deciding events, which are evidence however many chips were moved before.
 MAX_WAGER_EVIDENCE = 1000
 MAX_EVIDENCE = 1500
 MAX_IRREGULARITIES = 50
@@ -46,7 +46,7 @@ class Round(Struct, frozen=True):
     """A round under way. `suspended` says why it waits for a person, where it does.
 
     `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away. `given_back`:
-    bets that were taken and cannot stand alone; the result names them with their stakes returned.
+    bets that were taken and cannot stand alone; the result returns their stakes.
     """
 
     id: str
@@ -61,12 +61,12 @@ class Round(Struct, frozen=True):
 
 
 def without_bets(round_: Round) -> Round:
-    """The round where the bets are not known."""
+    """The round with unknown bets."""
     return replace(round_, wagers=(), given_back=())
 
 
 def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
-    """The round rests on this event too, once. Bounded: a stuck sensor must not fill the memory."""
+    """Add this event to the evidence, once. Bounded: a stuck sensor must not fill the memory."""
     if round_.evidence[-1:] == (seen.id,) or len(round_.evidence) >= most:
         return round_
     return replace(round_, evidence=(*round_.evidence, seen.id))
@@ -81,12 +81,12 @@ def irregular(round_: Round, code: str, reason: Reason, law: str, seen: Envelope
 
 
 def noted(code: str, reason: Reason, law: str, seen: Envelope) -> tuple[Verdict, ...]:
-    """An irregularity that is of no round."""
+    """The verdict of an irregularity outside any round."""
     return (Noted(Irregularity(code, reason, law, seen.id)),)
 
 
 def suspend(round_: Round, seen: Envelope, reason: Reason, remedy: Reason) -> tuple[Round, tuple[Verdict, ...]]:
-    """The round waits for a person, the event is evidence of why. Said once, with its first reason."""
+    """Suspend the round, with the event as evidence. Published once, with the first reason."""
     round_ = witness(round_, seen)
     if round_.suspended:
         return round_, ()
@@ -94,7 +94,7 @@ def suspend(round_: Round, seen: Envelope, reason: Reason, remedy: Reason) -> tu
 
 
 def declared(text: str) -> Reason:
-    """Why a person or a wheel declared the round void: what is said may be a code, or a text of its own."""
+    """Why a person or a wheel declared the round void: a known code, or the text that was given."""
     if not text:
         return say("declared")
     return say(text) if CODE.fullmatch(text) else say("declared_for", text=text)
@@ -107,13 +107,13 @@ def next_number(day: str, count: int, seen: Envelope) -> tuple[str, int]:
 
 
 def numbered_after(state: S, table: str, round_: str) -> S:
-    """A state that begins anew, numbered behind `round_` of whatever game: no id is ever given twice."""
+    """A new state that numbers its rounds after `round_`, even of another game, so that no id is used twice."""
     game: Any = getattr(state, "game", None)
-    if game is not None:  # beside the watch of its duties
+    if game is not None:  # the game within a state with duties
         return replace(state, game=numbered_after(game, table, round_))
     day, number = round_.removeprefix(f"{table}:").split(":")[:2]
     fields = type(state).__struct_fields__
-    if getattr(state, "shoe", -1) >= 0:  # numbered within it
+    if getattr(state, "shoe", -1) >= 0:  # rounds are numbered within a shoe
         return replace(state, day=day, shoe=int(number) + 1)
     return replace(state, day=day, **{"rounds" if "rounds" in fields else "count": int(number)})
 
@@ -121,9 +121,9 @@ def numbered_after(state: S, table: str, round_: str) -> S:
 def abandoned(
     round_: str, ruleset: str, evidence: tuple[str, ...], supersedes: str = "", *, unreadable: bool = False
 ) -> Result:
-    """The end of a round that these rules cannot go on with: they are another game's, or its state is unreadable.
+    """The end of a round that these rules cannot continue: it is another game's, or its state is unreadable.
 
-    `unreadable`: a row that was written of the round is.
+    `unreadable`: a written row of the round cannot be read.
     """
     return Result(
         round=round_,
@@ -146,7 +146,7 @@ def abandoned(
 
 
 class Terms(Struct, frozen=True):
-    """What stands in every result of a table, made once. `void_words`: what the croupier calls a void round."""
+    """The fields that all results of a table share. `void_words`: the croupier's call for a void round."""
 
     ruleset: str
     edition: str
@@ -184,7 +184,7 @@ def limits_of(
     articles: Mapping[str, Range] | None = None,
     fixed: Iterable[str] = (),
 ) -> Limits:
-    """The limits of a table with these terms. `bets`: ids or patterns of what is offered. `fixed`: as of `Limits`."""
+    """The limits of a table with these terms. `bets`: ids or patterns of what is offered. `fixed`: as in `Limits`."""
     families = dict.fromkeys(bet.partition(":")[0] for bet in bets)
     up = terms.rounding == "up"
     return Limits(terms.limits, families, articles=articles, fixed=fixed, best=best, chip=terms.chip, rounds_up=up)
@@ -207,7 +207,7 @@ def resolved(
 ) -> Result:
     """The result of a round that counts. Bets that stand or move are not settled: the next round takes them over.
 
-    `parts`: of bets given up that come back in part; they are neither won nor a tie.
+    `parts`: returned parts of bets that were given up; they are neither won nor a tie.
     """
     open_bets = frozenset((*stands, *(moves or ())))
     wagers = tuple(one for one in round_.wagers if one.bet not in open_bets) if open_bets else round_.wagers
@@ -235,7 +235,7 @@ def resolved(
 
 
 def undecided(round_: Round, result: Result) -> tuple[Wager, ...]:
-    """The wagers that a result leaves on the table, those that travel at their new place."""
+    """The wagers that a result leaves on the table; travelling ones at their new place."""
     where = dict(zip(result.stands, result.stands, strict=True)) | result.moves
     return tuple(replace(one, bet=where[one.bet]) for one in round_.wagers if one.bet in where)
 
@@ -269,5 +269,5 @@ def _pushed(round_: Round) -> tuple[Push, ...]:
 
 
 def _given_back(round_: Round) -> tuple[Settlement, ...]:
-    """A bet that was taken stands in the result, also where it went back when the bets closed."""
+    """The settlements of bets that were taken and went back when the bets closed."""
     return tuple(Settlement(one.seat, one.bet, one.amount, one.amount, hand=one.hand) for one in round_.given_back)

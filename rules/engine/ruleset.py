@@ -1,8 +1,8 @@
-"""What every game is: events in, verdicts out, nothing else.
+"""The interface of every game: events in, verdicts out.
 
-Rule of this floor: no clock, no randomness, no I/O; time is in the event. The same events give the same verdicts, byte
-for byte, so a night's journal replays to the same results. No game knows a device. A doubtful event suspends or voids
-the round by its article; it never resolves wrongly.
+A game uses no clock, no randomness and no I/O; time is in the event. The same events give the same verdicts, byte for
+byte, so a night's journal replays to the same results. Games do not depend on devices. A doubtful event suspends or
+voids the round by its article; it never resolves wrongly.
 """
 
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
@@ -79,7 +79,9 @@ __all__ = [
 
 
 class Bet(msgspec.Struct, frozen=True):
-    """One kind of bet a ruleset offers. `id` is a pattern (`straight:n`), `pays` what is won on top, "x" to 1."""
+    """One kind of bet a ruleset offers. `id` is a pattern (`straight:n`), `pays`: the prize on top of the stake, "x" to
+    1.
+    """
 
     id: str
     pays: str
@@ -112,22 +114,22 @@ class Ruleset(Protocol[S]):
     Options: ClassVar[type[Any]]
     State: ClassVar[type[Any]]
     Facts: ClassVar[type[RoundFacts]]
-    """What its rounds tell: `outcome` of a result, `detail` of a view."""
+    """The struct of its facts: `outcome` of a result, `detail` of a view."""
     needs: ClassVar[Needs]
-    """What the devices of its table must tell, by its options."""
+    """The events that the devices of its table must report, by its options."""
 
     def __init__(self, options: Any) -> None: ...
 
     def start(self, table: str) -> S:
-        """The state of a table nobody has played on."""
+        """The state of a new table."""
         ...
 
     def apply(self, state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
-        """The next state and what follows from it. Never raises: an event that does not fit is an irregularity."""
+        """The next state and the verdicts. Never raises: an event that does not fit is an irregularity."""
         ...
 
     def view(self, state: S) -> View:
-        """What may be shown of the state."""
+        """The public part of the state."""
         ...
 
     def bets(self) -> tuple[Bet, ...]:
@@ -136,12 +138,12 @@ class Ruleset(Protocol[S]):
 
 
 def keeps_its_cards(ruleset: Any) -> bool:
-    """Whether cards that nobody has shown stay hidden after the round, too: a game says `keeps_cards = True`."""
+    """Whether cards that were not shown stay hidden after the round, too: a game sets `keeps_cards = True`."""
     return getattr(ruleset, "keeps_cards", False)
 
 
 def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
-    """The next state and the verdicts of an event. Whoever feeds a ruleset calls this: it has what all games share.
+    """The next state and the verdicts of an event. Callers use this instead of `apply`: it adds what all games share.
 
     A late event (`overtaken`) suspends the open round, as a loss does, and is not used. Before the bell or between
     rounds it is used and leaves the same doubt, but gives no result by itself. A late event that changes nothing is
@@ -175,7 +177,7 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
         return doubted, verdicts
     if not waits and not any(isinstance(verdict, Resolved | Corrected) for verdict in told):
         if declared and any(isinstance(verdict, Suspended) for verdict in told):
-            return after, told  # that it was declared is all the doubt: a payment says that another round was meant
+            return after, told  # the declaration is the only doubt: a payment shows that another round was meant
         after, more = ruleset.apply(after, doubt)
         return after, told + more
     text = say("told_too_late", event=event_type(event), ms=event.overtaken)
@@ -183,10 +185,10 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
 
 
 def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
-    """The next state and what follows where two different events came under one number; `seen` is one of them.
+    """The next state and the verdicts after two different events under one number; `seen` is one of them.
 
-    One of the two is not true, and nothing says which: an open round waits for a person, as after a loss. It is noted
-    even where nothing waits: the round that was resolved by the first of them stands, and may be wrong.
+    One of the two is false, and it is unknown which: an open round waits for a person, as after a loss. It is noted
+    even if no round is open: the round that the first event resolved stands, and may be wrong.
     """
     state, verdicts = judge(ruleset, state, msgspec.structs.replace(seen, event=EventsMissed(1)))
     text = say("number_used_twice")
@@ -215,7 +217,7 @@ def _facts(state: object) -> Any:
 
 
 class OptionInfo(msgspec.Struct, frozen=True):
-    """One choice the text leaves to the house."""
+    """One choice that the text leaves to the house."""
 
     name: str
     values: str

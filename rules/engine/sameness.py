@@ -1,4 +1,4 @@
-"""Whether two results, or two ways to play the same facts, come to the same. Called by refold."""
+"""Whether two results, or two orders of the same facts, are equivalent. Called by refold."""
 
 from typing import Any, TypeVar
 
@@ -12,7 +12,7 @@ P = TypeVar("P", bound=Struct)
 
 
 def same_result(one: Result, other: Result) -> bool:
-    """The same result, whatever it rests on. A void round is void, for whatever reason."""
+    """Whether two results are the same, apart from evidence; of void rounds also apart from the reason."""
     return (one.void is not None and other.void is not None) or _bare(one) == _bare(other)
 
 
@@ -21,12 +21,12 @@ def _bare(result: Result) -> Result:
 
 
 def as_read_back(result: Result) -> Result:
-    """The result as a state is read back: an outcome of JSON's types."""
+    """The result as read back from a stored state: its outcome has JSON's types."""
     return replace(result, outcome=json.decode(json.encode(result.outcome)))
 
 
 def same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
-    """The last round has this outcome, whatever its bets."""
+    """Whether the last round has this outcome, apart from its bets."""
     if last is None or last.result is None:
         return True
     ends = [one.result for one in said if isinstance(one, Resolved | Voided | Corrected)]
@@ -34,7 +34,7 @@ def same_outcome(last: Frame[Any] | None, said: tuple[Verdict, ...]) -> bool:
 
 
 def same_step(one: Step[P], other: Step[P]) -> bool:
-    """Both tables are in the same state, and the same verdicts are given."""
+    """Whether both steps lead to the same state and the same verdicts."""
 
     def said(verdicts: tuple[Verdict, ...]) -> list[object]:
         return [_bare(verdict.result) if hasattr(verdict, "result") else verdict for verdict in verdicts]
@@ -46,7 +46,7 @@ def same_step(one: Step[P], other: Step[P]) -> bool:
 
 
 def same_open(one: Table[P], other: Table[P]) -> bool:
-    """Both tables have the same open round at the same point of play."""
+    """Whether both tables have the same open round at the same point of play."""
     first, second = _without_facts(one.open), _without_facts(other.open)
     if first is None or second is None or one.position != other.position or one.doubt != other.doubt:
         return False

@@ -1,8 +1,8 @@
 """The life of a round that one event decides: a heap that is counted, a throw that is read, a ball that comes to rest.
 
 The rulesets of such games derive from `SingleOutcome`. It owns the round: opening, bell, wagers, lost events, outcome,
-payment, void rounds, contradictions and numbering. A game says only what its own events do, what its outcome pays,
-and its articles. The phases of a table, and what leads from one to another:
+payment, void rounds, contradictions and numbering. A game adds only the effects of its own events, the prizes of its
+outcome, and its articles. The phases of a table, and their transitions:
 
     idle                     --the bets are opened, or an event of the game--> open
     open                     --bell--> closed
@@ -15,7 +15,7 @@ and its articles. The phases of a table, and what leads from one to another:
     disputed                 --one of the outcomes again, where a person enters it--> resolved
     every phase              --the next round--> open: a round or a dispute that was left ends, its bets are returned
 
-A suspended round is never resolved: an outcome that follows may be another round's.
+A suspended round is never resolved, because a later outcome may be another round's.
 """
 
 from abc import ABC, abstractmethod
@@ -100,7 +100,7 @@ class Doubt(Struct, frozen=True):
 class Null(Struct, frozen=True):
     """Why a round does not count, by which articles. `note` is the irregularity that made it void.
 
-    `bets`: what becomes of the bets, where that is not what `Rulings.null_bets` says.
+    `bets`: what happens to the bets, if it differs from `Rulings.null_bets`.
     """
 
     reason: Reason
@@ -111,10 +111,10 @@ class Null(Struct, frozen=True):
 
 
 class Rulings(Struct, frozen=True):
-    """What a text says of the life of a round, each with its article.
+    """The articles of a text on the life of a round.
 
     `never_ended`: why a round is void that was left without its outcome; `never_closed`: its outcome came without a
-    bell; `null_bets`: what becomes of the bets of a void round.
+    bell; `null_bets`: what happens to the bets of a void round.
     """
 
     bets_law: str
@@ -135,10 +135,10 @@ class Rulings(Struct, frozen=True):
 class Table(Struct, frozen=True):
     """The state of a table.
 
-    `opened`: the console opened the bets of the round. `last` is the resolved round until it is paid, `told` are the
-    outcomes that were told of it, the first one decided. `unseen`: events were lost since, so that an outcome or a
-    payment may be another round's. `unheard`: the beginning of the next round may be among the lost events.
-    `refused`: refused chips that lie on the cloth while there is no round.
+    `opened`: the console opened the bets of the round. `last` is the resolved round until it is paid, `told` are its
+    reported outcomes, of which the first decided. `unseen`: events were lost since, so that an outcome or a payment may
+    be another round's. `unheard`: the lost events may include the beginning of the next round. `refused`: refused chips
+    that lie on the cloth while there is no round.
     """
 
     table: str
@@ -168,7 +168,7 @@ class Table(Struct, frozen=True):
 
     @property
     def on_table(self) -> str:
-        """The name of the open round, else of the last that was not paid; "" for none."""
+        """The name of the open round, or of the last round that was not paid; "" for none."""
         round_ = self.round or self.last
         return round_.id if round_ is not None else ""
 
@@ -179,18 +179,20 @@ Move: TypeAlias = Callable[[T, Envelope], Step[T]]
 
 
 class SingleOutcome(ABC, Generic[T]):
-    """A game that one event decides: the machine is here, subclasses give the game."""
+    """A game that one event decides. This class is the state machine; subclasses add the game."""
 
     State: ClassVar[type[Any]]
     Facts: ClassVar[type[RoundFacts]] = RoundFacts
     outcome: ClassVar[type[Any]]
     """The event that decides a round."""
     starts: ClassVar[tuple[type[Any], ...]] = ()
-    """The events that show the beginning of a round whole, also after a loss."""
+    """The events that show the beginning of a round completely, also after a loss."""
     lasting: ClassVar[tuple[str, ...]] = ()
     """The fields of the game's state that outlast a round."""
     told_again_stands: ClassVar[bool] = False
-    """Whether a disputed outcome stands when it is told again: a person enters it. A device only repeats itself."""
+    """Whether a disputed outcome stands when it is reported again. True if a person enters it; a device only
+    repeats.
+    """
 
     def __init__(self, terms: Terms, board: Board, rulings: Rulings) -> None:
         self._terms = terms
@@ -201,10 +203,11 @@ class SingleOutcome(ABC, Generic[T]):
 
     @classmethod
     def whole_rounds(cls) -> Iterator[tuple[Event, ...]]:
-        """A round for each outcome, all equally likely, without bets, as a table with the default options tells it.
+        """A round for each outcome, all equally likely, without bets, as the events of a table with the default
+        options.
 
-        The figures of the game are computed of them, the laboratory plays them, and so do the tests of all games. A
-        game whose rounds are no such list yields nothing.
+        The figures of the game are computed from them; the laboratory and the tests of all games play them. A game
+        without such a list yields nothing.
         """
         return iter(())
 
@@ -231,23 +234,23 @@ class SingleOutcome(ABC, Generic[T]):
         return self._board.bets
 
     def start(self, table: str) -> T:
-        """A table without a past."""
+        """The state of a new table."""
         state: T = self.State(table)
         return state
 
     @abstractmethod
     def view(self, table: T) -> View:
-        """What may be shown of a table."""
+        """The public part of the state."""
 
     # ---- hooks of a game
 
     @abstractmethod
     def play(self, table: T, seen: Envelope) -> Step[T]:
-        """An event of the game's own; one that is none changes nothing."""
+        """Apply an event of the game; other events change nothing."""
 
     @abstractmethod
     def check(self, table: T, outcome: Any) -> Note | Doubt | Null | None:
-        """Why this outcome does not resolve the open round: it is none, doubtful, or void. None where it does."""
+        """Why this outcome does not resolve the open round (invalid, doubtful or void); None where it does."""
 
     @abstractmethod
     def result(self, round_: Round, outcome: Any) -> Result:
@@ -255,26 +258,26 @@ class SingleOutcome(ABC, Generic[T]):
 
     @abstractmethod
     def endings(self) -> Iterable[tuple[Win, ...]]:
-        """What wins on each outcome that there is."""
+        """The winning bets of each possible outcome."""
 
     def article_limits(self) -> Mapping[str, Range]:
         """The limits of each family that the text knows."""
         return {}
 
     def refused(self, table: T, round_: Round, bet: WagerPlaced | WagerWithdrawn) -> Note | Refusal | None:
-        """Why the game does not take this change of a bet that is offered; the limits are looked at beside it."""
+        """Why the game refuses this change of an offered bet; limits are checked separately."""
         return None
 
     def resolve(self, table: T, round_: Round, outcome: Any) -> Result:
-        """The result of a round that counts, where that also depends on what earlier rounds left on the table."""
+        """The result of a round that counts, where it also depends on bets that earlier rounds left."""
         return self.result(round_, outcome)
 
     def leaves(self, table: T, round_: Round, result: Result) -> dict[str, Any]:
-        """What a result leaves to the next round: fields of the game's state."""
+        """The fields of the game's state that a result leaves to the next round."""
         return {}
 
     def kept(self, outcome: Any) -> Any:
-        """What is kept of an outcome until the payment."""
+        """The part of an outcome that is kept until the payment."""
         return outcome
 
     def same(self, one: Any, other: Any) -> bool:
@@ -283,18 +286,18 @@ class SingleOutcome(ABC, Generic[T]):
 
     @abstractmethod
     def contradiction(self, last: Round, first: Any, other: Any) -> Note:
-        """How two outcomes of one round differ."""
+        """The note of two different outcomes of one round."""
 
     @abstractmethod
     def stray(self, outcome: Any) -> Note:
-        """An outcome for which no round waits."""
+        """The note of an outcome while no round waits for it."""
 
     def is_outcome(self, outcome: Any) -> bool:
         """Whether an outcome can dispute another one."""
         return True
 
     def opens_next(self, table: T, seen: Envelope) -> bool:
-        """Whether bets that are opened while a round is there are the next round's."""
+        """Whether an opening of bets during a round belongs to the next round."""
         return bool(table.round is not None and table.round.suspended)
 
     def at_opening(self, table: T) -> Note | None:
@@ -302,7 +305,7 @@ class SingleOutcome(ABC, Generic[T]):
         return None
 
     def at_bell(self, table: T, seen: Envelope) -> tuple[T, Null | None]:
-        """What the bell changes for the game, and why the round is void by it."""
+        """The game's state after the bell, and why the bell makes the round void, if it does."""
         return table, None
 
     def at_bet(self, table: T, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
@@ -310,13 +313,13 @@ class SingleOutcome(ABC, Generic[T]):
         return None
 
     def at_loss(self, table: T) -> T:
-        """What the game does not know any more after a loss."""
+        """The game's state after a loss, without the facts that may have changed unseen."""
         return table
 
-    # ---- the machine
+    # ---- the state machine
 
     def apply(self, table: T, seen: Envelope) -> Step[T]:
-        """One event."""
+        """Apply one event."""
         event = seen.event
         if isinstance(event, DeviceOnline) and event.continuous:
             return table, ()
@@ -332,7 +335,7 @@ class SingleOutcome(ABC, Generic[T]):
         return self.play(table, seen) if moves is None else moves[table.phase](table, seen)
 
     def _handed_back(self, table: T, event: WagerWithdrawn, seen: Envelope) -> tuple[T, WagerWithdrawn | None]:
-        """Refused chips are taken away before a bet is; None where it is them alone."""
+        """Take refused chips away first; the rest of the withdrawal changes the bet, None if nothing is left."""
         chips, rest = handed_back(table.ledger, event, self.held(table, event.seat, event.bet))
         if chips is table.ledger:
             return table, rest
@@ -342,7 +345,7 @@ class SingleOutcome(ABC, Generic[T]):
         return replace(table, round=round_), rest
 
     def held(self, table: T, seat: int, bet: str) -> int:
-        """What is bet on a place, in minor units."""
+        """The amount on a bet, in minor units."""
         return lying(table.round, seat, bet) if table.round is not None else 0
 
     def transitions(self) -> dict[type[Any], dict[Phase, Move[T]]]:
@@ -366,7 +369,7 @@ class SingleOutcome(ABC, Generic[T]):
     # ---- opening, bell, wagers
 
     def begin(self, table: T, seen: Envelope) -> Step[T]:
-        """The next round. A round that is still there, or a disputed result, ends with its bets returned."""
+        """Begin the next round. A round that is still open, or a disputed result, ends with its bets returned."""
         verdicts: tuple[Verdict, ...] = ()
         if table.round is not None:
             reason = table.round.suspended or self._rulings.never_ended.reason
@@ -389,7 +392,7 @@ class SingleOutcome(ABC, Generic[T]):
         return self.fresh(table, day=day, count=count, round=round_, refused=(), **fields), verdicts
 
     def cloth(self, table: T, seen: Envelope) -> tuple[Round, dict[str, Any]]:
-        """What lies on the cloth for the next round, whose beginning may be among the lost events."""
+        """The bets that lie on the cloth for the next round, whose beginning may be among the lost events."""
         return Round("", suspended=MISSING if table.unheard else None), {}
 
     def remedy(self, round_: Round) -> Reason:
@@ -397,7 +400,7 @@ class SingleOutcome(ABC, Generic[T]):
         return self._rulings.missing.remedy
 
     def fresh(self, table: T, **fields: Any) -> T:
-        """A table without a round; of the game only what lasts is known. Refused chips lie there still."""
+        """A table without a round, with the lasting fields of the game and the refused chips."""
         known = {name: getattr(table, name) for name in ("table", "day", "count", "unheard", *self.lasting)}
         fresh: T = self.State(**known | {"refused": table.ledger} | fields)
         return fresh
@@ -477,7 +480,7 @@ class SingleOutcome(ABC, Generic[T]):
         return self.fresh(table, last=round_, told=(outcome,), **left), (*verdicts, Resolved(result))
 
     def close_late(self, table: T, seen: Envelope) -> Step[T]:
-        """The outcome closes what no bell has closed."""
+        """Close the bets by the outcome if no bell has closed them."""
         if table.phase == "closed":
             return table, ()
         if self._rulings.never_closed is not None:
@@ -501,7 +504,7 @@ class SingleOutcome(ABC, Generic[T]):
         return replace(table, last=last, told=(*told, outcome)), verdicts
 
     def _recount(self, table: T, seen: Envelope) -> Step[T]:
-        """Where a person enters the outcome, the one that is entered again stands."""
+        """Let the disputed outcome stand that a person enters again."""
         last, outcome = witness(there(table.last), seen), self.kept(seen.event)
         if table.unseen:  # it may be another round's
             return table, _noted(self.stray(outcome), seen)
@@ -517,14 +520,14 @@ class SingleOutcome(ABC, Generic[T]):
         return replace(table, last=last, told=(known,), **left), (_corrected(result),)
 
     def pay_nothing(self, table: T, seen: Envelope) -> Step[T]:
-        """A payment while no result waits for it."""
+        """Handle a payment while no result waits for it."""
         return table, ()
 
     def pay(self, table: T, seen: Envelope) -> Step[T]:
         return self.fresh(table, told=table.told[:1], unseen=table.unseen), ()
 
     def confirm(self, table: T, seen: Envelope) -> Step[T]:
-        """Paid while disputed: the croupier, who sees the table, lets the first outcome stand."""
+        """Let the first outcome of a disputed round stand: the croupier, who sees the table, has paid it."""
         last = witness(there(table.last), seen)
         if table.unseen or seen.event.overtaken:  # the payment may be of a lost round, or of the one before
             return replace(table, last=last), ()
@@ -540,7 +543,9 @@ class SingleOutcome(ABC, Generic[T]):
         return self.void(self.witness(table, seen), seen, Null(_declared(seen), self._rulings.void_law))
 
     def take_back(self, table: T, seen: Envelope) -> Step[T]:
-        """Declared void after its result. Declared before it and told too late, it may mean the round before."""
+        """Handle a void declared after the result. A late one, declared before the result, may mean the round
+        before.
+        """
         last = there(table.last)
         if seen.event.overtaken:
             doubt = self._rulings.declared_before
@@ -556,7 +561,7 @@ class SingleOutcome(ABC, Generic[T]):
         return self.fresh(table, **fields)
 
     def returned(self, round_: Round, seen: Envelope, reason: Reason) -> Result:
-        """How the round ended is not known. No article speaks of that: nothing is guessed, the bets come back."""
+        """A void result that returns all bets, for a round whose end is unknown and which no article covers."""
         return voided(witness(round_, seen), self._terms, Void(reason, "returned"), self._rulings.never_ended.law)
 
     def lose(self, table: T, seen: Envelope) -> Step[T]:
@@ -570,7 +575,7 @@ class SingleOutcome(ABC, Generic[T]):
     # ---- a game's changes of the open round
 
     def witness(self, table: T, seen: Envelope) -> T:
-        """The round rests on this event too."""
+        """Add this event to the round's evidence."""
         return replace(table, round=witness(there(table.round), seen))
 
     def note(self, table: T, seen: Envelope, note: Note) -> T:
@@ -578,19 +583,19 @@ class SingleOutcome(ABC, Generic[T]):
         return replace(table, round=noted_on(there(table.round), note, seen))
 
     def close(self, table: T, seen: Envelope) -> Step[T]:
-        """Nothing more may be bet on the round."""
+        """Close the bets of the round."""
         round_ = replace(self.judged(table, there(table.round), seen), closed=True)
         return replace(table, round=round_), (Closed(round_.id),)
 
     def judged(self, table: T, round_: Round, seen: Envelope) -> Round:
-        """The round without what its limits give back when the bets close. Bets that are not known are not judged."""
+        """The round after the check of its limits when the bets close; unknown bets are not checked."""
         if table.unheard or round_.suspended in self.bets_unknown:
             return round_
         return at_close(round_, self.limits, self._rulings.bets_law, seen)
 
     @cached_property
     def bets_unknown(self) -> tuple[Reason, ...]:
-        """Why a round waits whose bets are not known."""
+        """Why a round with unknown bets waits."""
         return (self._rulings.missing.reason,)
 
     def hold(self, table: T, seen: Envelope, doubt: Doubt) -> Step[T]:
@@ -599,7 +604,7 @@ class SingleOutcome(ABC, Generic[T]):
         return replace(table, round=round_), verdicts
 
     def void(self, table: T, seen: Envelope, null: Null) -> Step[T]:
-        """The round does not count."""
+        """End the round as void."""
         round_ = there(table.round)
         if null.note is not None:
             round_ = noted_on(round_, null.note, seen)
@@ -609,7 +614,7 @@ class SingleOutcome(ABC, Generic[T]):
 
 
 def there(round_: Round | None) -> Round:
-    """The round, where the phase says that there is one."""
+    """The round of a phase that has one."""
     assert round_ is not None
     return round_
 

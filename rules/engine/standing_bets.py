@@ -1,7 +1,8 @@
 """Bets that a void round leaves on the cloth: the next round takes them over.
 
-`rules/games/shaken_dice.py` and `rules/games/roulette.py` stand on it. After a loss nobody knows whether these bets
-still lie there: they are in doubt, and given back when that round ends. What is laid beside them since is known.
+`rules/games/shaken_dice.py` and `rules/games/roulette.py` are based on it. After a loss it is unknown whether these
+bets still lie there: they are doubtful and are returned when that round ends. Bets that are laid beside them later are
+known.
 """
 
 from functools import cached_property
@@ -22,7 +23,7 @@ from rules.engine.single_outcome import MISSING, Doubt, Note, SingleOutcome, Ste
 class ClothTable(Table, frozen=True):
     """`carried` are the bets of a void round until the next one takes them over, suspended where they are in doubt.
 
-    `laid` is what is known beside bets in doubt, of the cloth or of the round: what was laid since.
+    `laid`: the known bets beside doubtful ones, on the cloth or in the round: those that were laid since the loss.
     """
 
     carried: Round | None = None
@@ -34,14 +35,14 @@ EMPTY: Final = Round("")
 
 
 class StandingBets(SingleOutcome[C]):
-    """The machine for games whose void rounds leave the bets on the cloth."""
+    """The state machine of games whose void rounds leave the bets on the cloth."""
 
     def __init__(self, *args: Any, moved_unseen: Doubt) -> None:
         super().__init__(*args)
         self._moved_unseen = moved_unseen
 
     def cloth(self, table: C, seen: Envelope) -> tuple[Round, dict[str, Any]]:
-        """The standing bets; what was laid beside them stays beside them while they are in doubt."""
+        """The standing bets; while they are doubtful, later bets are kept apart from them."""
         cloth, laid = table.carried or EMPTY, table.laid
         if table.unheard:
             return replace(together(cloth, laid), suspended=MISSING), {}
@@ -55,7 +56,7 @@ class StandingBets(SingleOutcome[C]):
         return next(doubt.remedy for doubt in doubts if doubt.reason == round_.suspended)
 
     def after_void(self, table: C, round_: Round, **fields: Any) -> C:
-        """The bets stand. What is not known of them stays unknown until they are given back."""
+        """The table after a void round, whose bets stand. Doubtful bets stay doubtful until they are returned."""
         doubtful = round_.suspended in (MISSING, self._moved_unseen.reason)
         doubt = self._moved_unseen.reason if doubtful and round_.wagers else None
         cloth, laid = Round("", wagers=round_.wagers, suspended=doubt), table.laid
@@ -89,12 +90,12 @@ class StandingBets(SingleOutcome[C]):
         return sum(lying(one, seat, bet) for one in lie if one is not None)
 
     def beside(self, table: C) -> bool:
-        """Whether a bet is laid beside bets in doubt: up to the bell."""
+        """Whether bets are laid beside doubtful ones: until the bell."""
         round_ = table.round
         return round_ is not None and round_.suspended == self._moved_unseen.reason and not round_.closed
 
     def shut(self, table: C) -> bool:
-        """Whether the standing bets may not be changed any more."""
+        """Whether changes of the standing bets are over."""
         return table.carried is not None and table.carried.closed
 
     def bet(self, table: C, seen: Envelope) -> Step[C]:
@@ -104,7 +105,7 @@ class StandingBets(SingleOutcome[C]):
         return replace(table, round=round_, laid=laid), ()
 
     def stray_bet(self, table: C, seen: Envelope) -> Step[C]:
-        """Between a void round and the next one the cloth is open to what the text allows."""
+        """Apply a bet between a void round and the next one, within what the text allows."""
         carried, laid = table.carried, table.laid
         if carried is None or self.shut(table):
             return super().stray_bet(table, seen)
@@ -139,10 +140,10 @@ def wager_beside(
     seen: Envelope,
     limits: Limits = UNLIMITED,
 ) -> tuple[Round, Round]:
-    """A wager where a loss left the cloth in doubt: `doubtful` is what lay there before, `laid` what was laid since.
+    """Apply a wager after a loss: `doubtful` are the bets from before the loss, `laid` those since.
 
-    Chips look alike: those that are taken back come off the known ones first. What is refused is noted on `doubtful`,
-    and lies there.
+    Chips look alike: withdrawn chips are taken from the known bets first. A refusal is noted on `doubtful`, where its
+    chips lie.
     """
     seat, bet, known = event.seat, event.bet, lying(laid, event.seat, event.bet)
     match event:
@@ -167,7 +168,7 @@ def wager_beside(
 
 
 def together(doubtful: Round, laid: Round | None) -> Round:
-    """Join the bets: those laid since a loss share the fate of the earlier ones."""
+    """Join the bets: those laid since a loss are treated like the earlier ones."""
     if laid is None:
         return doubtful
     amounts = {(one.seat, one.bet): one.amount for one in doubtful.wagers}

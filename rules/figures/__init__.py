@@ -1,7 +1,7 @@
 """Probabilities and house edges of every bet of every game: one computed table for each ruleset.
 
 `feltd figures` prints them. `feltd compute-figures` (the laboratory, simulators/lab/figures) computes them through the
-rulesets and writes the files of this folder; no table's computer needs an hour for that.
+rulesets, which takes an hour, and writes the files of this folder.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def figures(ruleset: str) -> tuple[Figure, ...]:
 
 
 def figures_table(name: str, rows: Sequence[Figure]) -> str:
-    """For a person."""
+    """The figures of a game as text for people."""
     lines = [f"{name}: {how_computed(rows)}, through the ruleset"]
     width = max(len(row.bet) for row in rows)
     for options, group in groupby(rows, key=lambda row: row.options):

@@ -1,1 +1,1 @@
-"""What several texts share of a game."""
+"""The mechanics of games that several texts share. The rulesets of the texts use it; it uses `rules/engine`."""

@@ -48,7 +48,7 @@ class AlternatingState(SpinState, frozen=True):
 
 
 class AlternatingRoulette(RouletteGame[AlternatingState]):
-    """The machine; the families of `board` stand in the order of payment."""
+    """The state machine; the families of `board` are in the order of payment."""
 
     State: ClassVar[type[AlternatingState]] = AlternatingState
     Facts: ClassVar[type[RoundFacts]] = RouletteFacts
@@ -65,14 +65,14 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
     # ---- the ball's direction
 
     def at_launch(self, table: AlternatingState, seen: Envelope, launch: BallLaunched) -> AlternatingState:
-        """Once all was paid, and the other way round than in the last spin."""
+        """Note a launch before all was paid, or in the direction of the last spin."""
         table = super().at_launch(table, seen, launch)
         if table.turned == launch.direction:
             table = self.note(table, seen, Note("ball_not_alternated", say("same_direction"), self._at.direction))
         return replace(table, turning=launch.direction)
 
     def decide(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """A spin that counts is the last one, also for the direction."""
+        """Decide the spin; one that counts becomes the last spin for the direction, too."""
         turning, turned = table.turning, table.turned
         table, verdicts = super().decide(table, seen)
         if table.phase == "resolved":
@@ -80,25 +80,25 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
         return table, verdicts
 
     def after_void(self, table: AlternatingState, round_: Round, **fields: Any) -> AlternatingState:
-        """A null spin counts in the alternation where the house says so."""
+        """The table after a null spin, which counts in the alternation by an option of the house."""
         if table.turning and self._limited.null_spin_alternates:
             fields["turned"] = table.turning
         return super().after_void(table, round_, **fields)
 
     def take_back(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """Declared null after the ball had come to rest."""
+        """Handle a spin that is declared null after the ball came to rest."""
         before = table.turned if self._limited.null_spin_alternates else table.before
         table, verdicts = super().take_back(table, seen)
         return (table if table.last is not None else replace(table, turned=before)), verdicts
 
     def at_loss(self, table: AlternatingState) -> AlternatingState:
-        """Spins may be among what was lost."""
+        """Forget the directions: spins may be among the lost events."""
         return replace(super().at_loss(table), turning="", turned="", before="", idle=())
 
     # ---- bets
 
     def bell(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """The call comes while the ball runs."""
+        """Close the bets; a call before the ball runs is irregular."""
         early = table.phase == "open" and not table.launched
         table, verdicts = super().bell(table, seen)
         if early:
@@ -106,7 +106,7 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
         return table, verdicts
 
     def stray_bell(self, table: AlternatingState, seen: Envelope) -> Step[AlternatingState]:
-        """The same after a null spin."""
+        """Handle a call after a null spin in the same way."""
         shut = self.shut(table)
         table, verdicts = super().stray_bell(table, seen)
         if table.called and not shut:
@@ -121,12 +121,12 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
     # ---- the payment
 
     def result(self, round_: Round, outcome: BallLanded) -> Result:
-        """Losing bets, then the prizes in the order printed, those of one player together."""
+        """The result, with losing bets first, then the prizes in the printed order, those of one player together."""
         result = super().result(round_, outcome)
         return replace(result, settlements=self._in_order(self.settled(result))) if round_.wagers else result
 
     def settled(self, result: Result) -> tuple[Settlement, ...]:
-        """What each bet brings back."""
+        """The settlements in the order of payment."""
         return result.settlements
 
     def _in_order(self, settlements: Iterable[Settlement]) -> tuple[Settlement, ...]:
@@ -145,7 +145,7 @@ class AlternatingRoulette(RouletteGame[AlternatingState]):
 
 
 def left_of(round_: Round, bet: WagerPlaced | WagerWithdrawn) -> int:
-    """What would lie on the bet after this change; 0 for all taken back, or more than lies there."""
+    """The amount of the bet after this change; 0 where all, or more than lies there, is taken back."""
     held = lying(round_, bet.seat, bet.bet)
     if isinstance(bet, WagerPlaced):
         return held + bet.amount

@@ -1,7 +1,7 @@
 """Baccarat as it is dealt everywhere: who receives the next card, and hands in the order of the deal.
 
-Rule of this file: no text's paragraphs; all texts share the drawing table, and number its lines as they like. The life
-of a coup is in `baccarat_coups.py`.
+This file cites no paragraphs: all texts share the drawing table, and each numbers its lines in its own way. The life of
+a coup is in `baccarat_coups.py`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from rules.games.cards import POINTS
 
 Side: TypeAlias = Literal["player", "banker"]
 Line: TypeAlias = Literal["natural", "0 to 2", "3", "4", "5", "6", "7 to 9", "no card"]
-"""Of the drawing table, for the banker's side: its total, `natural` of the player's, or that it took `no card`."""
+"""A line of the drawing table for the banker's side: its total, the player's `natural`, or `no card` of the player."""
 
 # The player's side received no third card.
 NO_CARD: Final = -1
@@ -50,7 +50,7 @@ def banker_rule(player: int, banker: int, third: int) -> tuple[bool, Line]:
 
 
 def due(cards: tuple[str, ...]) -> Side | None:
-    """Who receives the next card, after `cards` in the order of the deal; None when the coup is complete."""
+    """The side that receives the next card, after `cards` in the order of the deal; None when the coup is complete."""
     dealt = len(cards)
     if dealt < 4:
         return "banker" if dealt % 2 else "player"
@@ -74,7 +74,7 @@ def hands(cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def deal(laid: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """Hands as they lie, in the order of the deal; None where the table does not give such hands."""
+    """Hands as they lie, in the order of the deal; None where the drawing table cannot give such hands."""
     rest = {side: list(laid.get(side, ())) for side in ("player", "banker")}
     if set(laid) - set(rest) or any(card not in POINTS for cards in laid.values() for card in cards):
         return None
@@ -85,7 +85,7 @@ def deal(laid: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
 
 
 def beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
-    """The cards laid that were not told."""
+    """The entered cards that the shoe did not report."""
     left = list(told)
     entered = []
     for card in laid:
@@ -97,7 +97,7 @@ def beyond(laid: tuple[str, ...], told: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def told_again(told: tuple[str, ...], laid: tuple[str, ...]) -> bool:
-    """Whether the cards told are those laid, in the order of the deal, but for some told once more."""
+    """Whether the reported cards are the entered ones in the order of the deal, apart from repetitions."""
     left = list(laid)
     before = ""
     for card in told:

@@ -1,4 +1,4 @@
-"""The coups of baccarat, as every text has them: shoe, burn, deal, corrections and the result.
+"""The coups of baccarat that all texts share: shoe, burn, deal, corrections and the result.
 
 Called by the rulesets of the texts, which have options, bets, deductions and words. `House` holds what a text or a
 house chooses about the cards, `Articles` where the text says it. The docstring of `rules/macau/baccarat.py` says how a
@@ -52,7 +52,7 @@ VOID_WORDS: Final = {"pt": "Lance nulo", "zh-Hant": "此局無效", "en": "Void"
 UNLIMITED: Final = -1
 # How many cards left the shoe is not known.
 UNCOUNTED: Final = -1
-# As many cards as the first one says.
+# As many cards as the value of the first one.
 BY_FIRST_CARD: Final = -1
 
 Words: TypeAlias = tuple[str, str, str]
@@ -69,10 +69,10 @@ CALLS: Final[Mapping[str, Words]] = {
 class House(Struct, frozen=True):
     """How the cards are handled.
 
-    `shoe`: not a shuffler that deals. `bell`: a coup is dealt after the bell only. `burn`: cards burnt after shuffling.
-    `coup_burn`: before which coups a card is burnt. `one_more`: after the coup in which the cut card comes.
-    `cut_card_voids`: where it comes before a coup's first card that coup is not dealt. `handled`: players look at them.
-    `ties_by`: who does so of two with equal bets.
+    `shoe`: a shoe, and no dealing shuffler. `bell`: a coup is dealt only after the bell. `burn`: cards burnt after
+    shuffling. `coup_burn`: before which coups a card is burnt. `one_more`: after the coup in which the cut card comes.
+    `cut_card_voids`: where it comes before a coup's first card that coup is not dealt. `handled`: players look at the
+    cards. `ties_by`: which of two players with equal bets does.
     """
 
     decks: int
@@ -105,15 +105,15 @@ class Position(Struct, frozen=True):
     """The shoe, and the coup in it.
 
     `burn` counts the cards of the set still to be burnt; when it is `unsure`, the burn lasts until the bets are opened,
-    or under `first_card` until somebody says that it is over. `left`: coups that may still begin in this shoe; `dealt`:
-    those that began, `demos` of them demonstrations; `demo_next`: the event that declared the next one to be one.
-    `spent`: the cards now coming belong to a void coup. `order`: whether the next coup is the first of its shoe; a
-    house that burns a card before every other one must know it. `drawn`: cards that left the shoe.
+    or under `first_card` until a person states that it is over. `left`: coups that may still begin in this shoe;
+    `dealt`: those that began, `demos` of them demonstrations; `demo_next`: the event that declared the next coup a
+    demonstration. `spent`: the cards now coming belong to a void coup. `order`: whether the next coup is the first of
+    its shoe; a house that burns a card before every later coup must know it. `drawn`: cards that left the shoe.
 
-    Of the coup: `cards` in the order of the deal; `burns`: whether a card is burnt before it, and `burnt`: that it is
-    out; `told`: the cards the shoe told since the bell; `aside`: those of them that came while it waited for a person,
-    and after its end those that are none of its hands; `entered`: those that only a correction brought;
-    `entered_before`: those into the coup before. The shoe may tell them yet, when what held it up is over.
+    Of the coup: `cards` in the order of the deal; `burns`: whether a card is burnt before it, and `burnt`: whether that
+    card is out; `told`: the cards that the shoe reported since the bell; `aside`: those that came while the coup waited
+    for a person, after its end those that belong to none of its hands; `entered`: cards that only a correction brought;
+    `entered_before`: the same of the coup before. The shoe may still report entered cards late.
     """
 
     burn: int = 0
@@ -137,7 +137,7 @@ class Position(Struct, frozen=True):
 
     @property
     def begun(self) -> bool:
-        """A card of the coup is out of the shoe."""
+        """Whether a card of the coup has left the shoe."""
         return bool(self.cards) or self.burnt
 
 
@@ -150,7 +150,7 @@ class BaccaratState(Table[Position], frozen=True):
 
 
 class Coup(Struct, frozen=True):
-    """What the cards of a coup come to. `drawn`: the banker's hand has three cards."""
+    """The totals and pairs of a coup. `drawn`: the banker's hand has three cards."""
 
     player: int
     banker: int
@@ -160,12 +160,12 @@ class Coup(Struct, frozen=True):
 
     @property
     def winner(self) -> Literal["player", "banker", "tie"]:
-        """The higher total."""
+        """The side with the higher total."""
         return "player" if self.player > self.banker else "banker" if self.banker > self.player else "tie"
 
 
 class Paid(Struct, frozen=True):
-    """What a text makes of a coup: its bets, its paragraphs, and what the dealer calls after the winner."""
+    """The text's part of a coup's end: winning bets, paragraphs, and the dealer's calls after the winner."""
 
     wins: tuple[Win, ...]
     articles: tuple[str, ...]
@@ -175,7 +175,7 @@ class Paid(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """All that follows from a coup, worked out once."""
+    """All consequences of a coup, computed once."""
 
     facts: dict[str, Any]
     winners: tuple[Win, ...]
@@ -198,9 +198,9 @@ class Coups(Game[Position]):
     calls: ClassVar[Mapping[str, Words]] = CALLS
 
     def __init__(self, house: House, articles: Articles, terms: Terms, bets: tuple[Bet, ...]) -> None:
-        """What each end of a coup wins and rests on is worked out once, when it first comes.
+        """Each end of a coup is computed once, when it first occurs.
 
-        All 1,900 would take 10 ms and 1.5 MiB of each table.
+        All 1,900 would take 10 ms and 1.5 MiB for each table.
         """
         self.house = house
         self.articles = articles
@@ -221,7 +221,7 @@ class Coups(Game[Position]):
 
     @abstractmethod
     def paid(self, coup: Coup) -> Paid:
-        """What wins, and by which paragraphs."""
+        """The winning bets and their paragraphs."""
 
     @abstractmethod
     def dealt(self, player: int, banker: int, third: int) -> tuple[str, ...]:
@@ -265,11 +265,11 @@ class Coups(Game[Position]):
     # ---- the life of a coup
 
     def fresh(self) -> Position:
-        """A table that was never played on stands between two coups, past its burn."""
+        """A new table is between two coups, after its burn."""
         return replace(NO_COUP, order="unknown") if self.house.coup_burn == "but_first" else NO_COUP
 
     def begins(self, position: Position, event: Event) -> bool:
-        """A card that is neither burnt nor stray."""
+        """Whether the event is a card that begins a coup: neither burnt nor stray."""
         unreadable = isinstance(event, CardUnreadable) or (isinstance(event, CardDrawn) and event.card not in POINTS)
         if not (unreadable or isinstance(event, CardDrawn)):
             return False
@@ -311,40 +311,40 @@ class Coups(Game[Position]):
         return due(position.cards) is None
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
-        """The cards still coming from a void coup belong to none."""
-        if position.order == "first":  # whether it still is where a coup is void before its cards: no text says
+        """The position after a coup; cards that still come from a void coup belong to no coup."""
+        if position.order == "first":  # void before its cards: no text says whether the next is the first one
             position = replace(position, order="later" if position.begun else "unknown")
         if not void:
             return position
         return replace(position, spent=due(position.cards) is not None or bool(position.aside), entered=())
 
     def resume(self, now: Position, ended: Position) -> Position:
-        """The coup of then in the shoe of now."""
+        """The ended coup in the present shoe."""
         return _with_coup(now, ended)
 
     def laid(self, position: Position) -> dict[str, Any]:
-        """The hands that lie there."""
+        """The hands on the table."""
         if not position.cards:
             return {}
         player, banker = self._lie(position.cards)
         return {"hands": {"player": player, "banker": banker}}
 
     def missed(self, position: Position, event: Event) -> Position:
-        """A card of the burn may be missing, and so may the start of a shoe."""
+        """After a loss a card of the burn, or the start of a shoe, may be missing."""
         position = replace(position, unsure=position.unsure or bool(position.burn))
         if self.house.coup_burn != "but_first":
             return position
         return replace(position, order="unknown", burns=position.burns if position.begun else "unknown")
 
     def set_aside(self, position: Position, fact: Fact) -> Position:
-        """A card that came in doubt."""
+        """Keep a doubtful card."""
         if not isinstance(fact.event, CardDrawn):
             return position
         told, aside = (*position.told, fact.event.card), (*position.aside, fact.event.card)
         return replace(position, burn=0, told=told[-MAX_TOLD:], aside=aside[-MAX_TOLD:])
 
     def left_over(self, position: Position) -> Effect:
-        """Without a bell nothing stands between the cards of two coups."""
+        """Without a bell the next card may still belong to the coup that ended."""
         if self.house.bell or not position.aside:
             return PLAIN
         return Effect(next_doubt=say("told_before"))
@@ -362,7 +362,7 @@ class Coups(Game[Position]):
             case BetsClosed():
                 return self._rung(p, frame)
             case BetsOpened() if frame is not None and frame.round.suspended and p.told:
-                return replace(p, unsure=False), PLAIN  # else cards of the burn may come yet
+                return replace(p, unsure=False), PLAIN  # otherwise more cards of the burn may come
             case RoundVoided() if frame is not None and frame.round.closed:
                 return replace(p, unsure=False), PLAIN
             case RoundPaid():
@@ -419,7 +419,7 @@ class Coups(Game[Position]):
         return replace(p, burn=max((PIPS[card] if p.burn == BY_FIRST_CARD else p.burn) - 1, 0))
 
     def _stray(self, p: Position) -> Effect:
-        """A card that comes where none can begin a coup: after the last one, or left over from a void one."""
+        """The effect of a card that cannot begin a coup: after the last coup, or from a void one."""
         if p.left == 0:
             return Effect((Note("card_after_last_coup", say("card_last_coup"), self.articles.last_coup),))
         if p.spent:
@@ -433,7 +433,7 @@ class Coups(Game[Position]):
             text = say("burn_uncertain")
             return replace(p, unsure=True), Effect((Note("burn_uncertain", text, self.articles.burn),))
         if frame.round.closed:
-            waits = frame.round.suspended and not self.house.bell  # it may be the next coup's
+            waits = frame.round.suspended and not self.house.bell  # the card may belong to the next coup
             return p, Effect(suspend=say("card_unreadable"), next_doubt=say("before_card") if waits else None)
         reason = say("burn_unreadable") if p.burn else say("card_unreadable")
         unsure = not self.house.bell and (p.unsure or bool(p.burn))
@@ -460,9 +460,9 @@ class Coups(Game[Position]):
         return started, Effect(wrong, course="new_shoe")
 
     def _cut_card(self, p: Position, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """Where it comes before a coup's first card, the coup under way is the one before, if the text has it so.
+        """The cut card. By some texts one that comes before the first card of a coup belongs to the coup before.
 
-        If it has not, and no opening is told, one that comes between two coups is the next one's.
+        Otherwise, where openings are not reported, a cut card between two coups belongs to the next one.
         """
         if not self.house.shoe:
             return p, Effect((Note("cut_card_in_shuffler", say("cut_card_shuffler"), self.articles.shuffler),))
@@ -494,10 +494,10 @@ class Coups(Game[Position]):
         named: bool,
         reopened: bool,
     ) -> tuple[Position, Effect]:
-        """The coup with these hands, or why they are not used."""
+        """The position of the coup with these hands, or why they are refused."""
         p, cards = position, deal(hands)
         whole = cards is not None and due(cards) is None
-        if reopened and not p.dealt and not whole:  # its shoe is over: no card could be dealt to it
+        if reopened and not p.dealt and not whole:  # its shoe is over, so it can receive no further card
             text = say("corrected_not_whole", round=frame.round.id)
             return p, Effect((Note("correction_incomplete", text, self.articles.error),))
         if cards and not named and (reopened or before is not None) and _of_another(p, frame, before, cards):
@@ -517,7 +517,7 @@ class Coups(Game[Position]):
             return p, Effect(suspend=reason, again=True)
         laid = replace(
             p,
-            unsure=p.unsure and reopened,  # hands laid say that the burn is over
+            unsure=p.unsure and reopened,  # entered hands show that the burn is over
             cards=cards,
             face_up=tuple(card for card in p.face_up if card in cards),
             burnt=p.burns == "yes",
@@ -529,14 +529,14 @@ class Coups(Game[Position]):
         return laid, PLAIN
 
     def _none_of(self, p: Position, laid: tuple[str, ...]) -> tuple[str, ...]:
-        """The cards told while the coup waited that are none of its hands now, nor such as were entered before."""
+        """The cards that came while the coup waited and belong neither to its hands now nor to those entered before."""
         aside = p.aside
         if p.burns != "no" and not p.burnt and aside[1:2] == laid[:1]:
             aside = aside[1:]  # the card burnt before the coup: the first one of the hands came next
         return beyond(aside, (*beyond(laid, p.cards), *p.entered, *p.entered_before))
 
     def never_was(self, position: Position, before: Frame[Position], frame: Frame[Position], hands: Hands) -> Effect:
-        """Hands of the coup before are not dealt twice in a row; a coup whose bell rang before a card is always one."""
+        """Void the open coup if its hands are those of the coup before; a coup opened by the bell is always valid."""
         cards, known = deal(hands), before.position
         begun = next((fact.event for fact in frame.facts if isinstance(fact.event, BetsClosed | CardDrawn)), None)
         if not cards or known is None or isinstance(begun, BetsClosed):
@@ -548,7 +548,7 @@ class Coups(Game[Position]):
     # ---- the result
 
     def resolve(self, position: Position, frame: Frame[Position]) -> Result:
-        """What the hands win, and the paragraphs it rests on."""
+        """The result of the hands, with its paragraphs."""
         p, round_, articles = position, frame.round, self.articles
         known = without_bets(round_) if frame.lost else round_
         player, banker = hands(p.cards)
@@ -596,7 +596,7 @@ class Coups(Game[Position]):
     # ---- public views
 
     def _lie(self, cards: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Both hands as everybody sees them. Seats that handle cards show them once each side has two ."""
+        """Both hands as everybody sees them. Seats that handle cards show them once each side has two."""
         handled = self.house.handled and len(cards) < 4
         return hands((UNKNOWN,) * len(cards) if handled else cards)
 
@@ -619,10 +619,11 @@ def _with_coup(p: Position, coup: Position) -> Position:
 
 
 def _of_another(p: Position, frame: Frame[Position], before: Frame[Position] | None, laid: tuple[str, ...]) -> bool:
-    """Whether hands may be meant for another coup: they hold no card of this one, or more of the one before.
+    """Whether entered hands may be meant for another coup: they share no card with this one, or more with the one
+    before.
 
-    Where it waits for a person already they are its own, unless they are the very same as those of the one before.
-    Where it holds no card they cannot hold one of it: then what is known of the one before decides.
+    If this coup already waits for a person they are its own, unless they equal the hands of the coup before. If this
+    coup has no cards yet, the cards of the coup before decide.
     """
     known = before.position if before is not None else None
     others = known.cards if known is not None else ()
@@ -631,7 +632,7 @@ def _of_another(p: Position, frame: Frame[Position], before: Frame[Position] | N
     new = beyond(laid, p.cards)
     shared = len(laid) - len(beyond(laid, others))
     if before is not None and known is not None and not p.cards:
-        if not known.told:  # nothing is told at this table: a card in common is chance, most of them are not
+        if not known.told:  # no shoe reports here: a single common card is chance, most cards in common are not
             return 2 * shared > len(laid)
         if any(isinstance(fact.event, RoundPaid) for fact in (*before.after, *frame.facts)):
             return shared > 0

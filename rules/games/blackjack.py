@@ -1,4 +1,4 @@
-"""Blackjack as it is dealt everywhere: whom the next card goes to, what a hand may decide, what it is against the bank.
+"""Blackjack as all texts have it: the receiver of the next card, the decisions of a hand, its result against the bank.
 
 Called by the rulesets of the texts, which have articles, options and bets. `House` holds what a text or a house
 chooses; all its methods are pure and give the next `Play`. A correction of the deal is in `blackjack_corrections.py`.
@@ -13,38 +13,38 @@ from msgspec.structs import replace
 
 from rules.games.cards import PIPS, RANKS, UNKNOWN, colour, rank, suit
 
-# Why a hand decides no more.
+# The ends of a hand.
 End: TypeAlias = Literal[
     "", "stand", "twenty_one", "blackjack", "bust", "surrender", "even_money", "five_cards", "special"
 ]
 Hands: TypeAlias = tuple["Hand", ...]
 Doubt: TypeAlias = Literal["seats", "bets", "next_card", "mispulled"]
-"""What is not certain of a round.
+"""The doubts about a round.
 
 `seats`: which seats play. `bets`: events are missing, so the bets are not known. `next_card`: a decision that brings a
-card was refused, so the next card may be that hand's. `mispulled`: a card came without a request; a hand of which
-nothing was told may have asked for it.
+card was refused, so the next card may be that hand's. `mispulled`: a card came without a request; a hand without a
+reported decision may have asked for it.
 """
 
 DEALER: Final = "dealer"
 BANK: Final = -1
 UNSURE: Final = -1
-"""How many cards came out unread, where events were lost."""
+"""The number of unread cards after a loss of events."""
 MAX_STRAYS: Final = 32
 DECISIONS: Final = ("stand", "hit", "double", "split", "surrender", "five_cards", "even_money")
-"""All that a hand may decide at its turn, in the order in which it is offered."""
+"""All decisions of a hand at its turn, in the order in which they are offered."""
 BY_TOTAL: Final = 4
 """`Hand.doubled` where the total of the first two cards allowed it (`House.doubles_on`)."""
 STOOD: Final = ("stand", "twenty_one", "blackjack")
-"""How a hand ends that takes no more card."""
+"""The ends of a hand that takes no further card."""
 LAID_OPEN: Final = ("bust", "even_money", "five_cards", "special")
-"""What ends with all its cards open."""
+"""The ends that open all cards of a hand."""
 
 
 class Hand(Struct, frozen=True):
     """One hand of a seat. `doubled`: 1 on its first two cards, 2 on those of a split pair, 3 on eleven, BY_TOTAL.
 
-    `split_from`: the number of the hand it was split from; 0 where a person entered it and nobody can tell.
+    `split_from`: the number of the hand it was split from; 0 where a person entered it and it is unknown.
     """
 
     seat: int
@@ -57,7 +57,7 @@ class Hand(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As `deal.corrected` names it."""
+        """The hand's name in `deal.corrected`."""
         return f"{self.seat}.{self.number}"
 
     @property
@@ -73,16 +73,16 @@ class Hand(Struct, frozen=True):
 class Play(Struct, frozen=True):
     """The cards of a round; `round` is its id, from the bell on.
 
-    `first_deal` is how many cards lie before the first decision, `dealt` how many do so far, `turn` the hands that have
-    decided; `asked`: that hand's card is on its way. `uncounted`: the seats whose chips on insurance do not add up,
-    since a person told the whole, or some may be lost. `start`: the first round after a shuffle, or a later one, which
-    `burns` a card before the bank's second maybe. `strays` came while the round waited for a person, and `unread` more,
-    UNSURE after a loss; `entered` were laid by a correction and not told by the shoe: it may tell them yet.
-    `contradicted`: the hands that were told what was not taken and their cards may not tell, two things of one card
-    maybe, each until its decision is told again. `extra`: the bank took a card it had not to take, and it counts.
-    `held`: cards drawn by mistake and not seen, as they came; the next hands that ask get them, else the bank. While
-    the next is due it waits for the bets of other players who may follow (`followers`). `discarded`: cards
-    that were drawn or seen by mistake and are of no hand.
+    `first_deal`: the number of cards of the first deal; `dealt`: how many of them lie there so far; `turn` the hands
+    that have decided; `asked`: that hand's card is on its way. `uncounted`: the seats whose chips on insurance are
+    unknown, because a person entered the whole amount or some may be lost. `start`: the first round after a shuffle, or
+    a later one, which may `burn` a card before the bank's second. `strays`: cards that came while the round waited for
+    a person, `unread`: the number of unread ones, UNSURE after a loss; `entered`: cards of a correction that the shoe
+    has not reported, but still may. `contradicted`: hands with refused or contradicting decisions that their cards may
+    not settle, each until its decision is entered again. `extra`: the bank took a needless card, and it counts. `held`:
+    unseen cards drawn by mistake, in their order; the next hands that ask for a card get them, or the bank.
+    `followers`: the next card waits for the bets of other players who may follow. `discarded`: cards drawn or seen by
+    mistake that belong to no hand.
     """
 
     hands: Hands = ()
@@ -109,12 +109,12 @@ class Play(Struct, frozen=True):
 
     @property
     def closed(self) -> bool:
-        """No more bets are taken."""
+        """Whether bets are closed."""
         return bool(self.round)
 
     @property
     def cards(self) -> list[str]:
-        """All cards that lie in hands, or wait for one."""
+        """All cards in hands, or waiting for one."""
         return [*self.bank, *self.held, *(card for hand in self.hands for card in hand.cards)]
 
     def of(self, seat: int) -> Hands:
@@ -126,11 +126,11 @@ class Play(Struct, frozen=True):
         return replace(self, hands=(*self.hands[:place], hand, *self.hands[place + 1 :]))
 
     def with_stray(self, card: str) -> "Play":
-        """One more card that is of no hand until a person says so."""
+        """The play with one more card that belongs to no hand until a person decides."""
         return replace(self, strays=(*self.strays, card)[-MAX_STRAYS:])
 
     def with_unread(self) -> "Play":
-        """One more card came out unread."""
+        """The play with one more unread card."""
         return self if self.unread == UNSURE else replace(self, unread=self.unread + 1)
 
     def with_doubts(self, *doubts: Doubt) -> "Play":
@@ -142,11 +142,11 @@ class Play(Struct, frozen=True):
         return replace(self, doubts=tuple(one for one in self.doubts if one not in doubts))
 
     def doubted(self, name: str) -> "Play":
-        """What that hand decided is not certain until it is told again."""
+        """The play where that hand's decision is doubtful until it is entered again."""
         return self if name in self.contradicted else replace(self, contradicted=(*self.contradicted, name))
 
     def at_turn(self, seat: int) -> bool:
-        """Whether that seat decides now."""
+        """Whether it is that seat's turn."""
         return self.turn < len(self.hands) and self.hands[self.turn].seat == seat
 
 
@@ -163,12 +163,12 @@ def count(cards: Iterable[str]) -> tuple[int, bool]:
 
 
 def is_blackjack(cards: tuple[str, ...]) -> bool:
-    """An ace with a ten or figure. That the hand was not split is for the caller to know."""
+    """Whether the cards are an ace with a ten or figure. The caller knows whether the hand was split."""
     return len(cards) == 2 and PIPS[cards[0]] + PIPS[cards[1]] == 11 and "A" in (cards[0][0], cards[1][0])
 
 
 def is_special(cards: tuple[str, ...]) -> bool:
-    """6-7-8 of one suit, or three sevens."""
+    """Whether the cards are 6-7-8 of one suit, or three sevens."""
     if len(cards) != 3 or PIPS[cards[0]] + PIPS[cards[1]] + PIPS[cards[2]] != 21:
         return False
     ranks = sorted(card[0] for card in cards)
@@ -195,7 +195,7 @@ def sevens(first: tuple[str, str], third: str) -> tuple[str, int]:
 
 
 def third_cards(hands: Hands) -> tuple[str, ...]:
-    """The first card dealt to a seat after its first split, or those that it may have been.
+    """The candidates for the first card dealt to a seat after its first split.
 
     A seat plays its hands in order. So it is hand 1's, or hand 3's where hand 1 was split once more.
     """
@@ -208,7 +208,7 @@ def third_cards(hands: Hands) -> tuple[str, ...]:
 
 
 def stood(hand: Hand) -> Hand:
-    """The hand, which takes no more card."""
+    """The hand after it stands."""
     total = count(hand.cards)[0]
     blackjack = is_blackjack(hand.cards) and not hand.split
     ended: End = "stand" if hand.doubled or total < 21 else "blackjack" if blackjack else "twenty_one"
@@ -216,10 +216,10 @@ def stood(hand: Hand) -> Hand:
 
 
 def said(hand: Hand, action: str) -> bool:
-    """Whether the decision was told of this hand before: said twice, it changes nothing."""
+    """Whether this decision of the hand was reported before; a repetition changes nothing."""
     match action:
         case "stand":
-            return hand.ended in ("stand", "blackjack", "twenty_one", "bust", "special")  # by itself, too
+            return hand.ended in ("stand", "blackjack", "twenty_one", "bust", "special")  # or without a decision
         case "double":
             return bool(hand.doubled)
         case "split":
@@ -248,13 +248,14 @@ class Compared(Struct, frozen=True):
 
 
 class House(Struct, frozen=True):
-    """What a text or a house chooses of the game. `down`: which of the players' first two cards lie face down.
+    """The choices of a text or a house. `down`: which of the players' first two cards lie face down.
 
-    `split_by`: whether a pair is of one rank or of one value. `passed_pair_ends`: a pair that a seat kept lets it split
-    no other of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling` says; an ace
-    among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank blackjack takes
-    one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`: values of the
-    bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, since no peek gives it time.
+    `split_by`: whether a pair is of one rank or of one value. `passed_pair_ends`: a seat that did not split a pair may
+    split no other pair of that rank. `doubles_on`: the totals of two cards that may be doubled, whatever `doubling`
+    says; an ace among them stays one. `stand_above`: a hand may stand above this total only. `protected`: a bank
+    blackjack takes one bet of a seat only. `half_for_five`: five cards may take half the bet. `even_money_against`:
+    values of the bank's first card; `asks_blackjack`: against them a blackjack decides at its turn, as there is no
+    peek.
     """
 
     hole: bool = False
@@ -292,7 +293,7 @@ class House(Struct, frozen=True):
         return BANK if place == seats else place
 
     def card_for(self, play: Play) -> int:
-        """The hand that a card is on its way to, at its turn; -1 where a decision is due."""
+        """The hand at its turn that waits for a card; -1 where a decision is due."""
         turn, hands = play.turn, play.hands
         hand = hands[turn]
         if play.asked or len(hand.cards) == 1:
@@ -304,7 +305,7 @@ class House(Struct, frozen=True):
         return -1
 
     def placed(self, play: Play, card: str) -> tuple[Play, Literal["", "before_peek", "undecided"]]:
-        """A valid card goes where the deal or the last decision sends it; or why it is nobody's."""
+        """Give a valid card to the hand that waits for it; or why no hand does."""
         if play.dealt < play.first_deal:
             place, dealt = self.receiver(play), play.dealt + 1
             if place == BANK:
@@ -330,7 +331,7 @@ class House(Struct, frozen=True):
         return self.advanced(replace(play, bank=(*play.bank, card))), ""
 
     def advanced(self, play: Play) -> Play:
-        """The next hand without an end, or the bank."""
+        """The play at the turn of the next hand without an end, or of the bank."""
         hands, turn = play.hands, play.turn
         if self.peek_due(play):
             return play
@@ -345,7 +346,7 @@ class House(Struct, frozen=True):
         return self.given(play) if play.held else play
 
     def given(self, play: Play) -> Play:
-        """The cards that were drawn by mistake go to the hands that wait for one, else to the bank if it draws."""
+        """Give the cards drawn by mistake to the hands that wait for one, or to the bank if it draws."""
         if play.turn == len(play.hands):
             while play.held and self.needs(play):
                 play = replace(play, bank=(*play.bank, play.held[0]), held=play.held[1:])
@@ -366,7 +367,7 @@ class House(Struct, frozen=True):
         return all(hand.ended in ("", "blackjack") and len(hand.cards) == 2 for hand in play.hands)
 
     def over(self, play: Play) -> bool:
-        """Nothing more is due."""
+        """Whether the play is complete."""
         if not play.hands or play.dealt < play.first_deal or play.turn < len(play.hands):
             return False
         return not self.peek_due(play) and not self.needs(play)
@@ -383,12 +384,12 @@ class House(Struct, frozen=True):
         return replace(hand, ended=ended) if ended else hand
 
     def end_of(self, play: Play, hand: Hand) -> End:
-        """Why the hand decides no more, as far as its cards say."""
+        """The end of the hand, as far as its cards show it."""
         cards = hand.cards
         total, _ = count(cards)
         if total > 21:
             return "bust"
-        # What lies face down nobody knows to be 21 before its player has decided.
+        # A hand with cards face down is not known to be 21 before its player has decided.
         told = self.hides(hand) and play.peeked != "yes" and not play.shown
         if len(cards) == 2:
             if total == 21 and not hand.split and not told:
@@ -402,13 +403,13 @@ class House(Struct, frozen=True):
             return "stand"
         if total == 21 and not told and not self.may_take_half(play, hand):
             return "twenty_one"
-        # What is lost to a blackjack that the peek saw is collected at once, nobody decides any more.
+        # Bets lost to a blackjack found by the peek are collected at once; no hand decides any more.
         return "stand" if play.peeked == "yes" and len(cards) > 1 else ""
 
     # ---- decisions
 
     def possible_actions(self, play: Play, hand: Hand) -> tuple[str, ...]:
-        """The decisions that a viewer may know of: with cards face down, those of any cards that may lie there."""
+        """The decisions that may be published: with cards face down, those of all cards that may lie there."""
         if not self.hides(hand):
             return self.actions(play, hand)
         found: set[str] = set()
@@ -422,7 +423,7 @@ class House(Struct, frozen=True):
         return tuple(action for action in DECISIONS if action in found)
 
     def actions(self, play: Play, hand: Hand) -> tuple[str, ...]:
-        """What the hand whose turn it is may decide."""
+        """The decisions of the hand at its turn."""
         cards = hand.cards
         if is_blackjack(cards) and not hand.split:
             return ("stand", "even_money") if self.may_take_even_money(play) else ("stand",)
@@ -456,7 +457,7 @@ class House(Struct, frozen=True):
         return 3 if "eleven" in self.doubling and count(hand.cards)[0] == 11 else 0
 
     def may_split(self, play: Play, hand: Hand) -> bool:
-        """A pair, not too many hands, and none of its rank that was not split before."""
+        """Whether the hand may be split: a pair, not too many hands, and no earlier pair of its rank that was kept."""
         cards = hand.cards
         if len(cards) != 2 or not self.pair(*cards):
             return False
@@ -477,11 +478,13 @@ class House(Struct, frozen=True):
         return one[0] == two[0] if self.split_by == "rank" else PIPS[one] == PIPS[two]
 
     def may_surrender(self, play: Play, hand: Hand) -> bool:
-        """Not against an ace, before any further card of the round, or by option the hand's own."""
-        return not is_blackjack(hand.cards) and self._surrender_open(play, hand)  # that decides on even money only
+        """Whether the hand may be given up: not against an ace, and before any further card of the round (or of the
+        hand).
+        """
+        return not is_blackjack(hand.cards) and self._surrender_open(play, hand)  # even money only
 
     def offers_surrender(self, play: Play, hand: Hand) -> bool:
-        """Whether a viewer may think that a hand may be given up out of turn."""
+        """Whether, by the visible cards, a hand may be given up out of turn."""
         may = self._surrender_open if self.hides(hand) else self.may_surrender
         return not hand.ended and may(play, hand)
 
@@ -494,7 +497,7 @@ class House(Struct, frozen=True):
         return sum(len(one.cards) for one in play.hands) + 1 + self.hole == play.first_deal
 
     def may_take_half(self, play: Play, hand: Hand) -> bool:
-        """Five cards, not against an ace."""
+        """Whether the hand may take half its bet: five cards, not against an ace."""
         return self.half_for_five and len(hand.cards) == 5 and play.bank[0][0] != "A" and not hand.doubled
 
     def before_second(self, play: Play) -> bool:
@@ -503,15 +506,15 @@ class House(Struct, frozen=True):
         return play.dealt == play.first_deal and not known
 
     def second_seen(self, play: Play) -> bool:
-        """Whether everybody has seen the bank's second card: nobody decides any more."""
+        """Whether the bank's second card was seen, so that all decisions are over."""
         return (self.hole and play.shown) or len(play.bank) > 1 + self.hole
 
     def may_take_even_money(self, play: Play) -> bool:
-        """Against such a card, before the bank's second card is known."""
+        """Whether even money is open: against these cards, before the bank's second card is known."""
         return self.before_second(play) and PIPS[play.bank[0]] in self.even_money_against
 
     def may_insure(self, play: Play, seat: int) -> bool:
-        """Against an ace, before the seat decides and before the bank's second card is known."""
+        """Whether the seat may insure: against an ace, before it decides and before the bank's second card is known."""
         hands = play.of(seat)
         if len(hands) != 1 or len(hands[0].cards) != 2 or hands[0].doubled:
             return False
@@ -526,7 +529,7 @@ class House(Struct, frozen=True):
         hand = play.hands[place]
         if hand.name in play.contradicted:
             play = replace(play, contradicted=tuple(name for name in play.contradicted if name != hand.name))
-        # Who gives up before its turn has not said whose the next card is.
+        # A surrender out of turn does not decide who gets the next card.
         if "next_card" in play.doubts and place == play.turn:
             play = play.without_doubts("next_card")
         match action:
@@ -557,7 +560,7 @@ class House(Struct, frozen=True):
         return replace(play, hands=tuple(hands))
 
     def untaken(self, play: Play, seat: int, number: int, action: str) -> Play:
-        """The money rests on such a decision, and the cards alone do not tell it: that it was told is kept."""
+        """The play that remembers a refused decision which affects money and which the cards alone do not show."""
         if action not in ("double", "surrender", "five_cards") or not play.closed:
             return play
         if seat > self.seats or number > self.max_hands:
@@ -568,13 +571,13 @@ class House(Struct, frozen=True):
     # ---- the bank
 
     def peek_due(self, play: Play) -> bool:
-        """Under an ace or a ten the bank looks whether it has blackjack."""
+        """Whether the bank must peek for blackjack, under an ace or a ten."""
         if not self.peeks or play.peeked or play.shown or play.dealt < play.first_deal:
             return False
         return bool(play.bank) and PIPS[play.bank[0]] in (1, 10)
 
     def peeked(self, play: Play, *, blackjack: bool) -> Play:
-        """The bank has looked. A blackjack ends all hands."""
+        """The play after the peek. A blackjack ends all hands."""
         play = replace(play, peeked="yes" if blackjack else "no")
         if blackjack:
             hands = tuple(hand if hand.ended else self.judged(play, hand) for hand in play.hands)
@@ -599,7 +602,7 @@ class House(Struct, frozen=True):
         return next((taken for taken in range(2, len(bank)) if not self.draws(bank[:taken])), len(bank))
 
     def bank_next(self, play: Play) -> bool:
-        """The bank's second card is due, if any."""
+        """Whether the bank's second card is due."""
         return play.turn == len(play.hands) and len(play.bank) == 1 and play.dealt == play.first_deal
 
     def needs(self, play: Play) -> bool:
@@ -617,7 +620,7 @@ class House(Struct, frozen=True):
     # ---- public views
 
     def due(self, play: Play, *, burn: bool) -> tuple[str, Hand | None]:
-        """What the rules wait for, and of which hand: burn, card, peek or decision; None is the bank."""
+        """The next expected thing (burn, card, peek or decision) and its hand; None is the bank."""
         if burn or (play.start == "burns" and self.bank_next(play)):
             return "burn", None
         if play.dealt < play.first_deal:
@@ -693,7 +696,9 @@ class House(Struct, frozen=True):
         return compared
 
     def _against_blackjack(self, hand: Hand, *, spared: bool) -> Compared:
-        """Only the first bet is lost. `spared`: another hand of the seat lost it already."""
+        """Compare with a bank blackjack: only the first bet is lost. `spared`: another hand of the seat lost it
+        already.
+        """
         why: tuple[str, ...] = ("bank_blackjack" if count(hand.cards)[0] == 21 else "total",)
         double = ""
         if hand.doubled in (1, 2):

@@ -1,4 +1,4 @@
-"""Bets of players on another seat of a blackjack table, who choose themselves whether they follow its decisions.
+"""Bets of blackjack players on another seat; they choose themselves whether they follow its decisions.
 
 Called by `blackjack_round.py` where `Text.free` is set. The bet of the player of seat n is `main:n`; he follows an
 insurance, a split or a double with chips on `insurance:n`, `split:n` or `double:n` of the seat that decided.
@@ -53,7 +53,7 @@ def open_to_others(play: Play, round_: Round) -> bool:
 
 
 def _insure(decisions: Decisions, p: Position, play: Play, round_: Round, one: WagerPlaced, stake: int) -> Step:
-    """Beside the insurance of the seat, up to half of the own bet; chips add up."""
+    """Take an insurance beside that of the seat, up to half of the own bet; chips add up."""
     article = decisions.law["follows_insurance"]
     if one.seat not in play.insured or not decisions.house.may_insure(play, one.seat):
         return refuse(p, play, "follows_nothing", say("seat_bet", seat=one.seat, bet=one.bet), article)

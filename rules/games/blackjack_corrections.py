@@ -1,7 +1,7 @@
-"""A blackjack deal put right by a person: the hands as they lie, and what they leave of the decisions that were told.
+"""Corrections of a blackjack deal: the hands as they lie, and the reported decisions that still hold for them.
 
 Called by the rulesets of the texts. `relaid` gives the play to go on with, or None where no deal gives such hands;
-`left_open` says what the round rests on though no correction can say it.
+`left_open` gives what the round depends on and a correction cannot express.
 """
 
 import re
@@ -22,7 +22,7 @@ _MOST_CARDS: Final = 22
 
 
 def named(name: str) -> tuple[int, int] | None:
-    """Seat and number of a hand that a person named; None for the bank's and for what is no name."""
+    """Seat and number of a hand that a person named; None for the bank's hand and for other texts."""
     match = _NAME.fullmatch(name)
     return (int(match[1] or match[3]), int(match[2] or match[4] or 1)) if match else None
 
@@ -44,7 +44,8 @@ def hands_of(laid: Mapping[str, tuple[str, ...]]) -> dict[tuple[int, int], tuple
 def relaid(house: House, play: Play, before: Play, hands: Named, bank: tuple[str, ...] | None) -> Play | None:
     """The play with the hands as they lie; None where the rules give no such hands.
 
-    `play` has its seats; `before` is how it stood, without them maybe. `bank`: None leaves its cards.
+    `play` has its seats; `before`: the play before the correction, possibly without seats. `bank`: None leaves its
+    cards.
     """
     bank = play.bank if bank is None else bank
     if house.hole and len(bank) == 1 and len(play.bank) > 1:
@@ -62,12 +63,12 @@ def relaid(house: House, play: Play, before: Play, hands: Named, bank: tuple[str
     short = len(bank) < (2 if house.hole else 1)
     if short or any(not hand.split and len(hand.cards) < 2 for hand in play.hands):
         return _begun(house, play)
-    # Hands that a person entered before, one by one maybe, say nothing of the order of the deal.
+    # Hands that a person entered before do not show the order of the deal.
     return _going_on(house, _with_origins(play, () if before.corrected else before.hands), before)
 
 
 def _with_hand(house: House, play: Play, seat: int, number: int, cards: tuple[str, ...]) -> Play | None:
-    """The play with these cards in that hand; the next number of a seat is a split that was not told."""
+    """The play with these cards in that hand; the next number of a seat is a split that was not reported."""
     mine = play.of(seat)
     if number <= len(mine):
         place = next(n for n, hand in enumerate(play.hands) if (hand.seat, hand.number) == (seat, number))
@@ -81,7 +82,7 @@ def _with_hand(house: House, play: Play, seat: int, number: int, cards: tuple[st
 
 
 def _begun(house: House, play: Play) -> Play | None:
-    """A first deal that is not complete: it must be the beginning of one."""
+    """The play with an incomplete first deal; None where it is not the beginning of one."""
     hands = tuple(Hand(hand.seat, 1, hand.cards) for hand in play.hands)
     whole = replace(play, hands=hands, turn=0, asked=False, peeked="", shown=False, insured=())
     whole = replace(whole, uncounted=(), contradicted=())
@@ -95,9 +96,9 @@ def _begun(house: House, play: Play) -> Play | None:
 
 
 def _going_on(house: House, play: Play, before: Play) -> Play | None:
-    """A first deal that is complete, and what followed it."""
+    """The play with a complete first deal and the cards after it; None where the rules exclude it."""
     bank = play.bank
-    # A peek that saw a blackjack ended the hands and showed the hole card. It was none.
+    # A peek that found a blackjack ended the hands and showed the hole card; these cards are no blackjack.
     unpeeked = before.peeked == "yes" and not play.peeked
     if unpeeked:
         play = replace(play, shown=False)
@@ -105,7 +106,7 @@ def _going_on(house: House, play: Play, before: Play) -> Play | None:
     play = replace(play, dealt=play.first_deal, turn=0, asked=False, shown=begun)
     if sum(not house.draws(bank[:taken]) for taken in range(2, len(bank))) > play.extra:
         return None
-    # From the left; a hand before one with further cards has decided.
+    # From the left: hands before one with further cards have decided.
     decided = last_drawn(play.hands)
     lay = {hand.name: len(hand.cards) for hand in before.hands}
     hands: list[Hand] = []
@@ -123,7 +124,7 @@ def _going_on(house: House, play: Play, before: Play) -> Play | None:
 
 
 def _ended(house: House, play: Play, hand: Hand, lay: int, *, unpeeked: bool) -> tuple[Hand, bool]:
-    """The hand with the end that holds, and whether its decision must be told again, or its card. `lay`: cards then."""
+    """The hand with its valid end, and whether its decision or card must be entered again. `lay`: its cards before."""
     doubted = hand.name in play.contradicted
     # A hand that got a further card did not stand.
     drew = hand.ended in STOOD and not hand.doubled and len(hand.cards) > lay
@@ -139,7 +140,7 @@ def _ended(house: House, play: Play, hand: Hand, lay: int, *, unpeeked: bool) ->
 
 
 def _still_ended(house: House, hand: Hand) -> bool:
-    """Whether a decision that was told holds for the cards as they lie; the ends without one are judged again."""
+    """Whether a reported decision holds for the cards as they lie; ends without a decision are computed again."""
     total, cards = count(hand.cards)[0], len(hand.cards)
     if house.hides(hand) and hand.ended in STOOD:
         return total <= 21 and cards >= (3 if hand.doubled else 2)
@@ -170,7 +171,7 @@ def _barred(house: House, hand: Hand, up: str) -> bool:
 
 
 def _with_origins(play: Play, before: Hands) -> Play:
-    """The play with what the cards say of where a hand comes from that a person entered."""
+    """The play with the origins of the entered split hands, as far as the cards show them."""
     hands = list(play.hands)
     for place, hand in enumerate(hands):
         if hand.number == 3 and not hand.split_from:
@@ -180,7 +181,7 @@ def _with_origins(play: Play, before: Hands) -> Play:
 
 
 def _origin(hand: Hand, before: Hands, hands: Hands) -> int:
-    """The hand that hand 3, entered by a person, was split from; 0 where the cards do not say.
+    """The hand that an entered hand 3 was split from; 0 where the cards do not show it.
 
     `before` are those of its seat before the correction, `hands` those after it.
     """
@@ -200,12 +201,12 @@ def last_drawn(hands: Hands) -> int:
 
 
 def left_open(house: House, play: Play, before: Play) -> tuple[Reason | None, bool]:
-    """What the round rests on though no correction can say it, None for nothing.
+    """What the round depends on and a correction cannot express; None for nothing.
 
     And whether the deal must be entered as it lay earlier, before a decision.
     """
     if house.hole and play.dealt == play.first_deal - 1:
-        # Only the hole card was not named. Unless all cards that came out are, it may lie there.
+        # Only the hole card was not named: it may be an unnamed card that came out.
         out = before.dealt + len(before.strays) + before.unread
         if before.unread == UNSURE or play.dealt < out:
             return say("hole_unknown"), False
@@ -213,7 +214,7 @@ def left_open(house: House, play: Play, before: Play) -> tuple[Reason | None, bo
     for place, hand in enumerate(play.hands):
         doubted = hand.name in play.contradicted
         passed = not hand.ended and place < decided
-        if doubted and (len(hand.cards) == 3 or passed):  # with more it was to hit
+        if doubted and (len(hand.cards) == 3 or passed):  # with more cards it hit
             return say("not_proven", hand=hand.name), True
         if hand.ended or not (passed or seen):
             continue

@@ -1,7 +1,7 @@
 """The decisions of a blackjack round: at its turn, surrender, even money, insurance, the peek.
 
 Called by the rounds of `blackjack_round.py` with the cards and the bets of the open round; all is pure. `Text` holds
-what a text of the law and a house's options say of a round beside the play of the hands, which is `House`.
+the rules of a text and a house for the round; `House` those for the play of the hands.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ Notes: TypeAlias = tuple[Note, ...]
 NO_NOTES: Final[Notes] = ()
 UNLIMITED: Final = -1
 TableDoubt: TypeAlias = Literal["seats", "card_after_end", "loss_after_end"]
-"""What is not certain of a table between its rounds.
+"""The doubts about a table between its rounds.
 
-`seats`: what was told of its open seats may be incomplete. `card_after_end`, `loss_after_end`: a card, or a loss of
+`seats`: the known open seats may be incomplete. `card_after_end`, `loss_after_end`: a card, or a loss of
 events, came between the end of the last round and its payment. With both a hand of that round may not be known.
 """
 # Why a decision was not taken: the codes of these irregularities.
@@ -40,15 +40,15 @@ _REFUSALS: Final = frozenset(
 
 
 class Text(Struct, frozen=True):
-    """What a text and a house's options say of a round.
+    """The rules of a text and a house's options for a round.
 
     `articles`: the article of each rule, by the names that the rounds use. `law`: those of every result. `device`: what
-    deals the cards. `burn`: cards burnt before the game; `burn_each`: in each round after the first. `rounds`: that one
-    shuffle serves. `face_up`: a card that lies face up in the shoe is void, void but for the first one, or valid.
-    `mispulled`: a card without a request puts the round in doubt; or it goes on to the next who asks, where it was not
-    seen (`unseen`), or where its device or a person says so (`ask`). `hole_replaced`: a hole card that was turned when
-    it was dealt is replaced. `unseen_extra_counts`: so does a needless card of the bank that was not seen. `free`: each
-    bettor of a seat chooses whether he follows a split, a double or an insurance.
+    deals the cards. `burn`: cards burnt before the game; `burn_each`: in each round after the first. `rounds`: the
+    number that one shuffle serves. `face_up`: whether a card face up in the shoe is void, void except for the first
+    one, or valid. `mispulled`: a card without a request puts the round in doubt; or goes to the next hand that asks, if
+    it was unseen (`unseen`), or if its device or a person reports that it was (`ask`). `hole_replaced`: a hole card
+    that was turned when it was dealt is replaced. `unseen_extra_counts`: a needless unseen card of the bank counts.
+    `free`: each bettor of a seat chooses whether he follows a split, a double or an insurance.
     """
 
     articles: Mapping[str, str]
@@ -72,11 +72,10 @@ class Position(Struct, frozen=True):
     """The table between and in its rounds.
 
     `play`: the cards of the open round, or those of the last one until the next begins; `open`: which of the two.
-    `seats` are open. `paid`: the last round's prizes are. `burn` counts the cards still to be burnt, UNSURE where that
-    is not known; `left` the rounds that may still be dealt before a shuffle. `shoe`: shuffled and no round since, in
-    use, or no shuffle and no round was told yet.
-    `drawn`: cards that left the shoe, UNSURE where that is not known; `alone`: one player, as far as is known, was at
-    the table when it was filled. `returned`: the cards of the last round went back.
+    `seats`: the open ones. `paid`: the last round's prizes are paid. `burn` counts the cards still to be burnt, UNSURE
+    where that is not known; `left` the rounds that may still be dealt before a shuffle. `shoe`: shuffled without a
+    round since, in use, or unknown. `drawn`: cards that left the shoe, UNSURE where that is not known; `alone`: one
+    player, as far as is known, was at the table when it was filled. `returned`: the cards of the last round went back.
     `streaks` are open, `standing` those of this round as they stood at the bell, `earlier` of them from rounds before.
     """
 
@@ -129,7 +128,7 @@ class Decisions:
         return decider(round_.wagers, seat, self.text.decides) if self.text.free else ""
 
     def go(self, p: Position, play: Play, round_: Round, notes: Notes = ()) -> Step:
-        """The round goes on. At its end insurance chips that are too few go back."""
+        """Continue the round. At its end, too few insurance chips go back."""
         if self.house.over(play):
             for one in round_.wagers:
                 if not one.bet.startswith("insurance"):
@@ -180,7 +179,7 @@ class Decisions:
         return self._decide(p, play, round_, place, told)
 
     def _decide(self, p: Position, play: Play, round_: Round, place: int, told: SeatActed) -> Step:
-        """The decision of the hand in that place, if it is allowed."""
+        """Apply the decision of the hand in that place, if it is allowed."""
         house, hand, action = self.house, play.hands[place], told.action
         text = say("seat_hand_action", seat=hand.seat, number=hand.number, action=action)
         article = self.law["decision"]
@@ -230,7 +229,7 @@ class Decisions:
         return replace(p, play=play), Effect(suspend=reason, round=round_)
 
     def outside_limits(self, insurance: Wager, *, grows: bool = False) -> Reason | None:
-        """Why the house's limits refuse an insurance; one that `grows` by more chips may be too small as yet."""
+        """Why the house's limits refuse an insurance; one that `grows` by more chips may still be too small."""
         allowed = self._limits().range_of("insurance")
         if allowed is None or allowed.holds(insurance.amount) or (grows and insurance.amount <= allowed.most):
             return None
@@ -240,9 +239,9 @@ class Decisions:
         return say("stake_limits", **laid, least=allowed.least, most=allowed.most)
 
     def insure(self, p: Position, play: Play, round_: Round, seat: int, amount: int, *, chip: bool = False) -> Step:
-        """Against an ace, as much of the bet as the text allows, before the seat decides.
+        """Take an insurance against an ace, before the seat decides, up to the part of the bet that the text allows.
 
-        A chip lies beside those told before; a person tells the whole.
+        A `chip` adds to earlier ones; a person enters the whole amount.
         """
         by, law = self.decides(round_, seat), self.law["insurance"]
         name = "insurance" + by[4:]
@@ -312,7 +311,7 @@ class Decisions:
                 return stake // 2, bool(whole) or not stake
 
     def _even_money(self, p: Position, play: Play, round_: Round, seat: int) -> Step:
-        """A blackjack is paid like any win, before the bank's second card is known."""
+        """Take even money: a blackjack is paid like any win, before the bank's second card is known."""
         place = next((n for n, hand in enumerate(play.hands) if hand.seat == seat), None)
         hand = play.hands[place] if place is not None else Hand(seat)
         if hand.ended == "even_money":
@@ -324,7 +323,7 @@ class Decisions:
         return self._taken(p, play.with_hand(place, replace(hand, ended="even_money")), round_)
 
     def _taken(self, p: Position, play: Play, round_: Round) -> Step:
-        """A decision that others do not wait for: while the round waits for a person, nothing follows from it."""
+        """Take a decision that is independent of others; while the round waits for a person it has no consequence."""
         if round_.suspended:
             return replace(p, play=play), Effect(round=round_)
         return self.go(p, self.house.advanced(play), round_)
@@ -360,7 +359,7 @@ def refuse(p: Position, play: Play, code: str, text: Reason, article: str) -> St
 
 
 def _unasked(play: Play, round_: Round) -> tuple[Play, Round]:
-    """The round as it was before the hand at its turn asked for a card, and doubled for it maybe."""
+    """The round before the hand at its turn asked for a card or doubled."""
     hand = play.hands[play.turn]
     if hand.doubled:
         mine, bets = (hand.seat, hand.number), round_.wagers
@@ -384,5 +383,5 @@ def last_refusal(round_: Round) -> str:
 
 
 def _astray(play: Play, action: str) -> Play:
-    """A decision that brings a card is refused: the next card may be that hand's."""
+    """The play after a refused decision that brings a card: the next card may be that hand's."""
     return play.with_doubts("next_card") if play.closed and action in ("hit", "double", "split") else play

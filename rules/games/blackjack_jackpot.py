@@ -1,7 +1,7 @@
-"""A jackpot on the first cards of a blackjack player: its combinations as a house writes them, and who hit them.
+"""A jackpot on the first cards of a blackjack player: the house's combinations, and the seats that hit them.
 
-A prize is written `cards=what`: `AAAA/suit=pool`, `777=1/10`, `AA/colour=fixed`. The cards are ranks in any order, of
-one suit or one colour where that is said; `what` is the rest of the pool, a share of it, or a fixed amount. The house
+A prize is written `cards=what`: `AAAA/suit=pool`, `777=1/10`, `AA/colour=fixed`. The cards are ranks in any order, with
+`/suit` or `/colour` of one suit or colour; `what` is the rest of the pool, a share of it, or a fixed amount. The house
 lists its combinations from the highest to the lowest; the highest takes the rest of the pool.
 """
 
@@ -19,7 +19,7 @@ from rules.games.cards import colour, suit
 POOL: Final = "blackjack"
 _PRIZE: Final = re.compile(r"([A2-9TJQK]{2,4})(?:/(suit|colour))?=(pool|fixed|[1-9][0-9]?/[1-9][0-9]{0,3})", re.ASCII)
 _HOLDS: Final = {"": ("",), "colour": ("", "colour"), "suit": ("", "colour", "suit")}
-"""Which combinations of the same ranks such cards make, too: those of one suit are of one colour."""
+"""The weaker conditions that cards of a kind satisfy, too: cards of one suit are of one colour."""
 
 
 class Combination(Struct, frozen=True):
@@ -75,7 +75,7 @@ def hit(cards: tuple[str, ...], offered: tuple[Combination, ...]) -> Combination
 
 
 def awards(held: Iterable[tuple[int, Combination]], offered: tuple[Combination, ...], law: str) -> tuple[Award, ...]:
-    """What the seats win, in the order of payment: the smallest first, the rest of the pool last and shared.
+    """The awards of the seats, in the order of payment: the smallest first, the rest of the pool last and shared.
 
     Seat 0 stands for seats whose bets are not known.
     """

@@ -1,7 +1,7 @@
-"""The rounds of blackjack at a table: bets, seats, burn, cards, corrections and the result, for every text that has it.
+"""The rounds of blackjack at a table, for all its texts: bets, seats, burn, cards, corrections and the result.
 
-Called by the rulesets of the texts. `House` says how hands are played, `Text` what a text and a house's options say of
-a round; a ruleset is a subclass of `BlackjackRounds` with both, its bets and what its additional bets win.
+Called by the rulesets of the texts. `House` has the rules for the play of the hands, `Text` those of a text and a house
+for the round; a ruleset is a subclass of `BlackjackRounds` with both, its bets and the prizes of its additional bets.
 """
 
 from collections import Counter
@@ -72,7 +72,8 @@ class BlackjackState(Table[Position], frozen=True):
 
 
 class Beside(Struct, frozen=True):
-    """What a round brings beside the hands: additional bets that win, with their articles, and jackpot combinations.
+    """The results of a round besides the hands: additional bets that win, with their articles, and jackpot
+    combinations.
 
     `outcome`: facts of the result. `wagers`: bets of earlier rounds that this one decides. `stands`: kinds still open.
     """
@@ -111,7 +112,7 @@ class BlackjackRounds(Game[Position]):
     # ---- hooks of a ruleset
 
     def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """Why a bet is not taken; None where it is."""
+        """Why a bet is refused; None where it is taken."""
         return bad_bet("no_such_seat", one, self.law_of["seat"]) if one.seat > self.house.seats else None
 
     def best(self) -> Mapping[str, Fraction]:
@@ -122,7 +123,7 @@ class BlackjackRounds(Game[Position]):
         return {**super().best(), "main": main, "any_pair": Fraction(11 * (2 * hands - 1))}
 
     def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
-        """Chips that may be moved after the bell; None where they may not."""
+        """Apply chips that may be moved after the bell; None where they may not."""
         return None
 
     def on_seat(self, bet: str) -> int:
@@ -130,7 +131,7 @@ class BlackjackRounds(Game[Position]):
         return 0
 
     def kept_open(self, p: Position, round_: Round) -> tuple[Position, Round]:
-        """The bets that stay open over rounds leave the round's."""
+        """Move the bets that stay open over rounds from the round to the position."""
         return p, round_
 
     def checked(self, round_: Round) -> tuple[Round, Notes]:
@@ -142,11 +143,11 @@ class BlackjackRounds(Game[Position]):
         return streaks
 
     def rests_on_unknown(self, play: Play, round_: Round) -> bool:
-        """Whether a bet rests on the order of cards that the hands do not tell."""
+        """Whether a bet depends on an order of cards that the hands do not show."""
         return False
 
     def beside(self, p: Position, play: Play, round_: Round, compared: list[Compared]) -> Beside:
-        """What the round brings beside the hands."""
+        """The results of the round besides the hands."""
         return Beside()
 
     # ---- public views
@@ -157,7 +158,7 @@ class BlackjackRounds(Game[Position]):
         streaks = {str(one.seat): one.wins + 1 for one in p.streaks}
         detail: dict[str, Any] = {"seats": p.seats, **({"streaks": streaks} if streaks else {})}
         if frame is None or p.play is None:
-            burning = p.paid and p.burn > 0  # a new shoe, after the last round is done with
+            burning = p.paid and p.burn > 0  # a new shoe, after the last round was paid
             if last is not None and p.play is not None and not burning:
                 return View(last.round.id, "resolved", {**detail, **self.house.laid(p.play, over=True)})
             phase = "burning" if p.burn else "ended" if p.left == 0 else "idle"
@@ -184,7 +185,7 @@ class BlackjackRounds(Game[Position]):
         return View(round_.id, "dealing", detail)
 
     def _due(self, p: Position, play: Play, round_: Round) -> dict[str, Any]:
-        """What the rules wait for: a card, the peek, or a decision with the actions allowed."""
+        """The next expected thing: a card, the peek, or a decision with the allowed actions."""
         kind, hand = self.house.due(play, burn=bool(p.burn))
         if kind == "burn":
             return {"kind": "card", "hand": "burn"}
@@ -203,11 +204,11 @@ class BlackjackRounds(Game[Position]):
     # ---- the life of a round
 
     def fresh(self) -> Position:
-        """A table that was never played on is past its burn."""
+        """A new table, after its burn."""
         return NEVER_PLAYED
 
     def untouched(self, table: Table[Position]) -> bool:
-        """No seat, no shoe, no round was told yet."""
+        """Whether no seat, shoe or round was reported yet."""
         return table.position == NEVER_PLAYED
 
     def begins(self, position: Position, event: Event) -> bool:
@@ -215,33 +216,35 @@ class BlackjackRounds(Game[Position]):
         return False
 
     def reopens(self, position: Position, event: Event) -> bool:
-        """A card before the payment: one that the bank need not take, or after a loss that of an unknown hand."""
+        """Whether a card before the payment still belongs to the round: a needless one of the bank, or of an unknown
+        hand.
+        """
         if not isinstance(event, CardDrawn) or event.card not in PIPS or position.burn:
             return False
         last = self._takes_needless(position)
-        if last is None and "loss_after_end" in position.doubts:  # a hand of that round may not have been told
+        if last is None and "loss_after_end" in position.doubts:  # a hand of that round may be unknown
             return True
         if last is None or last.extra or is_blackjack(last.bank):
             return False
         return self.text.unseen_extra_counts and event.face == "down"
 
     def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
-        """Another round of the shoe, with its burn."""
+        """Begin another round of the shoe, with its burn."""
         p, each = position, self.text.burn_each
         following = p.shoe != "fresh"
         burns = following and each == "one_and_before_second"
         play = Play(start="burns" if burns else "later" if following else "first")
-        # What a round that never burnt its card left over is not due twice.
+        # A round that never burnt its card leaves no second one due.
         burn = max(p.burn, 1) if following and each != "none" and p.burn >= 0 else p.burn
         p = replace(p, play=play, open=True, paid=False, shoe="used", burn=burn, standing=(), earlier=0)
         return p.without_doubts("card_after_end", "loss_after_end"), (), False, PLAIN
 
     def over(self, position: Position) -> bool:
-        """No hand and no bank waits for anything."""
+        """Whether neither a hand nor the bank waits for anything."""
         return position.play is not None and self.house.over(position.play)
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
-        """The cards of a round that counts lie there until the next one begins."""
+        """The position after a round; its cards lie there until the next one begins."""
         p, play = replace(position, returned=False), position.play
         if void or play is None:
             return replace(p, play=None, open=False, paid=False, streaks=p.kept_streaks)
@@ -251,22 +254,24 @@ class BlackjackRounds(Game[Position]):
         return replace(p, play=replace(play, shown=True), open=False, streaks=streaks)
 
     def resume(self, now: Position, ended: Position) -> Position:
-        """The cards of then, all seen, at the table of now."""
+        """The cards of the ended round, all seen, at the present table."""
         play = replace(ended.play, shown=True) if ended.play is not None else None
         return replace(now, play=play, open=True, standing=ended.standing, earlier=ended.earlier)
 
     def laid(self, position: Position) -> dict[str, Any]:
-        """The hands as they may be shown, once a card was dealt."""
+        """The public hands, once a card was dealt."""
         play = position.play
         return self.house.laid(play) if play is not None and play.dealt else {}
 
     def alike(self, one: Position, other: Position) -> bool:
-        """The same cards, those face down too."""
+        """Whether both have the same cards, including those face down."""
         lie = [(p.play.hands, p.play.bank) for p in (one, other) if p.play is not None]
         return len(lie) == 2 and lie[0] == lie[1]
 
     def known(self, position: Position, frame: Frame[Position]) -> Round:
-        """After a loss the bets told before may have been taken back, until a correction."""
+        """The round with the certain bets: after a loss, none until a correction, because they may have been
+        withdrawn.
+        """
         lost = position.play is not None and "bets" in position.play.doubts
         return without_bets(frame.round) if lost else frame.round
 
@@ -275,12 +280,12 @@ class BlackjackRounds(Game[Position]):
         return Void(reason, "returned", streak_bets="carried" if position.kept_streaks else "")
 
     def suspended_by_loss(self, position: Position) -> Effect:
-        """Seats that are not known must be named."""
+        """Suspend the round after a loss; unknown seats must be named."""
         unsure = position.play is not None and "seats" in position.play.doubts
         return Effect(remedy=NAME_SEATS) if unsure else PLAIN
 
     def missed(self, position: Position, event: Event) -> Position:
-        """Bets may have been laid or taken back; before the first card it is not known which seats play, either."""
+        """After a loss bets may have changed; before the first card the playing seats are unknown, too."""
         p, play = position, position.play
         if not p.open or play is None:
             p = self._maybe_burnt(p) if p.shoe == "used" and not p.burn else replace(p, burn=UNSURE if p.burn else 0)
@@ -296,18 +301,18 @@ class BlackjackRounds(Game[Position]):
         return replace(p, play=play, burn=UNSURE if p.burn else 0).with_doubts("seats")
 
     def ended_in_doubt(self, position: Position) -> bool:
-        """A card came that no hand of it asked for, and what is lost may be that hand's bet."""
+        """Whether a card came that no hand asked for while the bet of its hand may be lost."""
         return {"card_after_end", "loss_after_end"} <= {*position.doubts}
 
     def unused(self, position: Position, fact: Fact) -> tuple[Position, Effect]:
-        """As after a loss; and a decision that was told too late must be told again."""
+        """Suspend as after a loss; a decision that came too late must be entered again."""
         p, event = self.missed(position, fact.event), fact.event
         if p.play is None or not isinstance(event, SeatActed):
             return p, PLAIN
         return replace(p, play=p.play.doubted(f"{event.seat}.{event.hand}")), Effect(remedy=EARLIER)
 
     def matters(self, position: Position, event: Event) -> bool:
-        """Whether a late event may change the round that ended: only a decision that it does not know yet.
+        """Whether a late event may change the ended round: only a new decision may.
 
         The cards of the shoe come in their order, and a round does not end without one that is due.
         """
@@ -332,7 +337,9 @@ class BlackjackRounds(Game[Position]):
         return self._step(p, play, round_, fact)
 
     def _after_following(self, p: Position, play: Play, round_: Round, fact: Fact, frame: Frame[Position]) -> Step:
-        """Others may follow a split or double until something else is told: then the card that waits lies there."""
+        """Apply an event after which other players can no longer follow a split or double: the waiting card is
+        dealt.
+        """
         given = self.house.given(play)
         if given == play or not self.house.over(given):
             return self._step(replace(p, play=given), given, round_, fact)
@@ -368,19 +375,19 @@ class BlackjackRounds(Game[Position]):
                 return self._cut_card(p, round_)
             case ShoeEmptied():
                 return self._emptied(p, play, round_)
-            case CardsReturned() if self.text.device == "continuous" and play.dealt:  # they go back after the round
+            case CardsReturned() if self.text.device == "continuous" and play.dealt:  # cards go back after the round
                 text = say("cards_returned")
                 return refuse(p, play, "cards_returned_early", text, self.law_of["returned"])
             case _:
                 return p, BESIDE
 
     def _between(self, p: Position, fact: Fact) -> Step:
-        """No round is open."""
+        """Apply an event while no round is open."""
         match fact.event:
             case CardDrawn(card=card) if card in PIPS:
                 return self._card_between(p)
             case CardDrawn() | CardUnreadable():
-                if p.burn:  # it may have been one of the burn, or none at all
+                if p.burn:  # it may be a burn card, or no card at all
                     return replace(p, burn=UNSURE), PLAIN
                 return self._maybe_burnt(p), noting(
                     "unreadable_between_rounds", say("card_may_have_left"), self.law_of["deal"]
@@ -406,7 +413,7 @@ class BlackjackRounds(Game[Position]):
     # ---- bets and seats
 
     def _seat(self, p: Position, told: SeatOpened | SeatClosed, effect: Effect) -> Step:
-        """A seat opened or closed after the bell plays, or not, from the next round on."""
+        """Open or close a seat; after the bell this takes effect with the next round."""
         seat, opened = told.seat, isinstance(told, SeatOpened)
         if seat > self.house.seats:
             text = say("seat_of", seat=seat, seats=self.house.seats)
@@ -445,10 +452,10 @@ class BlackjackRounds(Game[Position]):
         return p, Effect(notes, suspend=doubt, remedy=remedy, round=round_)
 
     def _close(self, p: Position, play: Play, round_: Round) -> tuple[Position, Play, Round, Notes]:
-        """No more bets: who plays, which bets stand, and the streak bets that do from now on."""
+        """Close the bets: determine the playing seats, the standing bets, and the streak bets that begin."""
         mains = tuple(sorted({one.seat for one in round_.wagers if is_main(one.bet)}))
         seats = mains or p.seats
-        # What was told of the seats does not matter where bets are.
+        # Where bets are known, the reports of open seats do not matter.
         play = replace(play, round=round_.id)
         if "seats" in p.doubts and not mains:
             play = play.with_doubts("seats")
@@ -463,9 +470,9 @@ class BlackjackRounds(Game[Position]):
     def _seated(
         self, p: Position, play: Play, round_: Round, seats: tuple[int, ...]
     ) -> tuple[Position, Play, Round, Notes]:
-        """These seats are dealt to. Bets that lie elsewhere go back; streak bets stand from now on."""
+        """Deal to these seats. Bets on other seats go back; streak bets stand from now on."""
         notes = NO_NOTES
-        for one in round_.wagers:  # laid beside a main bet, on a hand that is dealt
+        for one in round_.wagers:  # beside a main bet, on a hand that is dealt
             on = self.on_seat(one.bet)
             if one.seat not in seats or (on and on not in seats):
                 text = say("bet_without_hand", seat=one.seat, bet=one.bet)
@@ -490,11 +497,9 @@ class BlackjackRounds(Game[Position]):
             p, play, round_, notes = self._close(p, play, round_)
             reason, round_ = _before_bell(play), replace(round_, closed=True)
             return replace(p, play=play.with_stray(card)), Effect(notes, suspend=reason, round=round_)
-        if (
-            self.house.over(play) and "loss_after_end" in p.doubts
-        ):  # the round was resolved, and a hand may not have been told
+        if self.house.over(play) and "loss_after_end" in p.doubts:  # the round was resolved, and a hand may be unknown
             return replace(p, play=play.with_stray(card)), Effect(suspend=MISSING)
-        if self.house.over(play):  # the round was resolved; an ace in its bank counts one now, maybe
+        if self.house.over(play):  # the round was resolved; an ace of the bank may count one now
             text = say("extra_card_counts")
             play = self.house.advanced(replace(play, bank=(*play.bank, card), extra=True))
             return self._decisions.go(p, play, round_, (Note("bank_extra_card", text, self.law_of["bank"]),))
@@ -520,7 +525,9 @@ class BlackjackRounds(Game[Position]):
         return self._decisions.go(p, play, round_, notes)
 
     def _mispulled(self, p: Position, play: Play, round_: Round, card: str, face: str | None) -> Step:
-        """A card without a request: seen it is discarded, unseen it waits for the next hand that asks, or the bank."""
+        """Apply a card without a request: a seen card is discarded, an unseen one waits for the next hand, or the
+        bank.
+        """
         hand = play.hands[play.turn].name
         if face == "up":
             play = play.with_doubts("mispulled")
@@ -537,19 +544,19 @@ class BlackjackRounds(Game[Position]):
         return self._decisions.go(p, replace(play, held=(*play.held, card)), round_, (note,))
 
     def _hole_turned(self, p: Position, play: Play, round_: Round) -> Step:
-        """The bank's second card was turned when it was dealt: another one takes its place."""
+        """Replace the bank's second card, which was turned when it was dealt."""
         note = Note("hole_card_turned", say("hole_turned"), self.law_of["hole_turned"])
         return self._decisions.go(p, self.house.turned(play), round_, (note,))
 
     def _takes_needless(self, p: Position) -> Play | None:
-        """The last round, where a card that comes now is one that its bank had not to take."""
+        """The last round, if a card that comes now is a needless one of its bank; else None."""
         last = p.play
         if last is None or p.paid or len(last.bank) < 2 or self.house.draws(last.bank):
             return None
         return last
 
     def _card_between(self, p: Position) -> Step:
-        """After a round: the bank took a card it had not to take, or it is not known what this one is."""
+        """Apply a card after a round: a needless card of the bank, or an unknown one."""
         if p.burn:
             return replace(p, burn=max(p.burn - 1, UNSURE)), PLAIN
         last = self._takes_needless(p)
@@ -560,14 +567,14 @@ class BlackjackRounds(Game[Position]):
         return p, noting("card_without_round", say("card_no_deal"), self.law_of["deal"])
 
     def _maybe_burnt(self, p: Position) -> Position:
-        """What leaves the shoe between two rounds may be the card that is burnt in the next."""
+        """Note that a card between two rounds may be the one that is burnt in the next."""
         each = self.text.burn_each != "none" and p.shoe != "fresh"
         return replace(p, burn=UNSURE) if each else p
 
     def _unreadable(self, p: Position, play: Play, round_: Round) -> Step:
         remedy = BURN if p.burn else CORRECT
         if p.burn:
-            p = replace(p, burn=UNSURE)  # it may have been one of the burn, or none at all
+            p = replace(p, burn=UNSURE)  # it may be a burn card, or no card at all
             if not round_.closed:
                 return p, BESIDE
         if round_.closed:
@@ -577,7 +584,7 @@ class BlackjackRounds(Game[Position]):
         return replace(p, play=play.with_unread()), effect
 
     def _exposed(self, p: Position, play: Play, round_: Round, name: str) -> Step:
-        """A card that should lie face down was seen. Where the text does not say what follows, the floor does."""
+        """Apply the exposure of a card that should lie face down; where the text has no rule, a person decides."""
         if not round_.closed:
             return p, BESIDE
         if key := named(name):
@@ -605,7 +612,9 @@ class BlackjackRounds(Game[Position]):
         return replace(p, play=replace(play, start="first"), left=left, shoe="used"), Effect(beside=wrong)
 
     def _cut_card(self, p: Position, round_: Round | None) -> Step:
-        """The round that is being dealt is the last before a shuffle; between two, the next one is."""
+        """The cut card makes the round that is being dealt the last before a shuffle; between two rounds, the next
+        one.
+        """
         if self.text.device != "shoe":
             return p, noting("white_card", say("white_card"), self.law_of["white_card"])
         if p.left != UNLIMITED:
@@ -633,7 +642,7 @@ class BlackjackRounds(Game[Position]):
         named: bool,
         reopened: bool,
     ) -> Step:
-        """The round with these hands, or why they are not used."""
+        """The position of the round with these hands, or why they are refused."""
         assert position.play is not None
         p, before_ = position, position.play
         hands, held = _without_held(hands)
@@ -660,7 +669,7 @@ class BlackjackRounds(Game[Position]):
             p = replace(p, seats=p.seats if mains else seats).without_doubts("seats")
         strays = bool(Counter(before_.strays) - (lie - lay))
         if self._burn_uncertain(p, play, unseated=unseated, strays=strays, waited=bool(frame.round.suspended)):
-            # The next correction says that it is done.
+            # The next correction confirms it.
             start = "later" if play.start == "burns" and play.dealt else play.start
             play = replace(play, strays=before_.strays, start=start)
             p = replace(p, play=play, burn=0 if play.dealt else UNSURE)
@@ -673,7 +682,7 @@ class BlackjackRounds(Game[Position]):
     def _relaid(
         self, p: Position, play: Play, round_: Round, laid: Mapping[str, tuple[str, ...]]
     ) -> tuple[Position, Play, Round, Notes] | None:
-        """The round with the hands as they lie, and the bets that they ask for; None where no deal gives them."""
+        """The round with the hands as they lie, and the bets that they require; None where no deal gives them."""
         before, hands, notes = play, hands_of(laid), NO_NOTES
         if hands is None:
             return None
@@ -698,7 +707,7 @@ class BlackjackRounds(Game[Position]):
         round_ = replace(round_, wagers=wagers)
         if found.bank[0][0] == "A":
             return p, found, round_, notes
-        # Against an ace only; what was laid goes back.
+        # Insurance is against an ace only; laid insurance goes back.
         chips = (one.seat for one in wagers if one.bet.startswith("insurance"))
         for seat in dict.fromkeys((*found.insured, *chips)):
             text = say("seat_action", seat=seat, action="insurance")
@@ -707,10 +716,10 @@ class BlackjackRounds(Game[Position]):
         return p, replace(found, insured=()), round_, notes
 
     def _burn_uncertain(self, p: Position, play: Play, *, unseated: bool, strays: bool, waited: bool) -> bool:
-        """Whether a person must say if the burn is done.
+        """Whether a person must state that the burn is done.
 
-        Who named the seats of an `unseated` round was asked for nothing else; `strays`, told while the round `waited`,
-        may be burnt cards.
+        A person who named the seats of an `unseated` round was asked for nothing else; `strays` that came while the
+        round `waited` may be burnt cards.
         """
         if not play.dealt:
             return (unseated and p.burn == UNSURE) or (strays and p.burn > 0)
@@ -719,7 +728,7 @@ class BlackjackRounds(Game[Position]):
     # ---- the result
 
     def resolve(self, position: Position, frame: Frame[Position]) -> Result:
-        """Every hand against the bank, and what lies beside them."""
+        """The result of every hand against the bank, and of the bets beside them."""
         p, play, round_ = position, position.play, frame.round
         assert play is not None
         compared = self.house.compare(play)
@@ -759,20 +768,20 @@ class BlackjackRounds(Game[Position]):
 
 # The name of the cards that were drawn by mistake and not seen, where a person enters the hands.
 _HELD: Final = "held"
-# After these nobody follows a split or a double any more.
+# After these events a split or a double can no longer be followed.
 _ENDS_FOLLOWING: Final = (CardDrawn, CardUnreadable, SeatActed, RoundPaid)
 SEEN_OR_NOT: Final = say("do_seen_or_not")
-# What the rules wait for while a card is due.
+# The expected things while a card is due.
 _CARDS: Final = ("card", "burn")
 
 
 def bad_bet(code: str, one: WagerPlaced | WagerWithdrawn, article: str) -> Note:
-    """Why a bet of a seat is not taken."""
+    """Why a bet of a seat is refused."""
     return Note(code, say("seat_bet", seat=one.seat, bet=one.bet), article)
 
 
 def _before_bell(play: Play) -> Reason:
-    """Why a card that came while the bets were open is doubted: after a loss the bell may be among what is missing."""
+    """Why a card that came while the bets were open is doubtful: after a loss the bell may be missing."""
     return MISSING if "bets" in play.doubts else say("before_bell")
 
 

@@ -1,4 +1,4 @@
-"""The stakes of a blackjack round: who bets on a hand and decides for it, what the hands bring, and what is called.
+"""The stakes of a blackjack round: the bettors of a hand and its decider, the prizes of the hands, and the calls.
 
 Called by the rulesets of the texts; all functions are pure. The bet of a seat is `main`; `main:n` are those of others.
 """
@@ -12,7 +12,7 @@ from rules.engine.ruleset import Push, Wager, Win
 from rules.games.blackjack import DEALER, Compared, Hand, Play
 
 Decides: TypeAlias = Literal["seated", "seated_or_nearest", "highest", "seated_or_highest"]
-"""Whose decision counts where several bet on one seat; equal bets in `seated_or_highest`: the lowest number."""
+"""The bettor who decides where several bet on one seat; of equal bets in `seated_or_highest` the lowest number."""
 
 
 class Streak(Struct, frozen=True):
@@ -24,19 +24,21 @@ class Streak(Struct, frozen=True):
 
 
 def is_main(bet: str) -> bool:
-    """The bet on a hand, of whichever player on the seat."""
+    """Whether it is a bet on a hand, by any player on the seat."""
     return bet == "main" or bet.startswith("main:")
 
 
 def stake_of(wagers: Iterable[Wager], seat: int, bet: str = "") -> int:
-    """The first bets on a seat, or that one of them; 0 where they are not known."""
+    """The sum of the first bets on a seat, or the bet named `bet`; 0 where unknown."""
     return sum(
         one.amount for one in wagers if one.seat == seat and one.hand == 1 and is_main(one.bet) and bet in ("", one.bet)
     )
 
 
 def added(wagers: tuple[Wager, ...], seat: int, number: int, bet: str, by: str = "") -> tuple[Wager, ...]:
-    """What a split or a double lays: for each bettor, or for the one whose bet is `by`, as much as his first bet."""
+    """The bets with those that a split or double adds: for each bettor, or for the bet `by`, as much as the first
+    bet.
+    """
     more = [
         Wager(seat, bet + one.bet[4:], one.amount, number)
         for one in wagers
@@ -46,7 +48,7 @@ def added(wagers: tuple[Wager, ...], seat: int, number: int, bet: str, by: str =
 
 
 def decider(wagers: tuple[Wager, ...], seat: int, decides: Decides) -> str:
-    """Whose decision counts on a seat, by the name of his bet."""
+    """The bet whose player decides for the seat."""
     mains = [one for one in wagers if one.seat == seat and one.hand == 1 and is_main(one.bet)]
     mains.sort(key=lambda one: (len(one.bet), one.bet))
     if not mains:
@@ -70,7 +72,7 @@ def decider(wagers: tuple[Wager, ...], seat: int, decides: Decides) -> str:
 def hands_won(
     compared: list[Compared], wagers: tuple[Wager, ...], bettors: int, *, free: bool = False
 ) -> tuple[list[Win], list[Win], list[str | Push]]:
-    """What the hands win, what of a bet given up comes back, and what comes back whole.
+    """The wins of the hands, the returned parts of bets that were given up, and the bets returned whole.
 
     `bettors`: how many may bet on one seat. `free`: each of them follows a split or a double only if he wants to.
     """
@@ -101,7 +103,7 @@ def _names(wagers: tuple[Wager, ...], bettors: int, seat: int, bet: str) -> tupl
     if bettors == 1:
         return (bet,)
     others = {one.bet[4:] for one in wagers if one.seat == seat and is_main(one.bet)}
-    if not others:  # it was not told which there are
+    if not others:  # the other bets are unknown
         others = {f":{place}" for place in range(2, bettors + 1)}
     return (bet, *(bet + place for place in sorted(others - {""})))
 

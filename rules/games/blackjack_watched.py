@@ -1,6 +1,6 @@
 """Blackjack with limits of stakes, bets on other seats, a jackpot, and a watch over its shoe or shuffler.
 
-Called by the rulesets of texts that have these. What the hands are worth is in `blackjack.py`; the life of a round in
+Called by the rulesets of texts that have these. The values of hands are in `blackjack.py`; the life of a round is in
 `blackjack_round.py`.
 """
 
@@ -40,11 +40,11 @@ from rules.games.shuffler_watch import Watched
 
 DECK: Final = 52
 FROM_END: Final = 50
-"""Where the warn card lies: as many cards from the end of the shoe, or with one player in its middle."""
+"""The place of the warn card: this many cards from the end of the shoe, or with one player in its middle."""
 
 
 class Stakes(Struct, frozen=True):
-    """What a house allows beside the hands; 0 where it is not told. `combinations`: those of the jackpot."""
+    """The limits of a house besides the hands; 0 where there is none. `combinations`: those of the jackpot."""
 
     minimum: int = 0
     maximum: int = 0
@@ -54,13 +54,15 @@ class Stakes(Struct, frozen=True):
 
 
 def _players(play: Play, round_: Round) -> int:
-    """How many players bet; the hands, where no bet on a hand was told."""
+    """The number of bettors; the number of hands where no bets on hands are reported."""
     bets = {one.bet[5:] or str(one.seat) for one in round_.wagers if is_main(one.bet)}
     return len(bets) or len(play.hands)
 
 
 class WatchedState(BlackjackState, frozen=True):
-    """The state of a table. `watch`: its shuffler, which lies beside the rounds: they are never played again for it."""
+    """The state of a table. `watch`: its shuffler, which is independent of the rounds: they are not played again for
+    it.
+    """
 
     watch: Watched = Watched()
 
@@ -81,7 +83,9 @@ class WatchedBlackjack(BlackjackRounds):
     # ---- stakes
 
     def bet_refused(self, p: Position, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Note | None:
-        """A seat does not bet beside itself. A terminal is answered at once what chips are judged by at the bell."""
+        """Refuse a bet of a seat on itself as another player. Bets of terminals are checked at once, chips at the
+        bell.
+        """
         if refused := super().bet_refused(p, round_, one):
             return refused
         if one.bet == f"main:{one.seat}":
@@ -97,7 +101,7 @@ class WatchedBlackjack(BlackjackRounds):
         return next((note for note in after if note not in before and note.code != "jackpot_without_main"), None)
 
     def _within_maximum(self, round_: Round) -> tuple[Round, Notes]:
-        """What lies over the maximum of a seat goes back: of others' bets on it first, of the one begun last."""
+        """Return the excess over a seat's maximum: from other players' bets first, beginning with the latest."""
         notes, kept, whole, free = NO_NOTES, [], list[Wager](), dict[int, int]()
         for one in sorted(round_.wagers, key=lambda one: one.bet != "main"):
             left = free.get(one.seat, self.stakes.maximum)
@@ -139,7 +143,7 @@ class WatchedBlackjack(BlackjackRounds):
         return (give_back(round_, *alone) if alone else round_), notes
 
     def after_bell(self, p: Position, play: Play, round_: Round, one: WagerPlaced | WagerWithdrawn) -> Step | None:
-        """Chips that follow a decision; and the dealer collects those on the jackpot."""
+        """Apply chips that follow a decision, and the dealer's collection of those on the jackpot."""
         if isinstance(one, WagerPlaced):
             return follow(self._decisions, p, play, round_, one)
         collected = any((held.seat, held.bet) == (one.seat, "jackpot") for held in round_.wagers)
@@ -148,7 +152,7 @@ class WatchedBlackjack(BlackjackRounds):
     # ---- the jackpot
 
     def rests_on_unknown(self, play: Play, round_: Round) -> bool:
-        """Which cards of a seat that split were its first."""
+        """Whether the first cards of a seat that split are unknown."""
         if all(len(one.ranks) == 2 for one in self.stakes.combinations):
             return False
         seats = self._bettors(round_)
@@ -156,13 +160,13 @@ class WatchedBlackjack(BlackjackRounds):
         return any(seats is None or seat in seats for seat in unknown)
 
     def _bettors(self, round_: Round) -> set[int] | None:
-        """The seats with a chip on the jackpot; None where neither such chips nor bets on hands were told."""
+        """The seats with a chip on the jackpot; None where neither such chips nor bets on hands are reported."""
         if not any(is_main(one.bet) or one.bet == "jackpot" for one in round_.wagers):
             return None
         return {one.seat for one in round_.wagers if one.bet == "jackpot"}
 
     def beside(self, p: Position, play: Play, round_: Round, compared: list[Compared]) -> Beside:
-        """The combinations of the jackpot, whatever became of the hand."""
+        """The combinations of the jackpot, independent of the hand's result."""
         offered = self.stakes.combinations
         if not offered:
             return Beside()
@@ -184,7 +188,7 @@ class WatchedBlackjack(BlackjackRounds):
     # ---- the shoe and the shuffler
 
     def apply(self, state: Table[Position], seen: Envelope) -> tuple[Table[Position], tuple[Verdict, ...]]:
-        """One event, and what it shows of the shuffler."""
+        """Apply one event to the rounds and to the watch of the shuffler."""
         if self._claims_too_late(state, seen.event):
             return state, noted("claim_too_late", say("claim_too_late"), self.cite(self.law_of["claim_too_late"]), seen)
         after, verdicts = super().apply(state, seen)
@@ -197,7 +201,7 @@ class WatchedBlackjack(BlackjackRounds):
         return replace(after, watch=watched), verdicts
 
     def _claims_too_late(self, state: Table[Position], event: Event) -> bool:
-        """Whether a correction names the last round though the next was opened and the cards went back."""
+        """Whether a correction names the last round after the next was opened and the cards went back."""
         last = state.last
         if state.open is None or last is None or not isinstance(event, DealCorrected):
             return False
@@ -224,7 +228,7 @@ class WatchedBlackjack(BlackjackRounds):
         return super().step(position, fact, frame)
 
     def _warned(self, p: Position, effect: Effect, left: int) -> Effect:
-        """The warn card came with so many cards left."""
+        """Check the place of the warn card, which came with this many cards left."""
         within = self.stakes.warn_card_within
         if not within or p.drawn == UNSURE or effect.notes:
             return effect
@@ -249,7 +253,7 @@ class WatchedBlackjack(BlackjackRounds):
         named: bool,
         reopened: bool,
     ) -> Step:
-        """A round that ended is corrected only until its cards go back into the shuffler."""
+        """Refuse the correction of an ended round whose cards went back into the shuffler."""
         if reopened and position.returned:
             return position, noting("claim_too_late", say("claim_too_late"), self.law_of["claim_too_late"])
         return super().lay(position, hands, frame, before, named=named, reopened=reopened)
@@ -257,7 +261,7 @@ class WatchedBlackjack(BlackjackRounds):
     # ---- public views
 
     def view(self, state: Table[Position]) -> View:
-        """`pay_now`: prizes that are paid at once, by hand: a blackjack that the bank cannot have, a special prize."""
+        """`pay_now`: prizes that are paid at once, by hand: a blackjack that the bank cannot equal, a special prize."""
         view, play = super().view(state), state.position.play
         if view.phase != "dealing" or play is None:
             return view

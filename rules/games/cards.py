@@ -1,6 +1,6 @@
 """Cards, for every game that has them: rank then suit, `AS TD 9H KC`.
 
-Rule of this file: facts about a card only. What it is worth stands with the game, unless several games share it.
+This file has facts about cards only. Values are in the file of the game, unless several games share them.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ Colour: TypeAlias = Literal["black", "red"]
 RANKS: Final = "A23456789TJQK"
 SUITS: Final = "SHDC"
 FIGURES: Final = "JQK"
-# A card that lies face down, in what everybody may see.
+# A card that lies face down, in public views.
 UNKNOWN: Final = "??"
 
 # One deck, in the order of the ranks.

@@ -4,14 +4,14 @@
 Decreto Executivo 261/22, article 12; the readings:
 
 - 12(3): seats 1 to 9 go round to the right of the dealer, so the right of a seat is the next higher one that is taken.
-  Who stands behind seat 4 first is 14, the next is 24: 12(24), 12(50).
-- 12(31): half of the bank, and of what it wins and loses, is the partner's; what cannot be halved is the banker's.
+  The first player who stands behind seat 4 is 14, the next is 24: 12(24), 12(50).
+- 12(31): half of the bank, and of its wins and losses, is the partner's; an odd chip is the banker's.
 - 12(33), 12(34), 12(47): chips taken out of the bank lie aside until the hand ends: they are the banker's.
 - 12(81), 12(82): a passed hand is at the seat of the highest rank that took it, until a card is out. The passer ranks
   last: he keeps it where nobody else takes it.
 - 12(86): the next in order is the next seated player at the right of the passer.
-- 12(87), 12(90), 12(91): who passed never bids in the auction that follows; his partner does not after a won coup.
-- 12(88): two seats that each bid the same with "bid_half" bid together; half of a bid alone is none.
+- 12(87), 12(90), 12(91): the passer may not bid in the auction that follows; his partner may not after a won coup.
+- 12(88): two seats that bid the same with "bid_half" bid together; one half alone is no bid.
 - 12(92), 12(80): the last regular banker is the last seated one.
 """
 
@@ -28,7 +28,7 @@ Winner: TypeAlias = Literal["player", "banker", "tie"]
 
 
 class Bid(Struct, frozen=True):
-    """What a seat offers for the bank, alone or as one half of a pair."""
+    """The bid of a seat for the bank, alone or as one half of a pair."""
 
     seat: int
     amount: int
@@ -36,7 +36,7 @@ class Bid(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """A hand that was passed. `level`: what the bank would be; `taker`: at whose seat it is now (0: nobody's)."""
+    """A hand that was passed. `level`: the amount of the bank; `taker`: the seat that has taken it (0: none)."""
 
     passer: int
     level: int
@@ -49,12 +49,12 @@ class Offer(Struct, frozen=True):
 class Bank(Struct, frozen=True):
     """The seats, and the hand that one of them has.
 
-    `amount` is 0 until the banker has told it. `won`: coups of this hand; `may`: how it may be reduced now ("halve",
-    "garage", "reduce"). `last`: who won its last coup, None before the first one; `takings`: what its last won coup
-    brought. `bought`: at an auction; `before`: who passed it. `regular`: the last seated banker. `skips`: seats that
-    changed place ahead of their turn. `suivi`: who lost banco in the last coup; `table`: who had banco with the table
-    in it; `no_banco`: who passed on a tie. `outside`: the banker pays the percentage beside the bank. `unsure`: events
-    are missing, so the bank has to be told.
+    `amount` is 0 until the banker has named it. `won`: coups of this hand; `may`: the reductions allowed now ("halve",
+    "garage", "reduce"). `last`: the winner of its last coup, None before the first one; `takings`: the gain of its last
+    won coup. `bought`: at an auction; `before`: the seat that passed it. `regular`: the last seated banker. `skips`:
+    seats that changed place ahead of their turn. `suivi`: the seat that lost banco in the last coup; `table`: the seat
+    that had banco with the table; `no_banco`: the seat that passed on a tie. `outside`: the banker pays the percentage
+    beside the bank. `unsure`: events are missing, so the bank must be entered again.
     """
 
     seats: tuple[int, ...] = ()
@@ -88,7 +88,7 @@ class Bank(Struct, frozen=True):
         return self.last == "tie"
 
     def shares(self, amount: int) -> dict[int, int]:
-        """An amount as banker and partner share it."""
+        """The shares of banker and partner in an amount."""
         half = amount // 2 if self.partner else 0
         return {self.banker: amount - half} | ({self.partner: half} if self.partner else {})
 
@@ -123,7 +123,7 @@ def in_turn(bank: Bank) -> tuple[int, ...]:
 
 
 def seated_at(bank: Bank, seat: int) -> Bank:
-    """Somebody is at this place."""
+    """The bank after a player arrives at this place."""
     return bank if seat in bank.seats else replace(bank, seats=(*bank.seats, seat))
 
 
@@ -162,7 +162,7 @@ def next_hand(bank: Bank) -> Bank:
 
 
 def leaves(bank: Bank, seat: int) -> Bank:
-    """A player goes; the hand of a banker goes to the right."""
+    """The bank after a player leaves; the hand of a banker goes to the right."""
     rest = tuple(one for one in bank.seats if one != seat)
     bank = replace(bank, seats=rest, skips=tuple(one for one in bank.skips if one != seat))
     if seat == bank.partner:
@@ -204,7 +204,7 @@ def take(bank: Bank, seat: int) -> Bank | None:
 
 
 def bid(bank: Bank, one: Bid, least: int, step: int) -> Bank | str:
-    """A bid at the auction, or why it is none."""
+    """The bank after a bid at the auction, or why the bid is invalid."""
     offer = bank.offer
     if offer is None or not offer.auction or offer.taker:
         return "no_auction"
@@ -252,7 +252,7 @@ def reduced(bank: Bank, how: str, least: int) -> Bank | None:
 
 
 def after_coup(bank: Bank, winner: Winner, laid: int, kept: int) -> Bank:
-    """The bank after a coup in which the punters had laid so much; after a loss the next hand."""
+    """The bank after a coup in which the punters had laid `laid`; after a lost coup the next hand."""
     bank = replace(bank, last=winner, offer=None, may=())
     if winner == "player":
         return next_hand(bank)

@@ -1,4 +1,4 @@
-"""The cards of a coup of chemin de fer: whose turn it is, what is put right, and what faults make of the hands. Pure.
+"""The cards of a coup of chemin de fer: the turns, corrections of draws, and the totals after faults. Pure.
 
 `rules/angola/chemin_de_fer.py` calls it. Totals and draws of Decreto Executivo 261/22, article 12; the readings:
 
@@ -6,10 +6,10 @@
   in all rows alike; `PRINTED` has the rows as printed, `TABLE` those that are played.
 - 12(106)(a): an 8 or 9 that was not shown in time counts as any other total: the banker may draw against it, and a card
   that the punter asked for is his.
-- 12(106)(c): where the punter changed his word, the banker says whether he gives the card. Where he has 0 he has no
-  choice: the last word counts.
-- 12(72): a draw that the table does not have is put right once the cards are shown: those that were drawn go to whom
-  the table gives them, in their order, and what is left is burnt.
+- 12(106)(c): where the punter changed his word, the banker decides whether he gives the card. With a total of 0 the
+  banker has no choice: the last word counts.
+- 12(72): a draw that the table does not have is put right once the cards are shown: the drawn cards go to the hands
+  that the table names, in their order, and the others are burnt.
 """
 
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ _BY_SIZE: Final[Mapping[int, Choice]] = {2: "stands", 3: "draws"}
 SIDES: Final = ("player", "banker")
 NATURAL: Final = 8
 BY_HANDS: Final = ("105d", "105e", "105f", "105g", "105h", "105i", "105j")
-"""Faults of the banker that are counted from the hands as they lie: `faulty`."""
+"""Faults of the banker whose totals `faulty` counts from the hands as they lie."""
 
 
 class Coup(Struct, frozen=True):
-    """The cards in the order in which they left the shoe, and what was said of them.
+    """The cards in the order in which they left the shoe, and the words of punter and banker.
 
     `words`: of the punter ("draw", "stand", "show"), as often as he spoke. `gives`: the banker's answer where he
-    changed his word. `word`: the banker's about his own third card. `free`: under banco alone both draw as
+    changed his word. `word`: the banker's word about his own third card. `free`: under banco alone both draw as
     they like (12(71)).
     `by_table`: the banker has no choice (12(103), 12(105)(b)). `shown`: whose first cards lie open.
     """
@@ -55,14 +55,14 @@ class Coup(Struct, frozen=True):
 
     @property
     def said(self) -> str:
-        """The punter's word that counts, as far as everybody may know it."""
+        """The punter's word that counts, as far as it may be public."""
         if self.gives:
             return "draw" if self.gives == "give" else "stand"
         return self.words[-1] if self.words else ""
 
 
 class Count(Struct, frozen=True):
-    """What the cards of a coup come to. `due`: who still has to get a card, or "choice" for the banker's word.
+    """The count of a coup's cards. `due`: the side that still gets a card, or "choice" for the banker's word.
 
     `burnt`: cards that are of neither hand; `redone`: a draw was put right.
     """
@@ -77,12 +77,12 @@ class Count(Struct, frozen=True):
 
     @property
     def totals(self) -> tuple[int, int]:
-        """Of the punter and the banker."""
+        """The totals of punter and banker."""
         return points(self.player), points(self.banker)
 
     @property
     def winner(self) -> Literal["player", "banker", "tie"]:
-        """A 9 that was not shown loses to a shown 8: 12(106)(b)."""
+        """The winner. By 12(106)(b) a 9 that was not shown loses to a shown 8."""
         player, banker = self.totals
         if self.forgotten or banker > player:
             return "banker"
@@ -151,9 +151,9 @@ def count(coup: Coup) -> Count:
 
 
 def next_of(coup: Coup) -> tuple[str, tuple[str, ...]]:
-    """What comes next, by what everybody may know: ("card", (side,)), (side, its words), or ("", ()) at the end.
+    """The next step by public knowledge: ("card", (side,)), (side, its words), or ("", ()) at the end.
 
-    Nothing depends on cards that are not shown: the punter has the same words whatever he holds.
+    It does not depend on hidden cards: the punter has the same words with every hand.
     """
     cards, said = coup.cards, coup.said
     if len(cards) < 4:
@@ -184,7 +184,7 @@ def next_of(coup: Coup) -> tuple[str, tuple[str, ...]]:
 
 
 def allowed(coup: Coup, player: Hand, banker: Hand) -> bool:
-    """Whether these hands can lie there at the end, as a person tells them: the table of third cards gives them."""
+    """Whether the table of third cards allows these entered hands at the end of a coup."""
     if {len(player), len(banker)} - {2, 3}:
         return False
     mine, his, two = points(player[:2]), points(banker[:2]), len(player) == len(banker) == 2
@@ -201,17 +201,17 @@ def allowed(coup: Coup, player: Hand, banker: Hand) -> bool:
 
 
 def best_of(cards: Hand, *sizes: int) -> int:
-    """The highest total of so many of the cards."""
+    """The highest total of `sizes` of the cards."""
     return max(points(chosen) for size in sizes for chosen in combinations(cards, size))
 
 
 def lowest_of(cards: Hand, size: int) -> int:
-    """The lowest total of so many of the cards."""
+    """The lowest total of `size` of the cards."""
     return min(points(chosen) for chosen in combinations(cards, size))
 
 
 def faulty(fault: str, player: Hand, banker: Hand) -> tuple[int, int] | None:
-    """Both totals by the letter of the fault, from the hands as they lie; None where they are not such hands."""
+    """Both totals by the paragraph of the fault, from the hands as they lie; None where they do not fit it."""
     sizes, mine, his = (len(player), len(banker)), points(player), points(banker)
     first = points(banker[:2])
     match fault, sizes:

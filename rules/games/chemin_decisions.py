@@ -1,7 +1,7 @@
-"""What is decided of the bank of chemin de fer while no coup is dealt: told, passed, taken, auctioned, reduced. Pure.
+"""Decisions about the bank of chemin de fer between coups: named, passed, taken, auctioned, reduced. Pure.
 
-`rules/angola/chemin_de_fer.py` calls it with each `seat.acted` of these words, and with `hand.passed`. What the text
-does not allow changes nothing and is noted with its paragraph of Decreto Executivo 261/22, article 12.
+`rules/angola/chemin_de_fer.py` calls it with each `seat.acted` of these words, and with `hand.passed`. A decision that
+the text does not allow changes nothing and is noted with its paragraph of Decreto Executivo 261/22, article 12.
 """
 
 from typing import Final, TypeAlias
@@ -56,7 +56,7 @@ def note(code: str, seat: int, article: str) -> Note:
 
 
 def noted(code: str, seat: int, article: str) -> Effect:
-    """What is told changes nothing but this note."""
+    """An effect that only notes an irregularity of a seat."""
     return Effect((note(code, seat, article),), evidence=False)
 
 
@@ -68,7 +68,7 @@ def without(p: Position, seat: int, round_: Round) -> Decided:
 
 
 def decide(p: Position, action: str, seat: int, amount: int, round_: Round | None, least: Least) -> Decided:
-    """One of DECISIONS. `round_`: the open one, whose bets are not closed yet."""
+    """Apply one of DECISIONS. `round_`: the open round, whose bets are not closed yet."""
     bank, covered = p.bank, round_ is not None and bool(round_.wagers)
     if p.closed:
         return p, noted("bank_in_coup", seat, "12(105)(a)")
@@ -98,7 +98,7 @@ def decide(p: Position, action: str, seat: int, amount: int, round_: Round | Non
 
 
 def _of_banker(p: Position, action: str, seat: int, least: Least) -> Decided:
-    """What the banker alone decides."""
+    """Apply a decision that only the banker may take."""
     bank = p.bank
     match action:
         case "outside":
@@ -120,7 +120,7 @@ _ARTICLES: Final = {**REDUCTIONS, "outside": "12(48)", "pass": "12(78)", "absent
 
 
 def _told(p: Position, seat: int, amount: int, least: Least, *, covered: bool) -> Decided:
-    """Arts. 12(35), 12(39): the banker tells the bank; again where it is not certain, or nobody has covered it yet."""
+    """Arts. 12(35), 12(39): the banker names the bank; again where it is uncertain or not covered yet."""
     bank = seated_at(p.bank, seat)
     if bank.unsure or bank.banker not in bank.seats:
         bank = at_seat(bank, seat)
@@ -132,7 +132,7 @@ def _told(p: Position, seat: int, amount: int, least: Least, *, covered: bool) -
 
 
 def at_seat(bank: Bank, seat: int) -> Bank:
-    """The dealer says who has the bank: what is remembered of another one is not certain."""
+    """The bank at the seat that the dealer names; the amount of an earlier one is uncertain."""
     regular = seat if seated(seat) else bank.regular
     return Bank(seats=bank.seats, skips=bank.skips, banker=seat, regular=regular, unsure=bank.unsure)
 
@@ -151,7 +151,7 @@ def _passes(p: Position, seat: int) -> Decided:
 
 
 def _taken(p: Position, seat: int, round_: Round | None) -> Decided:
-    """Arts. 12(79)-(82): in order; until a card is out the hand goes back to whose turn it was."""
+    """Arts. 12(79)-(82): a seat takes the hand; until a card is out a seat of higher rank may take it back."""
     bank = take(seated_at(p.bank, seat), seat)
     if bank is None:
         return p, noted("hand_not_due", seat, "12(82)")
@@ -169,14 +169,14 @@ def _bid(p: Position, one: Bid, least: Least) -> Decided:
 
 
 def _barred_by(bank: Bank) -> str:
-    """Why a seat may not bid: after what the hand was passed."""
+    """The paragraph by which a seat may not bid, by the way in which the hand was passed."""
     if not bank.dealt:
         return "12(89)"
     return "12(90)" if bank.tied else "12(91)" if bank.bought and bank.won == 1 else "12(87)"
 
 
 def handed(p: Position, seat: int, least: Least) -> Decided:
-    """`hand.passed`: an auction ends; where no bank is known, the dealer says who has it."""
+    """Apply `hand.passed`: an auction ends; where no bank is known, the dealer names the banker."""
     bank = p.bank
     if p.closed:
         return p, noted("bank_in_coup", seat, "12(105)(a)")

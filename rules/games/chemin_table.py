@@ -1,9 +1,9 @@
-"""What a table of chemin de fer remembers, and who may cover the bank: bets, banco, and who gets the cards. Pure.
+"""The state of a table of chemin de fer, and the claims on the bank: bets, banco, and who gets the cards. Pure.
 
 `rules/angola/chemin_de_fer.py` calls it. Decreto Executivo 261/22, article 12; the readings:
 
 - 12(44): chips on the line are the bet "half": a half of them plays.
-- 12(46), 12(59): bets count in the order in which they were told; the last one is cut to what is left of the bank.
+- 12(46), 12(59): bets count in the order in which they were entered; the last one is cut to the rest of the bank.
 - 12(49)-(51), 12(56)-(58): banco suivi goes before banco, and that before banco with the table; seated players go
   before standing ones. Banco by a punter who has banco with the table, or was outranked with it, is banco alone.
 - 12(52): a coup that ended in a tie ends the right to banco suivi.
@@ -45,10 +45,10 @@ class End(Struct, frozen=True):
 class Position(Struct, frozen=True):
     """The bank, the shoe, and the coup.
 
-    `burn`: cards of a new shoe that are still to be burnt, below 0 until the first of them says how many. `left`: coups
-    that may still begin. Of the coup: `closed`: the bets are; `claim` by `claimant`; `given`: the seat that the dealer
-    named for the cards; `looked`: who has taken them up; `fault`: whose count the hands have; `lost`: bets may be
-    missing; `leaving`: seats that left in it.
+    `burn`: cards of a new shoe that are still to be burnt, below 0 until the first of them sets the number. `left`:
+    coups that may still begin. Of the coup: `closed`: bets are closed; `claim` by `claimant`; `given`: the seat that
+    the dealer named for the cards; `looked`: the sides that have taken up their cards; `fault`: the fault by which the
+    hands are counted; `lost`: bets may be missing; `leaving`: seats that left in it.
     """
 
     bank: Bank = Bank()
@@ -72,7 +72,7 @@ def between(p: Position, bank: Bank) -> Position:
 
 
 def once(round_: Round) -> Round:
-    """The round with one bet at each place: what went back of a bet that was laid anew is told no more."""
+    """The round with one bet at each place, without the returned bets that were laid again."""
     laid, back = {(one.seat, one.bet) for one in round_.wagers}, dict[tuple[int, str], int]()
     for one in round_.given_back:
         if (one.seat, one.bet) not in laid:
@@ -86,18 +86,18 @@ def plays(one: Wager) -> int:
 
 
 def covered(round_: Round) -> int:
-    """What the punters play for."""
+    """The sum of the punters' bets that play."""
     return sum(map(plays, round_.wagers))
 
 
 def room(p: Position, round_: Round) -> int:
-    """How much of the bank is not covered; what the bank could become is a number that every reader keeps."""
+    """The part of the bank that is not covered, limited so that the bank stays a number that every reader keeps."""
     bank = p.bank.amount
     return 0 if p.claim in ALONE else max(min(bank, MOST - bank) - covered(round_), 0)
 
 
 def by_seat(round_: Round) -> dict[int, int]:
-    """What each seat plays for."""
+    """The bet of each seat that plays."""
     found: dict[int, int] = {}
     for one in round_.wagers:
         found[one.seat] = found.get(one.seat, 0) + plays(one)
@@ -105,7 +105,7 @@ def by_seat(round_: Round) -> dict[int, int]:
 
 
 def punter(p: Position, round_: Round) -> int:
-    """Who gets the cards: 12(52)-(57), 12(61), 12(62), 12(102), 12(106)(e); 0: nobody."""
+    """The seat that gets the cards: 12(52)-(57), 12(61), 12(62), 12(102), 12(106)(e); 0: none."""
     if p.given or p.claimant:
         return p.given or p.claimant
     laid = by_seat(round_)
@@ -127,7 +127,7 @@ def outranked(p: Position, claim: Claim, seat: int) -> bool:
 
 
 def claimed(p: Position, round_: Round, claim: Claim, seat: int, amount: int) -> tuple[Position, Round]:
-    """A claim stands: bets for which nothing of the bank is left go back, those that were told last first."""
+    """Accept a claim: bets for which the rest of the bank is too small go back, the latest first."""
     others = [one for one in round_.wagers if one.seat not in (seat, p.claimant)]
     rest, kept = p.bank.amount - amount, list[Wager]()
     for one in others:

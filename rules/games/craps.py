@@ -1,6 +1,6 @@
-"""What a throw of two dice does to the bets of craps: no text, no prizes, no engine.
+"""The effect of a throw of two dice on the bets of craps, without articles and prizes.
 
-`rules/angola/craps.py` stands on it. A fate is a function of what a place covers and of the throw.
+`rules/angola/craps.py` uses it. A fate is a function of the covered numbers of a bet and of the throw.
 """
 
 from collections.abc import Callable, Container
@@ -25,7 +25,7 @@ class Throw(Struct, frozen=True):
 
     @property
     def series(self) -> Series:
-        """What becomes of the series."""
+        """The effect on the series."""
         match line(self.point, self.total):
             case "wins":
                 return "point_made" if self.point else "natural"
@@ -36,7 +36,7 @@ class Throw(Struct, frozen=True):
 
     @property
     def next_point(self) -> int:
-        """What the marker shows after the throw."""
+        """The point after the throw."""
         if self.series == "point_set":
             return self.total
         return self.point if self.series == "point_continues" else 0
@@ -63,7 +63,7 @@ def pass_line(_: object, throw: Throw) -> Outcome:
 
 
 def dont_pass(bar: int) -> Fate:
-    """The other side; on the first throw `bar` decides nothing."""
+    """The bet against the shooter; on the first throw `bar` decides nothing."""
 
     return lambda _, throw: _barred(bar, throw.point, throw.total)
 
@@ -74,13 +74,13 @@ def come(number: int, throw: Throw) -> Outcome:
 
 
 def dont_come(bar: int) -> Fate:
-    """The other side of it."""
+    """The bet against `come`."""
 
     return lambda number, throw: _travelling(number, throw, _barred(bar, number, throw.total))
 
 
 def beside(fate: Fate) -> Fate:
-    """Odds of the line: nothing lies there before there is a point."""
+    """Odds of the line; they lie there only with a point."""
     return lambda covered, throw: fate(covered, throw) if throw.point else "stands"
 
 
@@ -112,6 +112,6 @@ def _barred(bar: int, point: int, total: int) -> Outcome:
 def _travelling(number: int, throw: Throw, outcome: Outcome) -> Outcome:
     if number:
         return outcome
-    if not throw.point:  # taken with a point up alone: nothing lies there
+    if not throw.point:  # taken only with a point up, so no bet lies there
         return "stands"
     return "moves" if outcome == "stands" else outcome

@@ -58,11 +58,11 @@ class Cussec(ShakenDice):
     """The croupier calls "5, 5 and 6", or "triple 5"."""
 
     def _facts(self, faces: Faces) -> dict[str, Any]:
-        """None beside those of every game."""
+        """No facts besides those of every game."""
         return {}
 
     def _calls(self, faces: Faces, facts: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
-        """The dice; nothing after total and size."""
+        """The call of the dice, without words after total and size."""
         a, b, c = faces
         if a == c:
             return (f"Tripla de {a}", f"圍骰{a}", f"Triple {a}"), ()

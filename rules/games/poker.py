@@ -1,11 +1,11 @@
 """Five cards at poker: categories, their order, and how many hands of one deck each has. Shared by the poker games.
 
-Rule of this file: only what every text agrees upon. What becomes of equal hands (suits, shares, a push) stands with the
-game.
+This file has only rules that are the same in every text. The treatment of equal hands (suits, shares, a push) is in the
+file of the game.
 
 A hand's `strength` is a number: category first, then the ranks in the order in which they are compared (those that
-repeat most, then the highest). It is looked up: the sum of five card values says which ranks there are how often, and
-whether all are of one suit.
+repeat most, then the highest). It is looked up by the sum of five card values, which encodes the number of each rank,
+and whether all are of one suit.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ _ONE_SUIT: Final = frozenset(5 << (_BITS * place) for place in range(len(SUITS))
 
 
 def ranks_of(heights: Iterable[int]) -> int:
-    """How often each rank is there, as one number."""
+    """The number of cards of each rank, as one integer."""
     return sum(1 << (_BITS * (height - 2)) for height in heights)
 
 
@@ -79,7 +79,7 @@ def read(heights: Sequence[int], *, suited: bool, wheel: tuple[int, ...] = WHEEL
 
 
 def _strength(heights: Sequence[int], *, suited: bool) -> int:
-    """The strength of five ranks, worked out from nothing; what is looked up later."""
+    """The computed strength of five ranks, for the tables."""
     return packed(*read(heights, suited=suited))
 
 
@@ -129,7 +129,7 @@ def leading(strength_: int) -> int:
 def classes() -> Iterator[tuple[int, int]]:
     """Each of the 7462 strengths, with the number of hands of one deck that have it. They add up to 2 598 960.
 
-    A rank that is there k times can be so in C(4, k) ways, five different ranks in 4 ways of one suit.
+    A rank that occurs k times can do so in C(4, k) ways; five different ranks can be of one suit in 4 ways.
     """
     for key, found in _MIXED.items():
         times = [key >> (_BITS * place) & 7 for place in range(len(HEIGHTS))]

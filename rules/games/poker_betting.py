@@ -1,24 +1,25 @@
 """The betting rounds of one hand of poker where players play each other: whose turn, how much, who is all-in. Pure.
 
-`Betting` is where the bets of a hand stand. `opened` begins a round, `act` is what one seat does; it answers with the
-irregularities and never raises. The games say who begins a round, and when the next card comes.
+`Betting` is the state of the bets of a hand. `opened` begins a round, `act` applies the action of a seat; it returns
+the irregularities and never raises. The games say who begins a round, and when the next card comes.
 
-An action's `chips` are all that cross the line with it (13(53)); 0 with a call or a post: what is due. "all_in" lays
-the whole stack, whatever that is: a call, a bet or a raise.
+An action's `chips` are all that cross the line with it (13(53)); 0 with a call or a post means the due amount. "all_in"
+lays the whole stack, whatever that is: a call, a bet or a raise.
 
 Readings of Decreto Executivo 261/22:
 
 - 13(21)(a), (b), 14(15): the pot that bounds a raise has the call in it; by option it is the pot as it lies.
 - 13(39)(d): of a bet above the maximum the excess goes back. One below the minimum is not taken: that seat acts again.
 - 13(47), 14(16), 14(17): three raises in a round, by whomever; a first bet is none. Any number where two are left.
-- 13(49): who has less than a raise's minimum may lay it all; that is no raise, and who has acted may call or fold only.
-- 13(55): who has acted and whose turn is not to come has bet already: chips laid then go back.
+- 13(49): a seat with less than a raise's minimum may lay it all; that is no raise, and seats that have acted may only
+  call or fold.
+- 13(55): a seat that has acted and has no further turn has bet already: chips laid then go back.
 - 13(71)(c): chips too few for a call stay; the seat completes or gives up, and raises no more in that round.
 - 13(71)(d): "call" with more chips is a call, the rest goes back.
-- 13(71)(f): what is done out of turn stands at once, and the seat raises no more in that round.
-- 14(20), 16(17): a first bet that is missing is due with the seat's next chips; who gives up never pays it.
-- 16(12): a blind raise has the others lay twice as much, and who made it acts last; only he may raise it further.
-- 16(12)(a), (b): it is of the chips before the seat at most; what lies over goes back. Another seat doubles it with all
+- 13(71)(f): an action out of turn stands at once, and the seat may not raise any more in that round.
+- 14(20), 16(17): a missing first bet is due with the seat's next chips; a seat that gives up does not pay it.
+- 16(12): after a blind raise the others lay twice as much, and the raiser acts last; only he may raise it further.
+- 16(12)(a), (b): it is at most the chips before the seat; the excess goes back. Another seat doubles it with all
   chips that this takes, or not at all: with fewer it calls and plays for its part (16(12)(c)).
 """
 
@@ -36,7 +37,9 @@ BLIND: Final = ("blind_raise", "blind_reraise")
 
 
 class Limits(Struct, frozen=True):
-    """What a house chooses. `maximum`: of one bet or raise, 0: no other limit; `raises`: in a round, 0: any number."""
+    """The choices of a house. `maximum`: of one bet or raise, 0: no other limit; `raises`: in a round, 0: any
+    number.
+    """
 
     minimum: int
     limit: Limit = "stack"
@@ -46,7 +49,9 @@ class Limits(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """What was irregular about an action, by its article. `chips`: what goes back. `taken`: whether it counts."""
+    """An irregularity of an action, with its article. `chips`: the returned chips. `taken`: whether the action
+    counts.
+    """
 
     code: str
     article: str
@@ -62,8 +67,8 @@ class Betting(Struct, frozen=True):
 
     `bets` of the whole hand, `street` of this round, `dead` beside the bets: antes and missed blinds. `posts`: first
     bets that are due, `owed`: dead chips that are due. `killed`: dead hands. `waiting`: who is still to act, in order.
-    `level`: what each must have laid in this round. `bound`: who may not raise any more in it. `opener`: who bet first,
-    `highest`: who bet most.
+    `level`: the amount that each must have laid in this round. `bound`: seats that may not raise any more in it.
+    `opener`: the seat that bet first, `highest`: the seat that bet most.
     """
 
     order: tuple[int, ...]
@@ -106,11 +111,11 @@ class Betting(Struct, frozen=True):
         return sum(self.bets.values()) + sum(self.dead.values())
 
     def put(self) -> Put:
-        """What each seat laid."""
+        """The chips that each seat laid."""
         return Put(self.bets, self.dead)
 
     def due(self, seat: int) -> int:
-        """What a call costs the seat."""
+        """The chips that a call costs the seat."""
         needed = max(self.level - self.street.get(seat, 0), 0) + self.owed.get(seat, 0)
         return min(needed, self.stacks[seat])
 
@@ -138,7 +143,7 @@ def may_raise(b: Betting, seat: int, limits: Limits) -> bool:
 
 
 def actions(b: Betting, limits: Limits) -> tuple[str, ...]:
-    """What the seat whose turn it is may do (13(39))."""
+    """The actions of the seat at its turn (13(39))."""
     if not b.waiting:
         return ()
     seat = b.waiting[0]
@@ -147,7 +152,7 @@ def actions(b: Betting, limits: Limits) -> tuple[str, ...]:
 
 
 def opened(b: Betting, first: int, level: int = 0, *, fresh: bool = True) -> Betting:
-    """A round of bets begins with the first seat from `first` on that has chips. `fresh`: nothing is laid in it."""
+    """Begin a round of bets with the first seat from `first` on that has chips. `fresh`: no bet is laid in it yet."""
     rest = b.after(first)
     able = b.can_bet()
     waiting = tuple(seat for seat in (rest[-1], *rest[:-1]) if seat in able)
@@ -240,7 +245,7 @@ def kill(b: Betting, seats: Iterable[int]) -> Betting:
 
 
 def withdraw(b: Betting, seat: int) -> Betting:
-    """A hand that was dealt to an absent player is taken away (13(70)(b)): as if it was given up."""
+    """Take away the hand of an absent player (13(70)(b)), as if it was given up."""
     return _folded(b, seat)
 
 
@@ -249,7 +254,7 @@ def _with(seats: tuple[int, ...], more: Iterable[int]) -> tuple[int, ...]:
 
 
 def _lay(b: Betting, seat: int, chips: int) -> Betting:
-    """Chips cross the line: what is owed first."""
+    """Lay chips: owed chips are paid first."""
     if not chips:
         return b
     stacks = {**b.stacks, seat: b.stacks[seat] - chips}
@@ -274,7 +279,7 @@ def _without(seats: tuple[int, ...], seat: int) -> tuple[int, ...]:
 
 
 def _settled(b: Betting) -> Betting:
-    """Nobody is asked any more where one hand is left, or one with chips who owes nothing and nobody can answer."""
+    """End the turns where one hand is left, or only one seat has chips and it owes nothing."""
     if b.count() < 2:
         return replace(b, waiting=())
     if len(b.waiting) == 1 and b.waiting == b.can_bet() and not b.due(b.waiting[0]):

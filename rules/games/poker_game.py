@@ -1,10 +1,10 @@
 """Poker without a bank on the engine of `rules/engine/refold.py`: the base of hold'em, Omaha and synthetic poker.
 
 A hand is a round. The opening of the bets begins it: seats lay their first bets (`seat.acted`, "post"), cards are
-dealt, and each seat acts in turn until one is left or the hands are shown. The chips are state of the table: what the
-seats put in is what they are paid, get back, and the house keeps, or the hand waits for a person.
+dealt, and each seat acts in turn until one is left or the hands are shown. The chips are state of the table: the chips
+that the seats put in equal those that are paid, returned and kept by the house; otherwise the hand waits for a person.
 
-What a seat does is told by `seat.acted`: the actions of `rules/games/poker_betting.py`; "show" and "muck" at the
+The action of a seat is `seat.acted`: the actions of `rules/games/poker_betting.py`; "show" and "muck" at the
 showdown; "dead" for a hand that the dealer declares dead, "absent" and "skipped" by 13(70)(b) and 13(71)(i); between
 two hands "stack" with all chips before the seat, "rest" and "return".
 
@@ -12,19 +12,19 @@ Own cards are known to the rules alone. `view`, verdicts and results have those 
 
 Readings:
 
-- 13(35), 13(41)-(45): a shoe tells own cards one at a time from the hand on, then for each street the burnt card and
-  the common ones. Where no device tells them a person does: `deal.corrected` with "board" and "seat_<n>".
-- 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. A hand that was told is shown.
+- 13(35), 13(41)-(45): a shoe reports own cards one at a time from the hand on, then for each street the burnt card and
+  the common ones. Where no device reports them a person enters them: `deal.corrected` with "board" and "seat_<n>".
+- 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. An entered hand is shown.
 - 13(39), 13(71): what a player does at a terminal is no mistake: out of turn, or where it would be irregular, it is not
   taken, and the terminal is told why.
-- 13(69): what a device tells of it makes the hand void: a second turned card. The rest is a person's word, as is that a
-  card is damaged or that a wrong number of cards could not be put right.
-- 13(70)(d)-(f): the cards shown too early are laid aside, and those who have not acted may only call.
+- 13(69): of its errors only a second turned card is reported by a device and makes the hand void. A person declares the
+  others, a damaged card, or a wrong number of cards that could not be corrected.
+- 13(70)(d)-(f): cards shown too early are laid aside, and seats that have not acted may only call.
 - 13(70)(g): the first card of a street is the burnt one, whether it was turned or not.
 - 13(71)(b): a hand given up at the showdown has no right to the pot.
 - 16(16): a common card before the bets on the last one are over takes away the betting round of its own.
 - No paragraph speaks of a loss. The hand waits until it is declared void: each seat's chips of the hand go back. The
-  stacks of all seats are told again before the next one.
+  stacks of all seats are entered again before the next one.
 """
 
 from abc import abstractmethod
@@ -103,7 +103,7 @@ class PokerGame(Game[Position]):
     text: ClassVar[str]
     variant: ClassVar[Variant]
     instead: ClassVar[Mapping[str, str]] = {}
-    """Paragraphs of this text for those of another variant that rules the same."""
+    """The paragraphs of this text for the same rules of another variant."""
     words: ClassVar[Mapping[str, Mapping[str, str]]]
     """For each language the calls "wins" and "takes", with a seat and its combination, "mark", and the combinations."""
 
@@ -127,7 +127,7 @@ class PokerGame(Game[Position]):
         return (Bet("pot", "the pot", "arts. 13(38), 13(65)", "what the seats put into the pot of a hand"),)
 
     def cite(self, article: str) -> str:
-        """As results cite it."""
+        """The article as results cite it."""
         return f"{self.text} art. {self.instead.get(article, article)}"
 
     # ---- the life of a hand
@@ -137,7 +137,7 @@ class PokerGame(Game[Position]):
         return Position()
 
     def begins(self, position: Position, event: Event) -> bool:
-        """The opening of the bets alone begins a hand."""
+        """Whether it is the opening of the bets, which alone begins a hand."""
         return False
 
     def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
@@ -146,19 +146,19 @@ class PokerGame(Game[Position]):
         return p, (), False, Effect(suspend=reason, remedy=say("do_stacks_and_open")) if reason else PLAIN
 
     def over(self, position: Position) -> bool:
-        """The pot is paid."""
+        """Whether the pot is paid."""
         return position.deal is not None and position.deal.paid is not None
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
-        """The chips are before their seats."""
+        """The position after a hand, with the chips before their seats."""
         return closed(position, void=void)
 
     def resume(self, now: Position, ended: Position) -> Position:
-        """The hand of then at the seats of now."""
+        """The ended hand at the present seats."""
         return again(now, ended)
 
     def missed(self, position: Position, event: Event) -> Position:
-        """Chips may have been laid, taken or bought unseen."""
+        """After a loss chips may have been laid, taken or bought unseen."""
         unsure = tuple(seat for seat, chips in position.stacks.items() if chips or seat in position.unsure)
         return replace(position, unsure=unsure)
 
@@ -224,7 +224,7 @@ class PokerGame(Game[Position]):
         return self._on(replace(p, deal=deal), deal, effect)
 
     def _told(self, deal: Deal, event: Event) -> tuple[Deal, Effect]:
-        """What an event of the hand makes of it."""
+        """The hand after one of its events."""
         match event:
             case CardDrawn():
                 return self._card(deal, event.card, event.face)
@@ -249,13 +249,13 @@ class PokerGame(Game[Position]):
                 return BESIDE
 
     def _on(self, p: Position, deal: Deal, effect: Effect) -> tuple[Position, Effect]:
-        """The pot is paid where one hand is left, or all are shown."""
+        """Pay the pot where one hand is left, or all are shown."""
         if effect.void or effect.suspend or deal.paid is not None:
             return p, effect
         bets = deal.bets
         left = bets.count()
         if left > 1 and (bets.waiting or len(deal.shown) < left):
-            return p, effect  # as after most events
+            return p, effect  # after most events
         live, showdown = bets.live(), self._showdown(deal)
         if not live:
             return p, replace(effect, suspend=say("no_hand_left"), remedy=VOID)
@@ -275,7 +275,7 @@ class PokerGame(Game[Position]):
         return {seat: self.variant.ranking.best(deal.own[seat], deal.board) for seat in live}
 
     def _balanced(self, deal: Deal) -> bool:
-        """Nothing came from nowhere: chips before and behind the line, and those paid, kept and given back."""
+        """Whether all chips are accounted for: before and behind the line, paid, kept and returned."""
         laid = deal.bets.put().total()
         paid = sum(one.amount + one.kept for one in deal.paid or ()) + sum(deal.back.values())
         return sum(deal.bets.stacks.values()) + laid == deal.began and paid == laid
@@ -304,7 +304,7 @@ class PokerGame(Game[Position]):
         return replace(p, stacks=kept, resting=away, unsure=unsure, fresh=fresh, missed=missed), BESIDE
 
     def _away(self, p: Position, seat: int, action: str, chips: int, deal: Deal | None) -> tuple[Position, Effect]:
-        """Chips are bought, or a player rests: 13(13), 13(14)(e), 13(28), 14(7)."""
+        """Apply a purchase of chips, or a rest: 13(13), 13(14)(e), 13(28), 14(7)."""
         if seat > self.variant.seats:
             return p, Effect((Note("no_such_seat", say("seat_alone", seat=seat), "13(6)"),), evidence=False)
         if action == "rest":
@@ -332,7 +332,7 @@ class PokerGame(Game[Position]):
         return replace(p, stacks={**p.stacks, seat: chips}, fresh=fresh, unsure=unsure), Effect(notes, evidence=False)
 
     def _too_large(self, p: Position, seat: int) -> tuple[Position, Effect]:
-        """More chips than a number can hold are not taken: the stack is to be told again before the next hand."""
+        """Refuse more chips than a number can hold: the stack must be entered again before the next hand."""
         note = Note("stack_too_large", say("seat_alone", seat=seat), "13(52)")
         unsure = tuple(dict.fromkeys((*p.unsure, seat)))
         fresh = p.fresh if seat in p.stacks else (*p.fresh, seat)
@@ -444,7 +444,7 @@ class PokerGame(Game[Position]):
         return early, Effect(notes, first=True)
 
     def _opened(self, deal: Deal) -> Deal:
-        """A street that is whole begins a round of bets."""
+        """Begin a round of bets after a complete street."""
         if len(deal.board) < self.variant.streets[deal.street]:
             return deal
         bets = deal.bets
@@ -454,7 +454,7 @@ class PokerGame(Game[Position]):
         shows = deal.opener()
         bets = opened(bets, first)
         if not bets.waiting and shows in bets.live():
-            bets = replace(bets, opener=shows)  # no round of bets follows: who opened the last one shows first
+            bets = replace(bets, opener=shows)  # no round of bets follows: the opener of the last one shows first
         return replace(
             deal,
             bets=bets,
@@ -467,14 +467,14 @@ class PokerGame(Game[Position]):
 
     def _packet(self, deal: Deal, count: int) -> tuple[Deal, Effect]:
         if deal.given or deal.packets == len(deal.bets.order):
-            return deal, PLAIN  # of the common cards, which a person tells
+            return deal, PLAIN  # a common card, which a person enters
         if count != self.variant.ranking.cards:
             n = self.variant.ranking.cards
             return deal, Effect(first=True, suspend=say("packet_own_cards", count=count, due=n), remedy=VOID)
         return replace(deal, packets=deal.packets + 1), FIRST
 
     def _exposed(self, deal: Deal, hand: str, card: str) -> tuple[Deal, Effect]:
-        """A card of a seat was seen: 13(69)(g), 13(70)(c), 13(71)(e), 16(15)."""
+        """Apply the exposure of a seat's card: 13(69)(g), 13(70)(c), 13(71)(e), 16(15)."""
         seat = int(hand[5:]) if hand.startswith("seat_") and hand[5:].isdigit() else 0
         if seat not in deal.bets.order:
             return deal, Effect(suspend=say("foreign_hand"), remedy=VOID)
@@ -488,7 +488,7 @@ class PokerGame(Game[Position]):
         note = Note("card_turned", say("seat_alone", seat=seat), "13(70)(c)")
         return replace(deal, own=own if cards else deal.own, turned=seat, burnt=True), Effect((note,))
 
-    # ---- a person tells the hands
+    # ---- a person enters the hands
 
     def lay(
         self,
@@ -500,7 +500,7 @@ class PokerGame(Game[Position]):
         named: bool,
         reopened: bool,
     ) -> tuple[Position, Effect]:
-        """The common cards and the hands as they lie, or why they are not used."""
+        """The position with the entered common cards and hands, or why they are refused."""
         deal = position.deal
         if deal is None or deal.unheard or frame.lost:
             return position, Effect(suspend=say("hand_incomplete"), remedy=VOID, again=True)
@@ -546,7 +546,7 @@ class PokerGame(Game[Position]):
     # ---- the result
 
     def resolve(self, position: Position, frame: Frame[Position]) -> Result:
-        """Who is paid what."""
+        """The result: payments and returned chips."""
         deal = position.deal
         assert deal is not None
         assert deal.paid is not None
@@ -599,7 +599,7 @@ class PokerGame(Game[Position]):
             said[language] = words["mark"].join(calls)
         return said
 
-    # ---- what may be shown
+    # ---- the view
 
     def view(self, state: Table[Position]) -> View:
         """Phase: idle, betting (the first bets), dealing, deciding, showdown, suspended, resolved. No own card."""
@@ -669,7 +669,7 @@ def _named(chips: Mapping[int, int]) -> dict[str, int]:
 
 
 def _noted(seat: int, faults: tuple[Fault, ...]) -> tuple[Note, ...]:
-    """What was irregular about an action, and what goes back."""
+    """The notes of an action's irregularities, with the returned chips."""
     return tuple(
         Note(
             one.code,

@@ -68,7 +68,7 @@ _SUITED: Final[dict[int, int]] = {
 
 
 class Ranking(Struct, frozen=True):
-    """How one game's hands are made and compared. `own`: how many own cards must be among the five; 0: any number."""
+    """The hands of one game and their order. `own`: the number of own cards among the five; 0: any number."""
 
     deck: frozenset[str]
     categories: tuple[str, ...]

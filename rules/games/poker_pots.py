@@ -1,7 +1,7 @@
-"""The pot of one hand of poker where players play each other: who is paid what, and what the house keeps. Pure.
+"""The pot of one hand of poker where players play each other: the payments, and the house's part. Pure.
 
 `pots` layers the contributions of a hand: one pot for each amount for which somebody is all-in (13(38)). `pay` gives
-each pot to its best hands. What is paid, kept and given back is exactly what was put in.
+each pot to its best hands. Paid, kept and returned chips together equal those that were put in.
 
 Readings of Decreto Executivo 261/22:
 
@@ -10,8 +10,8 @@ Readings of Decreto Executivo 261/22:
 - 13(38), 13(50): an all-in player wins one bet of his from each of the others. What folded hands put in is layered by
   amount, too; `proportional` lays it into each pot in the proportion of the bets, as 13(50) has it by the letter.
 - 13(66), 16(10): in one pot all winners have put in the same, so their parts are equal.
-- 13(67): parts are whole units of the table minimum. Odd units go one each to the hand and then clockwise; what is less
-  than a unit goes with the first of these parts.
+- 13(67): parts are whole units of the table minimum. Odd units go one each to the hand and then clockwise; a remainder
+  below a unit goes to the first of these parts.
 - 13(71)(b), (g), (h): a dead hand wins nothing and gets nothing back. Where no live hand is left in a pot, it joins the
   one below it.
 """
@@ -33,7 +33,9 @@ class Pot(Struct, frozen=True):
 
 
 class Put(Struct, frozen=True):
-    """What the seats put into a hand. `bets`: what counts for the bets; `dead`: antes and missed blinds, 14(19)."""
+    """The chips that the seats put into a hand. `bets`: those that count as bets; `dead`: antes and missed blinds,
+    14(19).
+    """
 
     bets: Mapping[int, int]
     dead: Mapping[int, int] = {}
@@ -52,7 +54,7 @@ class Put(Struct, frozen=True):
 
 
 class Rake(Struct, frozen=True):
-    """The house's percentage of a hand, in per mille; `cap`: at most so much of a hand, 0: no limit."""
+    """The house's percentage of a hand, in per mille; `cap`: the most that it takes of a hand, 0: no limit."""
 
     per_mille: int = 0
     cap: int = 0
@@ -69,7 +71,7 @@ class Payment(Struct, frozen=True):
 
 
 def pots(put: Put, live: Collection[int], layering: Layering = "layered") -> tuple[tuple[Pot, ...], dict[int, int]]:
-    """The pots, the main one first, and what goes back because nobody called it."""
+    """The pots, the main one first, and the uncalled chips that go back."""
     bets = {seat: amount for seat, amount in put.bets.items() if amount}
     back = _uncalled(bets, live)
     for seat, amount in back.items():
@@ -95,7 +97,7 @@ def pots(put: Put, live: Collection[int], layering: Layering = "layered") -> tup
 
 
 def _upto(bet: int, level: int, top: int, live: bool, layering: Layering) -> int:
-    """How much of a bet lies in the pots up to `level`."""
+    """The part of a bet that lies in the pots up to `level`."""
     if live or layering == "layered" or not top:
         return min(bet, level)
     return bet * level // top
@@ -122,7 +124,7 @@ def shares(amount: int, winners: Sequence[int], unit: int) -> list[int]:
 def pay(
     found: Sequence[Pot], strengths: Mapping[int, int], order: Sequence[int], unit: int, rake: Rake
 ) -> tuple[Payment, ...]:
-    """What each pot's winners are paid. `strengths`: of the hands shown; `order`: the seats, from the hand on."""
+    """The payments to each pot's winners. `strengths`: of the shown hands; `order`: the seats, from the hand on."""
     left = rake.cap
     paid: list[Payment] = []
     for number, pot in enumerate(found):

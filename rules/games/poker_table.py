@@ -1,7 +1,7 @@
-"""What a table of poker without a bank remembers: its seats between the hands, and the hand under way. Pure.
+"""The state of a table of poker without a bank: its seats between the hands, and the hand under way. Pure.
 
-`seated` says who is dealt in and what the first bets are; `closed` what each seat has after a hand. The games call both
-(`rules/games/poker_game.py`).
+`seated` determines who is dealt in and the first bets; `closed` the chips of each seat after a hand. The games call
+both (`rules/games/poker_game.py`).
 
 Readings of Decreto Executivo 261/22:
 
@@ -10,7 +10,8 @@ Readings of Decreto Executivo 261/22:
 - 13(13): a player who rests for a third deal in a row is noted once.
 - 14(8): a seat with less than the table minimum before it is not dealt in.
 - 14(9): a new player at whose seat the hand would be plays from the next deal on.
-- 14(18): of a blind the deals without a bet begin anew. What is posted then counts as a bet, unlike that of 14(19).
+- 14(18): after a blind bet the count of deals without a bet begins anew. A bet posted then counts, unlike that of
+  14(19).
 - 14(19): a seat that rests while the small or the big bet passes it owes that bet when it plays again.
 """
 
@@ -79,11 +80,11 @@ class Deal(Struct, frozen=True):
 
     @property
     def dealt(self) -> bool:
-        """Whether anything was dealt, or can have been."""
+        """Whether cards were dealt, or may have been."""
         return bool(self.given or self.packets or self.board or self.acted)
 
     def opener(self) -> int:
-        """Who shows first: who bet first in the last round, else who spoke first (13(62))."""
+        """The seat that shows first: the first bettor of the last round, or its first speaker (13(62))."""
         live = self.bets.live()
         if self.bets.opener in live or not self.speaker:
             return self.bets.opener if self.bets.opener in live else live[0]
@@ -91,11 +92,11 @@ class Deal(Struct, frozen=True):
 
 
 class Position(Struct, frozen=True):
-    """The seats, and the hand. `stacks`: what each seat has before a hand begins.
+    """The seats, and the hand. `stacks`: the chips of each seat before a hand begins.
 
-    `hand`, `big`: who had them in the last deal; `named`: who has the hand next, as the dealer says. `resting`: for how
-    many deals. `fresh`: joined since the last deal. `idle`: deals without a bet. `missed`: first bets that a seat owes.
-    `leaving`: seats that left in the hand. `unsure`: seats whose chips may not be known.
+    `hand`, `big`: the seats that had them in the last deal; `named`: the seat that has the hand next by the dealer's
+    entry. `resting`: the number of deals. `fresh`: joined since the last deal. `idle`: deals without a bet. `missed`:
+    first bets that a seat owes. `leaving`: seats that left in the hand. `unsure`: seats whose chips may not be known.
     """
 
     stacks: dict[int, int] = {}
@@ -127,7 +128,7 @@ def between(seats: list[int], one: int, other: int) -> list[int]:
 
 
 def seated(p: Position, variant: Variant, limits: Limits) -> tuple[Position, Reason | None]:
-    """The next hand, or why none can begin: few players 13(24), or stacks that are not known."""
+    """The next hand, or why none can begin: too few players 13(24), or unknown stacks."""
     at_rest = {seat: deals + 1 for seat, deals in p.resting.items() if seat in p.stacks}
     able = sorted(seat for seat, chips in p.stacks.items() if seat not in at_rest and chips >= limits.minimum)
     order = _from(able, p.hand)
@@ -173,7 +174,7 @@ def seated(p: Position, variant: Variant, limits: Limits) -> tuple[Position, Rea
 
 
 def net(deal: Deal) -> dict[int, int]:
-    """What each seat has more or less after a hand that was paid."""
+    """The gain or loss of each seat after a paid hand."""
     put = deal.bets.put()
     after = {seat: deal.back.get(seat, 0) - put.of(seat) for seat in deal.bets.order}
     for one in deal.paid or ():
@@ -182,7 +183,7 @@ def net(deal: Deal) -> dict[int, int]:
 
 
 def closed(p: Position, *, void: bool) -> Position:
-    """The seats after the hand. Of a void one each seat has back what it laid."""
+    """The seats after the hand. A void hand returns the chips of each seat."""
     deal = p.deal
     if deal is None:
         return p
@@ -202,7 +203,7 @@ def closed(p: Position, *, void: bool) -> Position:
 
 
 def again(now: Position, ended: Position) -> Position:
-    """The hand that ended in `ended` is open again at the seats of now: what came since stays."""
+    """The hand that ended in `ended`, open again at the present seats; later changes stay."""
     if ended.deal is None:
         return now
     taken = net(ended.deal) if ended.deal.paid is not None else {}

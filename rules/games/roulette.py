@@ -1,24 +1,24 @@
-"""Roulette with one zero: the game of every text that has it, but for its bets and its articles.
+"""Roulette with one zero, for all its texts, which add bets and articles.
 
-The flow: bets are laid; they close at a bell before the launch, or while the ball runs, as the text or the house has
-it; the ball runs against the wheel and comes to rest; the round is resolved and paid. An object on the wheel makes the
-spin null: the bets stand, the ball goes back into the last number's pocket and is launched again.
+The flow: bets are laid; they close at a bell before the launch, or while the ball runs, by the text or the house; the
+ball runs against the wheel and comes to rest; the round is resolved and paid. An object on the wheel makes the spin
+null: the bets stand, the ball goes back into the last number's pocket and is launched again.
 
 Readings, where the texts say nothing:
 
 - A spin that ended unseen is void, its bets come back, and those of a null spin before it too.
 - Bets that are opened while the ball runs are the next spin's where no wheel counts them: this one ended unseen.
 - A second number disputes the result until it is paid (the first stands) or declared null; a new spin voids it. A null
-  spin declared before the number and told after it disputes it too.
-- A ball that a hand put back while it ran has no number until it is launched again. One whose wheel stopped has none:
-  the spin is suspended.
+  spin that was declared before the number and comes after it disputes it, too.
+- A ball that was put back by hand while it ran has no number until it is launched again. If the wheel stopped, the ball
+  has no number: the spin is suspended.
 - After a null spin the bets may be moved where no call had ended them, until one does.
-- Where "no more bets" was never called, a bet moved while the ball ran may have been moved by who saw the number: the
-  spin is suspended.
-- A counted spin that is suspended is not ended by its own launch: the wheel goes on by itself, no person decided it.
-- After a loss the bets that a null spin left are given back. What is laid since is the next spin's.
-- After a loss, no wheel counting: the next launch may be this spin's or another's. It ends nothing by itself: the spin
-  waits for a person, or for the bets of the next.
+- Where "no more bets" was never called, a bet moved while the ball ran may have been moved by a player who saw the
+  number: the spin is suspended.
+- A suspended counted spin is not ended by its own launch: the wheel goes on by itself, without a person's decision.
+- After a loss the bets that a null spin left are returned. Bets laid later belong to the next spin.
+- After a loss without a counting wheel the next launch may be this spin's or another's. It ends nothing: the spin waits
+  for a person, or for the bets of the next.
 
 A game gives its families of bets (`rules/games/roulette_cloth.py` has their places), its articles and the croupier's
 words.
@@ -67,8 +67,8 @@ REMEDY_CLOTH: Final = say("do_give_back")
 class Articles(Struct, frozen=True):
     """The articles of a spin, each as a result cites it.
 
-    `paid_before`: what a text allows only once the last spin was paid, by `payment`. `with_rotor`: what a ball is that
-    runs with the wheel.
+    `paid_before`: the step that a text allows only after the last spin was paid, by `payment`. `with_rotor`: the ruling
+    on a ball that runs with the wheel.
     """
 
     bets: str
@@ -96,9 +96,9 @@ class House(Chips, Protocol):
 class SpinState(ClothTable, frozen=True):
     """`launched`: the ball runs. `last_pocket` is the number of the last spin that counted.
 
-    `unpaid` is the last result, until its payment is told. `counted`: a wheel began the spin, and its counter proves
-    what is missed. `moved`: a bet was placed or taken back while the ball ran. `called`: a bell after a null spin ends
-    the changes of its bets, if the ball is launched next.
+    `unpaid` is the last result, until its payment. `counted`: a wheel began the spin, and its counter proves missed
+    spins. `moved`: a bet was placed or taken back while the ball ran. `called`: a bell after a null spin ends the
+    changes of its bets, if the ball is launched next.
     """
 
     told: tuple[BallLanded, ...] = ()
@@ -132,22 +132,22 @@ R = TypeVar("R", bound=SpinState)
 
 
 class RouletteGame(StandingBets[R], Generic[R]):
-    """A wheel with one zero: `calls` are the game's own words, all else is the spin."""
+    """A wheel with one zero. Subclasses add `calls`, the words of the game."""
 
     id: ClassVar[str]
     outcome: ClassVar[type[BallLanded]] = BallLanded
     lasting: ClassVar[tuple[str, ...]] = ("last_pocket", "unpaid")
     closing_words: ClassVar[dict[str, str]] = {}
-    """What the croupier calls when he closes the bets, where the text prints it."""
+    """The croupier's call at the closing of the bets, where the text prints it."""
     look: ClassVar[Reason] = REMEDY_LOOK
     """What a person can do about two numbers of one spin."""
     unknown: ClassVar[dict[str, str]] = {"last_pocket": ""}
-    """What is not known after a spin that ended unseen."""
+    """The facts that are unknown after a spin that ended unseen."""
 
     def __init__(
         self, options: House, edition: str, board: Board, at: Articles, *, red: Numbers, launch_closes: bool
     ) -> None:
-        """Work out, once, what wins on each pocket. `launch_closes`: the bets close before the launch."""
+        """Compute, once, the winners of each pocket. `launch_closes`: the bets close before the launch."""
         self._house = options
         self._red = red
         self._at = at
@@ -162,7 +162,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
 
     @abstractmethod
     def calls(self, pocket: int, facts: dict[str, Any]) -> dict[str, str]:
-        """What the croupier calls of this pocket, but zero."""
+        """The croupier's call of this pocket, other than zero."""
 
     def transitions(self) -> dict[type[Any], dict[Phase, Move[R]]]:
         """The croupier and the wheel may both declare a spin null."""
@@ -211,9 +211,9 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return (table, ()) if there(table.round).closed else self.close(table, seen)
 
     def begin(self, table: R, seen: Envelope) -> Step[R]:
-        """A number that was disputed, or of a spin that was lost, is not the last one any more.
+        """Begin the next spin. A disputed number, or that of a lost spin, is no longer the last one.
 
-        A launch alone: that the bets were opened may be among what was lost, so its cloth is doubtful altogether.
+        A launch without an opening: the opening may be among the lost events, so all bets on the cloth are doubtful.
         """
         unheard = False
         if isinstance(seen.event, BallLaunched):
@@ -235,7 +235,9 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return replace(table, counted=True), verdicts
 
     def _launched(self, table: R, seen: Envelope, launch: BallLaunched) -> Step[R]:
-        """A spin that waits is not ended by its own launch, or after a loss by what may be that."""
+        """Apply a launch. A waiting spin is not ended by its own launch or, after a loss, by one that may be its
+        own.
+        """
         verdicts: tuple[Verdict, ...] = ()
         round_ = table.round
         own = _decided_by_nobody(table) and (table.counted or (round_ is not None and round_.suspended == MISSING))
@@ -256,11 +258,11 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return table, verdicts + void
 
     def at_launch(self, table: R, seen: Envelope, launch: BallLaunched) -> R:
-        """What is irregular about this launch, where the text allows it only once the last spin was paid."""
+        """Note a launch that the text allows only after the last spin was paid."""
         return self._before_payment(table, seen, "launch")
 
     def _missed(self, table: R, seen: Envelope, count: int) -> Step[R]:
-        """Every spin has an end that can be cited: the open one and each that the wheel's counter proves."""
+        """Publish a void result for each missed spin: the open one and each that the wheel's counter proves."""
         verdicts: tuple[Verdict, ...] = ()
         missed = Null(say("spin_missed"), (self._at.rest,))
         for _ in range(min(count, MAX_MISSED)):
@@ -276,7 +278,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return table, verdicts
 
     def _misplaced(self, table: R, seen: Envelope, pocket: str) -> Step[R]:
-        """After a null spin the ball goes back where it last lay; the next spin may be open by then, or not."""
+        """Note a ball that, after a null spin, was put back into another pocket than that of the last number."""
         text = say("ball_put_back", pocket=pocket, last=table.last_pocket)
         law = self._at.put_back
         if table.round is not None:
@@ -286,48 +288,48 @@ class RouletteGame(StandingBets[R], Generic[R]):
     # ---- bets
 
     def opens_next(self, table: R, seen: Envelope) -> bool:
-        """Bets are opened once for a spin; while the ball runs, they are the next one's where no wheel counts."""
+        """Whether an opening belongs to the next spin: while the ball runs, if no wheel counts."""
         ran = table.launched and not table.counted and not seen.event.overtaken
         return ran or table.phase == "suspended"
 
     def reopened(self, table: R, seen: Envelope) -> R:
-        """Told after the bell, but before it as always."""
+        """The table after an opening that is reported after the bell."""
         return table if seen.event.overtaken else super().reopened(table, seen)
 
     def betting(self, table: R, seen: Envelope) -> R:
-        """The bets are open: irregular where the text allows it only once the last spin was paid."""
+        """Open the bets; irregular where the text allows it only after the last spin was paid."""
         return self._before_payment(table, seen, "bets")
 
     def _before_payment(self, table: R, seen: Envelope, what: Literal["bets", "launch"]) -> R:
-        """The last spin waits for its payment; said once."""
+        """Note once that the last spin still waits for its payment."""
         if not table.unpaid or self._house.payment != "console" or self._at.paid_before != what:
             return table
         note = Note(f"{what}_before_payment", say("not_paid", round=table.unpaid), self._at.payment)
         return replace(self.note(table, seen, note), unpaid="")
 
     def stray_bell(self, table: R, seen: Envelope) -> Step[R]:
-        """After a null spin the bell alone announces the launch, and ends the changes of its bets."""
+        """Apply a bell after a null spin: it ends the changes of the standing bets before the launch."""
         if (carried := table.carried) is None:
             return super().stray_bell(table, seen)
         return replace(table, called=not carried.suspended and not seen.event.overtaken), ()
 
     def bell(self, table: R, seen: Envelope) -> Step[R]:
-        """Where the bets close before the launch, the bell comes before it."""
+        """Close the bets; irregular after the launch where they close before it."""
         if not self._launch_closes or not table.launched or table.phase == "suspended":
             return super().bell(table, seen)
         note = Note("bell_after_launch", say("bell_after_launch"), self._at.bell)
         return self.note(table, seen, note), ()
 
     def beside(self, table: R) -> bool:
-        """Whether a bet is laid beside bets in doubt: up to the launch."""
+        """Whether bets are laid beside doubtful ones: until the launch."""
         return super().beside(table) and not table.launched
 
     def shut(self, table: R) -> bool:
-        """The bets of a null spin may be changed until a call."""
+        """Whether changes of a null spin's bets are over: after a call."""
         return super().shut(table) or table.called
 
     def bet(self, table: R, seen: Envelope) -> Step[R]:
-        """Bets that are moved while the ball runs are remembered."""
+        """Apply a bet, and remember one that moves while the ball runs."""
         before = there(table.round).wagers
         table, verdicts = super().bet(table, seen)
         if there(table.round).wagers is before:
@@ -336,7 +338,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return (self.betting(table, seen) if isinstance(seen.event, WagerPlaced) else table), verdicts
 
     def stray_bet(self, table: R, seen: Envelope) -> Step[R]:
-        """What is refused between two spins is said at once."""
+        """Apply a bet between two spins; a refusal is published at once."""
         after, verdicts = super().stray_bet(table, seen)
         if after.carried is None or not after.carried.irregularities:
             return after, verdicts
@@ -349,7 +351,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return self._wins.values()
 
     def check(self, table: R, outcome: BallLanded) -> Doubt | None:
-        """A ball that was launched came to rest, after the bets were closed."""
+        """Why the number does not count: no launch, or bets not closed."""
         if not table.launched:
             return Doubt(say("no_launch", pocket=outcome.pocket), REMEDY)
         if outcome.pocket not in self._wins:
@@ -359,14 +361,14 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return None
 
     def decide(self, table: R, seen: Envelope) -> Step[R]:
-        """The number stays on show."""
+        """Decide the spin; the number stays in the view."""
         table, verdicts = super().decide(table, seen)
         if table.phase != "resolved":
             return table, verdicts
         return replace(table, last_pocket=table.told[0].pocket, unpaid=there(table.last).id), verdicts
 
     def same(self, one: BallLanded, other: BallLanded) -> bool:
-        """One pocket."""
+        """Whether both are the same pocket."""
         return one.pocket == other.pocket
 
     def contradiction(self, last: Round, first: BallLanded, other: BallLanded) -> Note:
@@ -379,16 +381,16 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return Note("landing_without_spin", say("landed_no_round", pocket=outcome.pocket), self._at.rest)
 
     def landed_again(self, table: R, seen: Envelope) -> Step[R]:
-        """A number is told again while two are disputed: where it stands, the ball lies there."""
+        """Apply a number that comes again while two are disputed; if it stands, it is the last number."""
         table, verdicts = self._recount(table, seen)
         return (replace(table, last_pocket=table.told[0].pocket) if table.phase == "resolved" else table), verdicts
 
     def pay_nothing(self, table: R, seen: Envelope) -> Step[R]:
-        """A payment that was told twice, or too early."""
+        """Handle a repeated or early payment."""
         return replace(table, unpaid=""), ()
 
     def pay(self, table: R, seen: Envelope) -> Step[R]:
-        """A payment that was told too late may be of the spin before: the number can still be disputed."""
+        """Apply a payment. A late one may be of the spin before: the number can still be disputed."""
         table = replace(table, unpaid="")
         if seen.event.overtaken:
             return table, ()
@@ -396,11 +398,11 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return replace(table, told=()), verdicts
 
     def confirm(self, table: R, seen: Envelope) -> Step[R]:
-        """Paid while disputed."""
+        """Apply a payment while the number is disputed."""
         return super().confirm(replace(table, unpaid=""), seen)
 
     def result(self, round_: Round, outcome: BallLanded) -> Result:
-        """What wins on this pocket; on zero the text has its own article."""
+        """The result of this pocket; zero has its own article in the text."""
         facts, announcements = self._facts[outcome.pocket]
         return resolved(
             round_,
@@ -414,26 +416,26 @@ class RouletteGame(StandingBets[R], Generic[R]):
     # ---- null spins and lost events
 
     def stray_void(self, table: R, seen: Envelope) -> Step[R]:
-        """The croupier and the wheel may both say so."""
+        """Handle a null spin without a round: croupier and wheel may both declare one."""
         return super().stray_void(table, seen) if table.carried is None else (table, ())
 
     def after_void(self, table: R, round_: Round, **fields: Any) -> R:
-        """The bets stand; where a call had ended the changes, they stay closed."""
+        """The table after a null spin: its bets stand, and stay closed if a call had ended the changes."""
         over = super().after_void(table, round_, **fields)
         closed = round_.closed and round_.suspended not in (MISSING, CLOTH)
         return replace(over, carried=replace(there(over.carried), closed=closed))
 
     def take_back(self, table: R, seen: Envelope) -> Step[R]:
-        """Declared null after the ball had come to rest: its number is not the last one."""
+        """Handle a spin that is declared null after the ball came to rest: its number is not the last one."""
         table, verdicts = super().take_back(table, seen)
         return (table if table.last is not None else replace(table, last_pocket="", unpaid="")), verdicts
 
     def at_loss(self, table: R) -> R:
-        """Whether the bell was this launch's is not known, nor whether the last spin was paid."""
+        """After a loss it is unknown whether the bell was of this launch and whether the last spin was paid."""
         return replace(table, called=False, unpaid="")
 
     def hold(self, table: R, seen: Envelope, doubt: Doubt) -> Step[R]:
-        """Once the ball runs, another launch ends the spin."""
+        """Suspend the spin; once the ball runs, another launch ends it."""
         if doubt.reason == MISSING and table.launched:
             doubt = Doubt(MISSING, REMEDY)
         return super().hold(table, seen, doubt)
@@ -453,5 +455,5 @@ class RouletteGame(StandingBets[R], Generic[R]):
 
 
 def _decided_by_nobody(table: SpinState) -> bool:
-    """The spin waits, and not for bets that are given back at the next launch."""
+    """Whether the spin waits for a person, and not only for bets that are returned at the next launch."""
     return table.round is not None and table.round.suspended not in ("", CLOTH)

@@ -1,6 +1,6 @@
 """Roulette with one zero: the places of the cloth, the order of the pockets on the wheel, announced bets.
 
-A text takes from here the families that it has, and says what they pay.
+A text takes its families from here and adds their prizes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -87,7 +87,7 @@ def neighbours(order: Numbers, sizes: Iterable[int] = (3, 5, 7)) -> dict[str, Ch
 
 
 def chips_win(chips: Iterable[tuple[Numbers, Fraction]], pocket: int) -> str:
-    """What a bet of equal chips wins in all, x to 1: each chip with the numbers that it covers, and its own odds."""
+    """The total prize of a bet of equal chips, x to 1, from each chip's covered numbers and odds."""
     chips = tuple(chips)
     back = sum(pays + 1 for covered, pays in chips if pocket in covered)
     return str(Fraction(back, len(chips)) - 1) if back else ""

@@ -1,4 +1,4 @@
-"""Three dice shaken under a dome: the game of every text that describes it so, but for its bets and its articles.
+"""Three dice shaken under a dome, for all texts with this game, which add bets and articles.
 
 The flow, in the numbering of 57/2004 and 59/2004 (31/2003 has the same in fewer paragraphs): the croupier covers the
 dice and shakes them, by three pulls of the lever or one electronic agitation, then opens the bets (2(1)); the bell
@@ -12,13 +12,13 @@ Readings, where the text says nothing:
 - 4: dice covered before the prizes were paid are irregular; the throw counts.
 - 3(1), 3(3): the throw is void where a bet may have been made knowing the dice: the dome was lifted or the dice were
   read before the bell, or they were shaken after it.
-- 2(1), 3(3): the throw is void where the dice were never shaken under the dome: they lie as everybody saw them last.
+- 2(1), 3(3): the throw is void where the dice were never shaken under the dome: everybody knows how they lie.
 - 3(2): a throw that cannot be read suspends the round; the next one voids it, the bets come back.
 - 3(2): a second reading that differs disputes the result until it is paid (the first stands) or declared void.
 - 3(4): between a void throw and the next covering the cloth is open to what the text allows.
-- 1(2)(2): where the opaque dome is a part of the shaker (`dome` is fixed) nobody lifts it. A shake shuts it, the bell
-  opens it: each shake before the bell is under the dome, and begins the next throw where none is under way.
-- After a loss, 2(1): a throw whose covering was not seen is suspended: whether it was shaken is not known.
+- 1(2)(2): an opaque dome that is part of the shaker (`dome` is fixed) is not lifted. A shake shuts it, the bell opens
+  it: each shake before the bell is under the dome, and begins the next throw where none is under way.
+- After a loss, 2(1): a throw whose covering was not seen is suspended, because it may not have been shaken.
 - After a loss, 3(4): the bets of a void throw are given back when the bets are opened, or the dice covered once more.
   The shaking before that counts, and so do the bets that were laid since the loss.
 - Where a text voids stacked dice alone, a leaning die decides nothing: its face is not safe to read by a device. That
@@ -70,7 +70,7 @@ REMEDY_LOOK: Final = say("do_look")
 REMEDY: Final = say("do_cover")
 CLOTH: Final = say("cloth")
 
-# What the croupier calls at the opening, where the house lets him (2(3)), at the bell (3(1)), of a void throw (3(3)).
+# The croupier's calls at the opening, where the house allows it (2(3)), at the bell (3(1)), at a void throw (3(3)).
 OPENING: Final = {"pt": "Façam as vossas apostas", "zh-Hant": "請下注", "en": "Place your bets"}
 BELL: Final = {"pt": "Abertura da jogada", "zh-Hant": "開", "en": "Opening"}
 VOID: Final = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
@@ -78,7 +78,7 @@ VOID: Final = {"pt": "Jogada nula", "zh-Hant": "此局無效", "en": "Void"}
 _SIZES: Final[dict[str, Words]] = {"small": ("pequeno", "小", "small"), "big": ("grande", "大", "big")}
 
 
-# ---- when the places win that these games share: `faces` are sorted
+# ---- winning conditions of the shared bets; `faces` are sorted
 
 
 def is_triple(_: object, faces: Faces) -> bool:
@@ -87,19 +87,19 @@ def is_triple(_: object, faces: Faces) -> bool:
 
 
 def is_small(_: object, faces: Faces) -> bool:
-    """A small total, but for a triple."""
+    """A small total that is no triple."""
     return sum(faces) in SMALL and not is_triple(_, faces)
 
 
 def is_big(_: object, faces: Faces) -> bool:
-    """A big total, but for a triple."""
+    """A big total that is no triple."""
     return sum(faces) in BIG and not is_triple(_, faces)
 
 
 class Articles(Struct, frozen=True):
     """The articles of a round, each as a result cites it.
 
-    `null_bets`: what it lets become of the bets of a void throw. `leaning_is_null`: a leaning die makes the throw void,
+    `null_bets`: what happens to the bets of a void throw. `leaning_is_null`: a leaning die makes the throw void,
     as a stacked one does. `light_opens`: the light that follows the third pull opens the bets.
     """
 
@@ -157,7 +157,7 @@ class ShakenState(ClothTable, frozen=True):
 
 
 class Throw(Struct, frozen=True):
-    """All that follows from one throw, worked out once."""
+    """All consequences of one throw, computed once."""
 
     winners: tuple[Win, ...]
     outcome: dict[str, Any]
@@ -183,7 +183,7 @@ def _rulings(at: Articles) -> Rulings:
 
 
 class ShakenDice(StandingBets[ShakenState]):
-    """A game of three shaken dice: `_facts` and `_calls` are its own, all else is the ceremony."""
+    """A game of three shaken dice. Subclasses add `_facts` and `_calls`."""
 
     id: ClassVar[str]
     State: ClassVar[type[ShakenState]] = ShakenState
@@ -195,7 +195,7 @@ class ShakenDice(StandingBets[ShakenState]):
     void_words: ClassVar[dict[str, str]] = VOID
 
     def __init__(self, options: Ceremony, board: Board, articles: Articles) -> None:
-        """Work out, once, what wins on each of the 216 throws: a game calls this when it is ready to say."""
+        """Compute, once, the winners of each of the 216 throws; a subclass sets its own fields before this call."""
         moved = Doubt(CLOTH, REMEDY)
         said = terms(self.id, options.edition, options, self.void_words)
         super().__init__(said, board, _rulings(articles), moved_unseen=moved)
@@ -216,7 +216,7 @@ class ShakenDice(StandingBets[ShakenState]):
 
     @abstractmethod
     def _calls(self, faces: Faces, facts: dict[str, Any]) -> tuple[Words, tuple[Words, ...]]:
-        """What the croupier calls of this throw: the dice themselves, and what comes after total and size."""
+        """The croupier's calls of this throw: the dice, and the words after total and size."""
 
     # ---- views
 
@@ -261,7 +261,7 @@ class ShakenDice(StandingBets[ShakenState]):
                 return table, ()
 
     def begin(self, table: ShakenState, seen: Envelope) -> Step:
-        """The shaking beside bets in doubt goes on, up to the bell; so do the bets that may not be taken back."""
+        """Begin the next throw. Shaking that came beside doubtful bets counts for it; locked bets stay locked."""
         begun, verdicts = super().begin(table, seen)
         round_, ended, laid = there(begun.round), table.round, begun.laid
         shaking = (0, 0)
@@ -282,7 +282,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return begun, verdicts
 
     def _covers(self, seen: Envelope) -> bool:
-        """Whether the dice are under the dome by this event."""
+        """Whether this event shows that the dice are under the dome."""
         return isinstance(seen.event, DiceCovered) or (self._fixed and isinstance(seen.event, DiceAgitated))
 
     def _covered(self, table: ShakenState, seen: Envelope) -> Step:
@@ -290,7 +290,7 @@ class ShakenDice(StandingBets[ShakenState]):
             table = self.witness(table, seen)
             if table.covered:
                 return table, ()
-            if table.phase == "open":  # opened or shaken without the dome: noted then. Now a shaking may count.
+            if table.phase == "open":  # opened or shaken without the dome: noted; a later shake may count
                 return replace(table, covered=True), ()
             text = say("covered_before_reading")
             table = self.note(table, seen, Note("covered_before_reading", text, self._at.payment))
@@ -327,7 +327,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return replace(table, agitations=table.agitations + 1), verdicts
 
     def _lit(self, table: ShakenState, seen: Envelope, verdicts: tuple[Verdict, ...]) -> Step:
-        """The light that follows the third pull does what the opening of the bets does."""
+        """Treat the light after the third pull as the opening of the bets."""
         if not self._at.light_opens or table.pulls < PULLS or table.opened:
             return table, verdicts
         if not self.opens_next(table, seen):
@@ -360,7 +360,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return self.void(table, seen, self._null(say("uncovered_before_bell"), self._at.bell, note=note))
 
     def _touched(self, table: ShakenState, seen: Envelope) -> Step:
-        """Art. 2(1): the dice that count are those that were shaken, as they fell. Before the bets, they are again."""
+        """Art. 2(1): only shaken dice count, as they fell. Dice touched before the bets must be shaken again."""
         if table.phase == "suspended" or not (table.opened or table.phase == "closed"):
             return replace(table, pulls=0, agitations=0), ()
         return self.hold(table, seen, Doubt(say("dice_touched"), REMEDY))
@@ -368,10 +368,9 @@ class ShakenDice(StandingBets[ShakenState]):
     # ---- the round
 
     def opens_next(self, table: ShakenState, seen: Envelope) -> bool:
-        """Bets are opened once in a round: again, they are the next one's; its own where a loss hid its beginning.
+        """Whether an opening belongs to the next round: a second one in a round does, except after a loss.
 
-        Where a light opens them, opening them by hand says nothing of the next round before the bell, but that bets in
-        doubt are given back.
+        Where a light opens the bets, an opening by hand before the bell only returns doubtful bets.
         """
         own = self._at.light_opens or (table.unheard and not table.opened)
         own = own and not there(table.round).closed and not _only_cloth(table)
@@ -388,9 +387,9 @@ class ShakenDice(StandingBets[ShakenState]):
         return Note("wrong_agitation", reason, self._at.shaking)
 
     def at_bell(self, table: ShakenState, seen: Envelope) -> tuple[ShakenState, Null | None]:
-        """Art. 2(1): the dice were shaken, the bets opened. What was laid beside bets in doubt joins them.
+        """Art. 2(1): check that the dice were shaken and the bets opened. Bets beside doubtful ones join them.
 
-        A fixed dome shows the dice from now on.
+        From now on a fixed dome shows the dice.
         """
         if self._fixed:
             table = replace(table, covered=False)
@@ -404,18 +403,18 @@ class ShakenDice(StandingBets[ShakenState]):
         return table, None if table.shaken else self._null(say("not_agitated"), self._at.shaking)
 
     def at_loss(self, table: ShakenState) -> ShakenState:
-        """Whether the dome stayed on is not known."""
+        """After a loss it is unknown whether the dome stayed on."""
         return replace(table, covered=False, pulls=0, agitations=0)
 
     def _null(
         self, reason: Reason, *articles: str, note: Note | None = None, outcome: dict[str, Any] | None = None
     ) -> Null:
-        """Art. 3(3): the throw does not count and the operation is repeated."""
+        """Art. 3(3): end the throw as void; the operation is repeated."""
         law = tuple(dict.fromkeys((*articles, self._at.null, self._at.bets_after_null)))
         return Null(reason, law, note, outcome)
 
     def void(self, table: ShakenState, seen: Envelope, null: Null) -> Step:
-        """The shaking beside bets in doubt was this throw's, and so were its irregularities."""
+        """End the throw as void, including shaking and irregularities that came beside doubtful bets."""
         if null.note is not None:
             table, null = self.note(table, seen, null.note), replace(null, note=None)
         if (laid := table.laid) is not None:
@@ -425,7 +424,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return super().void(table, seen, null)
 
     def after_void(self, table: ShakenState, round_: Round, **fields: Any) -> ShakenState:
-        """31/2003 art. 3(3): the bets of a void throw cannot be taken back."""
+        """The table after a void throw; by 31/2003 art. 3(3) its bets cannot be taken back."""
         over = super().after_void(table, round_, **fields)
         if self._at.null_bets != "stand_may_add":
             return over
@@ -450,7 +449,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return super().stray_bet(table, seen)
 
     def _stands(self, table: ShakenState, cloth: Round, seen: Envelope) -> Note | None:
-        """31/2003 art. 3(3): what lay there when the throw was void cannot be taken back."""
+        """31/2003 art. 3(3): refuse to take back bets that lay there when the throw was void."""
         one = bet_of(seen)
         if cloth.closed or not isinstance(one, WagerWithdrawn):
             return None
@@ -465,7 +464,7 @@ class ShakenDice(StandingBets[ShakenState]):
     # ---- the reading
 
     def in_doubt(self, table: ShakenState, seen: Envelope) -> Step:
-        """Where only the bets are in doubt, dice that are read before the bell are still read too early."""
+        """Handle a reading in doubt; where only the bets are doubtful, a reading before the bell is still too early."""
         return super().in_doubt(table, seen) if _waits(table) else self.decide(table, seen)
 
     def check(self, table: ShakenState, outcome: DiceRead) -> Note | Doubt | Null | None:
@@ -487,14 +486,14 @@ class ShakenDice(StandingBets[ShakenState]):
         return None
 
     def is_outcome(self, outcome: DiceRead) -> bool:
-        """Where a leaning die does not make the throw void, its reading is not used."""
+        """Whether a reading can dispute another; a leaning die that does not void the throw gives none."""
         return self._at.leaning_is_null or bool(outcome.stacked) or not outcome.leaning
 
     def _unsafe(self) -> Note:
         return Note("dice_leaning", say("dice_leaning"), self._at.reading)
 
     def kept(self, outcome: DiceRead) -> DiceRead:
-        """The reading in whatever order the dice were read; more than four faces say no more than four."""
+        """The reading with sorted faces, at most four of them."""
         return replace(outcome, faces=tuple(sorted(outcome.faces))[:4], overtaken=0)
 
     def contradiction(self, last: Round, first: DiceRead, other: DiceRead) -> Note:
@@ -502,7 +501,7 @@ class ShakenDice(StandingBets[ShakenState]):
         return Note("readings_contradict", say("readings_of", round=last.id), self._at.reading)
 
     def stray(self, outcome: DiceRead) -> Note:
-        """A reading without a throw, or one that is none."""
+        """The note of a reading without a throw, or of an invalid one."""
         if not self.is_outcome(outcome):
             return self._unsafe()
         return Note("reading_without_round", say("read_no_round"), self._at.reading)
@@ -545,10 +544,10 @@ class ShakenDice(StandingBets[ShakenState]):
 
 
 def _only_cloth(table: ShakenState) -> bool:
-    """The bets of a void throw are all that is in doubt: the covering of this one was seen since."""
+    """Whether only the bets of a void throw are doubtful, because the covering of this throw was seen."""
     return table.round is not None and table.round.suspended == CLOTH and not table.unheard
 
 
 def _waits(table: ShakenState) -> bool:
-    """The round waits for a person, whatever its dice show."""
+    """Whether the round waits for a person, for any reading of its dice."""
     return table.phase == "suspended" and (there(table.round).closed or not _only_cloth(table))

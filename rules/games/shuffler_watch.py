@@ -1,7 +1,8 @@
-"""What a text demands of a table with an automatic shuffler: loading, damaged cards, jams, returned cards, the count.
+"""The duties at a table with an automatic shuffler: loading, damaged cards, jams, returned cards, the count.
 
 Called by rulesets with each event of their table; `watch` returns the breaches that it shows. It knows no game: a
-ruleset has an article for each code of `CODES`. After a loss of events nothing is said that the loss may explain.
+ruleset has an article for each code of `CODES`. After a loss of events, a breach that the loss may explain is not
+reported.
 """
 
 from typing import Final, Literal, TypeAlias
@@ -41,7 +42,7 @@ UNKNOWN: Final = -1
 
 
 class Watched(Struct, frozen=True, forbid_unknown_fields=True):
-    """A table with its shuffler. `supervisor`: whether the key is on; `came`: it was since the last damage or jam.
+    """A table with its shuffler. `supervisor`: the key is on; `came`: it was on since the last damage or jam.
 
     `packets`: loaded since the table was closed; 0: not seen. `play`: "begun" once a round was played since. `out`:
     cards that left the shuffler and did not go back, UNKNOWN after a loss.
@@ -64,7 +65,7 @@ _NONE: Final[tuple[Breach, ...]] = ()
 
 
 def _missed(state: Watched) -> Watched:
-    """Events may be missing: a supervisor came, packets were put in, cards went back, the table closed."""
+    """The state after a loss: a supervisor, packets, returned cards or a closing may have been missed."""
     state = replace(state, supervisor="unknown", came=True, packets=2, out=UNKNOWN)
     return replace(state, play="not_begun", unchecked=False)
 
@@ -97,7 +98,7 @@ def watch(state: Watched, event: Event) -> tuple[Watched, tuple[Breach, ...]]:
             return _checked(state, counted)
         case EventsMissed():
             return _missed(state), _NONE
-        case DeviceOnline(continuous=False) if state != NEW:  # a device that is met for the first time proves no loss
+        case DeviceOnline(continuous=False) if state != NEW:  # the first contact with a device proves no loss
             return _missed(state), _NONE
         case _:
             return state, _NONE
@@ -125,7 +126,7 @@ def _loaded(state: Watched, packet: int) -> tuple[Watched, tuple[Breach, ...]]:
     breaches = _NONE
     if state.supervisor == "off":
         breaches += (("loaded_unattended", say("loaded_unattended")),)
-    if state.damaged:  # the card that takes the place of the damaged one
+    if state.damaged:  # the replacement of the damaged card
         return replace(state, damaged=False), breaches
     if state.unchecked:
         breaches += (("deck_not_checked", say("deck_not_checked")),)

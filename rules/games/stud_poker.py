@@ -1,7 +1,7 @@
-"""Stud poker against the dealer, as it is dealt everywhere: hands, decisions, and what all can see.
+"""Stud poker against the dealer, for all texts: hands, decisions, and the public cards.
 
-Called by `rules/games/stud_poker_round.py` and by the texts. Pure: it knows no bets offered, no articles, no prizes.
-What becomes of equal hands and the order of suits stand with the text.
+Called by `rules/games/stud_poker_round.py` and by the texts. Pure: it has no offered bets, articles or prizes. The
+treatment of equal hands and the order of suits are in the text's file.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,14 +39,14 @@ NAMES: Final[dict[str, str]] = {
 
 
 class Rulings(Struct, frozen=True):
-    """What a text says of the life of a round.
+    """The rulings of a text on the life of a round.
 
     `cite` is how results name the text, before an article; `articles`: the article of each irregularity by its code, of
     a void, of a bet, of a wrong number of cards. `jackpot_until`: when a bet on the jackpot is too late.
     `void_keeps_jackpot`: the jackpot bets of a void round are those of the next one. `failure_voids`: a shuffler that
-    fails during the deal makes the round void. `error_voids`: so does any error of the deal, a card dealt to a hand
-    without a bet and a card that is seen; but the first of the dealer's that is seen is the open one, and a player who
-    shows a card after the deal loses the bets of the hand. `fold_final`: who folds is out, unless a supervisor reverses
+    fails during the deal makes the round void. `error_voids`: any error of the deal, a card dealt to a hand without a
+    bet or a card that is seen makes the round void; but the dealer's first seen card is the open one, and a player who
+    shows a card after the deal loses the bets of the hand. `fold_final`: a fold is final, unless a supervisor reverses
     it.
     """
 
@@ -60,40 +60,41 @@ class Rulings(Struct, frozen=True):
 
 
 Decision: TypeAlias = Literal["raise", "fold", "doubted"]
-"""What a seat has said; `doubted`: both."""
+"""The decision of a seat; `doubted`: fold and raise were both reported."""
 Doubt: TypeAlias = Literal[
     "bets", "amounts", "carried", "antes", "held", "cards", "reopened_bets", "next_round", "after_result"
 ]
-"""What is not known of a round.
+"""The doubts about a round.
 
-bets: some of them, until they are closed. amounts: what was laid, so nothing is settled. carried: whether jackpot bets
-of a void round lie there that were not told. antes: whether a seat without an ante had laid one. held: it waits until
-the hands are told. cards: what the shoe or shuffler told is not trusted. reopened_bets: bets were opened over it.
-next_round: since the first decision something came that is not of this round. after_result: a card came after a result
-that was given without cards.
+bets: some are unknown until they are closed. amounts: the amounts are unknown, so nothing is settled. carried:
+unreported jackpot bets of a void round may lie there. antes: a seat without a known ante may have laid one. held: it
+waits until the hands are entered. cards: the reports of the shoe or shuffler are not trusted. reopened_bets: bets were
+opened again during it. next_round: after the first decision an event came that belongs to another round. after_result:
+a card came after a result that was given without cards.
 """
 TableDoubt: TypeAlias = Literal["bets", "antes", "carried"]
-"""bets: some of the next round's. antes: the same, but its opening was told since. carried: as of a round."""
+"""bets: some of the next round are unknown. antes: the same, after its opening was reported. carried: as in a round."""
 Phase: TypeAlias = Literal["betting", "waiting", "dealing", "deciding", "showdown", "over"]
 
 
 class Deal(Struct, frozen=True):
     """One round under way, or the last one.
 
-    `id` is the round's, from the closing of the bets on; then `players` are the seats that play. `anted` are those
-    whose ante was told without an amount, `entered` those whose ante only the console told as yet, `carried` those
-    whose jackpot bet came from a void round. `asked`: seats that may have laid an ante, with what they have decided;
-    `dead`: those that were said to have no bet; `refused`: what other seats without a known ante have decided.
-    `early`: what was told where the first card was waited for, by the seat that decided; 0: hands, or a card seen.
+    `id` is the round's, from the closing of the bets on; then `players` are the seats that play. `anted`: seats whose
+    ante was reported without an amount, `entered`: seats whose ante only the console has reported so far, `carried`:
+    seats whose jackpot bet came from a void round. `asked`: seats that may have laid an ante, with their decisions;
+    `dead`: seats that were declared to have no bet; `refused`: the decisions of other seats without a known ante.
+    `early`: events that came before the first card, by the seat that decided; 0: hands, or a card seen.
 
-    `cards` in the order a shoe told them; `packets` a shuffler's; `dealt`: one was told, trusted or not. `told` are the
-    hands a person told, `shown` the dealer's open card told so. `exposed`: hand and card, "" where it is not known
-    which. `last_card`: the dealer's lies face down where another of his was exposed before it; `up`: it was seen.
-    `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have been another one.
+    `cards` in the order of the shoe's reports; `packets` of a shuffler; `dealt`: one was reported, trusted or not.
+    `told` are the hands that a person entered, `shown` the dealer's open card entered by a person. `exposed`: hand and
+    card, "" where it is unknown which. `last_card`: the dealer's lies face down where another of his was exposed before
+    it; `up`: it was seen. `burnt`: the card before the deal is; 1: it came before the bets were opened, and may have
+    been another one.
 
-    `forfeited`: seats that are out since their cards were shown. `chips` lie on a raise. `swept`: seats that raised
-    before the first card and have not decided since; their chips were not told. `missed`: events missing since the
-    first decision. `ended`: it has a result, and is not taken up again.
+    `forfeited`: seats that lost their bets because their cards were shown. `chips` lie on a raise. `swept`: seats that
+    raised before the first card and have not decided since; their chips were not reported. `missed`: events missing
+    since the first decision. `ended`: it has a result, and is not reopened.
     """
 
     id: str = ""
@@ -139,7 +140,7 @@ class Deal(Struct, frozen=True):
         return replace(self, decisions={**self.decisions, seat: decision})
 
     def who(self, *decisions: Decision) -> tuple[int, ...]:
-        """The seats that have decided so, ascending."""
+        """The seats with one of these decisions, ascending."""
         return tuple(sorted(seat for seat, decision in self.decisions.items() if decision in decisions))
 
     @property
@@ -159,7 +160,7 @@ class Deal(Struct, frozen=True):
 
     @property
     def phase(self) -> Phase:
-        """How far it is. `waiting`: for the first card, or for the hands where no device tells any."""
+        """The phase. `waiting`: for the first card, or for the hands where no device reports cards."""
         if self.ended:
             return "over"
         if not self.id:
@@ -172,28 +173,28 @@ class Deal(Struct, frozen=True):
 
     @property
     def dealing(self) -> bool:
-        """Some of the cards are out, not all."""
+        """Whether some cards are out, but not all."""
         some = 0 < len(self.cards) < CARDS * self.hands or 0 < self.packets < self.hands
         return some and "cards" not in self.doubts
 
     @property
     def decided(self) -> bool:
-        """Somebody has decided."""
+        """Whether a seat has decided."""
         return bool(self.decisions or any(self.asked.values()))
 
     @property
     def all_decided(self) -> bool:
-        """Every seat that plays has decided."""
+        """Whether every playing seat has decided."""
         return len(self.raised) + len(self.folded) == len(self.players)
 
     @property
     def begun(self) -> bool:
-        """The first card is out, or must be."""
+        """Whether the first card is out, or must be."""
         return bool(self.cards or self.packets or self.decided or "cards" in self.doubts)
 
     @property
     def crossed(self) -> bool:
-        """The next round's opening, bell and deal may be among the events that are missing."""
+        """Whether the missing events may include the next round's opening, bell and deal."""
         dealt = self.hands if self.packets else CARDS * self.hands if self.cards else 0
         told = "next_round" in self.doubts and "antes" in self.doubts
         return told or self.missed >= 2 + dealt
@@ -204,18 +205,18 @@ class Deal(Struct, frozen=True):
         return DEALER if turn == len(self.players) else f"seat_{self.players[turn]}"
 
     def known(self) -> Hands:
-        """The hands that are known: what the shoe dealt where it is complete and trusted, and what was told."""
+        """The known hands: the shoe's deal if it is complete and trusted, and the entered hands."""
         if "cards" in self.doubts or len(self.cards) != CARDS * self.hands:
             return self.told
         return {self.whose(place): self.cards[place :: self.hands] for place in range(self.hands)} | self.told
 
     def antes(self, round_: Round) -> tuple[int, ...]:
-        """The seats whose ante was told, ascending."""
+        """The seats with a reported ante, ascending."""
         return tuple(sorted({*self.anted, *(one.seat for one in round_.wagers if one.bet == "ante")}))
 
     @property
     def open_card(self) -> str:
-        """The dealer's card that lies open by rule, as the shoe told it."""
+        """The dealer's card that lies open by rule, as reported by the shoe."""
         whole = self.players and len(self.cards) == CARDS * self.hands
         return self.cards[-1] if whole and "cards" not in self.doubts and self.last_card != "down" else ""
 
@@ -227,8 +228,8 @@ class Deal(Struct, frozen=True):
         return one_missing and not seen
 
     def open_cards(self) -> tuple[str, ...]:
-        """The dealer's cards that all can see. Were there a hand more than is known, the last card would be somebody's:
-        it is not shown before it is surely the dealer's.
+        """The dealer's public cards. With an unknown further hand the last card would be a player's, so it is hidden
+        until it is certainly the dealer's.
         """
         seen = [card for hand, card in self.exposed if hand == DEALER and card]
         sure = self.last_card == "up" or self.raised or self.folded
@@ -240,9 +241,9 @@ class Position(Struct, frozen=True):
     """A table between and in its rounds.
 
     `deal`: the round under way, or the last one until the next begins; None after a void one. `seats` are open. `left`:
-    jackpot bets of a void round. `heard`: of the last deal cards or packets were told. `loose`: cards and packets since
-    the last deal, up to two, where one is burnt before the deal: one alone is burnt. `supervised`: the supervisor's key
-    is turned on. `idle`: rounds in a row that an open seat has not bet in.
+    jackpot bets of a void round. `heard`: cards or packets of the last deal were reported. `loose`: up to two cards or
+    packets since the last deal, where one is burnt before the deal: a single one is the burnt card. `supervised`: the
+    supervisor's key is on. `idle`: the number of rounds in a row without a bet, by open seat.
     """
 
     deal: Deal | None = None
@@ -260,9 +261,9 @@ class Position(Struct, frozen=True):
 
 
 class Laid(Struct, frozen=True):
-    """What a person told of the hands: those of five cards, the dealer's open card, the hands without a bet.
+    """A person's entry of the hands: those of five cards, the dealer's open card, the hands without a bet.
 
-    `asked` are the hands of which the ante may be missing, `left` the seats that do not play after all.
+    `asked`: the hands whose ante may be missing, `left`: the seats that do not play after all.
     """
 
     told: Hands = {}
@@ -273,7 +274,7 @@ class Laid(Struct, frozen=True):
 
 
 def read_hands(deal: Deal, laid: Told, void: str) -> tuple[Laid, Reason | None]:
-    """The hands that were told, and why this cannot be; `void`: the article of a wrong number of cards.
+    """The entered hands, and why they are impossible; `void`: the article of a wrong number of cards.
 
     After a loss a hand without an ante may have had one.
     """
@@ -312,7 +313,7 @@ def read_hands(deal: Deal, laid: Told, void: str) -> tuple[Laid, Reason | None]:
 
 
 class Compared(Struct, frozen=True):
-    """What the hands decide. `fates`: of each hand with an ante; `values`: of the hands that are opened."""
+    """The comparison of the hands. `fates`: of each hand with an ante; `values`: of the hands that are opened."""
 
     opens: bool
     fates: dict[str, str]
@@ -320,9 +321,9 @@ class Compared(Struct, frozen=True):
 
 
 def compare(deal: Deal, hands: Hands, value: Callable[[tuple[str, ...]], int], opening: int) -> Compared:
-    """Who folds, wins and loses; `opening`: the least value of a dealer's hand that opens the others.
+    """The hands that fold, win and lose; `opening`: the least value with which the dealer qualifies.
 
-    A text whose values differ for any two hands knows no "ties".
+    A text whose values differ for any two hands has no ties.
     """
     fates = {f"seat_{seat}": "forfeited" if seat in deal.forfeited else "folded" for seat in deal.folded}
     if not deal.raised:
@@ -342,7 +343,7 @@ def _fate(mine: int, dealers: int) -> str:
 
 
 def stakes(deal: Deal, round_: Round) -> tuple[Wager, ...]:
-    """What lies on the cloth: a raise is twice its ante, where that is known."""
+    """The bets on the cloth; a raise is twice its ante, where that is known."""
     if not deal.raised and not deal.chips:
         return round_.wagers
     raises = []
@@ -355,21 +356,21 @@ def stakes(deal: Deal, round_: Round) -> tuple[Wager, ...]:
 
 
 def unbacked(deal: Deal, round_: Round) -> tuple[Wager, ...]:
-    """The chips on raises whose ante is not known: those of the others are counted with the ante."""
+    """The chips on raises without a known ante; the others are counted with the ante."""
     told = deal.chips.items()
     return tuple(Wager(seat, "raise", chips) for seat, chips in told if chips and not lying(round_, seat, "ante"))
 
 
 def too_early(deal: Deal, *, heard: bool) -> bool:
-    """Nothing can be known of a hand before the first card, which is waited for where those of the last deal were told.
+    """Whether hands are entered before the first card at a table whose device reported the last deal.
 
-    Else it may be a table without a device, where a person tells the hands whole.
+    Otherwise the table may have no device, and a person enters the complete hands.
     """
     return not deal.id or (heard and not deal.begun)
 
 
 def unknowable(deal: Deal, told: Hands) -> bool:
-    """Before the first decision nobody knows the hands that were dealt; but a shoe may tell all its cards but one."""
+    """Whether these hands cannot be known yet: before the first decision, unless a shoe reported all cards but one."""
     if not told or not deal.dealt or deal.decided:
         return False
     cards = {card for hand in told.values() for card in hand}
@@ -378,14 +379,16 @@ def unknowable(deal: Deal, told: Hands) -> bool:
 
 
 def dealt_before(deal: Deal, told: Hands) -> bool:
-    """Most cards that the shoe dealt to these hands lie there: by chance less than 1 of 100, from five cards on."""
+    """Whether most cards that the shoe dealt to these hands lie there; by chance that is below 1 % from five cards
+    on.
+    """
     dealt = [(deal.whose(place), card) for place, card in enumerate(deal.cards)]
     placed = [card in told[hand] for hand, card in dealt if hand in told]
     return len(placed) >= CARDS and 2 * sum(placed) > len(placed)
 
 
 def of_the_next(deal: Deal, event: Event) -> bool:
-    """After a second opening: a bet that can be one; the bell or a card, where no card of this round is due."""
+    """Whether, after a second opening, the event belongs to the next round: a bet; or bell or card if none is due."""
     match event:
         case WagerPlaced(seat=seat, bet="ante" | "jackpot") | SeatActed(seat=seat, action="ante", hand=1):
             return seat in SEATS
@@ -396,7 +399,7 @@ def of_the_next(deal: Deal, event: Event) -> bool:
 
 
 def contradiction(deal: Deal) -> Reason | None:
-    """Why the hands that are known cannot lie so; no card is named that not all have seen."""
+    """Why the known hands are impossible, without naming a hidden card."""
     hands = deal.known()
     cards = [card for hand in hands.values() for card in hand]
     if len(set(cards)) < len(cards):
@@ -416,19 +419,19 @@ def another_open(deal: Deal, card: str) -> bool:
 
 
 def card_seen(card: str, hand: str) -> Reason:
-    """A card was seen, one of `hand`: either may not be known."""
+    """The reason for a seen card of `hand`; both may be unknown."""
     if hand:
         return say("card_seen", card=card, hand=hand) if card else say("a_card_seen", hand=hand)
     return say("card_seen_no_hand", card=card) if card else say("a_card_seen_no_hand")
 
 
 def visible(deal: Deal) -> dict[str, Any]:
-    """The cards that all can see before the showdown."""
+    """The public cards before the showdown."""
     exposed = tuple({"hand": hand, "card": card} for hand, card in deal.exposed)
     return {"open": deal.open_cards(), **({"exposed": exposed} if exposed else {})}
 
 
 def betrays_the_next(deal: Deal, event: Event) -> bool:
-    """After a decision: a bet, the bell or a card that this round does not have. An ante may be a person's answer."""
+    """Whether an event after a decision belongs to the next round: a bet, bell or card that this round cannot have."""
     answer = "antes" in deal.doubts and isinstance(event, SeatActed)
     return deal.decided and not answer and of_the_next(deal, event)

@@ -1,7 +1,7 @@
-"""Stud poker against the dealer by a text: what is offered and shown, which hands win, and what they are paid.
+"""Stud poker against the dealer by a text: the offered bets, the view, the winning hands, and the prizes.
 
 The base of `rules/macau/stud_poker.py` and `rules/angola/stud_poker.py`. A text gives its rulings, articles, prizes and
-words as data, and the value of a hand; the life of a round stands in `rules/games/stud_poker_round.py`.
+words as data, and the value of a hand; the life of a round is in `rules/games/stud_poker_round.py`.
 """
 
 from abc import abstractmethod
@@ -22,7 +22,7 @@ from rules.games.stud_poker import DEALER, Compared, Deal, Hands, Position, comp
 from rules.games.stud_poker_round import StudPokerRounds
 
 POOL: Final = "progressive"
-# A hand's value is its strength above two bits in which a text may tell equal hands apart.
+# A hand's value is its strength above two bits in which a text may distinguish equal hands.
 VALUE_BITS: Final = 2
 OPENING: Final = packed("high_card", (HEIGHT["A"], HEIGHT["K"])) << VALUE_BITS
 """The least hand that opens."""
@@ -34,14 +34,16 @@ def combination(value: int) -> str:
 
 
 class Raise(Struct, frozen=True):
-    """What a raise with a combination pays, and its article."""
+    """The prize of a raise with a combination, and its article."""
 
     pays: int
     article: str
 
 
 class Prize(Struct, frozen=True):
-    """What a combination takes of the jackpot. `after`: what is paid before it; `shared`: all who hold it share one."""
+    """The part of the jackpot for a combination. `after`: the combination paid before it; `shared`: its holders share
+    one.
+    """
 
     pays: Literal["pool", "fixed", "larger_of_fixed_and_share"]
     article: str
@@ -51,7 +53,7 @@ class Prize(Struct, frozen=True):
 
 
 class Said(Struct, frozen=True):
-    """What the croupier calls in one language; `{}` is a combination, or the seat and its combination."""
+    """The croupier's calls in one language; `{}` is a combination, or the seat and its combination."""
 
     dealer: str
     wins: str
@@ -141,7 +143,7 @@ class Text(Struct, frozen=True):
 
 
 class Showdown(Struct, frozen=True):
-    """What the hands decide."""
+    """The winners of a showdown."""
 
     outcome: dict[str, Any]
     winners: tuple[Win, ...]
@@ -166,7 +168,7 @@ class StudPokerGame(StudPokerRounds):
 
     @abstractmethod
     def value(self, cards: tuple[str, ...]) -> int:
-        """A hand as the text compares it: its strength, and in two bits more what tells equal hands apart."""
+        """The value of a hand in the text's order: its strength, and two bits that distinguish equal hands."""
 
     def raise_pays(self, deal: Deal, round_: Round, seat: int, name: str) -> Win:
         """What the raise of `seat` wins with the combination `name`."""
@@ -177,7 +179,7 @@ class StudPokerGame(StudPokerRounds):
         return max(one.pays for one in self.text.raises.values())
 
     def best(self) -> Mapping[str, Fraction]:
-        """The raise, twice the ante, is laid by a decision: what it brings counts with the ante."""
+        """The largest prizes; that of a raise, twice the ante and laid by a decision, counts with the ante."""
         most = self.largest_raise()
         return {"ante": Fraction(2 + 2 * (1 + most) - 1), "raise": Fraction(most)}
 
@@ -217,15 +219,15 @@ class StudPokerGame(StudPokerRounds):
         return View(round_.id, "dealing", detail)
 
     def _bettors(self, deal: Deal, round_: Round) -> tuple[int, ...] | None:
-        """The seats with a bet on the jackpot; None where the bets are not told, or not surely all of them."""
+        """The seats with a bet on the jackpot; None where the bets are not, or not completely, reported."""
         if not round_.wagers or deal.in_doubt("amounts", "carried"):
             return None
         return tuple(one.seat for one in round_.wagers if one.bet == "jackpot")
 
     def missing(self, deal: Deal, round_: Round, hands: Hands) -> tuple[str, ...]:
-        """The hands that must be told before the round can end."""
+        """The hands that must be entered before the round can end."""
         needed: list[str] = []
-        # After a loss anybody may have bet on the jackpot. Where no bet is ever told, a hand that has won it is told.
+        # After a loss any seat may have bet on the jackpot. Where no bets are reported, a winning hand is entered.
         anybody = self.jackpot and deal.in_doubt("amounts", "carried")
         bettors = deal.players if anybody else self._bettors(deal, round_) or ()
         if deal.raised:
@@ -239,7 +241,7 @@ class StudPokerGame(StudPokerRounds):
         return tuple(name for name in needed if name not in hands)
 
     def resolve(self, position: Position, frame: Frame[Position]) -> Result:
-        """Without settlements where the amounts are not known."""
+        """The result, without settlements where amounts are unknown."""
         deal, round_ = position.deal or Deal(), frame.round
         unsure = "amounts" in deal.doubts
         shown = self._showdown(deal, round_, deal.known())
@@ -259,7 +261,7 @@ class StudPokerGame(StudPokerRounds):
     # ---- winning hands
 
     def _showdown(self, deal: Deal, round_: Round, hands: Hands) -> Showdown:
-        """What each seat wins."""
+        """The wins of each seat."""
         end = compare(deal, hands, self.value, OPENING)
         winners: list[Win] = []
         pushes: list[Push] = []
@@ -289,9 +291,9 @@ class StudPokerGame(StudPokerRounds):
         return Showdown(outcome, paid, tuple(pushes), awards, _announced(self.text.words, end, opened), law)
 
     def _awards(self, deal: Deal, round_: Round, hands: Hands) -> tuple[tuple[Award, ...], tuple[str, ...]]:
-        """The jackpots in the order of payment, and the hands that have won one: whatever the dealer holds.
+        """The jackpots in the order of payment, and the hands that won one, independent of the dealer's hand.
 
-        Where the bets on the jackpot are not told, one award for each combination, among seats that are not named.
+        Where bets on the jackpot are not reported, there is one award for each combination, without seats.
         """
         if not self.jackpot:
             return (), ()
@@ -320,7 +322,7 @@ class StudPokerGame(StudPokerRounds):
 def _shares(text: Text, held: list[tuple[int, str]], *, seated: bool) -> list[tuple[str, tuple[int, ...]]]:
     """The prizes of the jackpot with the seats that share each, in the order of payment.
 
-    From the dealer's left, but what is paid after another combination comes behind it; or the smallest first.
+    The order is from the dealer's left, with a combination behind the one that is paid before it; or smallest first.
     """
     if not seated:
         shares: list[tuple[str, tuple[int, ...]]] = [(name, ()) for name in dict.fromkeys(name for _, name in held)]
@@ -380,13 +382,13 @@ def _articles(text: Text, deal: Deal, end: Compared) -> set[str]:
 
 @lru_cache(maxsize=256)
 def _order(article: str) -> tuple[int, ...]:
-    """The order of names: by number, letters alphabetically."""
+    """The sort key of an article: by number, letters alphabetically."""
     parts = article.replace(")", "").split("(")
     return tuple(int(part) if part.isdigit() else ord(part) for part in parts)
 
 
 def _announced(words: Mapping[str, Said], end: Compared, opened: Mapping[str, int]) -> dict[str, str]:
-    """What the croupier calls."""
+    """The croupier's calls."""
     dealer = end.values.get(DEALER)
     if dealer is None:
         return {language: said.folded for language, said in words.items()}

@@ -1,7 +1,7 @@
-"""The rounds of stud poker against the dealer: bets, deal, decisions, and the hands that a person tells.
+"""The rounds of stud poker against the dealer: bets, deal, decisions, and the hands that a person enters.
 
 The base of `rules/games/stud_poker_game.py`, on the engine of `rules/engine/refold.py`, which owns the life of a round.
-The texts differ in `Rulings`. What each event means, and what leaves a doubt, stands with the text.
+The texts differ in `Rulings`; the docstrings of their files explain events and doubts.
 """
 
 from typing import Any, ClassVar, Final
@@ -71,7 +71,7 @@ DEAL_ON: Final = say("do_deal_on")
 ONE_OR_TWO: Final = say("one_or_two")
 WHICH_FAULT: Final = say("do_which_fault")
 MANY: Final = 1000
-"""Events missing, where their number is not told."""
+"""The number of missing events where it is not reported."""
 
 
 class StudPokerState(Table[Position], frozen=True):
@@ -90,7 +90,7 @@ class StudPokerRounds(StudPokerTurns):
     )
 
     def apply(self, state: Table[Position], seen: Envelope) -> tuple[Table[Position], tuple[Verdict, ...]]:
-        """One event. The supervisor's key is no event of a round: only a turn of it is kept."""
+        """Apply one event. A turn of the supervisor's key is kept in the position and is no event of a round."""
         if isinstance(seen.event, SupervisorKeyed) and seen.event.present == state.position.supervised:
             return state, ()
         return super().apply(state, seen)
@@ -102,11 +102,11 @@ class StudPokerRounds(StudPokerTurns):
         return Position()
 
     def untouched(self, table: Table[Position]) -> bool:
-        """The first round may have begun before its devices were met: an ante is asked for, then."""
+        """False: the first round may have begun before the first contact with its devices, so antes may be missing."""
         return False
 
     def begins(self, position: Position, event: Event) -> bool:
-        """The first bet does, where the opening was not told."""
+        """Whether it is the first bet at a table whose opening was not reported."""
         match event:
             case WagerPlaced(seat=seat, bet=bet):
                 return bet in self.offered and bet != "raise" and seat in SEATS
@@ -118,7 +118,7 @@ class StudPokerRounds(StudPokerTurns):
     def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:
         """A new round, with the jackpot bets that a void one left."""
         p, lost = position, "bets" in position.doubts
-        # "antes": opened by hand, since its opening was lost: antes may have been laid, and lost, before.
+        # "antes": the opening was lost and entered again by hand, so earlier antes may be lost.
         deal = Deal(carried=tuple(one.seat for one in p.left), burnt=int(p.loose == 1)).with_doubts(*p.doubts)
         deal = deal.with_doubts("amounts") if lost else deal
         return replace(p, deal=deal, left=(), loose=0, doubts=()), (), False, Effect(lost=lost)
@@ -128,7 +128,7 @@ class StudPokerRounds(StudPokerTurns):
         return position.left
 
     def reopens(self, position: Position, event: Event) -> bool:
-        """Another decision before the payment; a card after a result without cards, which came too early, then."""
+        """Whether it is another decision before the payment, or a card after a result that came without cards."""
         deal = position.deal
         if deal is None or deal.paid or "bets" in position.doubts:
             return False
@@ -146,21 +146,21 @@ class StudPokerRounds(StudPokerTurns):
                 return False
 
     def resume(self, now: Position, ended: Position) -> Position:
-        """The last round is taken up again."""
+        """The position with the last round reopened."""
         return replace(now, deal=replace(now.deal or ended.deal or Deal(), ended=False))
 
     def stands(self, now: Position, ended: Position, *, waits: bool) -> Position | None:
-        """The dealer, who sees the hands, pays the first result; but not one that was given before the cards."""
+        """Let the first result stand that the dealer, who sees the hands, has paid; unless it came before the cards."""
         if ended.deal is None or (now.deal is not None and "after_result" in now.deal.doubts):
             return None
         return replace(now, deal=replace(ended.deal, ended=True, paid=True))
 
     def over(self, position: Position) -> bool:
-        """All have decided, and the hands that are opened are known."""
+        """Whether all have decided, and the opened hands are known."""
         return position.deal is not None and position.deal.ended
 
     def end(self, position: Position, frame: Frame[Position], *, void: bool) -> Position:
-        """The jackpot bets of a void round are those of the next, by the text."""
+        """The position after a round; by the text the next round takes over the jackpot bets of a void one."""
         p, deal = position, position.deal or Deal()
         if not void:
             return replace(p, heard=deal.dealt)
@@ -168,18 +168,18 @@ class StudPokerRounds(StudPokerTurns):
         left = tuple(one for one in frame.round.wagers if one.bet == "jackpot") if keeps else ()
         if keeps and deal.in_doubt("carried", "amounts"):
             p = p.with_doubts("carried")
-        idle = {seat: max(rounds - 1, 0) for seat, rounds in p.idle.items()}  # it was no round that somebody sat out
+        idle = {seat: max(rounds - 1, 0) for seat, rounds in p.idle.items()}  # a void round does not count as sat out
         heard = deal.dealt or (p.heard and not deal.begun)
         return replace(p, deal=None, left=left, heard=heard, idle=idle)
 
     def laid(self, position: Position) -> dict[str, Any]:
-        """The cards that all can see."""
+        """The public cards."""
         return visible(position.deal or Deal())
 
     def known(self, position: Position, frame: Frame[Position]) -> Round:
-        """What a void round gives back. The jackpot bets are the next one's, by the text."""
+        """The bets that a void round returns. By the text the jackpot bets belong to the next round."""
         deal, round_ = position.deal or Deal(), frame.round
-        # Raised and folded, and no chips were told, or raised too early: nobody knows what comes back beside the ante.
+        # After both a raise and a fold, or an early raise, without reported chips, the returned amount is unknown.
         doubted = any(not deal.chips.get(seat) for seat in deal.who("doubted"))
         if "amounts" in deal.doubts or deal.swept or doubted:
             return without_bets(round_)
@@ -189,13 +189,13 @@ class StudPokerRounds(StudPokerTurns):
         )
 
     def gives_back(self, position: Position, reason: Reason) -> Void:
-        """Antes and raises come back; the jackpot bets come back too, or are those of the next round."""
+        """The void: antes and raises are returned; jackpot bets are returned, too, or belong to the next round."""
         if not self.jackpot:
             return Void(reason, "returned")
         return Void(reason, "returned", "carried" if self.rulings.void_keeps_jackpot else "returned")
 
     def missed(self, position: Position, event: Event) -> Position:
-        """Before the bell no card can be missing, only bets; after it a late ante may be."""
+        """The position after a loss: before the bell bets may be missing but no card; after it a late ante may be."""
         p = replace(position, supervised=False, idle={})
         deal = p.deal
         if deal is None or deal.ended:
@@ -208,15 +208,17 @@ class StudPokerRounds(StudPokerTurns):
         return replace(p, deal=deal)
 
     def follows_loss(self, event: Event) -> bool:
-        """Cards of a shoe are counted; packets, bets and decisions say themselves what they are."""
+        """Whether the event is a shoe's card, whose place counts; packets, bets and decisions are placed at their
+        time.
+        """
         return isinstance(event, CardDrawn | CardUnreadable)
 
     def matters(self, position: Position, event: Event) -> bool:
-        """Only another decision changes a round that ended."""
+        """Whether it is a different decision, which alone changes an ended round."""
         return isinstance(event, SeatActed | WagerPlaced) and self.reopens(position, event)
 
     def unused(self, position: Position, fact: Fact) -> Step:
-        """A decision that was told too late contradicts the one that was known."""
+        """Suspend the round: a late decision contradicts the known one."""
         deal, event = position.deal, fact.event
         if deal is None or not isinstance(event, SeatActed) or event.seat not in deal.players:
             return position, PLAIN
@@ -259,7 +261,7 @@ class StudPokerRounds(StudPokerTurns):
                 return self._cards(turn, event)
 
     def _cards(self, turn: Turn, event: Event) -> Step:
-        """An event of the cards, of the shoe or of the shuffler."""
+        """Apply an event of the cards, the shoe or the shuffler."""
         match event:
             case CardDrawn(card=card, face=face) if card in PIPS:
                 return self._card(turn, card, face)
@@ -313,13 +315,13 @@ class StudPokerRounds(StudPokerTurns):
         return self._note("round_unknown", say("round_unknown", event=type_of(event), round=event.round[:80]))
 
     def _decks(self, started: ShoeStarted | ShuffleFinished) -> tuple[Note, ...]:
-        """A single deck."""
+        """The note of a shoe that has not a single deck."""
         if started.decks <= 1:
             return ()
         return (self._note("wrong_number_of_decks", say("wrong_decks_one", decks=started.decks)),)
 
     def _seat(self, p: Position, told: SeatOpened | SeatClosed) -> Step:
-        """Who takes part from the next closing of the bets on."""
+        """Open or close a seat, from the next closing of the bets on."""
         seat = told.seat
         if seat not in SEATS:
             reason = say("seat_there_are", seat=seat, seats=len(SEATS))
@@ -331,15 +333,15 @@ class StudPokerRounds(StudPokerTurns):
     # ---- the betting
 
     def _told_of_opening(self, p: Position) -> Position:
-        """What may be missing of the next round came before its opening."""
+        """The position after an opening: events that may be missing came before it."""
         if "bets" not in p.doubts:
             return p
         return replace(p, doubts=tuple(one for one in p.doubts if one != "bets")).with_doubts("antes")
 
     def _opened_again(self, turn: Turn) -> Step:
-        """What is in doubt is void. Else a stray press, or the next round.
+        """Apply another opening: a doubtful round becomes void; otherwise it is a stray press or the next round's.
 
-        Before the first card no hands can be mixed, only what was laid.
+        Before the first card only bets can be confused, no hands.
         """
         deal, round_ = turn.deal, turn.round_
         if round_.suspended or turn.disputed or not round_.closed:
@@ -358,7 +360,7 @@ class StudPokerRounds(StudPokerTurns):
     # ---- the deal
 
     def _first(self, turn: Turn) -> tuple[Turn, Reason | None]:
-        """The first card closes the bets too. The last value: why the card's owner is unknown."""
+        """Close the bets at the first card. The second value: why the card's owner is unknown."""
         deal = turn.deal
         if turn.round_.closed:
             first = not (deal.dealt or "cards" in deal.doubts)
@@ -366,7 +368,7 @@ class StudPokerRounds(StudPokerTurns):
             if first and (deal.asked or not deal.players):
                 doubt = doubt or BEFORE_CARD
             elif first and "antes" in deal.doubts and "reopened_bets" not in deal.doubts:
-                turn = replace(turn, deal=deal.without_doubts("held"))  # the cards say whether all seats were named
+                turn = replace(turn, deal=deal.without_doubts("held"))  # the cards show whether all seats were named
             return (self._swept(turn) if first else turn).dealt(dealt=True), doubt
         lost = "bets" in deal.doubts
         turn = self._close(turn).dealt(dealt=True)
@@ -376,7 +378,9 @@ class StudPokerRounds(StudPokerTurns):
         return turn, None if turn.deal.players else say("card_no_ante")
 
     def _swept(self, turn: Turn) -> Turn:
-        """At the first card: what was told of hands before it is no word of this round. Chips lie where they lie."""
+        """At the first card, drop earlier reports of hands and decisions, which belong to the last round; chips
+        stay.
+        """
         deal, round_ = turn.deal, turn.round_
         for seat in sorted(deal.decisions):
             turn = self._noting(turn, "decision_before_deal", say("decided_dealing", seat=seat))
@@ -387,7 +391,7 @@ class StudPokerRounds(StudPokerTurns):
         return turn.dealt(told={}, shown="", decisions={}, exposed=(), swept=swept)
 
     def _card_between(self, p: Position, card: CardDrawn | CardUnreadable | HandDispensed) -> Step:
-        """It is burnt for the next round, or of no round."""
+        """Apply a card between rounds: it is burnt for the next round, or belongs to none."""
         due = self.burns and not p.loose and (p.deal is None or p.deal.paid or p.deal.dealt)
         if self.burns:
             p = replace(p, loose=min(p.loose + 1, 2))
@@ -402,19 +406,19 @@ class StudPokerRounds(StudPokerTurns):
                 return p, Effect((self._note("unreadable_without_round", say("card_may_no_round")),))
 
     def _burn_due(self, turn: Turn, burnt: int = 0) -> bool:
-        """Whether the next card is not dealt, but burnt; `burnt`: how much may be known of a burnt card already."""
+        """Whether the next card is burnt instead of dealt; `burnt`: the known state of a burnt card."""
         deal = turn.deal
         begun = deal.dealt or "cards" in deal.doubts or turn.disputed
         return self.burns and deal.burnt <= burnt and not begun
 
     def _loose(self, turn: Turn) -> Turn:
-        """A card that comes after a decision may be the one that is burnt for the next round."""
+        """The turn that remembers a card after a decision: it may be the one burnt for the next round."""
         if not (self.burns and turn.deal.decided):
             return turn
         return replace(turn, p=replace(turn.p, loose=min(turn.p.loose + 1, 2)))
 
     def _after_result(self, turn: Turn, code: str, reason: Reason) -> Step:
-        """A card after a result without cards: it says that the result came too early."""
+        """Dispute a result that came without cards when a card follows: it came too early."""
         deal = turn.deal
         if "cards" in deal.doubts or deal.paid or "bets" in turn.p.doubts:
             return self._noting(turn, code, reason).end()
@@ -422,7 +426,7 @@ class StudPokerRounds(StudPokerTurns):
         return self._hold(turn, say("card_after_result"), DECISIONS)
 
     def _card(self, turn: Turn, card: str, face: str | None) -> Step:
-        """One card to each hand in turn."""
+        """Apply a card of the shoe, which deals one card to each hand in turn."""
         if self._burn_due(turn):
             return turn.dealt(burnt=2).end()
         turn = self._loose(turn)
@@ -440,7 +444,7 @@ class StudPokerRounds(StudPokerTurns):
         if card in deal.cards:
             doubt = doubt or say("card_twice")
         if self.burns and deal.decided:
-            doubt = doubt or MISSING  # it may be the one that is burnt for the next round
+            doubt = doubt or MISSING  # it may be burnt for the next round
         if doubt:
             return self._hold(turn, doubt, DECISIONS if doubt == EARLY else TELL)
         if not place and self.dealing == "shuffler":
@@ -449,13 +453,13 @@ class StudPokerRounds(StudPokerTurns):
         covered = last and any(hand == DEALER for hand, _ in deal.exposed)
         lies = deal.last_card if not last else "down" if covered else "up" if face == "up" else ""
         turn = turn.dealt(cards=(*deal.cards, card), last_card=lies)
-        # The dealer's last card lies open, unless another of his does.
+        # The dealer's last card lies open, unless another of his cards does.
         if face == "up" and (covered or not last):
             return self._expose(turn, deal.whose(place), card)
         return self._go_on(turn) if last else turn.end()
 
     def _packet(self, turn: Turn, cards: int) -> Step:
-        """Five cards to each hand."""
+        """Apply a packet of the shuffler: five cards for each hand."""
         unburnt = self._burn_due(turn)
         if cards == 1 and self._burn_due(turn, burnt=1):
             return turn.dealt(burnt=2).end()
@@ -471,7 +475,7 @@ class StudPokerRounds(StudPokerTurns):
         if doubt:
             return self._hold(turn, doubt, DECISIONS if doubt == EARLY else TELL)
         if deal.packets == deal.hands:
-            # Told once more than hands with a bet: whether it lies with a hand without one, nobody can know.
+            # More packets than hands with a bet: it is unknown whether a hand without a bet has it.
             return self._hold(turn, ONE_MORE, WHO_PLAYS if "antes" in deal.doubts else NAME_IT)
         if not deal.packets and self.dealing == "shoe":
             turn = self._noting(turn, "wrong_equipment", say("by_shuffler"), "by_shuffler")
@@ -492,9 +496,10 @@ class StudPokerRounds(StudPokerTurns):
         return self._hold(self._first(turn)[0], say("card_unreadable"))
 
     def _shuffler_failed(self, turn: Turn, failure: ShuffleFailed | CardJammed) -> Step:
-        """It counts between the bell and the last packet; later the machine is at its next deck.
+        """Apply a failure of the shuffler, which counts between the bell and the last packet; later it concerns the
+        next deck.
 
-        Where events are missing, or decisions are told, the last packet may be out already: a person says.
+        Where events are missing, or decisions were reported, the last packet may be out already: a person decides.
         """
         deal = turn.deal
         if not turn.round_.closed or turn.disputed or deal.cards or self.dealing == "shoe":
@@ -523,14 +528,15 @@ class StudPokerRounds(StudPokerTurns):
         return self._expose(turn, hand, card)
 
     def _expose(self, turn: Turn, hand: str, card: str) -> Step:
-        """One card is left as it is; two make the round void."""
+        """Apply an exposed card: one is left as it is, two make the round void."""
         deal = turn.deal
         if card and hand == DEALER and card in (deal.shown, deal.open_card):
             return turn.dealt(last_card=deal.last_card or "up").end()
         if card and (hand, card) in deal.exposed:
             return turn.end()
         if card and hand == DEALER and deal.open_card_due and card not in deal.cards:
-            # By rule, and faster than the shoe. Where another card comes, the two contradict each other.
+            # The open card by rule, reported before the shoe's. If another card comes, the reports contradict each
+            # other.
             return turn.dealt(shown=card).end()
         if hand in [f"seat_{seat}" for seat in deal.forfeited]:
             return turn.end()
@@ -544,9 +550,9 @@ class StudPokerRounds(StudPokerTurns):
         return turn.end(void=say("two_cards_exposed")) if second else self._go_on(turn)
 
     def _shown(self, turn: Turn, hand: str, card: str) -> Step:
-        """A card that should be covered: an error of the deal, the dealer's open card, or a player's fault.
+        """Apply the report of a seen card: an error of the deal, the dealer's open card, or a player's fault.
 
-        Once all have decided, hands are uncovered. Where the deal may or may not be over, a person says what it was.
+        Once all have decided, hands are uncovered. While it is unknown whether the deal is over, a person decides.
         """
         deal, text = turn.deal, card_seen(card, hand)
         seat = int(hand[-1]) if hand and hand != DEALER else 0
@@ -567,7 +573,7 @@ class StudPokerRounds(StudPokerTurns):
         return self._hold(noted, text, WHICH_FAULT, blind=False)
 
     def _forfeit(self, turn: Turn, seat: int) -> Step:
-        """The seat loses what it has laid, its raise too."""
+        """Let the seat lose its bets, including its raise."""
         deal = turn.deal
         laid = 2 * lying(turn.round_, seat, "ante") or deal.chips.get(seat, 0)
         if deal.decisions.get(seat) == "raise" and laid:
@@ -575,14 +581,14 @@ class StudPokerRounds(StudPokerTurns):
         turn = turn.dealt(forfeited=tuple(sorted({*deal.forfeited, seat})))
         return self._go_on(replace(turn, deal=turn.deal.decide(seat, "fold")))
 
-    # ---- the hands a person tells
+    # ---- the hands that a person enters
 
     def too_early(self, frame: Frame[Position]) -> Note | None:
-        """`lay` says so."""
+        """None: `lay` checks it."""
         return None
 
     def nothing_to_correct(self) -> Note:
-        """Hands were told, and no round has any."""
+        """The note of hands that were entered while no round has any."""
         return self._note("hands_without_round", say("hands_no_round"))
 
     def lay(
@@ -595,9 +601,9 @@ class StudPokerRounds(StudPokerTurns):
         named: bool,
         reopened: bool,
     ) -> Step:
-        """The hands named lie so; the others as they were known."""
+        """The position with the named hands as entered, and the others as known."""
         p, deal = position, position.deal or Deal()
-        if reopened and not named and ("bets" in p.doubts or deal.crossed):  # they may be another round's
+        if reopened and not named and ("bets" in p.doubts or deal.crossed):  # the hands may belong to another round
             return p, Effect((self.nothing_to_correct(),))
         turn = Turn(p, deal, frame.round, disputed=frame.result is not None)
         p, effect = self._told(turn, hands, named=named, reopened=reopened)
@@ -609,7 +615,7 @@ class StudPokerRounds(StudPokerTurns):
             return self._early(turn, "hands_before_deal", say("hands_before_deal"))
         dealt = {int(NAMES[name][-1]) for name, cards in hands.items() if cards and NAMES.get(name, DEALER) != DEALER}
         if dealt := dealt & deal.refused.keys() - {*deal.players, *deal.dead}:
-            # It has cards and has decided: its ante may be late.
+            # The seat has cards and has decided: its ante may be late.
             turn = turn.doubting("antes").dealt(asked={seat: deal.refused[seat] for seat in sorted(dealt)} | deal.asked)
             deal = turn.deal
         said, wrong = read_hands(deal, hands, self.article_of("wrong_number_of_cards"))
@@ -618,7 +624,7 @@ class StudPokerRounds(StudPokerTurns):
             known.get(name) == said.told[name] for name in said.told
         )
         if reopened and again and not (wrong or said.dead or said.asked or said.left):
-            return p, BESIDE  # what is resolved was told again
+            return p, BESIDE  # the resolved hands were entered again
         if deal.crossed and not (named or dealt_before(deal, said.told)):
             return self._hold(_said_once(turn, BETWEEN), BETWEEN, WHOSE, blind=False)
         return self._laid(turn, said, wrong)
@@ -632,11 +638,11 @@ class StudPokerRounds(StudPokerTurns):
             return turn.end(void=say("hand_without_bet", hand=dead[0]))
         deal = turn.deal
         strangers = bool(dead or said.asked or said.left)
-        # A hand too many leaves it unknown whose the shoe's cards are; the open card, told alone, completes no deal.
+        # With a hand too many the owners of the shoe's cards are unknown; an open card alone completes no deal.
         doubtful = "reopened_bets" in deal.doubts or (deal.dealing and bool(told or dead))
         blind = doubtful or (strangers and bool(deal.cards))
         if not wrong and unknowable(deal, told):
-            # Said also where the round waits already: who tells the hands would not know what it still waits for.
+            # Published even if the round waits already, so that the person learns what it still waits for.
             early = _said_once(turn, EARLY)
             return self._hold(early, EARLY, DECISIONS, blind=bool(dead and deal.cards))
         laid = deal.without_doubts("held", "reopened_bets")
@@ -655,7 +661,7 @@ class StudPokerRounds(StudPokerTurns):
         return self._ask(turn) if laid.asked else self._go_on(turn)
 
     def _named(self, turn: Turn, said: Laid) -> Turn:
-        """The seats that a person named without a bet; cards dealt to one are an irregularity."""
+        """Apply the seats that a person named as without a bet; cards dealt to one are an irregularity."""
         deal = turn.deal
         none = {int(hand[-1]) for hand in said.dead}
         for hand in said.dead:
@@ -679,5 +685,5 @@ class StudPokerRounds(StudPokerTurns):
 
 
 def _said_once(turn: Turn, reason: Reason) -> Turn:
-    """Where the round waits for something else, the reason is said all the same."""
+    """Publish the reason although the round already waits for something else."""
     return turn if turn.round_.suspended == reason else turn.unsuspended()

@@ -1,6 +1,6 @@
-"""Bets and decisions of a round of stud poker, and where a step of it leads.
+"""Bets and decisions of a round of stud poker, and the outcome of each step.
 
-The base of `rules/games/stud_poker_round.py`. A `Turn` is one event on its way through a round.
+The base of `rules/games/stud_poker_round.py`. A `Turn` is the round while one event is applied.
 """
 
 from abc import abstractmethod
@@ -31,10 +31,10 @@ ONE_MORE: Final = say("packet_more")
 
 
 class Turn(Struct, frozen=True):
-    """One event of a round on its way: the deal and the bets so far, and what was noted.
+    """A round while one event is applied: the deal and the bets so far, and the notes.
 
-    `disputed`: the round has a result. `resumes`: it no longer waits for what it waited for. `evidence`: whether the
-    round rests on the event, also where nothing was noted.
+    `disputed`: the round has a result. `resumes`: the reason for its waiting is gone. `evidence`: the event is
+    evidence, even if nothing was noted.
     """
 
     p: Position
@@ -46,26 +46,26 @@ class Turn(Struct, frozen=True):
     evidence: bool = True
 
     def dealt(self, **changes: Any) -> "Turn":
-        """With these changes of the deal."""
+        """The turn with these changes of the deal."""
         return replace(self, deal=replace(self.deal, **changes))
 
     def doubting(self, *doubts: Doubt) -> "Turn":
-        """With these doubts."""
+        """The turn with these doubts."""
         return replace(self, deal=self.deal.with_doubts(*doubts))
 
     def unsuspended(self) -> "Turn":
-        """It no longer waits for what it waited for."""
+        """The turn after the reason for waiting is gone."""
         return replace(self, round_=replace(self.round_, suspended=None)) if self.round_.suspended else self
 
     def end(self, **effect: Any) -> Step:
-        """The step, and what the engine does about it."""
+        """The step and its effect."""
         position = replace(self.p, deal=self.deal)
         done = Effect(self.notes, round=self.round_, beside=self.beside, evidence=self.evidence, **effect)
         return position, done
 
 
 class StudPokerTurns(Game[Position]):
-    """What a seat bets and decides, by one text."""
+    """Bets and decisions of the seats, by one text."""
 
     steps_wagers = "always"
     corrects_last = False
@@ -75,17 +75,17 @@ class StudPokerTurns(Game[Position]):
     rulings: ClassVar[Rulings]
 
     dealing: str
-    """What the cards are dealt from: shoe, shuffler or either."""
+    """The device that deals: shoe, shuffler or either."""
     jackpot: bool
     """Whether a progressive jackpot is offered."""
     burns: bool = False
     """Whether the shoe or shuffler reports the card that is burnt before the deal."""
     bet_limits: Mapping[str, tuple[int, int]] = {}
-    """The least and the most that a bet may be by the text; 0: no limit."""
+    """The least and the most of a bet by the text; 0: no limit."""
 
     @abstractmethod
     def missing(self, deal: Deal, round_: Round, hands: Hands) -> tuple[str, ...]:
-        """The hands that must be told before the round can end."""
+        """The hands that must be entered before the round can end."""
 
     def article_of(self, code: str) -> str:
         """The article of an irregularity."""
@@ -102,15 +102,15 @@ class StudPokerTurns(Game[Position]):
     def _noting(self, turn: Turn, code: str, reason: Reason, rule: str = "") -> Turn:
         return replace(turn, notes=(*turn.notes, self._note(code, reason, rule)))
 
-    # ---- where a step leads
+    # ---- the outcome of a step
 
     def _hold(self, turn: Turn, reason: Reason, remedy: Reason = TELL, *, blind: bool = True) -> Step:
-        """The round waits until the hands are told."""
+        """Suspend the round until the hands are entered."""
         turn = turn.doubting("held", "cards") if blind else turn.doubting("held")
         return turn.end(suspend=reason, remedy=remedy)
 
     def _go_on(self, turn: Turn) -> Step:
-        """The end, where all have decided and the hands that are opened are known."""
+        """End the round if all have decided and the opened hands are known; otherwise continue."""
         deal = turn.deal
         if "held" in deal.doubts or deal.who("doubted") or deal.asked or not deal.players:
             return turn.end()
@@ -124,7 +124,7 @@ class StudPokerTurns(Game[Position]):
     # ---- the betting
 
     def lies(self, position: Position, round_: Round, one: WagerWithdrawn) -> int:
-        """What lies on a bet; a raise is laid after the bell."""
+        """The amount of a bet; a raise is laid after the bell."""
         if one.bet == "raise" and position.deal is not None:
             return position.deal.chips.get(one.seat, 0)
         return lying(round_, one.seat, one.bet)
@@ -136,7 +136,7 @@ class StudPokerTurns(Game[Position]):
         if one.bet != "raise":
             return p, Effect((self._note("bet_without_round", reason),))
         if p.deal is not None and one.seat in p.deal.raised:
-            return p, PLAIN  # the console was faster than the sensor
+            return p, PLAIN  # the console reported before the sensor
         return self._decision_between(p, one.seat, reason, raises=isinstance(one, WagerPlaced))
 
     def _no_such_bet(self, one: WagerPlaced | WagerWithdrawn) -> Note:
@@ -180,13 +180,15 @@ class StudPokerTurns(Game[Position]):
         return replace(turn, round_=round_).end()
 
     def _carried_again(self, turn: Turn, one: WagerPlaced | WagerWithdrawn) -> Step:
-        """The bet is laid already. Its chip told again is the same chip, and it stays."""
+        """Ignore a bet that was carried over: its chip, reported again, is the same chip."""
         if isinstance(one, WagerPlaced):
             return turn.end()
         return self._noting(turn, "bet_stands", say("bet_transferred", seat=one.seat, bet=one.bet)).end()
 
     def _close(self, turn: Turn) -> Turn:
-        """Nothing more: the seats that play. A bet on the jackpot without an ante goes back, if none can be missing."""
+        """Close the bets and set the playing seats. A jackpot bet without an ante is returned, if no ante can be
+        missing.
+        """
         deal, round_ = turn.deal, turn.round_
         players, asked = deal.antes(round_) or turn.p.seats, deal.asked
         lost = "bets" in deal.doubts
@@ -204,11 +206,11 @@ class StudPokerTurns(Game[Position]):
         return turn if deal.in_doubt("antes", "amounts") else self.sat_out(turn)
 
     def sat_out(self, turn: Turn) -> Turn:
-        """The open seats that do not play, for texts that have them noted."""
+        """Note the open seats that do not play, for texts that require it."""
         return turn
 
     def _without_ante(self, turn: Turn, players: tuple[int, ...]) -> Turn:
-        """The bets on the jackpot of seats without an ante go back."""
+        """Return the jackpot bets of seats without an ante."""
         back = tuple(one for one in turn.round_.wagers if one.seat not in players)
         for one in back:
             text = say("without_ante_back", seat=one.seat, bet=one.bet)
@@ -244,16 +246,17 @@ class StudPokerTurns(Game[Position]):
         *,
         chips: bool = False,
     ) -> Step:
-        """It is the round before's. A second such word says that the cards are out and not told: the round is held.
+        """Drop a decision before the first card as the last round's. A second one shows that cards are out unreported:
+        suspend.
 
-        Then the decisions among them are this round's, but for those of a seat that was told to raise and to fold.
+        Then these decisions count for this round, except those of a seat with both a raise and a fold.
         """
         turn, deal = self._noting(turn, code, reason), turn.deal
         seat, action = decision
         if not turn.round_.closed:
-            return turn.dealt(burnt=0).end()  # so is the card that was told
+            return turn.dealt(burnt=0).end()  # the reported card was the last round's, too
         if chips and not deal.early:
-            return turn.end()  # they are moved often
+            return turn.end()  # such chips are moved often
         said = "" if chips or deal.early.get(seat, action) != action else action
         early = {**deal.early, seat: said}
         if not deal.early:
@@ -264,7 +267,7 @@ class StudPokerTurns(Game[Position]):
         return self._hold(turn, MISSING)
 
     def _bad_action(self, acted: SeatActed) -> Note | None:
-        """Why nobody can have said so."""
+        """The note of a decision that is impossible at this table."""
         values: dict[str, str | int] = {"seat": acted.seat, "action": acted.action}
         if acted.seat not in SEATS:
             return self._note("no_such_seat", say("seat_action_there_are", **values, seats=len(SEATS)))
@@ -281,13 +284,13 @@ class StudPokerTurns(Game[Position]):
         return self._decision_between(p, acted.seat, reason, raises=acted.action == "raise")
 
     def _decision_between(self, p: Position, seat: int, reason: Reason, *, raises: bool) -> Step:
-        """After a result: the same word again, one against a fold, or one that is of no round."""
+        """Apply a decision after a result: a repetition, one after a fold, or one of no round."""
         deal = p.deal
         if deal is None or seat not in deal.players or deal.paid or "bets" in p.doubts:
             if "bets" in p.doubts and p.loose:
                 p = replace(p, loose=0)  # cards of a deal whose bets were lost
             return p, Effect((self._note("decision_without_round", reason),))
-        if raises and seat in deal.folded:  # and this is final: else the round is open again
+        if raises and seat in deal.folded:  # and the fold is final; otherwise the round is open again
             return p, Effect((self._note("fold_is_final", say("fold_is_final", seat=seat)),))
         return p, PLAIN
 
@@ -297,7 +300,7 @@ class StudPokerTurns(Game[Position]):
         return self._ante(turn, acted, fact) if acted.action == "ante" else self._decided(turn, acted, fact)
 
     def _ante(self, turn: Turn, acted: SeatActed, fact: Fact) -> Step:
-        """An ante told at the console; with its amount it is a wager, unless one lies there: then it is the same."""
+        """Apply an ante entered at the console; with an amount it is a wager, unless one lies there already."""
         deal, round_, seat = turn.deal, turn.round_, acted.seat
         if deal.in_doubt("antes") and (deal.asked or deal.in_doubt("held")) and seat not in deal.players:
             return self._plays(turn, seat)
@@ -305,7 +308,7 @@ class StudPokerTurns(Game[Position]):
         if acted.amount and not lay:
             p, effect = self._wager(turn, WagerPlaced(seat, "ante", acted.amount), fact)
             laid = effect.round or round_
-            effect = replace(effect, round=replace(laid, refused=round_.refused))  # what is entered lays no chips
+            effect = replace(effect, round=replace(laid, refused=round_.refused))  # an entry lays no chips
             if lying(laid, seat, "ante") and p.deal is not None:
                 p = replace(p, deal=replace(p.deal, entered=tuple(sorted({*p.deal.entered, seat}))))
             return p, effect
@@ -321,14 +324,14 @@ class StudPokerTurns(Game[Position]):
         return (turn.doubting("amounts") if differs else turn).end()
 
     def _ask(self, turn: Turn) -> Step:
-        """Which of the seats that may have laid an ante plays: said again where another one is meant than before."""
+        """Ask which of the seats that may have laid an ante play; published again for another seat."""
         reason = say("ante_missing", seat=min(turn.deal.asked))
         if turn.round_.suspended != reason:
             turn = turn.unsuspended()
         return turn.end(suspend=reason, remedy=WHO_PLAYS)
 
     def _plays(self, turn: Turn, seat: int) -> Step:
-        """A person says that this seat had laid its ante; what it has decided since is told already."""
+        """Let a seat play whose ante a person confirms; its later decisions are known already."""
         deal = turn.deal
         match deal.asked.get(seat):
             case "raise":
@@ -352,25 +355,25 @@ class StudPokerTurns(Game[Position]):
 
     def _not_yet(self, turn: Turn, seat: int, action: Literal["raise", "fold"], reason: Reason) -> Step | None:
         """Why `seat` cannot decide now; None where it can."""
-        deal, chips = turn.deal, reason.code == "seat_bet"  # told by a sensor, not as an action
+        deal, chips = turn.deal, reason.code == "seat_bet"  # reported by a sensor, not as an action
         if not turn.disputed and too_early(deal, heard=turn.p.heard):
             return self._early(turn, "decision_before_deal", reason, (seat, action), chips=chips)
         if seat in deal.players:
             return None
         if "antes" in deal.doubts or turn.round_.suspended == ONE_MORE:
-            turn = turn.doubting("antes", "cards") if deal.dealt else turn.doubting("antes")  # dealt to, and decides
+            turn = turn.doubting("antes", "cards") if deal.dealt else turn.doubting("antes")  # it has cards and decides
             before = deal.asked.get(seat, "")
             word = action if before in ("", action) else "fold" if self.rulings.fold_final else ""
             dead = tuple(other for other in deal.dead if other != seat)
             return self._ask(replace(turn, evidence=False).dealt(asked={**deal.asked, seat: word}, dead=dead))
-        if "amounts" not in deal.doubts:  # after a loss it may be the next round's
+        if "amounts" not in deal.doubts:  # after a loss it may belong to the next round
             turn = self._noting(turn, "decision_without_ante", reason)
         turn = turn.dealt(refused={**deal.refused, seat: action})
         missing = say("no_ante_raise", seat=seat) if chips else say("no_ante", seat=seat, action=action)
         return self._hold(turn, missing, NAME_IT)
 
     def _decided(self, turn: Turn, acted: SeatActed, fact: Fact) -> Step:
-        """A raise or a fold."""
+        """Apply a raise or a fold."""
         seat, raises = acted.seat, acted.action == "raise"
         if step := self._not_yet(
             turn, seat, "raise" if raises else "fold", say("seat_action", seat=seat, action=acted.action)
@@ -421,17 +424,17 @@ class StudPokerTurns(Game[Position]):
         return self.rulings.fold_final and folded
 
     def _fold_reversed(self, turn: Turn, seat: int) -> Turn:
-        """The supervisor, whose key is on, says that the seat did not fold."""
+        """Reverse a fold: the supervisor, whose key is on, states that the seat did not fold."""
         decisions = {other: said for other, said in turn.deal.decisions.items() if other != seat or said == "doubted"}
         return self._noting(turn, "fold_reversed", say("fold_reversed", seat=seat)).dealt(decisions=decisions)
 
     def _contradicted(self, turn: Turn, seat: int) -> Step:
-        """A raise and a fold: the third word decides."""
+        """Suspend for a seat with both a raise and a fold: a third report decides."""
         turn = replace(turn, deal=turn.deal.decide(seat, "doubted"))
         return turn.end(suspend=say("raises_and_folds", seat=seat), remedy=AGAIN)
 
     def _raise_chips(self, turn: Turn, one: WagerPlaced | WagerWithdrawn, fact: Fact) -> Step:
-        """Chips on the raise are one when they are twice the ante, no more and no less."""
+        """Apply chips on the raise: they are a raise when they are exactly twice the ante."""
         seat = one.seat
         if step := self._not_yet(turn, seat, "raise", say("seat_bet", seat=seat, bet="raise")):
             return step
@@ -455,7 +458,7 @@ class StudPokerTurns(Game[Position]):
         if double and left > double:
             text = say("raise_too_much", seat=seat, amount=double)
             turn = self._noting(turn, "raise_not_double", text)
-            if from_terminal(one):  # it lays no chips: a refused raise is none
+            if from_terminal(one):  # a terminal lays no chips: a refused raise leaves none
                 return turn.end()
             chips = with_refused(round_.refused, seat, "raise", left - double)
             turn, left = replace(turn, round_=replace(turn.round_, refused=chips)), double
@@ -469,9 +472,9 @@ class StudPokerTurns(Game[Position]):
 
 
 def _felt_again(turn: Turn, one: WagerPlaced | WagerWithdrawn) -> tuple[Turn, bool]:
-    """The sensor's first word of an ante that the console told, and whether nothing follows from it.
+    """Apply the sensor's first report of an ante that the console entered; and whether it changes nothing.
 
-    The same amount is the same chips. Another leaves unknown what lies there; after the bell it may be late, too.
+    The same amount means the same chips. After another amount the ante is unknown; after the bell it may also be late.
     """
     turn = turn.dealt(entered=tuple(seat for seat in turn.deal.entered if seat != one.seat))
     lay = lying(turn.round_, one.seat, "ante")

@@ -1,18 +1,19 @@
-"""Dice thrown by hand, told by the dealer (`dice.thrown`), by a recogniser (`dice.read`) or by both.
+"""Dice thrown by hand, reported by the dealer (`dice.thrown`), by a recogniser (`dice.read`) or by both.
 
-`ThrownDice` owns the throws of a round that may live over many of them; a game says what a throw decides. Readings:
+`ThrownDice` handles the throws of a round, which may last over many of them; a game says what a throw decides.
+Readings:
 
-- Two entries of the dealer are two throws. What he enters after a reading is of the same throw.
-- A reading within `reading_seconds` of the last telling is of the same throw, later it is of the next one. Before the
-  first throw of a round it is then of the round before: it closes and decides nothing.
-- Where two tellings of a throw differ, the round is suspended. That a throw which was read is null is the dealer's to
-  say. While the round is suspended, a throw that the dealer enters as it was told last stands.
-- Seized dice suspend the round until another set is in play. A throw told meanwhile is in doubt.
-- A payment while no throw has decided shows that the one which did was not told: the round is suspended until the
+- Two entries of the dealer are two throws. His entry after a reading is of the same throw.
+- A reading within `reading_seconds` of the last report is of the same throw, later it is of the next one. Before the
+  first throw of a round a reading within that time belongs to the round before: it closes and decides nothing.
+- Where two reports of a throw differ, the round is suspended. Only the dealer can declare a read throw null. While the
+  round is suspended, a throw stands if the dealer enters it as it was last reported.
+- Seized dice suspend the round until another set is in play. A throw reported meanwhile is doubtful.
+- A payment while no throw has decided shows that the deciding throw was not reported: the round is suspended until the
   dealer enters it.
-- A second telling of the throw that decided, before the payment, disputes the result: paid, the first one stands. It
-  does not where the dealer called the throw null since, or entered another one than was read: what he paid is not
-  known then, and the bets come back unless he enters the first one again.
+- A second, different report of the deciding throw, before the payment, disputes the result: once paid, the first one
+  stands. It does not stand if the dealer has since called the throw null, or entered another one than was read: then it
+  is unknown which he paid, and the bets are returned unless he enters the first one again.
 """
 
 from abc import abstractmethod
@@ -39,7 +40,7 @@ REMEDY_SET: Final = say("do_set")
 
 
 class Throw(Struct, frozen=True):
-    """A throw as it was told: its faces, sorted, or why it is null.
+    """A throw as reported: its faces, sorted, or why it is null.
 
     `by_hand`: the dealer entered it. `touched`: he touched the dice before he announced it. A throw that decides has
     the `throws`, `nulls` and `shown` of its round.
@@ -57,10 +58,10 @@ class Throw(Struct, frozen=True):
 class ThrownTable(Table, frozen=True, forbid_unknown_fields=True):
     """`throws` and `nulls` count those of the round, `shown` how often its valid throws showed each face from 1 to 6.
 
-    `current` is the last throw, `told_at` when it was told.
+    `current` is the last throw, `told_at` the time of its report.
 
-    `confirmed`: both sources told it, or another set followed. `pending`: the last telling in doubt. `touched`: the
-    dealer touched the dice before the next telling. `between`: bets may be moved until the bell or the next throw.
+    `confirmed`: both sources reported it, or another set followed. `pending`: the last doubtful report. `touched`: the
+    dealer touched the dice before the next report. `between`: bets may be moved until the bell or the next throw.
     `dice_set`: "to_replace" and "seized" ask for another one.
     """
 
@@ -78,7 +79,7 @@ class ThrownTable(Table, frozen=True, forbid_unknown_fields=True):
 
 
 class ThrownDice(SingleOutcome[ThrownTable]):
-    """A game of `dice` dice thrown by hand: `counts` is its own, and what follows from a result."""
+    """A game of `dice` dice thrown by hand. Subclasses add `counts` and the results."""
 
     State: ClassVar[type[ThrownTable]] = ThrownTable
     outcome: ClassVar[type[DiceThrown]] = DiceThrown
@@ -90,13 +91,13 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         self._window = timedelta(seconds=reading_seconds)
 
     def transitions(self) -> dict[type[Any], dict[Phase, Move[ThrownTable]]]:
-        """A recogniser's reading does what the dealer's entry does."""
+        """The transitions; a recogniser's reading is handled like the dealer's entry."""
         rows = super().transitions()
         rows[RoundPaid] = {**rows[RoundPaid], "closed": self._paid_undecided}
         return {**rows, DiceRead: rows[DiceThrown]}
 
     def _paid_undecided(self, table: ThrownTable, seen: Envelope) -> Step:
-        """The payment may be told late, or be of another round that it names."""
+        """Handle a payment without a deciding throw; it may be late, or name another round."""
         event, round_ = seen.event, there(table.round)
         assert isinstance(event, RoundPaid)
         if not table.throws or event.overtaken or event.round not in ("", round_.id):
@@ -105,12 +106,12 @@ class ThrownDice(SingleOutcome[ThrownTable]):
 
     @abstractmethod
     def counts(self, table: ThrownTable, seen: Envelope, throw: Throw) -> Step:
-        """A throw of the open round that is told for the first time, or told to be null by the dealer."""
+        """Apply a throw of the open round at its first report, or when the dealer declares it null."""
 
     # ---- the set
 
     def begin(self, table: ThrownTable, seen: Envelope) -> Step:
-        """A round that begins without dice waits for them."""
+        """Begin a round; without a set of dice it waits for one."""
         table, verdicts = super().begin(table, seen)
         if table.dice_set != "seized" or there(table.round).suspended:
             return table, verdicts
@@ -118,7 +119,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         return table, verdicts + held
 
     def play(self, table: ThrownTable, seen: Envelope) -> Step:
-        """The dice are seized or replaced."""
+        """Apply a seizure or replacement of the dice."""
         match seen.event:
             case DiceSeized():
                 table = replace(table, dice_set="seized")
@@ -129,7 +130,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
                 return table, ()
 
     def _replaced(self, table: ThrownTable, seen: Envelope) -> ThrownTable:
-        """Play goes on, unless a throw was told while the set was seized."""
+        """The table with another set; play goes on, unless a throw was reported while the set was seized."""
         if table.round is None:
             return table
         table = self.witness(table, seen)
@@ -138,20 +139,20 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         return replace(table, round=replace(round_, suspended=None)) if goes_on else table
 
     def at_loss(self, table: ThrownTable) -> ThrownTable:
-        """What was told of the dice may be of another set or another throw."""
+        """After a loss, later reports of the dice may be of another set or another throw."""
         return replace(table, current=None, pending=None, touched=False, dice_set="in_play")
 
     # ---- a disputed result
 
     def _recount(self, table: ThrownTable, seen: Envelope) -> Step:
-        """What the dealer entered last is what he pays by."""
+        """Let the dealer's last entry decide the disputed result: he pays by it."""
         table, verdicts = super()._recount(table, seen)
         throw = self.kept(thrown(seen))
         known = throw.by_hand and not table.unseen
         return (replace(table, told=(table.told[0], throw)) if known else table), verdicts
 
     def confirm(self, table: ThrownTable, seen: Envelope) -> Step:
-        """A payment does not confirm a reading that the dealer contradicted, nor any throw that he called null."""
+        """Apply a payment of a disputed result; it confirms no reading that the dealer contradicted or called null."""
         first, entered = table.told[0], table.told[-1]
         contradicted = entered.by_hand and (entered.null or not first.by_hand)
         if contradicted and not self.same(first, entered):
@@ -161,7 +162,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
     # ---- the throws
 
     def kept(self, outcome: DiceThrown | DiceRead) -> Throw:
-        """As it counts: stacked or leaning dice are null. More faces than there are dice say no more than one more."""
+        """The throw: null for stacked or leaning dice. At most one face more than there are dice is kept."""
         faces = tuple(sorted(outcome.faces))[: self.dice + 1]
         match outcome:
             case DiceRead(stacked=stacked, leaning=leaning):
@@ -174,7 +175,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         return bool(one.null and other.null) or (not one.null and not other.null and one.faces == other.faces)
 
     def decide(self, table: ThrownTable, seen: Envelope) -> Step:
-        """A throw closes the bets."""
+        """Apply a throw, which also closes the bets."""
         table, before, throw = self.witness(table, seen), table.current, self.kept(thrown(seen))
         between = table.between
         if not table.throws and before is None and not throw.by_hand and self._soon(table, seen):
@@ -183,20 +184,20 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         again = before is not None and self._same_throw(table, before, seen)
         table = replace(table, shown=_tally(table.shown, before, -1)) if again else replace(table, current=None)
         if (doubt := self.check(table, throw)) is not None:
-            # The throw that is in doubt is counted when it stands.
+            # A doubtful throw is counted when it stands.
             table = replace(table, pending=throw, throws=table.throws - again)
             table, held = self.hold(table, seen, doubt)
             return table, closed + held
         table = replace(table, shown=_tally(table.shown, throw, 1))
         if before is not None and again and self.same(before, throw):
-            # The same throw was told once more: whether bets may be moved after it is as it was.
+            # The same throw was reported again: the permission to move bets stays as it was.
             return replace(table, confirmed=True, touched=False, between=between), closed
         table = replace(table, throws=table.throws + (not again), nulls=table.nulls + bool(throw.null))
         table, ended = self.counts(table, seen, throw)
         return table, closed + ended
 
     def _same_throw(self, table: ThrownTable, before: Throw, seen: Envelope) -> bool:
-        """Whether a telling is of the throw that was told before it."""
+        """Whether a report is of the same throw as the one before."""
         if isinstance(seen.event, DiceRead):
             return self._soon(table, seen)
         return not before.by_hand and not table.confirmed
@@ -205,7 +206,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         return table.told_at is not None and seen.time - table.told_at <= self._window
 
     def check(self, table: ThrownTable, outcome: Throw) -> Doubt | None:
-        """The dice of a set in play, all of them, and no telling of this throw that differs."""
+        """Why a throw is doubtful: a seized set, a wrong number of dice, or a different report of the same throw."""
         before = table.current
         if table.dice_set == "seized":
             return Doubt(SEIZED, REMEDY_SET)
@@ -216,16 +217,16 @@ class ThrownDice(SingleOutcome[ThrownTable]):
         return Doubt(say("readings"), REMEDY)
 
     def undecided(self, table: ThrownTable, seen: Envelope, throw: Throw) -> ThrownTable:
-        """The bets stand, the dice are thrown again."""
+        """The table after a throw that decides nothing: the bets stand."""
         return replace(table, current=throw, told_at=seen.time, confirmed=False, touched=False)
 
     def null(self, table: ThrownTable, seen: Envelope, throw: Throw, law: str) -> ThrownTable:
-        """A null throw, with its reason."""
+        """The table after a null throw, which is noted with its reason."""
         table = self.note(table, seen, Note("null_throw", declared(throw.null), law))
         return self.undecided(table, seen, throw)
 
     def in_doubt(self, table: ThrownTable, seen: Envelope) -> Step:
-        """What the dealer enters as it was told last stands, unless events are missing."""
+        """Apply a throw in doubt: it stands if the dealer enters it as last reported, unless events are missing."""
         table, throw = self.witness(table, seen), self.kept(thrown(seen))
         again = table.pending is not None and throw.by_hand and self.same(table.pending, throw)
         table = replace(table, pending=throw, current=None)
@@ -236,7 +237,7 @@ class ThrownDice(SingleOutcome[ThrownTable]):
 
 
 def _tally(shown: tuple[int, ...], throw: Throw | None, times: int) -> tuple[int, ...]:
-    """How often each face was shown, with this throw or without it."""
+    """The count of each face, with this throw added or removed `times` times."""
     if throw is None or throw.null:
         return shown
     return tuple(count + times * throw.faces.count(face) for face, count in enumerate(shown, 1))

@@ -4,47 +4,63 @@ The flow: the cards are shuffled, a set of them is burnt (2(1)), and coups are d
 cards each in turn, the player's side first (7(1)), at most one more each by the table of art. 9; the higher total wins
 (11), equal totals are a tie (12).
 
-Readings. The text knows no bell. `opening` says how a coup begins: under `first_card` the card after the end of the
-last coup begins the next one and closes its bets; under `bell` bets are opened, the bell closes them, and a card that
-comes before it is a dealing error (10). The bell also ends the burn. A table nobody has played on stands between two
-coups and past its burn.
+Readings, each with its article where it has one. A corrected coup goes on from the hands as they lie, or is resolved if
+art. 9 gives nobody a card.
 
-A doubtful card, or events that may be missing, suspend the coup. It ends when the deal is corrected (10: the hands as
-they lie now; it goes on from there, or is resolved if art. 9 gives nobody a card), when it is declared void, or when
-the bets are opened or a new shoe starts: then it is void first. Of a void coup the text says nothing more: its bets
-and jackpot bets are returned, and the cards still coming from it belong to no coup. The next one waits for the
-opening of the bets, the payment or a new shoe. Until it begins, a resolved coup can still be corrected, declared void,
-or taken up again where the corrected hands lack a card; once its shoe is over, only whole hands correct it. A shoe that
-tells the last card again, or lets another slide out with it, begins a coup that never was: hands laid that are those of
-the coup before, or its cards and those told since, less what was told again, are of that one, and the other is void:
-it was not the last coup of its shoe, nor a demonstration. A coup whose bell rang first is always one.
+The beginning of a coup:
 
-Hands may be told late, and be meant for another coup. Those that hold no card of the coup, or more of the one before,
-suspend it: said once more they are its own, which the very hands of the one before never are. Where its shoe is over,
-they are noted and its result stands. A coup of which no card was told is entered with one word where the one before was
-paid, if they have no card in common; and where nothing was told of that one either, unless most of the cards are its
-own (by chance less than 1 of 100). A card entered by hand may be told yet: where the next coup begins with it, that
-suspends too (by chance 2 of 100 for each card so entered). Hands and a void that name their coup are of no other. An
-event that comes late with its age is put at its time; without an age it leaves a doubt, and a payment ends none.
+- The text has no bell; the option `opening` says how a coup begins. `first_card`: the card after the end of the last
+  coup begins the next one and closes its bets. `bell`: bets are opened and the bell closes them; an earlier card is a
+  dealing error (10).
+- 2(1): a new table is between two coups, after its burn. The bell ends the burn.
+- 2(1): a burn that was not seen completely is over when the bell rings, when hands are entered, when a coup that one of
+  its cards began is declared void, when the bets are opened while such a coup waits and has a card, or with a new shoe.
+- 2(2): a demonstration that the article does not allow is an ordinary coup; one declared before the shoe is started is
+  its first coup.
 
-Before the bell no card of a coup can be missing. Bets opened once more after a loss are those of the next coup. Under
-`first_card` a card may be dealt before the bell, and a loss between two coups leaves it unknown which card is the
-first: the next card suspends. So it does where cards were told or lost while a coup waited, and are none of its hands;
-cards that were told so are not settled by the payment either; the card of art. 8 is settled by hands whose first card
-came next after it. A burn that was not seen whole is over when the bell rings, when hands are laid, when a coup that
-one of its cards began is declared void, when the bets are opened while such a coup waits and told a card, or with a new
-shoe. What is lost and proved only later, such as the start of a shoe, is beyond it: a table that must never err rings
-its bell.
+Doubts and their end:
 
-A loss while a coup is open, before the bell or after it, may be that of a bet, or of one taken back: the coup is
-resolved or void without settlements, and its jackpot names no seat. Hands that are put right say nothing of amounts.
+- 10: a doubtful card, or events that may be missing, suspend the coup. It ends when the deal is corrected or the coup
+  is declared void. Opened bets or a new shoe make it void.
+- Bets and jackpot bets of a void coup are returned, and cards that still come from it belong to no coup. The next coup
+  waits for the opening of the bets, the payment or a new shoe.
+- Until the next coup begins, a resolved coup can be corrected or declared void, or is reopened if the corrected hands
+  lack a card. Once its shoe is over, only complete hands correct it.
+- A shoe that repeats the last card, or lets another card slide out with it, begins a coup by mistake. That coup is void
+  if the entered hands equal those of the coup before, or consist of its cards and the later ones without repetitions.
+  It then counts neither as the last coup of its shoe nor as a demonstration. A coup opened by the bell is always valid.
 
-Only the highest combination of a jackpot is paid ("uma das seguintes combinações", 13). Double pairs differ in points
-(K-K and Q-Q do not). Art. 17(12) prints no prize for five of the same value in C, though 13 offers it: with
-`c_five_same: none` such a coup wins nothing there, four of the same value included. A wager names a seat, so its player
-is seated (13(3)). Where wagers are told and none is on the jackpot it is nobody's, also in a
-coup without any bet. A demonstration that art. 2(2) does
-not allow is an ordinary coup; one declared before the shoe is started is its first coup.
+Hands that are entered late may be meant for another coup:
+
+- Hands that share no card with the coup, or more with the one before, suspend it. Entered again they count for it,
+  unless they equal the hands of the coup before. If the shoe of the coup is over, they are noted and its result stands.
+- A coup without a reported card takes its hands at the first entry if the coup before was paid and shares no card with
+  them. If that one had no reported card either, it takes them unless most of the cards are of the coup before (by
+  chance less than 1 of 100).
+- A card entered by hand may still be reported: if the next coup begins with it, that coup is suspended, too (by chance
+  2 of 100 for each such card).
+- Hands and a void that name their coup apply to it alone. A late event with its age is inserted at its time; without an
+  age it leaves a doubt, and a payment ends none.
+
+Losses:
+
+- Before the bell no card of a coup can be missing. Bets that are opened again after a loss belong to the next coup.
+- Under `first_card` a loss between two coups leaves the first card of the next one unknown: the next card suspends. So
+  do cards that were reported or lost while a coup waited and belong to none of its hands; the payment does not settle
+  them. The card of art. 8 is settled by hands whose first card came next after it.
+- A loss that is proved only later, such as the start of a shoe, is not covered. A table that must exclude it uses
+  `bell`.
+- A loss during a coup may be of a bet or of a withdrawal: the coup is resolved or void without settlements, and its
+  jackpot names no seat. Corrected hands do not change that.
+
+Bets and jackpots:
+
+- 13: only the highest combination of a jackpot is paid ("uma das seguintes combinações"). Double pairs differ in points
+  (K-K and Q-Q do not).
+- 17(12) prints no prize for five of the same value in C, though 13 offers it: with `c_five_same: none` such a coup wins
+  nothing there, four of the same value included.
+- 13(3): a wager names a seat, so its player is seated. Where wagers are reported and none is on the jackpot, no seat
+  has bet on it, also in a coup without any bet.
 """
 
 from collections import Counter
@@ -102,7 +118,7 @@ BANKER_PAYS: Final = {
 
 
 def combination_a(cards: tuple[str, ...], double_pairs_by: str) -> str:
-    """The highest combination of jackpot A, or nothing: on the first five cards, the first four, the first two each."""
+    """The highest combination of jackpot A, or "": on the first five cards, the first four, the first two each."""
     five, four = cards[:5], cards[:4]
     if {rank(card) for card in five} == set("AKQJT"):
         suits = {suit(card) for card in five if rank(card) != "A"}
@@ -120,7 +136,7 @@ def combination_a(cards: tuple[str, ...], double_pairs_by: str) -> str:
 
 
 def combination_bc(cards: tuple[str, ...], *, colours: bool) -> str:
-    """The highest combination of jackpot B, or with `colours` of C, or nothing: on all cards, K Q J T differ."""
+    """The highest combination of jackpot B, or with `colours` of C, or "": on all cards, K Q J T differ."""
     counts = sorted(Counter(rank(card) for card in cards).values(), reverse=True)
     if counts[0] == 6:
         return "six_same_colour" if colours and len({colour(card) for card in cards}) == 1 else "six_same"
@@ -129,7 +145,7 @@ def combination_bc(cards: tuple[str, ...], *, colours: bool) -> str:
     return {5: "five_same", 4: "four_same", 3: "three_same"}.get(counts[0], "")
 
 
-# Combination, what it pays, its item in art. 13 and its paragraph of art. 17.
+# Combination, prize, item in art. 13, and paragraph of art. 17.
 JACKPOTS: Final[dict[str, dict[str, tuple[Literal["pool", "fixed", "larger_of_fixed_and_share"], str, str]]]] = {
     "A": {
         "royal_flush": ("pool", "i", "6"),
@@ -362,13 +378,13 @@ class Baccarat(Coups):
         return refuse(round_, one, "bet_on_demonstration", text, self.cite("2(2)"), fact)
 
     def step(self, position: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """One event; a demonstration is this text's own."""
+        """Apply one event; only this text has demonstrations."""
         if isinstance(fact.event, RoundDemo):
             return self._demo(position, fact, frame)
         return super().step(position, fact, frame)
 
     def _demo(self, p: Position, fact: Fact, frame: Frame[Position] | None) -> tuple[Position, Effect]:
-        """Art. 2(2): at the start of a shoe, up to the limit of the house."""
+        """Art. 2(2): declare a demonstration, at the start of a shoe and up to the limit of the house."""
         if (frame is None and p.demo_next) or (frame is not None and frame.round.demo):
             return p, BESIDE
         before = p.dealt - (frame is not None)
@@ -447,7 +463,7 @@ class Baccarat(Coups):
         wins += [Win(bet, pays) for bet, pays, _ in won]
         called = [bet for bet, _, _ in won]
         if pushes == ("banker",) and "dragon_7" not in called:
-            called.append("dragon_7")  # why the bets on the winner only come back
+            called.append("dragon_7")  # why bets on the winner are returned
         return Paid(
             tuple(wins),
             (*articles, *(article for _, _, article in won)),

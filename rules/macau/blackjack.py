@@ -5,22 +5,22 @@ with a bet, the bank has one (shoe, shuffler) or two (metal box, hole card), one
 hole-card procedure the bank peeks under an ace or a ten (5(2)(3)(3)); the seats decide one after the other (6); the
 bank takes its cards (6(1)); every hand is compared (9 to 12) and the additional bets are paid (13 to 16).
 
-What the table tells:
+The events of the table:
 
 - `bets.opened`, then `wager.placed` where chips are seen, else `seat.opened`, `seat.closed`; `bets.closed`: the bell.
 - `card.drawn` in the order of the deal, burnt cards too: who receives it follows from the procedure. `face` is how it
-  lay in the shoe, "down" or not told; "up" is a card that is void and replaced (5(1)(1)). Cards that lie face down are
-  told like all others and shown by no view before their time.
+  lay in the shoe, "down" or empty; "up" is a card that is void and replaced (5(1)(1)). Cards that lie face down are
+  reported like all others; no view shows them before their time.
 - `hole_card.peeked` whenever the bank must peek.
 - `seat.acted` for each decision; `amount` is 0 or, where the bet is known, exactly what the decision adds; insurance is
-  told with its whole amount, or as wagers on `insurance`, which add up. Hands without any choice end by themselves,
-  but not while cards of theirs lie face down: then blackjack and 21 are told to stand, too.
-- Bets on another seat n are `any_pair:n`, `sevens:n`, `over_13:n`, `under_13:n`; `main:2`, `main:3` are those of
-  further players on one seat.
+  entered with its whole amount, or as wagers on `insurance`, which add up. Hands without a choice end by themselves,
+  except while their cards lie face down: then a stand is reported for blackjack and 21, too.
+- Bets on another seat n are `any_pair:n`, `sevens:n`, `over_13:n`, `under_13:n`; `main:2`, `main:3` are bets of further
+  players on one seat.
 - Hands are named "dealer", "3.1", "3.2", or "seat_3", "seat_3_2" as a console does; a new hand comes after the seat's
   last. `deal.corrected` names the hands that changed, as they lie now; the hole card may be left out.
-- `due` in the view says what the rules wait for: a card, a decision with the actions allowed, or the peek. Of a hand
-  that lies face down it names what some cards could decide there; `refused` says why a decision was not taken.
+- `due` in the view is the next expected thing: a card, a decision with the allowed actions, or the peek. For a hand
+  with cards face down it names the actions of all cards that may lie there; `refused` is why a decision was not taken.
 
 Readings:
 
@@ -31,46 +31,48 @@ Readings:
 - 5(1)(2): a card without a decision, an unread card, or a loss after the bell suspends the round; it goes on when the
   deal is corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts.
 - 5(1)(2): the bets of a void round come back; streak bets stand as they stood (no article speaks of the bets).
-- 5(1)(2): after a loss the bets told before are not known; a round so corrected is resolved, or void, without them.
+- 5(1)(2): after a loss the earlier bets are unknown; a round that is then corrected is resolved, or void, without them.
 - 5(1)(2): a resolved round can be corrected until the bets are opened; paid in doubt, its first result stands.
-- 5(1)(2): a hole card that is not named goes on lying there; where that is not known, the round waits.
-- 5(1)(2): another first card of the bank undoes what it does not allow: insurance (12(1)), even money (10(3)),
-  surrender (18(1)), half for five cards (19(1)); a peek that saw a blackjack which is none undoes all hands' ends.
-- 5(1)(2): a hit told before a correction is told again; so is a double, a surrender or half for five cards that was
-  told and not taken. A doubled hand waits for its third card.
-- 5(2)(3)(8): the maximum binds what is laid before the bell, not insurance, splits and doubles (12, 16, 17).
-- 4(2): a burn that was not seen whole suspends at the bell, until an empty correction says that it is done; so does one
-  that may be among the cards told, or lost, while the round waited or between two rounds.
+- 5(1)(2): a hole card that is not named stays where it lies; if it is unknown, the round waits.
+- 5(1)(2): a corrected first card of the bank undoes the decisions that it does not allow: insurance (12(1)), even money
+  (10(3)), surrender (18(1)), half for five cards (19(1)); a peek that wrongly reported a blackjack undoes the ends of
+  all hands.
+- 5(1)(2): a hit from before a correction is entered again; so is a double, a surrender or half for five cards that was
+  reported and not taken. A doubled hand waits for its third card.
+- 5(2)(3)(8): the maximum limits the bets laid before the bell, not insurance, splits and doubles (12, 16, 17).
+- 4(2): a burn that was not seen completely suspends the round at the bell, until an empty correction confirms it; so
+  does one that may be among the cards reported or lost while the round waited or between two rounds.
 - 4(2): the card that a round without cards did not burn is not due twice in the next.
 - 2(2)(1): the white card that comes while a round is dealt makes it the last; between two, the one after it.
 - 2(2)(3): the metal box serves one round. A table that was never played on is past its burn.
 - 6(1): the bank draws where a hand or an insurance depends on it (option: always).
 - 6(1): its needless card is void; by option, unseen before the payment, it counts and the result is corrected.
-- 6(3): a decision out of turn is noted and changes nothing; the card after a hit, double or split that was not taken is
-  of no hand, unless a decision was taken since. Two decisions before one card suspend, unless the cards tell which it
-  was.
-- 6(6): only ace and six are the soft 17; afterwards its ace counts what is best again.
+- 6(3): a decision out of turn is noted and changes nothing; the card after a hit, double or split that was not taken
+  belongs to no hand, unless a decision was taken since. Two decisions before one card suspend the round, unless the
+  cards show which it was.
+- 6(6): only ace and six are the soft 17; afterwards the ace counts by its best value again.
 - 10(3), 12: even money and insurance end with the peek or the bank's second card; both are taken while a round waits.
-- 12(1): insurance is measured by the whole bet of a seat, whoever of the players laid it.
+- 12(1): insurance is measured by the whole bet of a seat, by any of its players.
 - 13: a pair is two cards of one rank; additional bets on a seat that does not play, or from one, go back.
 - 13(1): any pair is paid again for every further pair.
 - 13(2)(2): three sevens are paid where two were split, a plain third seven by option; where a person entered the hands,
-  if the cards prove it, and where a bet rests on it the deal is entered as it lay before that split.
+  only if the cards prove it; where a bet depends on it, the deal is entered as it lay before that split.
 - 13(3): over and under 13 count the ace as one, else over would favour the player; 13 itself loses.
 - 13(5): one button per seat; it advances on a win, stays on a tie (11(2)), falls with a loss, split hands by 16(7).
-- 13(5)(2)(v): from the bell of their first round these bets are no more changed; (vi): a seat that does not play loses
-  them (option: they stand). Where no wagers are told `stands` names the kinds that some seat still has open.
+- 13(5)(2)(v): from the bell of their first round these bets can no longer be changed; (vi): a seat that does not play
+  loses them (option: they stand). Where no wagers are reported `stands` names the kinds that a seat still has open.
 - 15: the special prize is for exactly three cards and closes the hand (option: on top of its result).
 - 16(3), 16(5): aces are split again, other pairs too: both options.
 - 16(6), 17(3): against a bank blackjack a seat that split loses one bet only, and hands that had bust (7(2)) count for
   it; a double made by 17(1)(1) or (2) comes back, one by (3) is lost unless `limit_double_11` (10(7)).
 - 17(1)(2): split hands are doubled by this item only.
-- 18(2): a further card is one drawn after the first deal: then nobody surrenders; until then any seat may, out of turn
-  too. 21(1) leaves no choice; by option each hand may before its own third card.
+- 18(2): "a further card" is one drawn after the first deal: until then any seat may surrender, even out of turn. 21(1)
+  leaves no choice; by option each hand may surrender before its own third card.
 - 19: half the bet is for exactly five cards.
-- 20(1): the bets of further players follow the decisions of the seat; where no bet is told all that may lie are named.
-- 6(3): a late event with its age is put at its time; a decision whose place is not known, told after the end and not
-  known before, puts the result in doubt.
+- 20(1): the bets of further players follow the decisions of the seat; where no bet is reported all possible ones are
+  named.
+- 6(3): a late event with its age is inserted at its time; an unknown decision without a known place that comes after
+  the end puts the result in doubt.
 """
 
 from itertools import groupby, product
@@ -119,7 +121,7 @@ class Blackjack(BlackjackRounds):
     article_bell: ClassVar[str] = "5(1)"
 
     def __init__(self, options: BlackjackOptions) -> None:
-        """Work out, once, what depends on the options and on two cards alone."""
+        """Compute, once, the parts that depend only on the options and on two cards."""
         self.options = options
         self._2004 = options.edition == "2004"
         super().__init__(_text(options), _house(options))
@@ -150,7 +152,7 @@ class Blackjack(BlackjackRounds):
         return self._bets
 
     def cite(self, article: str) -> str:
-        """The article in the edition's numbering; kept, there are few."""
+        """The article in the edition's numbering; cached, because there are few."""
         found = self._cites.get(article)
         if found is None:
             found = self._cites[article] = self._cited(article)
@@ -198,11 +200,11 @@ class Blackjack(BlackjackRounds):
         return p, round_
 
     def streaks_after(self, streaks: tuple[Streak, ...], play: Play) -> tuple[Streak, ...]:
-        """Art. 13(5): where each button goes."""
+        """Art. 13(5): the streaks after the round."""
         return streak_ends(streaks, self.house.compare(play), absent=self.options.streak_absent)[0]
 
     def rests_on_unknown(self, play: Play, round_: Round) -> bool:
-        """Art. 13(2)(2): whether a bet rests on a third card that nobody can tell from the hands."""
+        """Art. 13(2)(2): whether a bet depends on a third card that the hands do not show."""
         if "sevens" not in self._families:
             return False
         bets = round_.wagers
@@ -229,7 +231,7 @@ class Blackjack(BlackjackRounds):
         return Beside((*wins, *won), tuple(law), outcome, decided, stands)
 
     def _on_first_cards(self, play: Play) -> tuple[list[Win], dict[str, None]]:
-        """Arts. 13, 14: what the first cards of every seat win, and the articles."""
+        """Arts. 13, 14: the wins of the first cards of every seat, and the articles."""
         wins: list[Win] = []
         law: dict[str, None] = {}
         for place, hand in enumerate(play.hands):

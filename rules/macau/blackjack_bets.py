@@ -46,7 +46,7 @@ ACROSS: Final = ("any_pair", "sevens", "over_13", "under_13")
 
 
 def on_two(one: str, two: str, ace: Literal["one", "free"]) -> tuple[Won, ...]:
-    """What wins on the first two cards alone. Pairs and sevens go on after a split."""
+    """The wins on the first two cards alone. Pairs and sevens go on after a split."""
     pips = PIPS[one] + PIPS[two]
     totals = {pips}
     if ace == "free":
@@ -62,7 +62,7 @@ def on_two(one: str, two: str, ace: Literal["one", "free"]) -> tuple[Won, ...]:
 
 
 def on_pair(mine: Hands, two: str, *, any_third: bool) -> tuple[Won, ...]:
-    """What wins on a pair and what followed it. Every split was of a pair; hands may end with further ones."""
+    """The wins on a pair and on the cards after it. Every split was of a pair; hands may end with further ones."""
     pairs = len(mine) - 1 + sum(hand.cards[0][0] == hand.cards[1][0] for hand in mine)
     found: list[Won] = [("any_pair", str(11 * pairs), ("13(1)", "14(1)"))]
     thirds: tuple[str, ...] = ("",)
@@ -70,7 +70,7 @@ def on_pair(mine: Hands, two: str, *, any_third: bool) -> tuple[Won, ...]:
         thirds = third_cards(mine)
     elif any_third and len(mine[0].cards) > 2:
         thirds = mine[0].cards[2:3]
-    # Of several it may have been what pays least; where a bet rests on it, it was asked for.
+    # Of several candidates the one that pays least counts; where a bet depends on it, a person was asked.
     pays, item = min((sevens((mine[0].cards[0], two), third) for third in thirds), key=lambda found: found[1])
     if pays:
         found.append(("sevens", pays, (f"13(2)({1 if item < 3 else 2})", f"14(2)({item})")))
@@ -80,7 +80,9 @@ def on_pair(mine: Hands, two: str, *, any_third: bool) -> tuple[Won, ...]:
 def streak_ends(
     streaks: tuple[Streak, ...], compared: list[Compared], *, absent: Literal["lost", "stand"]
 ) -> tuple[tuple[Streak, ...], tuple[Wager, ...], list[Win], list[str]]:
-    """Arts. 13(5), 16(7), 11(2), 18(3): where each button goes; the bets that are decided, those that win, articles."""
+    """Arts. 13(5), 16(7), 11(2), 18(3): the streaks after the round; the decided bets, the winning bets, the
+    articles.
+    """
     open_: list[Streak] = []
     decided: list[Wager] = []
     wins: list[Win] = []
@@ -118,7 +120,7 @@ def streak_ends(
 
 # ---- the hands
 
-# The article of each rule, by the names that the rounds use: the ends of a hand are in the words of House.compare.
+# The article of each rule, by its name in the round; the ends of a hand are named as in House.compare.
 ARTICLES: Final = {
     "bank": "6(1)",
     "before_deal": "6(5)",

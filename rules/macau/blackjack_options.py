@@ -1,4 +1,4 @@
-"""What the texts of blackjack leave to the house (art. 21), each with its article, and what excludes what."""
+"""The choices that the texts of blackjack leave to the house (art. 21), with their articles and exclusions."""
 
 from typing import Annotated, Literal
 

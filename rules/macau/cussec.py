@@ -23,7 +23,7 @@ from rules.games.cussec import EACH, single, sizes, total, triples, two_dice
 from rules.games.shaken_dice import FACES, Articles, Faces, Words, is_triple
 from rules.needs import Needs, shaken
 
-# Art. 6(6): what the totals pay that are no choice of the house in edition 2004.
+# Art. 6(6): the prizes of the totals that are no choice of the house in edition 2004.
 TOTAL_PAYS: Final = {4: 50, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 17: 50}
 
 

@@ -16,11 +16,11 @@ Readings. The text has no void round:
 - 5(1): after a loss the round is suspended and never resolved: a count that follows may be another heap's. The
   supervisor declares it void, or the next heap voids it.
 - 2, 4: after a loss, bets that are opened wait until a heap is seen to be set apart.
-- 5(1): a round without a count waits: the dealer counts and enters it at the console. He knows what is left, not how
-  many buttons there were: two counts are the same where their number is.
+- 5(1): a round without a count waits: the dealer counts and enters it at the console. He knows the remainder, not the
+  number of buttons: two counts are the same if their remainders are.
 - 5(1): two counts that differ dispute the result until it is paid (the first stands), one of them is entered again
   (that one stands) or it is declared void; the next heap voids it.
-- 5(2): the next heap may be set apart before the prizes are paid: what is unpaid then can no longer be corrected.
+- 5(2): the next heap may be set apart before the prizes are paid: an unpaid result can no longer be corrected then.
 """
 
 from collections.abc import Iterable, Iterator
@@ -88,7 +88,7 @@ PAYTABLE: Final = (
 )
 FAMILIES: Final = names(PAYTABLE)
 
-# What the croupier calls at the bell (4), at the end (5(1)), and of a void round.
+# The croupier's calls at the bell (4), at the end (5(1)), and at a void round.
 BELL: Final = {"pt": "Vai-se contar", "zh-Hant": "停止下注，開攤", "en": "No more bets, counting"}
 CALLS: Final = {
     1: {"pt": "Número premiado: um", "zh-Hant": "開一", "en": "One wins"},
@@ -173,19 +173,19 @@ class Fantan(SingleOutcome[FantanState]):
     told_again_stands: ClassVar[bool] = True
 
     def __init__(self, options: FantanOptions) -> None:
-        """Work out, once, what each number pays."""
+        """Compute, once, the winners of each number."""
         super().__init__(terms(self.id, "2004", options, VOID), Board(PAYTABLE, options.bets_offered), _rulings())
         self.options = options
         self._endings = {number: (*self._board.ending(number), self._articles(number)) for number in NUMBERS}
 
     @classmethod
     def whole_rounds(cls) -> Iterator[tuple[Event, ...]]:
-        """Each remainder of a heap."""
+        """One round for each remainder of a heap."""
         for count in range(61, 65):
             yield ButtonsSeparated(), BetsOpened(), BetsClosed(), ButtonsCounted(count)
 
     def _articles(self, number: int) -> tuple[str, ...]:
-        """What a result with this number rests on: a bet comes back (8) where such a family is offered."""
+        """The articles of a result with this number; with art. 8 where a returned bet is offered."""
         comes_back = ("8",) if self._board.ending(number)[1] else ()
         return tuple(map(_cite, ("3(1)", *(("3(2)",) if number == 4 else ()), "5(1)", "6", "7", *comes_back, "9")))
 
@@ -209,7 +209,7 @@ class Fantan(SingleOutcome[FantanState]):
     # ---- the heap and the lamps
 
     def play(self, table: FantanState, seen: Envelope) -> Step:
-        """The heap is set apart, its cover is lifted, a lamp lights."""
+        """Apply the separation of the heap, the lifting of its cover, or a lamp."""
         match seen.event:
             case ButtonsSeparated():
                 return self._separated(table, seen)
@@ -221,7 +221,7 @@ class Fantan(SingleOutcome[FantanState]):
                 return table, ()
 
     def _betting_began(self, table: FantanState) -> bool:
-        """Whether a bet may lie already."""
+        """Whether a bet may already lie on the table."""
         laid = table.round is not None and bool(table.round.wagers)
         return table.opened or laid or self.options.opening == "implied"
 
@@ -240,7 +240,7 @@ class Fantan(SingleOutcome[FantanState]):
         return replace(table, separated=True), verdicts
 
     def _uncovered(self, table: FantanState, seen: Envelope) -> Step:
-        """Arts. 2, 4: what was seen before the bell nobody may bet on. After it the dealer counts what lies there."""
+        """Arts. 2, 4: suspend a round whose heap was seen before the bell. After the bell the dealer counts it."""
         counting = table.phase == "closed" and not seen.event.overtaken
         if table.phase == "suspended" or counting or not table.separated:
             return table, ()
@@ -267,7 +267,7 @@ class Fantan(SingleOutcome[FantanState]):
         return None if table.separated else Note("bets_before_separation", text, _cite("4"))
 
     def opens_next(self, table: FantanState, seen: Envelope) -> bool:
-        """Before the bell, bets that are opened are those of the round that waits."""
+        """Whether an opening belongs to the next round: only after the bell."""
         return table.round is not None and bool(table.round.suspended) and table.round.closed
 
     def at_bet(self, table: FantanState, bet: WagerPlaced | WagerWithdrawn) -> Note | None:
@@ -300,16 +300,16 @@ class Fantan(SingleOutcome[FantanState]):
         return outcome.count > 0
 
     def same(self, one: ButtonsCounted, other: ButtonsCounted) -> bool:
-        """A dealer may know no more than what was left."""
+        """Whether the remainders are equal; a dealer may know only the remainder."""
         return number_of(one.count) == number_of(other.count)
 
     def contradiction(self, last: Round, first: ButtonsCounted, other: ButtonsCounted) -> Note:
-        """What was left, by each count."""
+        """The note of two different remainders."""
         reason = say("counts_of", round=last.id, first=number_of(first.count), second=number_of(other.count))
         return Note("counts_contradict", reason, _cite("5(1)"))
 
     def stray(self, outcome: ButtonsCounted) -> Note:
-        """A count without a heap."""
+        """The note of a count without a heap."""
         return Note("count_without_round", say("counted_no_round"), _cite("5(1)"))
 
     def endings(self) -> Iterable[tuple[Win, ...]]:
@@ -338,6 +338,6 @@ def number_of(count: int) -> int:
 
 
 def _outcome(counted: ButtonsCounted) -> dict[str, Any]:
-    """`count` is what the dealer entered, who may know no more than what was left."""
+    """The facts; `count` is the dealer's entry, which may be the remainder only."""
     number = number_of(counted.count)
     return {"number": number, "count": counted.count, "fragments": counted.fragments, "lamp": str(number)}

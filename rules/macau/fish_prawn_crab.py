@@ -30,7 +30,7 @@ FIGURES: Final = ("fish", "prawn", "gourd", "coin", "crab", "rooster")
 COLOUR: Final = {1: "red", 2: "green", 3: "blue", 4: "blue", 5: "green", 6: "red"}
 COLOURS: Final = ("red", "green", "blue")
 
-# Art. 6(10): what the totals pay.
+# Art. 6(10): the prizes of the totals.
 TOTAL_PAYS: Final = {4: 50, 5: 18, 6: 14, 7: 12, 8: 8, 9: 6, 10: 6, 11: 6, 12: 6, 13: 8, 14: 12, 15: 14, 16: 18, 17: 50}
 _EACH: Final = {figure: number for number, figure in enumerate(FIGURES, 1)}
 _HUES: Final = {colour: colour for colour in COLOURS}

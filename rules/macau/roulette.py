@@ -76,7 +76,7 @@ FAMILIES: Final = names(families())
 
 
 class RouletteOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
-    """What the texts leave to the house (art. 9), and what the wheel brings with it."""
+    """What the texts leave to the house (art. 9), and the properties of the wheel."""
 
     edition: Annotated[Literal["2004", "2003"], option("60/2004, 30/2003", "which text is in force at the table")] = (
         "2004"

@@ -12,59 +12,62 @@ Readings, each with its article:
 - 4(1), 8: suits break the last tie: of the highest card, or of the (higher) pair; four, full house and three go by
   their rank alone, so no two hands are equal.
 - 4(3): the highest card of 5 4 3 2 A is the 5.
-- 6(2): the hands that play are those with an ante, told as a wager or as `seat.acted` ante; where none is told, the
-  open seats. An ante told by the console and by the sensor is one; two amounts of one ante leave the amounts unknown.
+- 6(2): the hands that play are those with an ante, reported as a wager or as `seat.acted` ante; where none is reported,
+  the open seats. An ante from the console and from the sensor is one; after two amounts of one ante the amounts are
+  unknown.
 - 6(3): a bet on the jackpot is taken until the first card, also after the bell.
-- 6(5): a decision is `seat.acted` raise or fold, or a wager on `raise` that has reached twice the ante. The other one
-  puts the seat in doubt until it is told a third time. All seats that play, and no others, decide before the result.
-- 6(5): nobody knows a dealt hand before the first decision: hands told then are told again after the decisions, but for
-  hands of the very cards that the shoe gave, of which one may be lost.
-- 6(5), 6(8): where the cards of the last deal were told, hands, a decision or an exposed card before the first card are
-  the last round's: noted and not used; two of them say that the device is dumb: their decisions count, and the round
-  waits for the hands. At other tables they count until a card comes; then they are dropped, and a result that was given
-  is in doubt.
-- 6(8): of a shuffler's cards `deal.corrected` tells the hands at the showdown, at once or one after the other: the
-  dealer's and, where it opens, every raised one; else those with a bet on the jackpot, after a loss every one.
-- 7(1): a shoe tells seats ascending, then the dealer, five times. The dealer's last card is shown when it is told face
-  up or exposed, else from the first decision on; `face` "up" on another card is a card exposed (11(2)).
-- 7(2): the card shown is the dealer's top card in Portuguese, the fifth in Chinese: it is the one that is told.
+- 6(5): a decision is `seat.acted` raise or fold, or a wager on `raise` that has reached twice the ante. The opposite
+  decision puts the seat in doubt until a third report. All seats that play, and no others, decide before the result.
+- 6(5): a dealt hand is unknown before the first decision: hands entered then are entered again after the decisions,
+  except hands of exactly the cards that the shoe dealt, of which one may be lost.
+- 6(5), 6(8): where a device reported the cards of the last deal, hands, a decision or an exposed card before the first
+  card belong to the last round: they are noted and not used. Two of them show that the device is silent: their
+  decisions count, and the round waits for the hands. At other tables they count until a card comes; then they are
+  dropped, and an existing result is in doubt.
+- 6(8): with a shuffler `deal.corrected` gives the hands at the showdown, at once or one after the other: the dealer's
+  and, where it opens, every raised one; otherwise those with a bet on the jackpot, after a loss all of them.
+- 7(1): a shoe reports the seats in ascending order, then the dealer, five times. The dealer's last card is shown when
+  it is reported face up or exposed, otherwise from the first decision on; `face` "up" on another card is an exposed
+  card (11(2)).
+- 7(2): the open card is the dealer's top card in Portuguese, the fifth in Chinese: the reported one counts.
 - 8(2): the printed "royal flush" is the straight flush.
 - 9(1): the Chinese asks for one ace and one king; "or better" follows from 9(3).
 - 9(2): a result shows the hands that are opened: not the folded ones, nor those left closed without a jackpot.
 - 9(5)(7)-(9): the maximum, "por jogo", is that of the prize of one raise.
 - 10(1): a folded hand has lost the jackpot, or by option keeps it, since the text asks for the ante only.
 - 10(2): the jackpot is paid whatever the dealer holds.
-- 10(3), 10(8): the fixed amounts and the pool itself are a ledger's.
+- 10(3), 10(8): the ledger keeps the fixed amounts and the pool.
 - 10(5): royal flushes share one prize, all others have their own.
 - 10(6), 10(7): a straight flush takes its tenth of the pool as it was before the round ("each"), a royal flush all that
   straight flushes leave.
-- 11(1), 11(4): of a void round antes and raises come back; jackpot bets are those of the next round, are not laid twice
-  there, cannot be taken back, and without an ante are none (10(1)).
+- 11(1), 11(4): of a void round antes and raises come back; jackpot bets carry over to the next round, are not laid
+  again there, cannot be taken back, and do not count without an ante (10(1)).
 - 11(1): a packet of another number than five, and a second exposed card, make the round void.
-- 11(1), 11(3): of a packet or card beyond the hands the dealer says which it is: a void, or a hand without a bet, named
-  without cards (`{"seat_5": []}`), which is dead then.
-- 11(4): a shuffler that jams or fails counts between the bell and the last packet; where that is not sure, the round
-  waits.
+- 11(1), 11(3): for a packet or card beyond the hands the dealer decides: a void, or a hand without a bet, named without
+  cards (`{"seat_5": []}`), which is then dead.
+- 11(4): a jam or failure of the shuffler counts between the bell and the last packet; where that is uncertain, the
+  round waits.
 
-What leaves a doubt, of which the text says nothing:
+Doubts, of which the text says nothing:
 
 - A card that could not be read, came twice or is one too many, and events that may be missing, suspend the round until
-  the hands are told. After a loss the amounts may be wrong too: the round is resolved without settlements. Before the
-  bell a loss costs the amounts only, unless a card comes before the bell does.
-- What is told late counts at its time (`rules/engine/refold.py`); what cannot be placed there is noted and counts as a
+  the hands are entered. After a loss the amounts may be wrong, too: the round is resolved without settlements. Before
+  the bell a loss costs the amounts only, unless a card comes before the bell does.
+- A late event counts at its time (`rules/engine/refold.py`); one that cannot be placed there is noted and counts as a
   loss.
 - After a loss a seat without a known ante may have laid one where it has a hand, a decision or a
-  jackpot bet; so it may where a packet more was given out and the seat decides. The round waits until the seat is said
-  to play (`seat.acted` ante) or to have no bet (its hand without cards).
-- 6(8): what is lost after the bell may be the next round's opening and deal too, where enough is missing since the
+  jackpot bet; the same holds where one packet more was given out and the seat decides. The round waits until a person
+  states that the seat plays (`seat.acted` ante) or has no bet (its hand without cards).
+- 6(8): a loss after the bell may include the next round's opening and deal, if enough events are missing since the
   first decision, or a bet, the bell or a card of the next round comes. Then hands resolve the round that they name, or
-  whose cards the shoe gave; others may be the next round's, and the round waits.
-- A void, hands, a payment or an exposed card that name a round are of no other.
-- A second opening of the bets voids what is in doubt; what is sound waits. The hands let it go on; a bet, or after the
-  last card the bell or another card, are the next round's, and void it. Before the first card it costs the amounts.
+  whose cards the shoe dealt; other hands may be the next round's, and the round waits.
+- A void, hands, a payment or an exposed card that name a round apply to it alone.
+- A second opening of the bets voids a doubtful round; a sound one waits. Entered hands let it go on; a bet, or after
+  the last card the bell or another card, belongs to the next round and voids it. Before the first card the opening
+  makes the amounts unknown.
 - A result can be corrected or declared void until the next round begins; before it is paid, another decision puts it in
-  doubt. Paid in doubt, the first result stands; a payment that was told late settles nothing.
-- Where a seat raised and folded, or raised too early, and its chips were not told, a void has no settlements.
+  doubt. If it is paid in doubt, the first result stands; a late payment settles nothing.
+- Where a seat raised and folded, or raised too early, and its chips were not reported, a void has no settlements.
 """
 
 from fractions import Fraction
@@ -101,7 +104,7 @@ PAYTABLE: Final = (
 )
 FAMILIES: Final = tuple(bet.id for bet in PAYTABLE)
 
-# Art. 9(5): what a raise pays; the royal flush is the house's choice.
+# Art. 9(5): the prizes of a raise; that of the royal flush is the house's choice.
 RAISE_PAYS: Final = {
     "high_card": Raise(1, "9(5)(1)"),
     "one_pair": Raise(1, "9(5)(1)"),
@@ -125,7 +128,7 @@ JACKPOT: Final = {
     "flush": Prize("fixed", "10(2)(5)"),
 }
 
-# ---- arts. 4, 8: which hand is higher
+# ---- arts. 4, 8: the order of hands
 
 SUIT_ORDER: Final = {"S": 3, "H": 2, "C": 1, "D": 0}
 # Art. 8(3), (4), (7): the other cards count for nothing.
@@ -169,7 +172,7 @@ WORDS: Final = {
     "en": ENGLISH,
 }
 
-# The article of each irregularity, and of a void, a bet and what the cards are dealt from.
+# The article of each irregularity, of a void, of a bet, and of the dealing device.
 ARTICLES: Final = {
     "wrong_number_of_decks": "1(1)",
     "no_such_seat": "2(1)",
