@@ -1,7 +1,7 @@
-"""Whether the broker keeps topics as they are and gives retained messages by a wildcard: tried once, at the start.
+"""Tests once, at the start, whether the broker keeps topics unchanged and finds retained messages by a wildcard.
 
 feltd's topics hold dots (`event/ball.landed`), and each reader begins with what is retained. A broker that changes such
-a topic, or keeps nothing for a wildcard, would lose events where nobody looks. See docs/reference/brokers.md.
+a topic, or finds no retained messages by a wildcard, would lose events unnoticed. See docs/reference/brokers.md.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ def trial_topic(will: Will) -> str:
 
 
 async def try_broker(session: Session, topic: str) -> bool:
-    """Publish under `topic`, retained, and read it back by a wildcard. Nothing stays there.
+    """Publish under `topic`, retained, and read it back by a wildcard. The topic is cleared afterwards.
 
-    False where nothing comes back: the access list does not let this process read the topic, and nothing is known.
+    False where nothing comes back: the access list does not let this process read the topic, and the test is void.
     Raises BrokerRefused for a broker with which feltd cannot work, BrokerLost.
     """
     session.tolerates = lambda _topic, _reason: True
@@ -52,7 +52,7 @@ async def try_broker(session: Session, topic: str) -> bool:
 
 
 async def _topic_of(session: Session, token: bytes, seconds: float) -> str | None:
-    """The topic under which it comes; None where it does not come in time."""
+    """The topic under which the token arrives; None where it does not arrive in time."""
     try:
         async with asyncio.timeout(seconds):
             while True:

@@ -54,7 +54,7 @@ def connect(settings: Mqtt, identifier: str, will: Will | None = None) -> Abstra
 
 
 def look_at_files(settings: Mqtt) -> None:
-    """Raise UnreadableFile where a password, key or certificate of ours cannot be read."""
+    """Raise UnreadableFile where a password, key or certificate of this process cannot be read."""
     _password(settings)
     _key(settings)
     _tls(settings)
@@ -66,7 +66,7 @@ def _password(settings: Mqtt) -> str | None:
 
 
 def _key(settings: Mqtt) -> str | None:
-    """The private key of the client certificate, where that is what proves the user. Raises BrokerLost."""
+    """The private key of the client certificate, if the certificate identifies the user. Raises BrokerLost."""
     return _secret(settings.key, "ascii", "no key as PEM")
 
 
@@ -112,7 +112,7 @@ def _tls(settings: Mqtt) -> ssl.SSLContext | None:
 
 
 def _no_password() -> str:
-    """Without this OpenSSL asks for a passphrase on the terminal."""
+    """An empty passphrase: otherwise OpenSSL asks for one on the terminal."""
     return ""
 
 
@@ -152,8 +152,8 @@ async def stay_connected(
 
     while True:
         served, where = NEVER, f"{brokers[number].host}:{brokers[number].port}"
-        # In a task of its own: a group of tasks that fails while it is cancelled would tell only of its failure, and
-        # who was told to stop would connect again.
+        # In a task of its own: a task group that fails while it is cancelled raises only its failure, and a cancelled
+        # process would connect again.
         session = asyncio.create_task(one_session())
         session.add_done_callback(_retrieve)
         try:

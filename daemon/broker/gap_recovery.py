@@ -20,7 +20,7 @@ ASK_AGAIN, ASK_AT_LEAST = 2.0, 30.0
 
 
 class Numbered(Protocol):
-    """Anything with a `seq`."""
+    """An item with a `seq`."""
 
     @property
     def seq(self) -> int:
@@ -79,7 +79,7 @@ class Stream(Generic[T]):
     def skip(self, to: int) -> list[T]:
         """Continue from `to`, before or behind the expected seq: the events that wait from there on, in order."""
         if to < self.expected:
-            self._early.clear()  # of another count
+            self._early.clear()  # they belong to the old count
         self._early = {seq: item for seq, item in self._early.items() if seq >= to}
         self.expected = to
         return self._following()
@@ -103,7 +103,7 @@ class Stream(Generic[T]):
 
     def to_ask(self, now: float) -> tuple[int, int] | None:
         """The part of the gap to request at `now`: at once, and again while it stays."""
-        if not self._early:  # as nearly always, of each table for each batch of messages
+        if not self._early:  # nearly always, for each table and batch of messages
             self._again = None
             return None
         first, last = self.expected, min(self._early) - 1

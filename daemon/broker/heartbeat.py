@@ -1,4 +1,4 @@
-"""The heartbeat of a process: a reader that stops hearing it knows that the process hangs long before its last will."""
+"""The heartbeat of a process. Without it a reader knows that the process hangs, long before its last will."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ from protocols.contract.topics import edge_topic
 
 BEAT_EVERY_S: Final = PULSE_S
 SILENT_S: Final = 4.0
-"""A process that was not heard for so long hangs, or the network between does: two beats may come late."""
+"""After so many seconds without a beat the process, or the network, counts as hanging: two beats may come late."""
 
 
 async def beat(session: Session, site: str, name: str) -> None:

@@ -68,7 +68,7 @@ def make_mac_keys(folder: Path, edge: str, site: str) -> list[Path]:
 
 
 def _give(path: Path, group: str) -> None:
-    """Where the package made the group, and we may."""
+    """Give a file to a group, if the package made the group and this user may."""
     with contextlib.suppress(LookupError, PermissionError):
         os.chown(path, -1, grp.getgrnam(group).gr_gid)
 

@@ -29,7 +29,7 @@ MAX_QOS0 = 16
 PORTION = 100
 """Messages of a burst that are handed over together, as one commit of the rules: aiomqtt gives them one by one."""
 GIVE_UP_S = 0.5
-"""How long a cancelled connection is waited for; then its end goes on without its caller."""
+"""Seconds to wait for the end of a cancelled connection; then it ends in the background."""
 _ENDING: set[asyncio.Task[None]] = set()
 _SILENT = logging.getLogger("feltd.mqtt.silent")
 _SILENT.disabled = True  # what aiomqtt logs is raised as well, and logged once by `stay_connected`
@@ -47,7 +47,7 @@ class Mqtt311Session(Session):
         self._start(self._read())
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run `work` until the session is closed; what it does not expect ends the session."""
+        """Run `work` until the session is closed; an unexpected error ends the session."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
@@ -58,7 +58,7 @@ class Mqtt311Session(Session):
             self._lose(BrokerLost(f"{type(error).__name__}: {error}"))
 
     async def close(self) -> None:
-        """Give up what waits for an acknowledgement."""
+        """Close the session; messages without an acknowledgement have an unknown outcome."""
         self._lose(BrokerLost("closed"))
         tasks = list(self._tasks)
         for task in tasks:
@@ -157,7 +157,7 @@ async def connect_mqtt311(
         raise (BrokerRefused if getattr(error.rc, "value", error.rc) in ACCESS_DENIED else BrokerLost)(
             str(error)
         ) from error
-    except (aiomqtt.MqttError, UnicodeError) as error:  # UnicodeError: what cannot be the name of a host
+    except (aiomqtt.MqttError, UnicodeError) as error:  # UnicodeError: an impossible host name
         raise BrokerLost(str(error)) from error
     session = Mqtt311Session(client)
     try:
@@ -168,7 +168,7 @@ async def connect_mqtt311(
 
 
 async def _enter(client: aiomqtt.Client) -> None:
-    """Connect. aiomqtt does so in a thread that no cancellation ends: what it opens later is closed then."""
+    """Connect. aiomqtt does so in a thread that cannot be cancelled: a connection that it opens later is closed."""
     entering = asyncio.ensure_future(client.__aenter__())
     try:
         await asyncio.shield(entering)

@@ -27,10 +27,10 @@ CLOSE_TIMEOUT_S = 1.0
 WILL_DELAY_S = 5
 """A restart shorter than this publishes no will."""
 SESSION_EXPIRY_S = 60
-"""For so long after a lost connection the broker keeps what it queued for this client. An orderly end drops it."""
+"""Seconds for which the broker keeps this client's queue after a lost connection. An orderly end drops it."""
 MAX_PACKET_BYTES = 16 * 1024 * 1024
 MAX_UNSENT_BYTES = 65_536
-"""While more waits for the socket, nothing more is sent with QoS 0."""
+"""Bytes waiting for the socket above which no QoS 0 message is sent."""
 FAILURE = 0x80
 """MQTT 5, 2.4: reason codes from here on are failures."""
 UNSUPPORTED_VERSION = 0x84
@@ -72,7 +72,9 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
         self._heard_at = self._loop.time()
-        """When the last bytes came. Any packet is life of the broker: its answers stand behind a backlog."""
+        """The time of the last bytes. Any packet shows that the broker is alive: its answers may wait behind a
+        backlog.
+        """
         self._pinged_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self.connected: asyncio.Future[None] = self._loop.create_future()
@@ -181,7 +183,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
     # ---- packets out
 
     def _write(self, data: bytes) -> None:
-        """Send in this turn of the loop, with all else that is sent in it."""
+        """Send in this turn of the loop, together with its other packets."""
         if not self._unsent and not self._in_read:
             self._loop.call_soon(self.flush)
         self._unsent.append(data)
@@ -294,7 +296,7 @@ def _fail(future: asyncio.Future[Any], error: BrokerLost) -> None:
 
 
 def _in_words(error: OSError | UnicodeError) -> str:
-    """asyncio names the address in place of the reason; its caller knows the address."""
+    """The reason of an error, where asyncio names the address, which the caller knows."""
     if isinstance(error, ConnectionError) and error.errno:
         return os.strerror(error.errno)
     return getattr(error, "strerror", None) or str(error)
@@ -346,7 +348,7 @@ async def connect_mqtt5(
                 await session.connected
         except TimeoutError as error:
             raise BrokerLost(f"the broker does not answer; {PERHAPS_OTHER_VERSION}") from error
-        except (OSError, UnicodeError) as error:  # UnicodeError: what cannot be the name of a host
+        except (OSError, UnicodeError) as error:  # UnicodeError: an impossible host name
             raise BrokerLost(_in_words(error)) from error
         yield session
     finally:

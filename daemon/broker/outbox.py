@@ -26,8 +26,9 @@ PAGE = 200
 MOST_KEPT = 1000
 """New rows that are kept in memory until they are sent; further ones are read back from the journal."""
 SAVED_EVERY = 64
-"""Acknowledged rows until the cursor is written again. Written with each event it was a page more in each commit: 7.1
-writes to the log and not 4.5 (counted with strace at 100 events a second)."""
+"""Acknowledged rows between two writes of the cursor. Written with each event it adds a page to each commit: 7.1 writes
+to the log instead of 4.5 (counted with strace at 100 events a second).
+"""
 
 
 class Outbox:
@@ -58,10 +59,10 @@ class Outbox:
         self._unsent: deque[Row] = deque()
         self.cursor = self._saved = int(journal.memory(KEY) or b"0")
         self._held = msgspec.json.decode(journal.memory(HELD) or b"{}", type=dict[str, int])
-        """By suspended table the seq of its first row that the broker did not take."""
+        """By suspended table, the seq of its first row that the broker refused."""
         self._held_changed = False
         self._resent: dict[str, int] = {}
-        """By table that was suspended the number of the last row that `resend` sent."""
+        """By table that was suspended, the number of the last row that `resend` sent."""
 
     @property
     def held(self) -> frozenset[str]:

@@ -1,6 +1,6 @@
-"""What edge, rules and jackpots share: a journal whose rows are published, and what the broker shows of the process.
+"""The common part of edge, rules and jackpots: a journal whose rows are published, and the process's retained topics.
 
-A subclass says what it reads, what it retains and what it does while it is connected. This class keeps the order: the
+A subclass defines what it reads, retains and does while it is connected. This class keeps the order: the
 topics of the process are read and everything retained is sent before it counts as connected; a row is durable before
 it is published; `availability` says offline at the end, by the process or by the broker.
 """
@@ -75,7 +75,7 @@ class BrokerProcess(ABC):
         self.replay = ReplayService(self.name, journal, replays, self._message_of, waiting, self._log, mac_key)
         self.connected = False
 
-    # ---- what a subclass says
+    # ---- hooks of a subclass
 
     @abstractmethod
     def _is_removed(self, row: Row) -> bool:
@@ -93,7 +93,7 @@ class BrokerProcess(ABC):
     def _work(self, session: Session) -> Iterable[Coroutine[Any, Any, None]]:
         """The subclass's own work during a session."""
 
-    def _disconnected(self) -> None:  # noqa: B027 - most have nothing to do
+    def _disconnected(self) -> None:  # noqa: B027 - optional
         """Clean up after a session."""
 
     def _readable(self, row: Row) -> Row:
@@ -101,7 +101,7 @@ class BrokerProcess(ABC):
         return row
 
     def info(self) -> EdgeInfo:
-        """What this process is, and which tables the broker suspends."""
+        """The retained `info` of this process, with the tables that the broker suspends."""
         return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons, started=STARTED)
 
     # ---- rows

@@ -51,7 +51,7 @@ READ_INTERVAL_S = 0.1
 """Seconds between two reads of the socket. More messages wait in the broker and do not delay the live session."""
 AT_ONCE = 32
 READY_S = 1.0
-"""Seconds that a session waits for the connection of the requests before it says that it is online."""
+"""Seconds that a session waits for the connection of the requests before it reports itself online."""
 UNHEARD_S = 10.0
 """Seconds without that connection until it is logged."""
 STORM, STORM_S = 1000, 10.0
@@ -108,7 +108,7 @@ class _Wanted:
         self._later = _Ranges()
         """Wanted again since: published after the next one begins."""
         self._asked: dict[tuple[int, int], _Ranges] = {}
-        """Requests that await their answer, the oldest first: what it will say, and what is not yet published of it."""
+        """Requests that await their answer, the oldest first: the answer, and its unpublished part."""
         self._crowded = False
         """Whether rows are wanted by requests that are not in `_asked`."""
         self._turn = self._cursor = 0
@@ -271,7 +271,7 @@ class ReplayService:
         now = _now()
         self._count(now)
         table = self._table_of.get(message.topic)
-        if table is None:  # a broker may send what somebody else subscribed to
+        if table is None:  # a broker may deliver messages of another client's subscription
             return
         try:
             if len(message.payload) > MOST_BYTES:
@@ -289,7 +289,7 @@ class ReplayService:
         start = max(first, self._journal.oldest(table))
         last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
         span = (start, last)
-        if last < start:  # a row that is not there takes the place of none: so this answer has its COOLDOWN, too
+        if last < start:  # rows that do not exist delay no others: this answer has its COOLDOWN, too
             span = (newest + 1, newest + 1)
         if not self._wanted[table].want((first, last), *span, now):
             self._unanswered += 1

@@ -1,10 +1,10 @@
-"""Puts right the retained topics of a process that another client of the broker wrote or cleared.
+"""Restores the retained topics of a process that another client of the broker wrote or cleared.
 
-A process subscribes to what it retains itself. With MQTT 5 its own messages do not come back; otherwise they are known
-by what was sent last. What differs is published again: at once, and each topic at most once in RESTORE_S. People learn
-of it by the log and by an alert at the table. A standby of the rules retains the state of the same rounds. A state that
-names it is not foreign while it is online: it puts right itself what others write in its name. A topic that was cleared
-once may have moved here from another computer, or `feltd forget` cleared it: this is logged only.
+A process subscribes to what it retains itself. With MQTT 5 its own messages do not come back; otherwise they are
+recognised by the last value sent. A different value is published again: at once, and each topic at most once in
+RESTORE_S. The log and an alert at the table report it. A standby of the rules retains the state of the same rounds. A
+state that names it is not foreign while it is online: it restores its own topics itself. A topic that was cleared once
+may have moved here from another computer, or `feltd forget` cleared it: this is logged only.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ ALERT_S = 600.0
 """Seconds for which an alert stands after the last time."""
 _How = Literal["written", "cleared"]
 _SHARED = ("/round/result", "/alert/round-suspended", f"/{DISAGREE_LEAF}")
-"""What two rules of a table retain under one topic, besides its state."""
+"""The topics that two rules processes of a table share, besides its state."""
 MOST_PROCESSES = 1000
 """Maximum number of processes whose availability is remembered."""
 
@@ -45,7 +45,7 @@ class _State(Struct):
 
 
 class _Overwritten(Struct):
-    """What happened to the topics of one table or pool, until it is quiet for ALERT_S."""
+    """The changes of the topics of one table or pool, until none happens for ALERT_S."""
 
     count: int = 0
     cleared: set[str] = set()
@@ -63,11 +63,13 @@ class Restorer:
         will: tuple[str, bytes],
         log: structlog.typing.FilteringBoundLogger,
     ) -> None:
-        """`alerts`: by table or pool (`place_of`) the topics of its alert. `will`: what the broker itself may write."""
+        """`alerts`: by table or pool (`place_of`) the topics of its alert. `will`: the message that the broker itself
+        may write.
+        """
         self._retained, self._alerts, self._will, self._log = retained, alerts, will, log
         self._own = will[0].split("/")[-2]
         self._due: dict[str, tuple[float, _How]] = {}
-        """The time of the repair of each topic, and what happened to it."""
+        """The time at which each topic is to be restored, and its change."""
         self._last: dict[str, float] = {}
         """The time of the last repair of each topic."""
         self._places: dict[str, _Overwritten] = {}
@@ -107,7 +109,7 @@ class Restorer:
             case ["edge", self._own, _]:
                 pass
             case ["edge", name, "availability"] if message.payload != b"online":
-                if name in self._online:  # it may have retained something older than what is known here
+                if name in self._online:  # it may have retained an older state than this one
                     root = message.topic.partition("/edge/")[0]
                     self._retained.again(*(f"{root}/table/{table}/round/" for table in self._tables.get(name, ())))
                 self._online.discard(name)
@@ -137,12 +139,12 @@ class Restorer:
         return (name for name, tables in self._tables.items() if name in self._online and table in tables)
 
     def is_first(self, table: str, *, ready: bool) -> bool:
-        """Whether this process is the first of the rules of a table that are online; behind all while not `ready`."""
+        """Whether this process is the first online rules process of a table; the last one while not `ready`."""
         others = list(self._others(table))
         return not others or (ready and self._own < min(others))
 
     async def run(self) -> None:
-        """Put right what could not be put right at once, and end alerts."""
+        """Restore topics that had to wait, and end alerts."""
         loop = asyncio.get_running_loop()
         while True:
             times = [at for at, _ in self._due.values()] + [one.until for one in self._places.values()]
@@ -163,7 +165,7 @@ class Restorer:
         self._due.pop(topic, None)
         self._last[topic] = now
         self._retained.touch(topic)
-        if topic == self._will[0] and how == "written":  # the broker may have, after the connection was lost
+        if topic == self._will[0] and how == "written":  # the broker may have written it after a lost connection
             return
         place = place_of(topic)
         one = self._places.setdefault(place, _Overwritten())

@@ -58,7 +58,7 @@ class Retained:
         self._changed.set()
 
     def compare(self, topic: str, payload: bytes) -> Literal["other", "current", "earlier", "foreign"]:
-        """What the broker delivers under `topic`: the value that was sent last, an earlier one, or another client's.
+        """The origin of a delivered payload: the value that was sent last, an earlier one, or another client's.
 
         "other": the topic is none of ours, or was not sent yet.
         """

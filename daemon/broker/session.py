@@ -1,4 +1,4 @@
-"""One connection to the MQTT broker, as every process of feltd uses it, whatever carries the packets.
+"""One connection to the MQTT broker, for every process of feltd and both versions of MQTT.
 
 `Session` keeps what the protocol leaves to its user: messages in flight, the window, refusals, the queue of messages
 received. A subclass moves packets: `mqtt5_session` (MQTT 5) and `mqtt311_session` (MQTT 3.1.1). A message in flight
@@ -53,7 +53,7 @@ class BrokerRefused(BrokerLost):
 
 
 class Message(Struct, frozen=True):
-    """A message received. `reply_to` and `correlation` are properties of MQTT 5; nothing essential rests on them."""
+    """A message received. `reply_to` and `correlation` are properties of MQTT 5; nothing essential depends on them."""
 
     topic: str
     payload: bytes
@@ -70,7 +70,7 @@ class Will(Struct, frozen=True):
 
 
 AtOnce = Callable[[list[Message]], list[Message] | None]
-"""Handles messages in the turn of the loop that reads them, and returns what it leaves: see `Session.messages`."""
+"""Handles messages in the turn of the loop that reads them, and returns the rest: see `Session.messages`."""
 
 
 class _InFlight(Struct, frozen=True):
@@ -81,7 +81,7 @@ class _InFlight(Struct, frozen=True):
 
 
 class Session(ABC):
-    """One connection. All methods raise BrokerLost once it is lost, BrokerRefused once it is of no use."""
+    """One connection. All methods raise BrokerLost once it is lost, BrokerRefused once a needed topic is refused."""
 
     def __init__(self, window: int = WINDOW) -> None:
         """`window`: messages in flight, at most."""
@@ -104,7 +104,7 @@ class Session(ABC):
         self._subscribed: dict[str, Literal[0, 1]] = {}
         """The topics that were subscribed to, with their QoS."""
 
-    # ---- what a subclass moves
+    # ---- hooks of a subclass
 
     @abstractmethod
     def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:
@@ -123,7 +123,7 @@ class Session(ABC):
         """Receive these topics no longer. Raises BrokerLost."""
 
     def set_read_interval(self, seconds: float) -> None:  # noqa: B027 - reading at once is always right
-        """Read the socket only so often: a program that shows things to people need not wake for each message."""
+        """Read the socket at this interval: a program for people need not wake for each message."""
 
     def flush(self) -> None:  # noqa: B027 - some libraries send when they choose
         """Write sent messages to the socket now, and not in the next turn of the loop."""
@@ -168,9 +168,9 @@ class Session(ABC):
     ) -> None:
         """Send with QoS 1, in the order of the calls. `acknowledged` is called in order. Raises BrokerLost.
 
-        If the broker refuses it, `refused` is called with the reason. Without `refused` the session is then of no use,
-        unless it is not `vital` or the session tolerates it.
-        `event`: the payload is a CloudEvent; MQTT 5 says so in the content type.
+        If the broker refuses it, `refused` is called with the reason. Without `refused` the session then ends, unless
+        the message is not `vital` or the session tolerates the topic. `event`: the payload is a CloudEvent, which MQTT
+        5 names in the content type.
         """
         if self._lost is not None:
             raise type(self._lost)(str(self._lost))
@@ -252,7 +252,7 @@ class Session(ABC):
                 raise BrokerRefused(text)
 
     async def subscribe_again(self, concerns: Callable[[str], bool]) -> None:
-        """Subscribe again to the topics that `concerns` names: what is retained there comes again."""
+        """Subscribe again to the topics that `concerns` names, so that their retained messages come again."""
         for qos in (0, 1):
             if topics := [topic for topic, its_qos in self._subscribed.items() if its_qos == qos and concerns(topic)]:
                 await self.subscribe(*topics, qos=qos)
@@ -265,15 +265,16 @@ class Session(ABC):
         await self._unsubscribe(topics)
 
     def deliver_to(self, deliver: Callable[[Message], None]) -> None:
-        """From now on `deliver` is given each message as it arrives, and `messages` none."""
+        """Pass each message to `deliver` as it arrives, and none to `messages`."""
         self._deliver = deliver
 
     async def messages(self, most: int = 500, at_once: AtOnce | None = None) -> list[Message]:
-        """What arrived, at least one, in order. Taking a QoS 1 message acknowledges it. One task calls this.
+        """The messages that arrived, at least one, in order. Taking a QoS 1 message acknowledges it. One task calls
+        this.
 
         `at_once` saves the wake-up of that task: while it waits here, `at_once` is called in the turn of the loop that
-        reads, with all that the read brought. It returns what it leaves to the task, which is returned here even if it
-        is nothing; None while the task need not wake. What it raises is raised here.
+        reads, with all messages of the read. It returns the messages that it leaves to the task, which are returned
+        here even if there are none; None while the task need not wake. Its exceptions are raised here.
         """
         while not self._waiting:
             self._taker, self._at_once = asyncio.get_running_loop().create_future(), at_once
@@ -308,7 +309,7 @@ class Session(ABC):
         return False
 
     def _hand_over(self) -> None:
-        """Give what arrived to the task that waits in `messages`; a cancelled one gets nothing more."""
+        """Give the messages to the task that waits in `messages`; a cancelled task gets none."""
         taker = self._taker
         if taker is None or taker.done() or not self._waiting:
             return
@@ -325,7 +326,7 @@ class Session(ABC):
     # ---- the end
 
     async def until_lost(self) -> None:
-        """Raise BrokerLost when the connection ends, BrokerRefused when it is of no use."""
+        """Raise BrokerLost when the connection ends, BrokerRefused when a needed topic is refused."""
         await self._over.wait()
         self._check()
 
@@ -353,9 +354,9 @@ async def publish_last(session: Session, topic: str, payload: bytes) -> None:
 
 @contextlib.asynccontextmanager
 async def publish_offline_on_exit(session: Session, topic: str, payload: bytes) -> AsyncIterator[None]:
-    """Leave `payload` at the end, and raise what ended the body even if the broker is lost just then.
+    """Leave `payload` at the end, and raise the body's error even if the broker is lost just then.
 
-    Otherwise a full disk could be taken for a lost broker, and the process would go on with what it never wrote.
+    Otherwise a full disk could be taken for a lost broker, and the process would go on with rows that it never wrote.
     """
     try:
         yield

@@ -116,7 +116,7 @@ class StaleTopics:
     """The stale topics of one process. A broker that refuses to show or clear them does not stop the process."""
 
     def __init__(self, log: structlog.typing.FilteringBoundLogger) -> None:
-        """Nothing has been looked for yet."""
+        """Begin before any search."""
         self._log = log
         self._own = False
         self._blind = False

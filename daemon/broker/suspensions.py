@@ -1,4 +1,4 @@
-"""The tables of which the broker refuses something to one process. The other tables of the process go on.
+"""The tables with topics that the broker refuses to one process. The other tables of the process go on.
 
 The usual cause is an access list that is older than the configuration. A refused table is tried again every RETRY_S
 seconds: its retained topics, its subscriptions, and the first of its rows that the outbox holds. It goes on by itself
@@ -43,7 +43,7 @@ class Suspensions:
         self._log = log
         self._changed = changed
         self._refused: dict[str, dict[str, None]] = {}
-        """By table the topics that the broker refused."""
+        """By table, the topics that the broker refused."""
         self._again: set[str] = set()
         """The tables that were refused since the last try."""
         self.reasons: dict[str, str] = {}

@@ -80,19 +80,19 @@ from rules.engine.ruleset import Ruleset, conflict, judge, keeps_its_cards, opti
 __all__ = ["Consumer"]
 
 MOST_EDGES, MOST_JOURNALS = 32, 1000
-"""At one table: how many edges may tell of it at once, and of how many journals the position is kept."""
+"""At one table: the most edges at once, and the most journals whose position is kept."""
 CONFLICT_NUMBER = 100
-"""From here on the verdicts are numbered that follow from a second event under the id of the first."""
+"""The first number of verdicts that follow from a second event under a used id."""
 WENT_BACK_NUMBER = 200
-"""The same where an edge has fewer events than were used of it."""
+"""The first number of verdicts after an edge went back to fewer events than were used."""
 SHOWN_WITHIN_S = 0.25
-"""Without a further message: the broker has shown all rounds that it retained."""
+"""Seconds without a message after which the broker has sent all retained rounds."""
 ALERT_FOR = 600.0
 """Seconds for which an alert stands after the last event that was refused or in conflict."""
 
 
 class _Alarm:
-    """An alert of events that are refused or in conflict: how often, why at last, and for how long it was quiet."""
+    """An alert of refused or conflicting events: their number, the last reason, and the quiet time since."""
 
     def __init__(self, why: Reason) -> None:
         self.count = 0
@@ -101,17 +101,17 @@ class _Alarm:
 
 
 class _Kept(Struct, frozen=True):
-    """A table's state as it is written down: it belongs to one ruleset."""
+    """A table's state as it is stored, with its ruleset."""
 
     ruleset: str
     state: msgspec.Raw
 
 
 class _Table:
-    """One table: its ruleset and where the round stands."""
+    """One table: its ruleset and its state."""
 
     def __init__(self, table: Table, journal: Journal, made: dict[tuple[str, bytes], Ruleset[Any]]) -> None:
-        """`made`: the rulesets of tables before, by name and options; a ruleset keeps nothing of a table."""
+        """`made`: the rulesets of earlier tables by name and options; a ruleset keeps no state of a table."""
         self.name = table.name
         ruleset = RULESETS[table.ruleset]
         options = options_from(ruleset, table.options)
@@ -122,13 +122,13 @@ class _Table:
         self.ruleset = made[same]
         self.state: Any = self.ruleset.start(table.name)
         self.alerted = False
-        """Whether a doubt stands as an alert."""
+        """Whether an alert about a doubt is open."""
         self.abandoned = ""
-        """The game whose state was not taken up: another one, or this one where nobody can read it."""
+        """The game whose state was dropped: another one, or this one with an unreadable state."""
         self.unreadable = False
-        """Whether something that was written of its last round cannot be read."""
+        """Whether a row of its last round cannot be read."""
         self.other_options = False
-        """Whether the state was left under other options than those of now: a round then ends by neither."""
+        """Whether the state was stored under other options: an open round is then void."""
         self.key = f"state/{table.name}"
         stored = journal.memory(self.key)
         if stored:
@@ -140,7 +140,7 @@ class _Table:
                     self.other_options = bool(known) and _options(known or b"", type(options)) != options
                 else:
                     self.abandoned = kept.ruleset
-            except msgspec.DecodeError as error:  # of another version
+            except msgspec.DecodeError as error:  # state of another version
                 remedy = "an open round is void now; look at the table before the next one"
                 logs.get(table=table.name).error("state.unreadable", reason=str(error), remedy=remedy)
                 self.abandon()
@@ -149,17 +149,17 @@ class _Table:
         self.numbers = Numbering(table.name, journal, _round_of(opened) if opened else "", fresh=not stored)
 
     def abandon(self) -> None:
-        """Begin afresh: what was left is not gone on with."""
+        """Begin with a new state and drop the stored one."""
         self.abandoned = self.abandoned or self.ruleset.id
         self.state = self.ruleset.start(self.name)
 
     def kept(self) -> bytes:
-        """The state, to be written down."""
-        return msgspec.json.encode({"ruleset": self.ruleset.id, "state": self.state})  # as _Kept reads it
+        """The state, as it is stored."""
+        return msgspec.json.encode({"ruleset": self.ruleset.id, "state": self.state})  # the format of _Kept
 
 
 class _Batch(Struct, frozen=True):
-    """What follows from the events that are used together.
+    """The consequences of events that are used together.
 
     `entries` are written and sent first. Then `verdicts` are logged and retained, and the rounds of `moved` published.
     """
@@ -177,7 +177,7 @@ class Consumer(BrokerProcess):
     def __init__(
         self, config: Config, journal: Journal, *, connect: Connect | None = None, streams: Streams | None = None
     ) -> None:
-        """Take up every table where the journal left it. `streams`: the backbone, where events are read from there.
+        """Continue every table from the journal. `streams`: the backbone, if events are read from there.
 
         Raises BadOption for a table's options; BadMacKey.
         """
@@ -189,7 +189,7 @@ class Consumer(BrokerProcess):
             config,
             config.rules,
             journal,
-            address_of=lambda row: (  # as id_and_journal has it
+            address_of=lambda row: (  # the format of id_and_journal
                 row.cause.partition("@")[0],
                 table_topic(site, row.place, "round"),
                 row.cause.partition("@")[2] or UNSET,
@@ -210,11 +210,11 @@ class Consumer(BrokerProcess):
         self._unsaved: dict[str, bytes] = {}
         self._moved: dict[Source, Events] = {}
         self._changed: dict[str, _Table] = {}
-        """Streams whose position, and tables whose state, is to be written: encoded once for all events of a batch."""
+        """Streams and tables whose position or state is to be written: encoded once for all events of a batch."""
         self._told: dict[str, tuple[dict[str, int], dict[str, int], float]] = {}
-        """What an edge said of its newest events, what we waited for next when it came, and when that was."""
+        """The newest events that an edge announced, the next expected one at that time, and the time."""
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
-        """By edge and table: from which seq to which an answer is on its way, and until when that is believed."""
+        """By edge and table: the requested range of seqs, and the time until which its answer is awaited."""
         self.answers = AnswerDesk(self.site, self._tables, journal)
         self._replica = None if streams is None else self._as_replica(streams)
         self._in_sync = True
@@ -223,7 +223,7 @@ class Consumer(BrokerProcess):
         """The alerts that stand, by table and code."""
         self.on_verdict: Callable[[str, Verdict], None] = lambda _table, _verdict: None
         for table in self._tables.values():
-            if self.journal.memory(f"options/{table.name}") != table.options:  # written with the first state under them
+            if self.journal.memory(f"options/{table.name}") != table.options:  # stored with the first state
                 self._unsaved[f"options/{table.name}"] = table.options
             if table.other_options and self._open_or_in_doubt(table):
                 table.abandon()
@@ -245,7 +245,7 @@ class Consumer(BrokerProcess):
             raise
 
     def busy(self, new: Config) -> list[str]:
-        """The tables with an open round that `new` would end: with another game or other options, or without them."""
+        """The tables with an open round that `new` would end: it changes their game or options, or lacks them."""
         games = {one.name: (one.ruleset, one.options) for one in new.table}
         changed = {one.name for one in self.config.table if games.get(one.name) != (one.ruleset, one.options)}
         return [name for name, one in self._tables.items() if name in changed and self._open_or_in_doubt(one)]
@@ -274,7 +274,7 @@ class Consumer(BrokerProcess):
     # ---- events to verdicts
 
     def take(self, envelopes: Iterable[Envelope]) -> None:
-        """Use what is in order, and write down what follows. Nothing is published before it is durable."""
+        """Use the events that are in order, and commit the consequences. Nothing is published before it is durable."""
         self._in_sync = False
         batch = _Batch()
         for envelope in envelopes:
@@ -294,7 +294,7 @@ class Consumer(BrokerProcess):
         self._finish(batch)
 
     def _first_of(self, source: Source) -> Events | None:
-        """The stream of the first event of a source; None where there are too many of the table, or it can be none."""
+        """A new stream for the first event of a source; None if the table has too many, or the source is invalid."""
         edge, journal, table = source
         if not is_id(edge) or not is_journal(journal):
             return None
@@ -304,9 +304,9 @@ class Consumer(BrokerProcess):
         return self._streams[source]
 
     def _new_stream(self, key: Source) -> bool:
-        """Go on where this journal was left, under whatever name its edge had. False, and nothing is kept: too many.
+        """Continue the stream of this journal, even under another name of its edge. False: there are too many streams.
 
-        An edge that counts in another journal is not asked for the old one any more, unless that comes back.
+        The edge is no longer asked for its old journal, unless that comes back.
         """
         here = [known for known in self._streams if known[2] == key[2]]
         retired = [known for known in here if known[0] == key[0] or known[1] == key[1]]
@@ -323,8 +323,8 @@ class Consumer(BrokerProcess):
         return True
 
     def _in_conflict(self, table: _Table, edge: str, stream: Events, second: Envelope, batch: _Batch) -> None:
-        """A second event under a number, with other content: somebody else writes in the name of the edge, or a copy of
-        its journal was put back. Where the first was used, that is in doubt from now on; the second is not used.
+        """Handle a second event under a number, with other content: a foreign writer used the edge's name, or a copy of
+        its journal was put back. If the first was used, its round is in doubt; the second is not used.
         """
         self._alarm(table.name, CONFLICT, say("text", seq=second.seq, edge=edge))
         if second.seq < stream.expected and stream.settle(second):
@@ -332,8 +332,8 @@ class Consumer(BrokerProcess):
             self._enter(table, second, new, batch, CONFLICT_NUMBER)
 
     def _went_back(self, key: Source, stream: Events, to: int) -> None:
-        """An edge has fewer events than were used of it: somebody wrote in its name, or a copy of its journal was put
-        back. What was told since is in doubt, and with it the last round; what comes next counts from there.
+        """Handle an edge with fewer events than were used: a foreign writer used its name, or a copy of its journal was
+        put back. Later events are in doubt, and with them the last round; the stream continues from `to`.
         """
         edge, journal, name = key
         table, used = self._tables[name], stream.expected - 1
@@ -356,7 +356,7 @@ class Consumer(BrokerProcess):
         self._finish(batch)
 
     def _are_gone(self, key: tuple[str, ...], oldest: int) -> None:
-        """Events that were never used are in no file of their edge any more: go on from the oldest that is."""
+        """Continue from the oldest event that the edge still has; older unused events are gone."""
         if key not in self._streams and not self._new_stream(key):
             return
         stream, table = self._streams[key], self._tables[key[2]]
@@ -381,7 +381,7 @@ class Consumer(BrokerProcess):
         self._finish(batch)
 
     def _find_unreadable(self, table: _Table) -> None:
-        """A row of the last round that an earlier version wrote and nobody can read: the round does not count. Once."""
+        """Void the last round, once, if it has a row of an earlier version that cannot be read."""
         opened, key = self.journal.latest(table.name, ("opened",)), f"unreadable/{table.name}"
         if opened is None:
             return
@@ -409,7 +409,7 @@ class Consumer(BrokerProcess):
         table.abandon()
 
     def _begin_anew(self, table: _Table) -> None:
-        """What was open or in doubt at a table whose state was not taken up is void, and what comes next in doubt."""
+        """End the open or doubtful round of a table whose state was dropped as void; the next events are in doubt."""
         for key, stream in self._streams.items():
             if key[2] == table.name:
                 stream.doubt = True
@@ -440,7 +440,7 @@ class Consumer(BrokerProcess):
         return opened is not None and last is not None and self._end_of_what_was(table, opened, last) is not None
 
     def _end_of_what_was(self, table: _Table, opened: Row, last: Row) -> Verdict | None:
-        """The end of an open round, or of a result that waited for a person."""
+        """The verdict that ends an open round, or a result that waited for a person."""
         ended = self.journal.latest(table.name, ENDS, since=opened.seq)
         evidence = (id_and_journal(last.cause)[0].rpartition("/")[0],)
         if ended is None:
@@ -479,10 +479,10 @@ class Consumer(BrokerProcess):
     def _enter(
         self, table: _Table, envelope: Envelope, new: tuple[Verdict, ...], batch: _Batch, first: int = 0
     ) -> None:
-        """Number what follows from an event, to be written and told."""
-        counted_by = f"@{envelope.journal}" if envelope.journal else ""  # as cause_of has it
+        """Number the verdicts of an event, to be written and published."""
+        counted_by = f"@{envelope.journal}" if envelope.journal else ""  # the format of cause_of
         for number, verdict in enumerate(new, first):
-            # The id is made of the event and its consequence, so that a standby says the same.
+            # The id consists of the event and the number of its consequence, so that a standby gives the same.
             cause = f"{envelope.id}/{number}{counted_by}"
             type_, data = verdict_type(verdict), encode_verdict(verdict)
             batch.entries.append(Entry(table.name, "round", type_, envelope.time, data, cause=cause))
@@ -491,7 +491,7 @@ class Consumer(BrokerProcess):
                 table.numbers.newest = verdict.round
 
     def _note(self, source: Source, stream: Events, table: _Table, batch: _Batch) -> None:
-        """An event was used. State and position are encoded when they are written: a batch may change them often."""
+        """Note that an event was used. State and position are encoded at the commit: a batch may change them often."""
         self._moved[source] = stream
         self._changed[table.name] = batch.moved[table.name] = table
 
@@ -505,11 +505,13 @@ class Consumer(BrokerProcess):
             self._tell(table, verdict)
         for table in batch.moved.values():
             self.retained.touch(table_topic(self.site, table.name, "round/state"))
-            if table.alerted and not self._waits(table):  # a round that goes on has no verdict that says so
+            if table.alerted and not self._waits(table):  # no verdict reports that a round goes on
                 self._alert(table, None)
 
     def _commit(self, entries: list[Entry], *, exact: bool = False) -> None:
-        """Positions without verdicts wait for the next commit: after a crash those events are asked for again."""
+        """Commit entries with states and positions. Positions without entries wait: after a crash their events are
+        requested again.
+        """
         memory = dict(self._unsaved)
         for table in self._changed.values():
             memory[table.key] = table.kept()
@@ -596,13 +598,13 @@ class Consumer(BrokerProcess):
         await super()._serve(session)
 
     async def _read_numbers(self, session: Session) -> None:
-        """With a new journal, read the rounds that the broker shows before ours replace them."""
+        """With a new journal, read the retained rounds of the broker before ours replace them."""
         unread = [table for table in self._tables.values() if table.numbers.unread]
         if not unread:
             return
         try:
             shown = await read_standing(session, table_topic(self.site, "+", STATES), quiet_s=SHOWN_WITHIN_S)
-        except BrokerLost as error:  # refused; a lost connection is noticed elsewhere
+        except BrokerLost as error:  # refused; a lost connection is handled elsewhere
             remedy = "print the access list again (feltd acl); until then round numbers of today may be given twice"
             self._log.warning("numbers.unread", reason=str(error), remedy=remedy)
             return
@@ -624,7 +626,7 @@ class Consumer(BrokerProcess):
             in_doubt = said is not None and said.type == "suspended" and self._waits(table)
             self._alert(table, msgspec.json.decode(said.data, type=Suspended) if said and in_doubt else None)
             for code in (FORGED, CONFLICT):
-                if (table.name, code) not in self._alarms:  # of the last life of this process
+                if (table.name, code) not in self._alarms:  # an alert of the last process
                     self.retained.put(alert_topic(self.site, table.name, self.name, code), b"")
             if (last := self.journal.latest(table.name, ENDS)) is not None:
                 result = msgspec.json.decode(last.data, type=dict[str, msgspec.Raw])["result"]
@@ -648,7 +650,7 @@ class Consumer(BrokerProcess):
         ]
 
     def info(self) -> EdgeInfo:
-        """What these rules are, and which tables the broker suspends."""
+        """The retained `info` of these rules, with the tables that the broker suspends."""
         ready = self._replica is None or self._replica.caught_up
         return replace(super().info(), bootid=self.boot, rules=True, tables=tuple(self._tables) if ready else ())
 
@@ -661,11 +663,11 @@ class Consumer(BrokerProcess):
         return topics
 
     def view(self, table: str) -> View:
-        """The round of `table` as it stands."""
+        """The present round of `table`."""
         return self._tables[table].ruleset.view(self._tables[table].state)
 
     def standing(self, table: str) -> RoundState:
-        """The same with what it rests on, for who must know whether an event is behind it or still before it."""
+        """The present round with the positions of the used events, so that readers know which events it includes."""
         view = self.view(table)
         streams = {journal: stream for (_, journal, name), stream in self._streams.items() if name == table}
         heard = {journal: stream.expected - 1 for journal, stream in streams.items()}
@@ -686,9 +688,9 @@ class Consumer(BrokerProcess):
             await self._ask_for_gaps(session)
 
     def _use(self, messages: list[Message]) -> list[Message] | None:
-        """Use events up to the first message that may have to wait for the broker, and return the others from it on.
+        """Use events up to the first message that may have to wait for the broker; return that one and the later ones.
 
-        The session calls this in the turn of the loop that reads; None: there is nothing to ask an edge for either.
+        The session calls this in the turn of the loop that reads. None: nothing is left, and no gap must be requested.
         """
         envelopes: list[Envelope] = []
         left = []
@@ -718,20 +720,20 @@ class Consumer(BrokerProcess):
                 await self._answered(session, table, message)
             case ["table", table, "round", "state"]:
                 await self._met(session, table, message)
-            case _:  # a broker may send what somebody else subscribed to; requests have their own connection
+            case _:  # a broker may deliver another client's messages; requests have their own connection
                 pass
 
     async def _met(self, session: Session, table: str, message: Message) -> None:
-        """How a round stands on the broker: that of a table that we had, and no longer have, is cleared."""
+        """Handle a retained round: one of a table that these rules no longer have is cleared."""
         if table in self._tables:
             self._stale_topics.heard_own()
         else:
             await self._stale_topics.clear(session, stale_of_rules(self.site, self.name, message))
 
     def _read(self, table: str, message: Message) -> tuple[Envelope, ...]:
-        """The event. One that this version does not know, or cannot read, is an event missed: never nothing.
+        """The event of a message. An unknown or unreadable one becomes a missed event, so that it leaves a doubt.
 
-        What does not belong to the topic on which it came is refused: who may write where is said by topics.
+        An event that does not belong to its topic is refused, because write permissions are by topic.
         """
         try:
             wire = decode_wire(message.payload)
@@ -740,7 +742,7 @@ class Consumer(BrokerProcess):
             return ()
         edge, _, place = wire.id.partition(":")
         topic = message.topic
-        if stored := not topic:  # of the backbone
+        if stored := not topic:  # from the backbone
             topic = table_topic(self.site, table, f"device/{wire.source.rpartition('/')[2]}/event/{wire.type}")
         belongs = topic == f"{wire.source}/event/{wire.type}" and place == f"{table}:{wire.seq}"
         if not belongs or not is_id(edge) or len(wire.id) > LONGEST_EVENT_ID:
@@ -762,7 +764,7 @@ class Consumer(BrokerProcess):
         return (envelope,)
 
     def _proven(self, table: str, edge: str, is_right: Callable[[bytes], bool]) -> bool:
-        """Whether it has the MAC of its edge, where these rules have keys."""
+        """Whether the MAC is that of its edge; True where these rules have no keys."""
         if self._mac_keys is None:
             return True
         key = self._mac_keys.get(edge)
@@ -776,11 +778,11 @@ class Consumer(BrokerProcess):
         return False
 
     async def _edge_says(self, session: Session, edge: str, leaf: str, message: Message) -> None:
-        """An edge came back: ask for all that happened while we did not listen. Its health tells of a lost tail."""
+        """Handle documents of an edge: after its return missing events are requested; its health shows a lost tail."""
         if self._replica is not None and leaf in ("availability", "info"):
             self._replica.look_who_speaks(self._tables)
         if leaf == "availability" and not message.payload:
-            self.retained.again("")  # somebody was forgotten, and with him perhaps what we say of the same tables
+            self.retained.again("")  # an edge was forgotten, perhaps with our topics of its tables
         if edge == self.name:
             return
         if leaf == "availability" and message.payload == b"online":
@@ -813,15 +815,15 @@ class Consumer(BrokerProcess):
             self._are_gone(key, said.oldest)
             stream = self._streams.get(key)
         if stream is None and said.first > 1:
-            # The edge counts in a new journal: what we asked for stands from 1 there.
+            # The edge has a new journal: the requested events begin there at 1.
             await self._ask(session, name, said.edge, 1, None)
-        elif stream is not None and ours and said.newest < said.first < stream.expected:  # we had used it
+        elif stream is not None and ours and said.newest < said.first < stream.expected:  # these events were used
             self._went_back(key, stream, said.newest + 1)
-        elif stream is not None and said.first < stream.expected <= said.newest:  # it helped, and there is more
+        elif stream is not None and said.first < stream.expected <= said.newest:  # more is missing
             await self._ask(session, name, said.edge, stream.expected, None)
 
     def _next(self, edge: str, table: str) -> int:
-        """The seq of the next event of `table` that `edge` has for us, in the journal that counts now."""
+        """The next expected seq of `table` in the present journal of `edge`."""
         ours = (one.expected for key, one in self._streams.items() if key[0] == edge and key[2] == table)
         return max(ours, default=1)
 
@@ -858,12 +860,12 @@ class Consumer(BrokerProcess):
                 first = self._next(edge, name)
                 if newest.get(name, 0) >= first:
                     await self._ask(session, name, edge, first, None)
-                elif newest.get(name, first) < waited_for[name] - 1:  # old health, or an old journal: the answer tells
+                elif newest.get(name, first) < waited_for[name] - 1:  # old health or an old journal
                     await self._ask(session, name, edge, first - 1, None)
 
 
 def _options(known: bytes, kind: type[Any]) -> Any:
-    """As they were written down: an option that this version added has its default. None: it has others."""
+    """The stored options; an option that this version added has its default. None: they do not fit."""
     try:
         return msgspec.json.decode(known, type=kind)
     except msgspec.DecodeError:
@@ -871,7 +873,7 @@ def _options(known: bytes, kind: type[Any]) -> Any:
 
 
 def _round_of(row: Row) -> str:
-    """Which round an opening or a doubt is of."""
+    """The round of an opening or a doubt."""
     return str(msgspec.json.decode(row.data)["round"])
 
 

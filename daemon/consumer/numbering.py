@@ -1,4 +1,4 @@
-"""Round numbers of a table that go on after the last round on the broker, when rules begin with a new journal.
+"""Continues the round numbers of a table after the last round on the broker, when rules begin with a new journal.
 
 `round/state` is retained: it names the newest round, and for each journal of an edge the round after which its first
 event was used. Rules with a new journal read it once. Events that it includes were resolved before and get the numbers
@@ -47,7 +47,7 @@ class Numbering:
         """Until the first event."""
 
     def read(self, payload: bytes) -> dict[str, bytes]:
-        """Take over the state on the broker; returns what to write before a new state replaces it."""
+        """Take over the state on the broker; returns the values to store before a new state replaces it."""
         self.unread = False
         try:
             state = decode_state(payload) if payload else None

@@ -37,9 +37,9 @@ IN_CONFLICT = b"\xff" * DIGEST_SIZE
 class Position(Struct, frozen=True, omit_defaults=True):
     """The offset of a stream: how far the events of one journal were used for one table.
 
-    `at` and `digest`, in hexadecimal, are of the last of them: another event under its number is another past.
-    `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone. `after`: the newest
-    round before the first of them.
+    `at` and `digest` (hexadecimal) are of the last one: another event under its number shows that the journal was
+    replaced. `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone. `after`: the
+    newest round before the first of them.
     """
 
     seq: int = 0
@@ -55,7 +55,7 @@ def read_position(value: bytes) -> Position:
     position = msgspec.json.decode(value, type=Position)
     try:
         return position if position.at is None else replace(position, at=in_utc(position.at))
-    except ValueError:  # no plausible time: what was used before the next event is not known
+    except ValueError:  # no plausible time: the last used event is unknown
         return replace(position, at=None, doubt=True)
 
 
@@ -68,7 +68,7 @@ class Events(Stream[Envelope]):
         self.doubt = position.doubt
         self.after = position.after
         self.in_conflict = False
-        """Whether a conflict was reported since the last event was used: of several at once only the first is."""
+        """Whether a conflict was reported since the last used event: of several only the first is reported."""
         self._digests = bytearray(KEPT_DIGESTS * DIGEST_SIZE)
         self._known_from = self.expected
         if position.digest:
@@ -95,7 +95,7 @@ class Events(Stream[Envelope]):
         return ready
 
     def skip(self, to: int) -> list[Envelope]:
-        """As `Stream.skip`. The digests of used events are forgotten: they are of another count, or far behind."""
+        """As `Stream.skip`. The digests of used events are forgotten: they are of other numbers, or far behind."""
         ready = super().skip(to)
         self._known_from = to
         for one in ready:
@@ -103,7 +103,7 @@ class Events(Stream[Envelope]):
         return ready
 
     def contradicts(self, item: Envelope) -> bool:
-        """Whether `item` says something else than the event that was used, or waits, under its number."""
+        """Whether `item` differs from the used or waiting event under its number."""
         if item.seq >= self.expected:
             early = self._early.get(item.seq)
             return early is not None and early.digest not in (IN_CONFLICT, item.digest)
@@ -128,13 +128,13 @@ class Events(Stream[Envelope]):
 
 
 def digested(envelope: Envelope) -> Envelope:
-    """The event with its digest, which one that did not come over the wire lacks."""
+    """The event with its digest, which is missing if it did not come over the wire."""
     data = encode_data(envelope.event)
     return replace(envelope, digest=digest_of(envelope.source, type_of(envelope.event), envelope.time, data))
 
 
 def is_journal(name: str) -> bool:
-    """Whether that can be the name of a journal, and the key of a position."""
+    """Whether it can be the name of a journal, and so part of a position's key."""
     return len(name) <= 64 and "/" not in name and name.isascii() and name.isprintable()
 
 

@@ -1,4 +1,4 @@
-"""Answers to betting terminals: what the rules said of the event that a terminal's request became.
+"""Answers to betting terminals: the decision of the rules about the event of a terminal's request.
 
 The consumer has one `AnswerDesk`. An answer is derived from the state before and after the event and from the verdicts,
 so the verdicts themselves do not change. The last answers of each table are stored with the offset before they are
@@ -41,7 +41,7 @@ PLACEHOLDER: Final = "event"
 def answer_to(
     envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...], round_: str = ""
 ) -> WagerAnswer | None:
-    """The answer to the request behind an event; None for one without a request. `round_`: as the view has it now.
+    """The answer to the request behind an event; None for one without a request. `round_`: from the present view.
 
     A bet is accepted where it lies there now, a decision where a round rests on it. Either may be accepted with a
     reason: something about it was irregular.
@@ -50,7 +50,7 @@ def answer_to(
     if not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed) or not event.request:
         return None
     note = _note(envelope.id, after, verdicts)
-    in_order = note is None and not event.overtaken  # the rules only note that a late event came
+    in_order = note is None and not event.overtaken  # the rules only note a late event
     moved = not isinstance(event, PlayerActed) and _is_taken(event, before, after)
     if moved or ((in_order or isinstance(event, PlayerActed)) and _is_evidence(envelope.id, after, verdicts)):
         return WagerAnswer(event.request, event.terminal, "accepted", *_reason(note), envelope.id, round_)
@@ -135,7 +135,7 @@ def _may_be_struct(hint: Any) -> bool:
 
 
 class _Record(Struct, frozen=True):
-    """An answer as it is stored, with what was asked."""
+    """An answer as it is stored, with its request."""
 
     number: int
     place: bool
@@ -149,8 +149,8 @@ class _Record(Struct, frozen=True):
 class WagerAnswers:
     """The last answers of one table.
 
-    Where all places are taken, the terminal with the most answers loses its oldest: one that asks much makes no other
-    terminal's answer be forgotten.
+    If all places are taken, the terminal with the most answers loses its oldest, so that a busy terminal displaces no
+    other's answer.
     """
 
     def __init__(self, table: str, stored: Mapping[str, bytes]) -> None:
@@ -162,7 +162,7 @@ class WagerAnswers:
         for key, value in stored.items():
             try:
                 records.append((msgspec.json.decode(value, type=_Record), int(key.rpartition("/")[2])))
-            except UNREADABLE:  # of another version: its request has expired
+            except UNREADABLE:  # an answer of another version, whose request has expired
                 continue
         for record, place in sorted(records, key=lambda one: one[0].number):
             self._put(record, place)
@@ -181,7 +181,7 @@ class WagerAnswers:
 
     def _put(self, record: _Record, place: int) -> None:
         key = record.answer.terminal, record.answer.id
-        self._records.pop(key, None)  # the newest stands last
+        self._records.pop(key, None)  # the newest is the last one
         self._records[key], self._places[key] = record, place
 
     def _place_for(self, key: tuple[str, str]) -> int:
@@ -198,7 +198,7 @@ class WagerAnswers:
         return self._places.pop(oldest)
 
     def again(self, request: WagerRequest) -> WagerAnswer | None:
-        """The answer to a repeated request; None where it is not known, or was another request."""
+        """The answer to a repeated request; None if it is unknown, or the request differs."""
         record = self._records.get((request.terminal, request.id))
         if record is None:
             return None
@@ -217,18 +217,20 @@ class AnswerDesk:
         self._tables = {name: WagerAnswers(name, journal.memories(f"{KEY}{name}/")) for name in tables}
         self._decided: list[tuple[str, WagerAnswer]] = []
         self.told: list[tuple[str, WagerAnswer]] = []
-        """Answers that are sent as soon as what was decided with them is durable."""
+        """Answers that are sent when their decisions are durable."""
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
         self.speaks: Callable[[str], bool] = lambda _table: True
-        """Whether these rules answer at a table: of several the first does, and the others remember the answer."""
+        """Whether these rules answer at a table: of several the first one answers, and the others remember the
+        answers.
+        """
 
     def tell_dealer(
         self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...]
     ) -> None:
         """Report the refusal of a bet without a request, from a console or a sensor, under the id of its event.
 
-        It is said once and not stored: the irregularity stands in the result of the round.
+        It is published once and not stored: the round's result contains the irregularity.
         """
         event = envelope.event
         if envelope.replay or not isinstance(event, WagerPlaced | WagerWithdrawn):
@@ -248,7 +250,7 @@ class AnswerDesk:
     def decide(
         self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...], round_: str
     ) -> dict[str, bytes]:
-        """Remember the answer to an event until `release`; returns what is to be stored."""
+        """Remember the answer to an event until `release`; returns the values to store."""
         event, answer = envelope.event, answer_to(envelope, before, after, verdicts, round_)
         if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed):
             return {}
@@ -258,7 +260,7 @@ class AnswerDesk:
         return {key: value}
 
     def release(self) -> None:
-        """All decided answers are durable: let them be sent."""
+        """Send all decided answers, which are durable now."""
         told, self._decided, self.told = self.told, [], []
         for table, answer in told:
             self._offer(table, answer)
@@ -268,7 +270,7 @@ class AnswerDesk:
         request = decode_request(message.payload)
         if table not in self._tables or message.retain or isinstance(request, Unreadable):
             return
-        if request.terminal != message.topic.rpartition("/")[2]:  # in the name of another one: the edge refuses it
+        if request.terminal != message.topic.rpartition("/")[2]:  # in another terminal's name: the edge refuses it
             return
         if (answer := self._tables[table].again(request)) is not None:
             self._offer(table, answer)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 __all__ = ["ClockWatch"]
 
 SLACK = timedelta(seconds=2)
-"""A clock that is set right by less is no news."""
+"""A smaller correction of the clock is not reported."""
 LASTS_S = 3600.0
 """Seconds after which an alert ends although the clock has not caught up: it may have been years ahead."""
 
@@ -19,7 +19,7 @@ class ClockWatch:
         self._since_s = at_s
 
     def look(self, now: datetime, at_s: float) -> datetime | None:
-        """The time that it was already, while the clock is behind it; else None."""
+        """The newest known time, while the clock is behind it; else None."""
         if self._newest - now > SLACK and at_s - self._since_s < LASTS_S:
             return self._newest
         self._newest, self._since_s = now, at_s

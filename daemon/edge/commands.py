@@ -44,7 +44,7 @@ LONGEST_ANSWER = 5.0
 # Seconds to wait for the rules to process the events before a command.
 HEARD_WITHIN = 2.0
 MOST_ASKERS = 4
-# Response topics that the broker refused: none of them is tried again, and after so many none that is asked for.
+# Response topics that the broker refused are not tried again. After so many of them, none is written any more.
 MOST_REFUSED = 32
 LONGEST_SHOWN = 200
 BETWEEN_ROUNDS = ("idle", "paying", "resolved", "ended")
@@ -64,7 +64,7 @@ class CommandTarget(Protocol):
         ...
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
-        """Durable when it returns: the event, its `order` (JSON) and the values in `kept`, in one transaction."""
+        """Commit the event, its `order` (JSON) and the values in `kept` in one transaction."""
         ...
 
 
@@ -147,7 +147,7 @@ class CommandService:
         return [table for (table, _), number in self._under_way.items() if number]
 
     def may_be_in_round(self, table: str) -> bool:
-        """Whether a round of the table is open, or may be: the rules are not there to say so.
+        """Whether a round of the table is open, or may be open because the rules are offline.
 
         Rules that are online for a while without a state of the table do not keep it, so no round of it is open.
         """
@@ -197,7 +197,7 @@ class CommandService:
         return said.heard.get(journal, -1)
 
     def keeps_cards(self, table: str) -> bool:
-        """Whether the rules say that cards which nobody has shown stay hidden after a round."""
+        """Whether the rules report that cards which were not shown stay hidden after a round."""
         said = self._rounds.get(table)
         return said is not None and said.keeps_cards is True
 
@@ -231,7 +231,7 @@ class CommandService:
             askers.append(message)
             del askers[:-MOST_ASKERS]
 
-    # ---- from the question to the answer
+    # ---- from the request to the answer
 
     def _validate(
         self, message: Message, table: str, device: str, request: Request, command: Command
@@ -312,7 +312,7 @@ class CommandService:
                     await self._reply(message, reply)
 
     def _end(self, case: CommandRecord, reply: Reply) -> Reply:
-        """Durable when it returns: the answer, and the event."""
+        """Commit the answer and the event."""
         try:
             ended = msgspec.json.encode(replace(case, reply=reply))
         except (TypeError, ValueError, RecursionError) as error:
@@ -340,7 +340,7 @@ class CommandService:
             await session.publish(topic, payload, correlation=message.correlation, vital=False, refused=refused)
 
     def _answer_refused(self, topic: str, reason: str) -> None:
-        """Logged once for each topic; several answers may be on their way."""
+        """Log a refused response topic once; several answers may be on their way."""
         if topic in self._refused or len(self._refused) >= MOST_REFUSED:
             return
         self._refused.add(topic)
@@ -374,12 +374,12 @@ def _must_be(command: Command, case: CommandRecord) -> None:
 
 
 def _may_be_answered(topic: str) -> bool:
-    """Not inside our topic tree: an answer must not be taken for a command or an event. And not a wildcard."""
+    """Whether a response topic is allowed: no wildcard, and outside our topics, where it could pass for an event."""
     return bool(topic) and not topic.startswith(("felt/", "$")) and not set(topic) & set("+#\0")
 
 
 def _printable(error: BaseException) -> str:
-    """A driver's text may contain characters that cannot be encoded."""
+    """The text of an error without characters that cannot be encoded."""
     return str(error).encode("utf-8", "backslashreplace").decode()
 
 

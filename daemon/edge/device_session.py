@@ -73,7 +73,7 @@ class DeviceSession:
         """Restore what the journal remembers."""
         self._edge = edge
         self.task: asyncio.Task[None] | None = None
-        """That of the supervisor, once the device is served."""
+        """The supervisor's task, once the device is served."""
         self.table = table.name
         self.device = device
         self._key = f"{table.name}/{device.name}"
@@ -86,7 +86,7 @@ class DeviceSession:
         self._online_this_session = False
         self.on_online: Callable[[Sighting, int], Awaitable[None]] | None = None
         self._has_reported = False
-        """Whether it told anything in this life of the edge: until then what it may have kept is waited for."""
+        """Whether it reported anything since the edge started; until then its backlog is waited for."""
         self._bytes = (0, 0)
         self._changed = False
         """Whether the status changed with the transaction that is being written."""
@@ -103,7 +103,7 @@ class DeviceSession:
         )
 
     def move_to(self, edge: "Edge") -> None:
-        """The edge of another configuration, in which this device is the same: its link stays open."""
+        """Continue under the edge of another configuration in which this device is unchanged: its link stays open."""
         self._edge = edge
 
     @property
@@ -116,7 +116,7 @@ class DeviceSession:
         return self._edge.journal.memory(f"driver/{self._key}") or None  # b"": another driver's, dropped
 
     def taken_up(self) -> tuple[list[Entry], dict[str, bytes]]:
-        """The status belongs to the configured driver from now on: the events and values for one transaction.
+        """Assign the status to the configured driver; returns the events and values for one transaction.
 
         If it belonged to another driver, that device was replaced: its faults end, and its memory is dropped. The new
         driver reports whether the new device is there.
@@ -138,7 +138,7 @@ class DeviceSession:
 
     @property
     def may_have_kept_events(self) -> bool:
-        """It was online when the last process ended, and its driver has a memory to continue from."""
+        """Whether it was online when the last process ended, and its driver has a memory to continue from."""
         return self.status.online and self.memory() is not None
 
     def has_fault(self, code: str) -> bool:
@@ -210,7 +210,7 @@ class DeviceSession:
         return self._edge.commands.no_round_after(self.table, journal) == newest
 
     def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
-        """Durable when it returns. A command happens now, so it is not ordered with backlogs."""
+        """Commit the event of a command. It happens now, so it is not ordered with backlogs."""
         entry = Entry(
             self.table, self.device.name, type_of(told), self._edge.now(), encode_data(shortened(told)), order
         )
@@ -225,7 +225,7 @@ class DeviceSession:
         return self._bytes[0] + now[0], self._bytes[1] + now[1]
 
     async def emit(self, sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
-        """Durable when it returns. One transaction: the events, the driver's memory, the status."""
+        """Commit the events, the driver's memory and the status in one transaction."""
         if not sightings and memory is None:
             return
         ordering = self._edge.ordering[self.table]
@@ -276,7 +276,7 @@ class DeviceSession:
             self._edge.retained.touch(self.state_topic)
 
     def _entry(self, one: Sighting) -> Entry:
-        """Writes into the event how late it came, and how its bet may be taken, so that rules always decide alike."""
+        """The event with its lateness, and a bet with the state of its table, so that the rules always decide alike."""
         event = one.event
         if one.age >= SIMULTANEOUS_S:
             event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
@@ -309,7 +309,7 @@ class DeviceSession:
     def state(self) -> DeviceState:
         """The retained `state`: a full snapshot."""
         received, sent = self.traffic
-        # How many bytes a card took says which it may be: `H10` is longer than `HK`.
+        # The number of bytes may reveal a card: `H10` is longer than `HK`.
         traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
         last = self.last
         return DeviceState(
@@ -329,7 +329,7 @@ def _shortened(one: Sighting) -> Sighting:
 
 
 def _happened(sightings: Sequence[Sighting]) -> float:
-    """The time of the first one, on the loop's clock. `device.online` before a backlog waits for nothing."""
+    """The time of the first event, on the loop's clock. `device.online` before a backlog does not wait."""
     return min((one.chunk.tick - one.age for one in sightings if one.age or not one.behind), default=float("-inf"))
 
 

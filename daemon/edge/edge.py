@@ -229,11 +229,10 @@ class Edge(BrokerProcess):
             raise
 
     async def commit(self, told: Told, durable: Callable[[list[Row]], None]) -> None:
-        """Write what `told` returns; durable when it returns, and `durable` has had the rows. Raises BadJournal.
+        """Commit what `told` returns, then call `durable` with the rows. Raises BadJournal.
 
-        What comes from several devices in one turn of the loop shares one transaction: with 50 tables one fdatasync
-        and not 50. A lone event waits for one turn, 6 us. Both functions are called although the caller is cancelled
-        meanwhile.
+        Events of several devices in one turn of the loop share one transaction: with 50 tables one fdatasync and not
+        50. A lone event waits for one turn, 6 us. Both functions are called even if the caller is cancelled.
         """
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if not self._waiting:
@@ -367,7 +366,7 @@ class Edge(BrokerProcess):
                         await self._met(session, table, device, message)
                     case ["table", _, "device", _, "cmd", _] if self._group is not None:
                         await self.commands.take(message, self._group)
-                    case _:  # a broker may deliver what another client subscribed to
+                    case _:  # a broker may deliver messages of another client's subscription
                         pass
 
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
@@ -384,7 +383,7 @@ class Edge(BrokerProcess):
     # ---- health
 
     def info(self) -> EdgeInfo:
-        """What this edge is, and which tables the broker suspends."""
+        """The retained `info` of this edge, with the tables that the broker suspends."""
         drivers = tuple(sorted({session.device.driver for session in self.sessions}))
         return msgspec.structs.replace(
             super().info(),

@@ -1,4 +1,4 @@
-"""Whether each table is open, and the limits on its sign: what the edge writes into each bet.
+"""Whether each table is open, and the limits on its sign. The edge writes both into each bet.
 
 A person decides at the console, and the decision is an event in the edge's journal (`table.opened`,
 `table.limits_changed`, `table.closed` with a name). The edge keeps the last one of each table in the same transaction
@@ -34,7 +34,7 @@ class Signs:
                 continue
 
     def decide(self, table: str, event: Event, at: datetime) -> dict[str, bytes]:
-        """Take a decision over; returns what is to be kept in its transaction."""
+        """Apply a decision; returns the values to store in its transaction."""
         known = self.tables.get(table, TableSign())
         match event:
             case TableOpened(by=by, minimum=minimum, maximum=maximum):
@@ -49,9 +49,9 @@ class Signs:
         return {KEY + table: msgspec.json.encode(sign)}
 
     def mark(self, table: str, event: WagerPlaced, happened: datetime) -> WagerPlaced:
-        """A bet as it is written, with the limits of its table, or that the table is closed.
+        """A bet with the limits of its table, or with the note that the table is closed.
 
-        What a device kept from before the decision is taken as it was laid.
+        A bet that a device kept from before the decision stays as it was laid.
         """
         sign = self.tables.get(table)
         if sign is None or _is_before(happened, sign.since):

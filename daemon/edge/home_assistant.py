@@ -6,8 +6,8 @@
 The edge uses it if `[edge] home_assistant` is set. Each message is retained and refers to existing topics: Home
 Assistant reads availability, state and results there. The journal stores which topics were published, so that those of
 a removed device, or all after the option was switched off, can be cleared at the next connection. A broker that refuses
-a topic is logged once with the remedy and has no other effect. The edge may not read these topics and does not hear who
-clears or overwrites them: all are published again every REPEAT_S. Home Assistant ignores what it knows already.
+a topic is logged once with the remedy and has no other effect. The edge may not read these topics and does not notice
+when they are cleared or overwritten: all are published again every REPEAT_S. Home Assistant ignores repetitions.
 
 Source of the format: the documentation of the MQTT integration, "device discovery payload".
 """
@@ -48,7 +48,7 @@ _RESULT = (
 
 
 class FoundDevice(Struct, frozen=True):
-    """What discovery describes of a device."""
+    """The description of a device in discovery messages."""
 
     table: str
     name: str
@@ -202,7 +202,7 @@ class Discovery:
         self._save()
 
     def _denied(self, topic: str, reason: str) -> None:
-        """Not tried again in this process: mosquitto ends the connection of a client that tries often."""
+        """Note a refused topic. It is not tried again: mosquitto ends the connection of a client that tries often."""
         if not self._refused:
             self._log.warning("home_assistant.refused", topic=topic, reason=reason, remedy=self._remedy)
         self._refused.add(topic)

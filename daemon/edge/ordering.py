@@ -26,7 +26,7 @@ class EventOrdering:
         self.behind = set(expected)
         """Devices whose backlog is not complete."""
         self.heads: dict[str, tuple[float, str]] = {}
-        """By device the time of the event that waits for its turn. Nearly always both are empty: nothing waits."""
+        """By device, the time of the event that waits for its turn. Nearly always both are empty."""
         self._moved = asyncio.Event()
         self._until: float | None = None
         self._newest: dict[str, float] = {}
@@ -64,7 +64,7 @@ class EventOrdering:
     def late_ms(self, device: str, happened: float) -> int:
         """The ms by which a newer event of another device was reported earlier; 0 for none. Remembers this event.
 
-        A device's own events are in the order of its counter, whatever its clock says.
+        A device's own events are ordered by its counter, independent of its clock.
         """
         others = (at for other, at in self._newest.items() if other != device)
         late = max(others, default=float("-inf")) - happened

@@ -1,9 +1,8 @@
 """Watches the owners of the jackpot pools that take bets at this edge's tables.
 
 The owner of a pool is the jackpots process. While its heartbeat does not come, the jackpot bets of its tables are
-closed: an alert at each table says so, and the edge writes it into each bet that is told meanwhile, so that rules and
-books decide alike at any time. Bets that were taken before stay in the journal, and the owner counts them when it is
-back.
+closed: an alert at each table reports it, and the edge writes it into each bet meanwhile, so that rules and books
+decide alike at any time. Bets that were taken before stay in the journal, and the owner counts them when it is back.
 """
 
 import asyncio
@@ -49,7 +48,7 @@ class Pools:
         self._owners: dict[str, PoolOwner] = {}
         self.beats: dict[str, float] = {}
         self.closed: dict[str, float] = {}
-        """By pool since when its betting is closed, on the loop's clock."""
+        """By pool, since when its betting is closed, on the loop's clock."""
         self.since = 0.0
         for key, payload in stored.items():
             if (owner := self._read(key.removeprefix(KEY), payload)) is not None:
@@ -71,7 +70,7 @@ class Pools:
         return [jackpot_topic(self._site, "+", "owner"), *beats]
 
     def is_owned(self, pool: str, payload: bytes) -> None:
-        """The owner of a pool is told, or, with an empty payload, that there is none any more. `topics` may change."""
+        """Take the owner of a pool; with an empty payload it has none any more. `topics` may change."""
         owner, known = self._read(pool, payload), self._owners.get(pool)
         if owner is None and payload:
             return
@@ -89,7 +88,7 @@ class Pools:
         self._store({KEY + pool: msgspec.json.encode(owner)})
 
     def _read(self, pool: str, payload: bytes) -> PoolOwner | None:
-        """None, and a warning unless it is empty, where it does not name an owner of this pool."""
+        """The owner in a payload; None if it names no owner of this pool, with a warning unless it is empty."""
         try:
             owner = msgspec.json.decode(payload, type=PoolOwner) if payload else None
         except UNREADABLE as error:
@@ -141,7 +140,7 @@ class Pools:
         return [table_topic(self._site, table, f"alert/{self._edge}-pool-{pool}") for table in sorted(tables)]
 
     def mark(self, table: str, event: Event, happened: float) -> Event:
-        """The event as it is written: a bet that `happened` while its pool was closed says so.
+        """The event to write: a bet that `happened` while its pool was closed is marked.
 
         A slot machine's coin in has no seat: it was played and cannot be given back, so it counts.
         """

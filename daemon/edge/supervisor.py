@@ -48,7 +48,7 @@ class SupervisedDevice(Protocol):
 
     @property
     def emit(self) -> Emit:
-        """Write to the journal."""
+        """The function that writes to the journal."""
         ...
 
     def memory(self) -> bytes | None:
@@ -69,7 +69,7 @@ class SupervisedDevice(Protocol):
 
 
 def _printable(text: str) -> str:
-    """The text of an exception may contain characters that cannot be encoded."""
+    """The text without characters that cannot be encoded."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -131,7 +131,7 @@ async def supervise(  # noqa: PLR0915 - every way a session can end stands in on
             raise  # the journal failed: the process must end
         except (Exception, asyncio.CancelledError) as error:
             if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
-                raise  # otherwise it leaked out of the driver: we were not cancelled
+                raise  # otherwise it came out of the driver: this task was not cancelled
             log.exception("driver.bug", driver=device.driver)
             reason, wait = _printable(f"{type(error).__name__}: {error}"), after_bug
             after_bug = min(after_bug * 2, AFTER_BUG_MOST)

@@ -21,11 +21,11 @@ from protocols.contract.topics import EARLIEST, device_topic, table_topic
 __all__ = ["Written", "export", "row_before", "rows_between", "verify_export"]
 
 Written: TypeAlias = Literal["edge", "rules", "jackpots"]
-"""Whose journal it is: the sources of its rows follow from it."""
+"""The process whose journal it is, from which the sources of its rows follow."""
 
 _PAGE = 500
 
-# What a line may be besides: no hex, a time without a zone, a number that no row has.
+# Other defects of a line: no hex digits, a time without a zone, an impossible number.
 _NO_LINE = (*UNDECODABLE, ValueError, TypeError, OverflowError, struct.error)
 
 
@@ -50,7 +50,7 @@ class _Head(Struct, frozen=True, kw_only=True):
 class _Line(Struct, frozen=True, kw_only=True):
     """A row as a CloudEvent: `data` to be read, `datahex` and `wire` to be hashed.
 
-    `micros` stands where the row's time is not plausible: what is hashed, while `time` is EARLIEST. The `cause` of a
+    `micros` is set where the row's time is not plausible: it is hashed, and `time` is EARLIEST. The `cause` of a
     verdict is its id and `cause_journal`, which early versions did not write.
     """
 
@@ -74,7 +74,7 @@ class _Line(Struct, frozen=True, kw_only=True):
 
 
 class _Seal(Struct, frozen=True, kw_only=True):
-    """A checkpoint in an export: `statement` is the very text that was signed."""
+    """A checkpoint in an export: `statement` is exactly the text that was signed."""
 
     feltd: str = "checkpoint"
     statement: str
@@ -85,9 +85,9 @@ _HEXES = ("before", "wire", "hash", "datahex", "signature")
 
 
 def _live(path: Path, closed: list[Path]) -> sqlite3.Connection | None:
-    """The live file; None where others were closed meanwhile: they are in `closed` now, and come before it."""
+    """The live file; None where further files were closed meanwhile: they were added to `closed`, to be read first."""
     live, before = open_live(path)
-    # What an older file's owner puts back meanwhile is not of this export: only what was live can have been closed.
+    # Older files that were put back meanwhile are not in this export: only the live file can have been closed.
     if not (new := [one for one in before if not closed or one.name > closed[-1].name]):
         return live
     live.close()
@@ -110,9 +110,9 @@ def _each(path: Path, closed: list[Path]) -> Iterator[sqlite3.Connection]:
 
 
 def _rows(path: Path, closed: list[Path], place: str, first: int, last: int) -> Iterator[tuple[Any, ...]]:
-    """The rows from seq `first` to `last`, in pages. Between them the live file is let go.
+    """The rows from seq `first` to `last`, in pages. Between pages the live file is closed.
 
-    Who takes them may wait for long (`| less`), and keeps no log from being emptied, and no file from being closed.
+    A slow consumer (`| less`) thus delays neither the emptying of the log nor the closing of a file.
     """
     at, before = 0, first - 1
     while True:
@@ -134,9 +134,9 @@ def _rows(path: Path, closed: list[Path], place: str, first: int, last: int) -> 
 
 
 def rows_between(path: Path, place: str, since: datetime | None, until: datetime | None) -> Iterator[Row]:
-    """The rows of a table or a pool from the first one at or after `since` to the last before one at or after `until`.
+    """The rows of a table or a pool: from the first one at or after `since` up to the first one at or after `until`.
 
-    Rows follow their numbers, also where times do not: periods that follow each other have each row once. Raises
+    Rows are in the order of their numbers, even if times are not: consecutive periods contain each row once. Raises
     sqlite3.Error or OSError.
     """
     live, closed, _ = open_journal(path)
@@ -176,9 +176,9 @@ def _page(db: sqlite3.Connection, place: str, before: int, last: int) -> list[tu
 
 
 def _checkpoints(path: Path, closed: list[Path]) -> Iterator[tuple[_Seal, Statement]]:
-    """Each once, though a file begins with the last one of the file before it.
+    """Each checkpoint once, although a file begins with the last one of the file before it.
 
-    What cannot be read proves nothing and is left out: `verify` of the journal names it.
+    Unreadable checkpoints are left out; `verify` of the journal names them.
     """
     numbers: set[int] = set()
     for db in _each(path, closed):
@@ -220,7 +220,7 @@ def export(
         if seq >= first:
             seals.append(seal)
         if seq >= last:
-            last = seq  # the last row that is wanted is signed with the ones after it
+            last = seq  # the last requested row is signed together with later ones
             break
     head = _Head(
         journal=name,
@@ -281,7 +281,7 @@ def _line(values: tuple[Any, ...], journal: str, site: str, writer: str, of: Wri
 
 
 def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = ()) -> Report:
-    """What `export` wrote, with nothing else at hand than the public key."""
+    """Verify a file of `export`, with the public key alone."""
     report = Report(files=1)
     by_id = {key.id: key for key in keys}
     head: _Head | None = None
@@ -334,7 +334,7 @@ def verify_export(lines: Iterable[bytes], file: str, keys: Sequence[Verifier] = 
 
 
 def _verify_written(report: Report, line: bytes, one: _Head | _Line | _Seal, file: str) -> None:
-    """A reader takes for true what is read past here: a key more, one that is there twice. So none may be."""
+    """Refuse a line that is not exactly as `export` writes it: a reader would trust additional or doubled keys."""
     hexes = {name: bytes.fromhex(getattr(one, name)).hex() for name in _HEXES if hasattr(one, name)}
     if msgspec.json.encode(msgspec.structs.replace(one, **hexes)) != line.rstrip(b"\r\n"):
         place, seq, n = (one.place, one.seq, one.n) if isinstance(one, _Line) else ("", 0, 0)
@@ -343,7 +343,7 @@ def _verify_written(report: Report, line: bytes, one: _Head | _Line | _Seal, fil
 
 
 def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: int, one: _Line, file: str) -> int:
-    """The seq up to which rows were seen, after seq `before`."""
+    """Verify a row after seq `before`; returns its seq."""
     data, wire, stored = bytes.fromhex(one.datahex), bytes.fromhex(one.wire), bytes.fromhex(one.hash)
     micros = micros_of(one.time) if one.micros is msgspec.UNSET else one.micros
     computed = row_hash(heads[before], one.n, one.place, one.seq, one.device, one.type, micros, data, wire, one.cause)
@@ -374,7 +374,7 @@ def _verify_line(report: Report, head: _Head, heads: dict[int, bytes], before: i
 
 
 def _named_well(one: _Line, head: _Head) -> bool:
-    """`id` and `source` are made of the columns: a reader takes them for true."""
+    """Whether `id` and `source` match the columns, because readers trust them."""
     if one.specversion != "1.0":
         return False
     if one.source == table_topic(head.site, one.place, "round"):
@@ -393,7 +393,7 @@ def _verify_seal(
     seal: _Seal,
     said: Statement,
 ) -> int:
-    """The seq up to which it proves the rows; 0 if it proves nothing."""
+    """The seq up to which the checkpoint proves the rows; 0 if it proves nothing."""
     report.checkpoints += 1
     seq, expected = said.heads.get(head.place, (0, ""))
 

@@ -36,11 +36,11 @@ class Verifier(Protocol):
 
 
 class Finding(Struct, frozen=True, omit_defaults=True):
-    """Something that is not as it was written. `n` and `seq` are 0 where they cannot be known.
+    """A deviation from what was written. `n` and `seq` are 0 where they are unknown.
 
-    `about_key`: it only says that the key which was given did not sign. `about_note`: the note beside the journal does
-    not name its last checkpoint, which a person may say is right (`feltd journal accept`). `unreadable`: the row is as
-    it was written, and no reader can decode it; it ends its round, and no start.
+    `about_key`: the given key did not sign; nothing else is wrong. `about_note`: the note beside the journal does not
+    name its last checkpoint, which a person may accept (`feltd journal accept`). `unreadable`: the row is as it was
+    written, but cannot be decoded; it voids its round and prevents no start.
     """
 
     file: str
@@ -62,7 +62,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 
 class Report(Struct):
-    """What `verify` saw."""
+    """The result of `verify`."""
 
     journal: str = ""
     files: int = 0
@@ -77,23 +77,23 @@ class Report(Struct):
 
     @property
     def good(self) -> bool:
-        """Nothing was found."""
+        """Whether nothing was found."""
         return not self.findings
 
     def find(self, finding: Finding) -> None:
-        """Bounded: a ruined file has one for each row."""
+        """Add a finding. Bounded: a ruined file has one for each row."""
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(finding)
             return
         self.more += 1
-        if not finding.unreadable:  # those end no start, and must not take the place of one that does
+        if not finding.unreadable:  # they prevent no start, and must not displace a finding that does
             at = next((n for n, one in enumerate(self.findings) if one.unreadable), None)
             if at is not None:
                 self.findings[at] = finding
 
 
 def report_text(name: str, report: Report) -> str:
-    """For a person to read: each finding, then the counts, then what the counts do not say."""
+    """The report as text for people: each finding, the counts, and the notes."""
     lines = [str(finding) for finding in report.findings]
     said = f"{len(report.findings) + report.more} FINDINGS" if report.findings else "good"
     counts = f"{report.rows} rows, {report.tables} tables, {report.files} files, {report.checkpoints} checkpoints"

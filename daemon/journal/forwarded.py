@@ -1,8 +1,8 @@
-"""How far the forwarder is with the journals of this computer: it writes `status.json`, edge and rules read it.
+"""The forwarder's progress with the journals of this computer: it writes `status.json`, edge and rules read it.
 
 The journals are not written by the forwarder, so its cursor is a file of its own. A journal keeps rows until the cursor
-has passed them. The edge, or a replica of the rules, raises the alerts about forwarder and backbone at its tables: it
-sees a dead forwarder, too.
+has passed them. The edge, or a replica of the rules, raises the alerts about forwarder and backbone at its tables, so
+that a dead forwarder is noticed, too.
 """
 
 from collections.abc import Callable
@@ -42,10 +42,10 @@ AWAY: Final = "backbone.away"
 DEGRADED: Final = "backbone.degraded"
 BEHIND: Final = "forwarder.behind"
 BEHIND_S: Final = 30.0
-"""Seconds for which rows may wait, and for which the forwarder may say nothing."""
+"""Seconds for which rows may wait, and for which the forwarder may be silent."""
 LOOK_S: Final = 6.0
 NONE_WAITS: Final = 2**63 - 1
-"""In the place of a cursor, where nothing is forwarded."""
+"""The cursor where nothing is forwarded."""
 
 
 class Cursor(Struct, frozen=True):
@@ -57,7 +57,7 @@ class Cursor(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """`status.json`: when it was written, the code of its alert and why, the cursors of edge and rules."""
+    """`status.json`: the time of writing, the code of its alert and the reason, the cursors of edge and rules."""
 
     at: datetime
     code: str = ""
@@ -76,7 +76,7 @@ def journals_of(config: Config) -> dict[str, Path]:
 
 
 def read_status(folder: Path) -> Status | None:
-    """None where there is none, or it is not readable: everything is forwarded again then."""
+    """The status; None where it is missing or unreadable: then everything is forwarded again."""
     try:
         return msgspec.json.decode((folder / "status.json").read_bytes(), type=Status)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
@@ -84,7 +84,7 @@ def read_status(folder: Path) -> Status | None:
 
 
 def forwarded_of(config: Config, journal: Journal) -> Callable[[], int]:
-    """The number of the last row that need not be kept for the forwarder, to be asked again and again."""
+    """A function that returns the number of the last row that need not be kept for the forwarder."""
     folder = Path(config.forward.folder)
     ours = [part for part, path in journals_of(config).items() if path == journal.path]
     if not config.backbone.servers or not ours:
@@ -99,7 +99,9 @@ def forwarded_of(config: Config, journal: Journal) -> Callable[[], int]:
 
 
 def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert | None:
-    """What is to be told; None: all is well. `started`: when the edge was, which may be before the forwarder."""
+    """The alert about the forwarder; None: all is well. `started`: of the edge, which may start before the
+    forwarder.
+    """
     since = status.at if status is not None else started
     if now - max(since, started) > timedelta(seconds=BEHIND_S):
         why = say("silent", day=f"{since:%Y-%m-%d}", time=f"{since:%H:%M}")
@@ -115,7 +117,7 @@ async def watch_forwarder(
     """Raise and end the alert at all tables of the edge or of the rules called `name`, until cancelled."""
     started, told = datetime.now(UTC), b""
     topics = [backbone_topic(config.site.name, table.name, name) for table in config.table]
-    for topic in topics:  # of the last life of this process
+    for topic in topics:  # an alert of the last process
         put_retained(topic, b"")
     while True:
         alert = alert_of(read_status(Path(config.forward.folder)), datetime.now(UTC), started)

@@ -1,4 +1,4 @@
-"""The hash chain of a journal and its signed statements: pure, and short enough for an inspector to write again.
+"""The hash chain of a journal and its signed statements: pure, and short enough for an inspector to reimplement.
 
 Each table has its own chain. It begins with `chain_start`; each row's hash is SHA-256 over the hash before it and every
 column of the row. A checkpoint is a signed statement that names the head of every chain.

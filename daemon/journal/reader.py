@@ -1,4 +1,4 @@
-"""Reads journals without a right to write: one file, or all files of a journal, beside its writer or not.
+"""Reads journals without the right to write: one file or all files, also while the writer runs.
 
 A reader holds a shared lock, so that its file keeps its name while it is open. It delays no writer.
 """
@@ -48,7 +48,7 @@ class Reading(sqlite3.Connection):
     lock: "FileLock | None" = None
 
     def close(self) -> None:
-        """The file may be closed and renamed now."""
+        """Close, and allow the file to be renamed."""
         super().close()
         if self.lock is not None:
             self.lock.release()
@@ -69,7 +69,7 @@ def open_to_read(path: Path) -> sqlite3.Connection:
     except BlockingIOError as error:
         raise sqlite3.OperationalError("its writer is just closing it; try again") from error
     except FileNotFoundError:
-        pass  # no writer ever opened it
+        pass  # without a lock file no writer has opened it
     try:
         try:
             return _connect(file, "mode=ro", lock)
@@ -106,7 +106,9 @@ class FileLock:
     """The lock of a file. The system releases it when the process ends."""
 
     def __init__(self, path: Path, kind: int, flags: int, patience: float | None = None) -> None:
-        """Wait for it as long as another process may need to end. Raises OSError, BlockingIOError after that."""
+        """Wait for the lock for the time that another process may need to end. Raises OSError, BlockingIOError after
+        that.
+        """
         self._file = -1
         self._file = os.open(path, flags | os.O_CLOEXEC)
         until = time.monotonic() + (LOCKED_TIMEOUT if patience is None else patience)
@@ -164,13 +166,13 @@ def closed_files(path: Path) -> list[Path]:
 
 
 def left_of(path: Path) -> list[str]:
-    """What shows that a journal was at `path`, where it is not any more: its closed files, its log, its lock."""
+    """The files that show that a missing journal was at `path`: its closed files, its log, its lock."""
     beside = (log_of(path), path.with_name(path.name + "-lock"))
     return [one.name for one in (*closed_files(path), *beside) if one.exists()]
 
 
 def open_live(path: Path) -> tuple[sqlite3.Connection, list[Path]]:
-    """The file under `path` and the closed ones before it, at one moment of its writer."""
+    """The file under `path` and the closed ones before it, consistent with each other."""
     db = open_to_read(path)  # from here on no writer closes it
     try:
         return db, closed_files(path)
@@ -210,7 +212,7 @@ class Page(Struct, frozen=True):
 
 
 def page_after(path: Path, journal: str, n: int, most: int) -> Page:
-    """At most so many rows behind row `n`, of one file; none where the journal has another name.
+    """At most `most` rows behind row `n`, of one file; none where the journal has another name.
 
     Raises sqlite3.Error or OSError, also where the closed file with row `n` + 1 is not there.
     """
@@ -246,7 +248,7 @@ def _signed_head(db: sqlite3.Connection, name: str) -> JournalHead | None:
 
 
 class Files:
-    """The files of a journal, to be looked into from the newest to the oldest: the live one is open, and one more."""
+    """The files of a journal, searched from the newest to the oldest. The live file and one other are open."""
 
     def __init__(self, path: Path) -> None:
         """Raises sqlite3.Error or OSError."""
@@ -257,7 +259,7 @@ class Files:
         self._origins: dict[Path, dict[str, int]] = {}
 
     def newest(self, most: int, which: str, *values: Any, progress: Progress = silent) -> list[tuple[Any, ...]]:
-        """At most so many of the rows that `which` names, the newest first. `progress` hears the part of the files."""
+        """At most `most` of the rows that `which` selects, the newest first. `progress` gets the searched part."""
         found: list[tuple[Any, ...]] = []
         query = f"SELECT {COLUMNS}, hash FROM event WHERE {which} ORDER BY seq DESC LIMIT ?"  # noqa: S608
         for done, path in enumerate(reversed(self._paths)):
@@ -268,7 +270,7 @@ class Files:
         return found
 
     def row(self, place: str, seq: int) -> tuple[Any, ...] | None:
-        """One row of a table. Each file is asked once from which seq on it goes."""
+        """One row of a table. The first seq of each file is read once."""
         query = f"SELECT {COLUMNS}, hash FROM event WHERE place = ? AND seq = ?"  # noqa: S608
         for path in reversed(self._paths):
             if path not in self._origins:
@@ -279,7 +281,9 @@ class Files:
         return None
 
     def _opened(self, path: Path) -> sqlite3.Connection:
-        """A process may have no more than 1024 files open, and a journal may have more."""
+        """The connection to a file. Only one is kept open: a process may open 1024 files, and a journal may have
+        more.
+        """
         if path == self._live_path:
             return self.live
         if self._other is None or self._other[0] != path:

@@ -1,4 +1,4 @@
-"""`recall`: why a round ended as it did, from its result back to the bytes on the wire."""
+"""`recall`: the evidence of a round's end, from its result back to the bytes on the wire."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -25,7 +25,7 @@ CORRECTIONS = 1000  # of one round, at most
 
 
 class Evidence(Struct, frozen=True):
-    """An event that a result rests on; without a type where the edge's journal has it no more."""
+    """An event that a result rests on; without a type where the edge's journal no longer has it."""
 
     id: str
     device: str = ""
@@ -38,7 +38,7 @@ class Evidence(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """The end of a round, and what it rests on. `digest`: SHA-256 of its data, as in the console's reports."""
+    """The end of a round, with its evidence. `digest`: SHA-256 of its data, as in the console's reports."""
 
     type: str
     time: datetime
@@ -57,7 +57,7 @@ def recall(rules: Path, edge: Path, table: str, rounds: int, only: str = "") -> 
 
 
 def recall_old(rules: Path, edge: Path, table: str, only: str, progress: Progress = silent) -> list[Recalled]:
-    """The ends of one round, however old: all files are looked through. Raises sqlite3.Error or OSError."""
+    """The ends of one round of any age: all files are searched. Raises sqlite3.Error or OSError."""
     member = b'"round":' + msgspec.json.encode(only)  # the whole name: others may begin with it
     with Files(rules) as verdicts:
         ends = verdicts.newest(CORRECTIONS, f"{_ENDED} AND instr(data, ?)", table, member, progress=progress)
@@ -89,16 +89,16 @@ def _evidence(events: Files, id_: str, table: str, before: datetime) -> Evidence
         return Evidence(id_, note="the edge's journal does not have it (any more)")
     _n, _place, _seq, device, type_, time, data, wire, _cause, hash_ = found
     at = instant(time)
-    if at is None:  # nor is known whether it is older than the result
+    if at is None:  # it may also be younger than the result
         return Evidence(id_, note=no_time(time))
-    if at > before:  # another event, and what it tells may be a card of the round that is open
+    if at > before:  # it is another event, which may tell a card of the open round
         return Evidence(id_, note="it is younger than the result: was the edge's journal replaced since?")
     kept = msgspec.Raw(json_or_null(data))
     return Evidence(id_, device, type_, at, kept, wire.hex(), hash_.hex())
 
 
 def recall_text(recalled: Sequence[Recalled]) -> str:
-    """For a person to read."""
+    """The rounds as text for people."""
     lines: list[str] = []
     for one in recalled:
         result = msgspec.json.decode(one.result, type=Result)

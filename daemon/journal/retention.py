@@ -1,9 +1,9 @@
 """Retention of a journal: signatures in quiet hours, rotation, disk quota, and a warning before it is full.
 
 Nothing that is younger than `keep_days` or not published yet is ever deleted, and nothing at all while there is room.
-The age of a file is not judged by the wall clock alone, which may be wrong: the rows must agree, and so must the uptime
-of the processes since. If no room is left, the process stops with an alert rather than lose an event: devices with a
-memory keep theirs, and open rounds are suspended.
+The age of a file is judged by the wall clock, which may be wrong, and also by its rows and by the uptime of the
+processes since. If no room is left, the process stops with an alert rather than lose an event: devices with a memory
+keep theirs, and open rounds are suspended.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ __all__ = ["NoRoom", "Room", "accept", "disk_free", "kept", "room", "room_topic"
 
 EVERY = PULSE_S
 LOOK_EVERY_S = 10.0
-"""Seconds between two checks of files and room while there is room: others may fill the disk."""
+"""Seconds between two checks of files and room while there is room: other programs may fill the disk."""
 LOOK_EVERY_ROWS = 100
-"""The same in rows."""
+"""Rows between two such checks."""
 TOLD_EVERY = 3600.0
 """Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
@@ -54,7 +54,7 @@ class NoRoom(BadJournal):
 
 
 class Room(Struct, frozen=True):
-    """Bytes that the journal uses and may use: the limit, or what the disk has."""
+    """Bytes that the journal uses and may use: its limit, or the room on the disk."""
 
     used: int
     limit: int
@@ -62,12 +62,12 @@ class Room(Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """1 is full."""
+        """The used part of the room; 1 is full."""
         return self.used / self.limit
 
 
 def disk_free(journal: Journal) -> int:
-    """Bytes that are free for us where a journal is. (shutil would import all compressions first: 3 ms.)"""
+    """The free bytes on a journal's disk. (shutil would import all compressions first: 3 ms.)"""
     disk = os.statvfs(journal.path.parent)
     return disk.f_bavail * disk.f_frsize
 
@@ -80,7 +80,7 @@ def room(journal: Journal, keeping: Keeping) -> Room:
 
 
 def take_up(journal: Journal, keeping: Keeping, forwarded: Callable[[], int] = lambda: NONE_WAITS) -> None:
-    """Before any port is opened: verify the journal's end, load the key, check the room. Raises BadJournal.
+    """Verify the journal's end, load the key and check the room before any port is opened. Raises BadJournal.
 
     `forwarded`: the last row that the site's backbone has.
     """
@@ -147,7 +147,7 @@ async def kept(
     published = 0
 
     def publish() -> None:
-        """The last checkpoint, when it is new."""
+        """Publish the last checkpoint if it is new."""
         nonlocal published
         if journal.checkpoint.number != published and (head := journal.signed_checkpoint()) is not None:
             put_retained(edge_topic(config.site.name, writer, "head"), msgspec.json.encode(head))
@@ -245,7 +245,7 @@ async def _keep(
 def _log_files(
     journal: Journal, known: tuple[list[Path], list[str]], log: structlog.typing.FilteringBoundLogger
 ) -> tuple[list[Path], list[str]]:
-    """Log which files among the journal's it did not write, and which it cannot read, when they are not `known`."""
+    """Log foreign and unreadable files beside the journal, unless they are `known`."""
     foreign, unread = journal.foreign, journal.unread
     if foreign != known[0]:
         for path in foreign:

@@ -1,4 +1,4 @@
-"""Rows of a journal: what is written, what is read, and the times in them.
+"""Rows of a journal: entries to write, rows that were read, and their times.
 
 The store, the readers, `verify`, `export` and `recall` share these.
 """
@@ -30,7 +30,7 @@ COLUMNS = "n, place, seq, device, type, time, data, wire, cause"
 
 
 class Entry(Struct, frozen=True):
-    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` what it follows from.
+    """A row to write: `data` is JSON, `wire` the bytes it was read from, `cause` the id of its cause.
 
     The cause of a verdict is its own id and the journal of its event (`cause_of`), that of an entry in the books of a
     jackpot the id of a message.
@@ -105,7 +105,7 @@ def id_and_journal(cause: str) -> tuple[str, str]:
 
 
 def no_time(micros: int) -> str:
-    """The reason why `instant` is None."""
+    """The text of an implausible time."""
     return f"its time, {micros} microseconds since 1970, is not between {EARLIEST.year} and {LATEST.year}"
 
 

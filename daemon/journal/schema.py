@@ -1,4 +1,4 @@
-"""Compares the schema of a journal with what this program writes, before any row is read or written.
+"""Compares the schema of a journal with the one that this program writes, before any row is read or written.
 
 SQLite executes the schema of a file: a trigger can swallow rows, a view can show other rows, a default, a collation or
 a generated column can change them. The hash chain covers rows and not the schema. `store` and `verify` therefore
@@ -54,7 +54,7 @@ EMPTY = "put back the copy that you keep of it; if it is only just being made, t
 
 
 class WrongSchema(sqlite3.DatabaseError):
-    """The schema of the file is not what this program writes. `remedy` says what to do."""
+    """The schema of the file is not the one that this program writes. `remedy` says what to do."""
 
     def __init__(self, texts: Iterable[str], remedy: str = TAMPERED) -> None:
         """`texts`: the differences, one by one."""

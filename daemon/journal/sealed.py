@@ -18,7 +18,7 @@ _MAGIC = b"feltd backup 1\n"
 _SALT, _PREFIX, _TAG = 16, 7, 16
 _CHUNK = 1024 * 1024
 _COST = 2**16
-"""Of scrypt, with blocks of 8: 64 MiB of memory and some tenths of a second for each guess."""
+"""The cost of scrypt, with blocks of 8: 64 MiB of memory and some tenths of a second for each guess."""
 
 
 class BadSealed(Exception):

@@ -1,4 +1,4 @@
-"""How far the rows of a journal are sent: the outbox writes it, the retention of the journal reads it."""
+"""The progress of sending a journal's rows: the outbox writes it, the retention of the journal reads it."""
 
 import msgspec
 
@@ -11,7 +11,7 @@ KEY, HELD = "outbox", "outbox held"
 
 
 def sent_up_to(journal: Journal) -> int:
-    """The number of the last row that nobody has to send any more: rows after it may still have to be sent."""
+    """The number of the last row up to which all rows are sent; later rows may still have to be sent."""
     held = msgspec.json.decode(journal.memory(HELD) or b"{}", type=dict[str, int])
     first = (row.n - 1 for place, seq in held.items() for row in journal.range(place, seq, seq))
     return min((int(journal.memory(KEY) or b"0"), *first))

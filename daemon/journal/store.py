@@ -181,12 +181,12 @@ class Journal:
             self._lock.release()
             raise
         self.tightened = self._tighten()
-        """Files that others could read or write, whose rights were reduced now."""
+        """Files whose rights were reduced at this start, because other users could read or write them."""
         self._stood, self._since = self._newest, time.monotonic()
         self._uptime_s = _seconds(self._memory.get(_UPTIME)) or 0
 
     def _open(self) -> None:
-        """Read the state of the file, however the last process ended. Raises BadJournal."""
+        """Read the state of the file, also after a crash of the last process. Raises BadJournal."""
         self._check_log()
         try:
             os.close(_made(self._file, self._file))  # SQLite gives the files beside it the same rights
@@ -245,7 +245,7 @@ class Journal:
         if version == 0:
             name = uuid.uuid4().hex[:8].encode()
             _begin(db, self._now(), {"journal": name})
-            with contextlib.suppress(OSError):  # `noted` says what cannot be written there
+            with contextlib.suppress(OSError):  # `noted` reports a note that cannot be written
                 note = note_of(self._file)
                 self._noting = not note.exists() or not note.read_bytes().strip(b"\0")
         self._schema_checked = -1
@@ -383,7 +383,7 @@ class Journal:
             self._roll_back()
             if isinstance(error, sqlite3.Error):
                 raise self._unwritten(error) from error
-            raise  # a value that cannot be written is a bug of its writer's
+            raise  # a value that cannot be written is a bug of the caller
         self.head = n
         self._last.update(last)
         self._heads.update(heads)
@@ -400,7 +400,7 @@ class Journal:
     def _write_checkpoint(
         self, signer: Signer, n: int, last: dict[str, int], heads: dict[str, bytes]
     ) -> tuple[int, str]:
-        """Within a transaction. Returns the checkpoint's number and the hash that the next one names."""
+        """Write a checkpoint within a transaction; returns its number and the hash that the next one names."""
         number = self._checkpoint + 1
         named = {place: (last[place], heads[place].hex()) for place in sorted(heads)}
         raw = encode_statement(
@@ -445,7 +445,7 @@ class Journal:
 
     @property
     def checkpoint(self) -> Noted:
-        """The last one; number 0 before the first."""
+        """The last checkpoint; number 0 before the first."""
         return Noted(self.name, self._checkpoint, self._signed, self._statement)
 
     def signed_checkpoint(self) -> JournalHead | None:
@@ -487,7 +487,7 @@ class Journal:
         return ""
 
     def accept(self) -> Path | None:
-        """A person accepts the journal as it is: write the note again. Raises BadJournal.
+        """Write the note again, because a person accepts the journal as it is. Raises BadJournal.
 
         The old note is kept under another name, which is returned.
         """
@@ -503,7 +503,7 @@ class Journal:
         return kept
 
     def _roll_back(self) -> None:
-        """Write nothing. If the disk fails this, too, no later transaction can begin, and it says why."""
+        """Roll the transaction back. If that fails, too, no later transaction can begin, and each reports why."""
         with contextlib.suppress(sqlite3.Error):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
@@ -607,7 +607,7 @@ class Journal:
             self._looked = 0
 
     def _read_back(self, rows: list[Row], of: Path, which: str, *values: str | int) -> bool:
-        """The same for history, which must not stop play. False if a part was unreadable."""
+        """Add rows of a closed file for history, which must not stop play. False if a part was unreadable."""
         try:
             self._read_closed(rows, of, which, *values)
         except BadJournal as error:
@@ -720,7 +720,7 @@ class Journal:
         return before if before is not None and before[0] == mark else (mark, _closed_file(path, now.st_size))
 
     def age(self, one: ClosedFile, now: datetime) -> timedelta:
-        """The minimum time since it was closed, whichever clock was wrong.
+        """The minimum time since it was closed, even if a clock was wrong.
 
         By the wall clock (`now`), by the newest row, by the row that was the newest when this process started plus the
         time since, and by the uptime of the journal's processes since it was closed. A wrong clock is also in the next
@@ -831,7 +831,7 @@ class Journal:
 
 @contextlib.contextmanager
 def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing."""
+    """A transaction: committed at the end, rolled back on an error."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield

@@ -23,13 +23,13 @@ def _path(journal: Path) -> Path:
 
 
 def note_verified(journal: Path, rows: int, at: datetime) -> None:
-    """Write the note. A user who may only read leaves none."""
+    """Write the note, unless this user may only read."""
     with contextlib.suppress(OSError):
         whole_files.write(_path(journal), msgspec.json.encode(_Note(at, rows)), 0o644)
 
 
 def verified_at(journal: Path) -> datetime | None:
-    """When that was; None if it is not known. Raises OSError if the note cannot be read."""
+    """The time in the note; None if there is none. Raises OSError if the note cannot be read."""
     try:
         at = msgspec.json.decode(_path(journal).read_bytes(), type=_Note).at
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""`verify`: is a journal as it was written?
+"""`verify`: checks that a journal is as it was written.
 
 It reads every row of every file and compares it with its hash chain, the chains with the signed checkpoints, the files
 with each other, and the end with the note beside the journal. `verify_recent` looks at the end alone, before a start.
@@ -40,7 +40,7 @@ KEPT_AT_LEAST = timedelta(days=90)
 
 
 RECENT = 20_000
-"""Rows that are looked at before a start: a tenth of a second."""
+"""Rows that are verified before a start: this takes a tenth of a second."""
 
 
 _PAGE = 500
@@ -84,7 +84,9 @@ class _Walk:
         self._unknown_keys: set[str] = set()
 
     def rows(self, file: str, page: Iterable[tuple[Any, ...]]) -> None:
-        """Rows by n. The common case first: each follows from the one before it in its table."""
+        """Verify rows in the order of n. The common case comes first: each follows from the one before it in its
+        table.
+        """
         n, last, heads, count = self.n, self.last, self.heads, 0
         for values in page:
             count += 1
@@ -108,7 +110,7 @@ class _Walk:
         self.read(self.report.rows)
 
     def _broken(self, file: str, values: tuple[Any, ...], computed: bytes) -> None:
-        """Say what is wrong with a row, and take the chain up as it stands: one change, one finding."""
+        """Report the defect of a row, and continue the chain from it, so that one change gives one finding."""
         n, place, seq, *_, stored = values
         report = self.report
         expected = self.last.get(place, 0) + 1
@@ -132,7 +134,7 @@ class _Walk:
             self.heads[place] = stored if isinstance(stored, bytes) else computed
 
     def checkpoint(self, file: str, one: _Signed) -> None:
-        """What was signed when row `one.n` was the last one."""
+        """Verify a checkpoint, which was signed after row `one.n`."""
         report = self.report
 
         def find(text: str, remedy: str, place: str = "", seq: int = 0) -> None:
@@ -189,11 +191,11 @@ class _Walk:
                 self.signed_to = {place: seq for place, (seq, _) in said.heads.items()}
 
     def begin_anew(self) -> None:
-        """What follows is of another journal, and goes on from nothing that was before it."""
+        """Begin with another journal, which continues no earlier chain."""
         self.signed_to, self._number, self._previous, self._known = {}, 0, "", False
 
     def forget(self) -> None:
-        """What follows goes on from files that are not there any more."""
+        """Continue with a file whose predecessors are missing."""
         self.begin_anew()
         self.file = 0
 
@@ -209,15 +211,14 @@ def verify(
     now: datetime | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Every row of the journal at `path` and of the closed files beside it. `progress` hears which part was read."""
+    """Verify every row of the journal at `path` and of its closed files. `progress` gets the part that was read."""
     return _verified(path, keys, now, closed=True, progress=progress)
 
 
 def verify_recent(path: Path, keys: Sequence[Verifier] = ()) -> Report:
-    """The journal at `path` from a checkpoint on that has RECENT rows after it; all of the file where it has no more.
+    """Verify the end of the journal at `path`: from the last checkpoint with RECENT rows after it, or the whole file.
 
-    Where nothing is signed, as many rows: each follows from the one before it. However large a file is, this takes
-    no longer.
+    Without signatures the last RECENT rows are verified by their chain. The time does not grow with the file.
     """
     return _verified(path, keys, None, closed=False)
 
@@ -239,7 +240,7 @@ def _verified(
         try:
             before = closed_files(path)
             if path.is_file():
-                noted = _noted(path)  # before the journal: that only goes on
+                noted = _noted(path)  # before the journal, which can only grow meanwhile
                 if said := changed_log(path):
                     report.find(Finding(str(log_of(path)), said, LOST))
                 opened, before = open_live(path)
@@ -268,7 +269,7 @@ def _verified(
                 if one.exists():
                     report.find(Finding(str(one), f"cannot be read: {error}", DISK))
                 elif not any(earlier.exists() for earlier in before[: before.index(one)]):
-                    walk.forget()  # deleted for room or moved to an archive just now, as all before it were
+                    walk.forget()  # just deleted for room or moved to an archive, like all files before it
         if live is not None:
             _verify_file(walk, live, path, recent=0 if closed else RECENT)
             if closed and report.files and walk.file >= report.files:
@@ -280,7 +281,7 @@ def _verified(
 
 
 def _rows_in(before: Sequence[Path], live: sqlite3.Connection) -> int:
-    """How many rows these files should have; 0 where they do not say it."""
+    """The expected number of rows in these files; 0 where it is unknown."""
     with contextlib.suppress(sqlite3.Error, OSError, TypeError), contextlib.ExitStack() as stack:
         oldest = stack.enter_context(contextlib.closing(open_to_read(before[0]))) if before else live
         first = oldest.execute("SELECT n FROM beginning").fetchone()[0]
@@ -291,7 +292,7 @@ def _rows_in(before: Sequence[Path], live: sqlite3.Connection) -> int:
 
 
 def _find_unread(report: Report, path: Path, error: Exception) -> None:
-    """A file whose rows are not looked at. What a schema that is not ours shows of them proves nothing."""
+    """Report a file whose rows are not verified: a foreign schema could show false rows."""
     if not isinstance(error, WrongSchema):
         report.find(Finding(str(path), f"cannot be read: {error}", DISK))
         return
@@ -301,7 +302,7 @@ def _find_unread(report: Report, path: Path, error: Exception) -> None:
 
 
 def _noted(path: Path) -> Noted | str:
-    """Which checkpoint was the last, as it stands beside the journal; or why that cannot be known."""
+    """The last checkpoint by the note beside the journal; or why the note cannot be read."""
     try:
         return decode_noted(note_of(path).read_bytes()) or "is empty"
     except FileNotFoundError:
@@ -315,10 +316,10 @@ def _noted(path: Path) -> Noted | str:
 def _compare_noted(
     report: Report, path: Path, live: sqlite3.Connection, noted: Noted | str, *, told: bool, keyed: bool
 ) -> None:
-    """The journal ends with the checkpoint that was noted beside it, or with the next one.
+    """Check that the journal ends with the checkpoint in the note, or with the next one.
 
-    A journal that was ever signed has a note, and one that has a key and rows: it is written before the first row. One
-    that has neither may do without; `told`: what cannot be read is named all the same.
+    A signed journal has a note, and so has one with a key and rows, because it is written before the first row. Others
+    may have none; `told`: an unreadable note is reported all the same.
     """
     note = note_of(path)
     accept = f"where a copy was put back on purpose, `feltd journal accept {shlex.quote(str(path))}` takes it as it is"
@@ -326,7 +327,7 @@ def _compare_noted(
     def find(file: Path, text: str, remedy: str, n: int = 0) -> None:
         report.find(Finding(str(file), text, f"{remedy}; {accept}", n=n, about_note=True))
 
-    with contextlib.suppress(sqlite3.Error, TypeError, AttributeError, UnicodeDecodeError):  # each is a finding already
+    with contextlib.suppress(sqlite3.Error, TypeError, AttributeError, UnicodeDecodeError):  # already findings
         name = live.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()
         last = live.execute("SELECT max(number) FROM checkpoint").fetchone()[0] or 0
         rows = live.execute("SELECT max(n) FROM event").fetchone()[0] or 0
@@ -359,7 +360,7 @@ def _compare_noted(
 def _missing_files(
     report: Report, path: Path, before: list[Path], live: sqlite3.Connection, walk: _Walk, now: datetime
 ) -> None:
-    """Files that are kept no more are no finding; that they are gone too early is one."""
+    """Report files that are missing too early; files beyond their retention are no finding."""
     first = walk.file - len(before)
     if first <= 1:
         return
@@ -399,7 +400,7 @@ def _conclude(report: Report, walk: _Walk) -> None:
 
 
 def _verify_file(walk: _Walk, db: sqlite3.Connection, path: Path, recent: int = 0) -> None:
-    """One file after the one before it: its `recent` last rows at least, or all. Never raises for what stands there."""
+    """Verify a file after its predecessor: at least its `recent` last rows, or all. Never raises for its content."""
     report, file = walk.report, str(path)
     report.files += 1
     try:
@@ -424,9 +425,9 @@ def _verify_file(walk: _Walk, db: sqlite3.Connection, path: Path, recent: int = 
 
 
 def _skip(walk: _Walk, db: sqlite3.Connection, checkpoints: list[tuple[Any, ...]], n: int) -> list[tuple[Any, ...]]:
-    """Take the chains up where the last checkpoint up to row `n` says they stood, or where they stand at `n`.
+    """Start the chains from the last checkpoint up to row `n`, or else from the rows at `n`.
 
-    The checkpoints from that one on. What it was signed over is looked at with it; what was before it is not.
+    Returns the checkpoints from that one on. Its signed rows are verified with it, earlier rows are not.
     """
     at = next((index for index in range(len(checkpoints) - 1, -1, -1) if walk.n <= checkpoints[index][1] <= n), None)
     if at is None:
@@ -445,7 +446,7 @@ def _skip(walk: _Walk, db: sqlite3.Connection, checkpoints: list[tuple[Any, ...]
 def _verify_rows(
     walk: _Walk, db: sqlite3.Connection, file: str, checkpoints: Sequence[tuple[Any, ...]], to: int | None
 ) -> None:
-    """Rows and checkpoints, each checkpoint after the row that it was made after."""
+    """Verify rows and checkpoints in the order in which they were written."""
     report = walk.report
     for index, values in enumerate(checkpoints):
         try:
@@ -483,7 +484,7 @@ def _take_origin(walk: _Walk, db: sqlite3.Connection, file: str) -> None:
 
 
 def _walk_rows(walk: _Walk, db: sqlite3.Connection, file: str, to: int) -> None:
-    """The rows up to `to`, in pages: no reader keeps the log of a writer from being emptied for long."""
+    """Verify the rows up to `to`, in pages, so that the writer's log can be emptied in between."""
     at = walk.n
     while at < to:
         try:
@@ -495,12 +496,12 @@ def _walk_rows(walk: _Walk, db: sqlite3.Connection, file: str, to: int) -> None:
         if not page:
             return
         walk.rows(file, page)
-        # A key that was changed to one before it may lead back to itself, for ever.
+        # A key that was changed to a lower one could make this loop endless.
         at = page[-1][0] if page[-1][0] > at else _walk_damaged(walk, db, file, at, to)
 
 
 def _walk_damaged(walk: _Walk, db: sqlite3.Connection, file: str, at: int, to: int) -> int:
-    """A page of rows one by one, as some of them cannot be read or found in their order. How far it came."""
+    """Verify a page row by row, because some are unreadable or out of order. Returns the last number reached."""
     end, bad, found = min(at + _PAGE, to), 0, False
     before, db.text_factory = db.text_factory, lambda raw: raw.decode("utf-8", "backslashreplace")
     for n in range(at + 1, end + 1):
@@ -509,7 +510,7 @@ def _walk_damaged(walk: _Walk, db: sqlite3.Connection, file: str, at: int, to: i
         except (sqlite3.Error, OverflowError) as error:
             walk.report.find(Finding(file, f"cannot be read: {error}", DISK, n=n))
             bad += 1
-            if bad == 20:  # then it is a page near the root, and would be the same for all
+            if bad == 20:  # an unreadable page near the root would fail for all rows
                 end = to
                 break
         else:
@@ -517,4 +518,4 @@ def _walk_damaged(walk: _Walk, db: sqlite3.Connection, file: str, at: int, to: i
                 found = True
                 walk.rows(file, [values])
     db.text_factory = before
-    return end if found or bad else to  # no journal has so many numbers without a row
+    return end if found or bad else to  # a longer run of numbers without rows does not occur

@@ -1,6 +1,6 @@
-"""SQLite's write-ahead log: where it was changed.
+"""Detects changes in SQLite's write-ahead log.
 
-SQLite ends its log at the first frame whose checksums do not follow, and says nothing. `changed_log` is therefore
+SQLite silently ends its log at the first frame whose checksums do not follow. `changed_log` is therefore
 called before SQLite opens a journal, and by `verify`: it tells a torn last transaction from a change in durable ones.
 Format: https://sqlite.org/fileformat2.html#the_write_ahead_log
 """
@@ -35,7 +35,7 @@ class Log(Protocol):
 
 
 def anything_in(log: Log) -> bool:
-    """Whether it has anything but zeros. A log that was only grown has zeros."""
+    """Whether the log contains frames; a log that was only grown contains zeros."""
     step = _LANES * 4096
     return any(log[at : at + step].strip(b"\0") for at in range(0, len(log), step))
 
@@ -49,8 +49,8 @@ def log_broken(log: Log) -> int | None:
     end of a torn transaction: if one does, the transaction before it was durable and is lost. The end of a transaction
     is a mark that was written with its checksums, or fits them; a torn frame may still have the mark of older content.
 
-    A change in the last transaction therefore looks like a torn write. In a few cases so does one in the end of the
-    transaction before it.
+    A change in the last transaction therefore looks like a torn write, and so does, in a few cases, one at the end of
+    the transaction before it.
     """
     magic, _, page, _, *salts, one, two = _log_head(log[:32].ljust(32, b"\0"))
     big = bool(magic & 1)
@@ -68,7 +68,7 @@ def log_broken(log: Log) -> int | None:
             ends.append(end != 0)
             ones.append(one)
             twos.append(two)
-    count = ours.rfind(1) + 1  # behind them: of an earlier round, or never written
+    count = ours.rfind(1) + 1  # later frames are of an earlier round, or unwritten
     follows = _follow(log, size, ones[: count + 1], twos[: count + 1], big=big)
     bad = next((at for at in range(count) if not (follows[at] and ours[at])), count)
     for at in range(bad, count - 1):
@@ -200,7 +200,7 @@ def _grow(file: BinaryIO, size: int) -> None:
     zeros = bytes(min(size, _STEP))
     with contextlib.suppress(OSError), file:
         while (missing := size - file.seek(0, os.SEEK_END)) > 0 and os.fstat(file.fileno()).st_nlink:
-            file.write(zeros[:missing])  # where it ends by then, whatever SQLite wrote meanwhile
+            file.write(zeros[:missing])  # at its present end, because SQLite may have written meanwhile
             os.fsync(file.fileno())
             if missing > _STEP:
                 time.sleep(_PAUSE_S)

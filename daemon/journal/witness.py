@@ -1,8 +1,8 @@
 """The witness: signed checkpoints of journals, kept on another computer, so that a cut end of a journal is found.
 
-A file for each process and day holds a line for each checkpoint (`JournalHead`). A head is judged before it is stored:
-where keys are given it must be signed with one of them. What is stored and remembered is bounded. `compare` holds the
-lines against a journal: it must still have the last checkpoint that the witness saw.
+A file for each process and day holds a line for each checkpoint (`JournalHead`). A head is checked before it is stored:
+where keys are given it must be signed with one of them. Files and memory are bounded. `compare` compares the lines with
+a journal, which must still have the last checkpoint that the witness saw.
 """
 
 import contextlib
@@ -27,15 +27,15 @@ LONGEST = 256 * 1024
 """Maximum bytes of a head: a statement names each table of its journal."""
 LONGEST_NAME = 64
 REMEMBERED = 1000
-"""Heads of a journal of which the digest is remembered, to tell one that is delivered twice from one that is behind."""
+"""Remembered digests of a journal's heads, which distinguish a repeated head from one that is behind."""
 MOST_JOURNALS = 1000
 MOST_PROCESSES = 200
 MOST_DAY_BYTES = 8 * 1024 * 1024
-"""Of one process and day. A checkpoint of 40 tables has about 4 KiB; a minute may have one."""
+"""Bytes of one process and day. A checkpoint of 40 tables has about 4 KiB; a minute may have one."""
 MOST_BYTES = 4 * 1024**3
-"""Of all files in the folder."""
+"""Bytes of all files in the folder."""
 COUNTED_AGAIN_S = 60.0
-"""Seconds between two counts of a full folder: somebody may have moved files to an archive."""
+"""Seconds between two counts of a full folder: files may have been moved to an archive."""
 ARCHIVE = "move its oldest files to an archive"
 
 
@@ -59,23 +59,23 @@ class Witness:
     """Appends heads to files in `folder`."""
 
     def __init__(self, folder: Path, keys: Sequence[Verifier] = (), most_bytes: int = MOST_BYTES) -> None:
-        """Take up the files that are there. Without `keys` every head that can be read is kept. Raises BadWitness."""
+        """Continue the files that are there. Without `keys` every readable head is kept. Raises BadWitness."""
         self.folder = folder
         self._keys = keys
         self._most_bytes = most_bytes
         self._journals: dict[str, _Seen] = {}
         self._processes: set[str] = set()
         self._counted: tuple[int, datetime] | None = None
-        """The bytes of all files, and when they were counted."""
+        """The bytes of all files, and the time of counting."""
         _end_last_lines(folder)
         for head in heads_in([folder]) if folder.is_dir() else ():
             if not _problem(head, keys) and self._has_place(head):
                 self._remember(head)
 
     def take(self, process: str, raw: bytes, now: datetime) -> str:
-        """Keep a head that is new. Returns what it contradicts, or nothing. Raises HeadRefused, BadWitness.
+        """Store a new head. Returns a contradiction, or "". Raises HeadRefused, BadWitness.
 
-        One that is behind the last or contradicts it is kept as evidence, too.
+        A head that is behind the last one or contradicts it is stored as evidence, too.
         """
         if len(raw) > LONGEST:
             raise HeadRefused(f"a head of {len(raw)} bytes is not kept; {LONGEST} are allowed")
@@ -147,7 +147,7 @@ def _digest(head: JournalHead) -> str:
 
 
 def _problem(head: JournalHead, keys: Sequence[Verifier]) -> str:
-    """Why a head proves nothing; "" where a key signed it, or where there is no key and it can be read."""
+    """Why a head proves nothing; "" where a key signed it, or where it is readable and no key is given."""
     raw = head.statement.encode()
     try:
         said = decode_statement(raw)
@@ -216,9 +216,9 @@ def heads_in(paths: Iterable[Path]) -> Iterator[JournalHead]:
 
 
 def compare(path: Path, heads: Iterable[JournalHead], keys: Sequence[Verifier], report: Report) -> None:
-    """Hold the journal at `path` against what a witness saw; findings go to its report.
+    """Compare the journal at `path` with the witness's heads; findings go to the report.
 
-    A head that proves nothing is a finding, and nothing is concluded from it.
+    An invalid head is a finding and is not used.
     """
     with contextlib.closing(open_live(path)[0]) as db:
         name = db.execute("SELECT value FROM memory WHERE key = 'journal'").fetchone()[0].decode()

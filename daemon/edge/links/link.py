@@ -1,7 +1,7 @@
 """Links by URL.
 
     serial:///dev/serial/by-id/usb-…?baud=9600      a port by its stable name
-    serial:?vid=0403&pid=6001&serial=A50285BI       a port by what is plugged in, looked up at every opening
+    serial:?vid=0403&pid=6001&serial=A50285BI    a port by its adapter's USB ids, looked up at every opening
     tcp://192.168.7.20:4001                         a serial server's raw port, or a simulator
     socket://192.168.7.20:4001                      the same, as pyserial writes it
     rfc2217://192.168.7.20:4001?baud=9600           a serial server with line settings (daemon/edge/links/rfc2217.py)
@@ -72,7 +72,7 @@ CHECK_NETWORK = "check its power, cable and address"
 CHECK_CONSOLE = "check that feltd-console runs, and [console.dealer]"
 CHECK_PORT = "check its cable and power; `feltd detect` lists what is plugged in"
 STOP_IT = "stop it; a running edge holds the ports of its devices"
-CONSOLE_USER = "feltd-console"  # who serves a unix socket where its URL names nobody
+CONSOLE_USER = "feltd-console"  # the server of a unix socket whose URL names no user
 STALL_TIMEOUT = 30.0  # without one byte leaving a full buffer
 # The kernel checks a connection without traffic; it is lost after some 20 s.
 PROBES = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 5, socket.TCP_KEEPCNT: 3}
@@ -259,7 +259,7 @@ class StreamLink(asyncio.Protocol):
         self._drained.clear()
 
     def resume_writing(self) -> None:
-        """It accepts them again."""
+        """The device accepts our bytes again."""
         self._drained.set()
 
     def _end(self, reason: str) -> None:
@@ -407,7 +407,7 @@ async def open_tcp(host: str, port: int, make: Callable[[], S]) -> S:
 
 
 class UnixLink(StreamLink):
-    """A connection to a program of this computer; its user was asked of the kernel (`protocols.link.LocalLink`)."""
+    """A connection to a program of this computer, whose user comes from the kernel (`protocols.link.LocalLink`)."""
 
     def __init__(self, peer_user: str, now: Callable[[], datetime] = utc_now) -> None:
         super().__init__(now)

@@ -4,8 +4,8 @@
                        [&version=3.1.1][&ca_file=…]
 
 A `*` as one level of `hear` and of `say` stands for one of several senders: its name is in front of each line that is
-read, followed by a space, and of each line that is written. What waits to be read is bounded for each name, so that a
-sender that says too much loses its own messages only.
+read, followed by a space, and of each line that is written. The unread messages of each name are bounded, so that a
+sender that publishes too much loses its own messages only.
 
 The payload's line breaks become spaces, and one line break ends it, so that a device's codec is a line codec like all
 others. Retained messages are old answers and are ignored. The broker is the device's, or ours.
@@ -36,7 +36,7 @@ MAX_WAITING = 262_144
 MAX_NAMED_LINE = 8192
 MAX_NAMED_WAITING = 65536  # of one name
 MAX_NAMES_WAITING = 100 * MAX_NAMED_WAITING  # of all
-ACKNOWLEDGED_WITHIN = 10.0  # seconds for room to say one thing more
+ACKNOWLEDGED_WITHIN = 10.0  # seconds to wait for an acknowledgement
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 KNOWN = "hear, say, username, password_file, version, ca_file"
 USAGE = "write mqtt://host/?hear=TOPIC&say=TOPIC"
@@ -70,7 +70,7 @@ class _Target:
             if not _is_topic(topic):
                 raise BadUrl(f"{url}: {topic!r} is no topic: no + # or control characters, 1 to {MAX_TOPIC} bytes")
         self.level = self.say.split("/").index("*") if "*" in self.say.split("/") else None
-        """Of the name of the sender in a topic; None where there is one sender only."""
+        """The level of the sender's name in a topic; None where there is one sender only."""
         named = {topic.split("/").index("*") if "*" in topic.split("/") else None for topic in self.hear}
         if named != {self.level}:
             raise BadUrl(f"{url}: * stands for the name of a sender, at the same level of hear=… and of say=…")
@@ -116,7 +116,7 @@ def broker_of(url: str) -> Mqtt:
 
 
 def topics_of(url: str) -> tuple[tuple[str, ...], str]:
-    """What a link hears and what it says. Raises BadUrl."""
+    """The topics that a link reads, and the one that it writes. Raises BadUrl."""
     target = _Target(url)
     return target.hear, target.say
 

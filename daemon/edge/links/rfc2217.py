@@ -33,7 +33,7 @@ OURS, THEIRS = (BINARY, SGA, COM_PORT), (BINARY, SGA)
 NEEDED = {(DO, COM_PORT), (DO, BINARY), (WILL, BINARY)}
 
 BAUD, DATA_BITS, PARITY, STOP_BITS, CONTROL, PURGE = 1, 2, 3, 4, 5, 12
-SERVER = 100  # added to the number of what the server says
+SERVER = 100  # added to the number of a command in the server's messages
 SUSPEND, RESUME = 108, 109
 PARITIES = {"N": 1, "O": 2, "E": 3, "M": 4, "S": 5}
 NO_FLOW_CONTROL, DTR_ON, RTS_ON, BOTH_BUFFERS = 1, 8, 11, 3
@@ -90,7 +90,7 @@ class Telnet:
     """Splits the server's bytes into payload and commands. Holds at most MAX_COMMAND bytes."""
 
     def __init__(self) -> None:
-        """Nothing was received yet."""
+        """Begin with no bytes received."""
         self._held = b""
 
     def feed(self, data: bytes) -> tuple[bytes, list[Said]]:
@@ -178,7 +178,7 @@ class Rfc2217Link(StreamLink):
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """It accepts them again, unless it asked to wait."""
+        """The server accepts our bytes again, unless it asked to wait."""
         self._full = False
         if not self._suspended:
             super().resume_writing()

@@ -116,14 +116,14 @@ class SasLink:
         """Without `set_up` there is no ninth bit.
 
         `port` is a descriptor of its own for the port of `stream`, which closes its descriptor at a hang-up: a message
-        in progress must not go to what is opened next under that number. `settle` closes it.
+        in progress must not go to another file that gets that descriptor. `settle` closes it.
         """
         self._stream = stream
         self._port = port
         self._mark: list[Any] = []
         self._space: list[Any] = []
         self._held = b""
-        # Its own, because a port may hang. Nothing joins it, so that neither the loop nor the process waits for it.
+        # A thread of its own, because a port may hang. It is never joined, so that loop and process do not wait for it.
         self._thread = threading.Thread(target=self._work, name=f"sas {stream.path}", daemon=True)
         self._jobs: SimpleQueue[tuple[Callable[[], None], asyncio.Future[None]] | None] = SimpleQueue()
         self._loop = asyncio.get_running_loop()
@@ -226,7 +226,7 @@ class SasLink:
             raise LinkLost(str(error)) from error
 
     def _leave(self) -> None:
-        """Return when the kernel has sent everything. tcdrain could hang for ever with the port."""
+        """Return when the kernel has sent everything. tcdrain is avoided: it could hang for ever with the port."""
         until = time.monotonic() + PART_TIMEOUT_S
         while _unsent(self._port):
             if time.monotonic() > until:

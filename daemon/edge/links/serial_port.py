@@ -18,7 +18,7 @@ PAUSE_ABOVE_BYTES, RESUME_BELOW_BYTES = 65_536, 16_384
 
 
 class SerialProtocol(asyncio.Protocol):
-    """What a port reports. At `connection_lost` it may still be open: a hanging driver may never close it."""
+    """The callbacks of a port. At `connection_lost` it may still be open: a hanging driver may never close it."""
 
     def port_closed(self) -> None:
         """The port can be opened again."""
@@ -119,7 +119,7 @@ class SerialTransport(asyncio.Transport):
         threading.Thread(target=self._close, name="close serial port", daemon=True).start()
 
     def _close(self) -> None:
-        with contextlib.suppress(OSError):  # the port is gone whatever its driver says
+        with contextlib.suppress(OSError):  # the port is gone, even if closing it fails
             self._port.close()
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._protocol.port_closed)

@@ -1,4 +1,4 @@
-"""Links to HID devices by what is plugged in, through pyusb.
+"""Links to HID devices by their USB ids, through pyusb.
 
     usb:?vid=05e0&pid=1200                          the only one of its kind
     usb:?vid=05e0&pid=1200&serial=S1&interface=1    one of several, and not its first keyboard
@@ -164,7 +164,7 @@ class UsbLink:
         """Release the device to the kernel; return when it can be opened again."""
         self._stop.set()
         self._room.set()
-        if self._thread.ident is not None:  # waited for on the wall's clock, whatever the loop's is
+        if self._thread.ident is not None:  # by the real clock, which may differ from the loop's
             await self._loop.run_in_executor(None, self._thread.join, CLOSE_TIMEOUT)
         self._ended("closed")
 
@@ -237,7 +237,8 @@ class UsbLink:
 
 @contextlib.asynccontextmanager
 async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[UsbLink]:
-    """The link under `url`, given back at the end. Raises LinkLost where it is not there, DeviceRefused where refused.
+    """The link under `url`, given back at the end. Raises LinkLost where it is missing, DeviceRefused where access is
+    denied.
 
     Raises BadUrl.
     """
