@@ -1,8 +1,8 @@
 """`feltd acl`: the access list of mosquitto for the computers of a site, made from their configurations.
 
-What is not granted is refused. An edge writes what it and its own tables say and nothing else, rules what they and
-theirs say; those who look see no card and no wager. Each betting terminal writes its own requests and reads its own
-answers; other devices that speak MQTT at this broker write what their link hears and read what it says.
+All other topics are refused. An edge writes its own topics and those of its tables, and so do rules; other readers get
+neither cards nor wagers. Each betting terminal writes its own requests and reads its own answers; other devices that
+speak MQTT at this broker write the topics that their link reads, and read the one that it writes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -81,13 +81,15 @@ class _MqttDevice(Struct):
 
 
 class _Site(Struct):
-    """All computers of a site. `jackpots`: by the name of the process its user and its configuration."""
+    """All computers of a site. `jackpots`: user and configuration of the process, by its name."""
 
     name: str
     edges: dict[str, _Edge]
     rules: dict[str, _Rules]
     consoles: dict[str, bool]
-    """By user, whether it orders about jackpots: the console's own, where it has one, and not [mqtt]'s."""
+    """The users of consoles, and whether each may order about jackpots: the console's own user may, [mqtt]'s may
+    not.
+    """
     maintenance: dict[str, None]
     jackpots: dict[str, tuple[str, Config]]
     bets: dict[str, tuple[str, list[str]]]
@@ -123,7 +125,7 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
 
 
 def _site(configs: Sequence[tuple[Path, Config]]) -> _Site:
-    """Who comes to the broker, as which user. Raises BadSite."""
+    """The programs that use the broker, with their users. Raises BadSite."""
     site = _Site(configs[0][1].site.name, {}, {}, {}, {}, {}, {}, {})
     mistakes: list[str] = []
     for path, config in configs:
@@ -220,7 +222,7 @@ def _bettor(table: str, terminal: str) -> str:
 
 
 def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
-    """One process owns a pool: pools of a site stand in the configuration of one computer."""
+    """Add the jackpots of a configuration. One process owns all pools, so only one configuration may have them."""
     name = config.jackpots.name
     place = f"{path}:{line_of(path, ('jackpot', 0, 'name'))}"
     if site.jackpots:
@@ -233,7 +235,9 @@ def _add_jackpots(site: _Site, path: Path, config: Config, mistakes: list[str]) 
 
 
 def _add_rules(site: _Site, path: Path, config: Config, mistakes: list[str]) -> None:
-    """The configuration of a computer with an edge alone names the rules of its tables, too, without their user."""
+    """Add the rules of a configuration. A computer with an edge alone names its tables' rules, too, without their
+    user.
+    """
     name = config.rules.name
     user = broker_of(config, config.rules).username if _has_user(config.rules) else ""
     rules = site.rules.setdefault(name, _Rules(user, {}, {}))
@@ -279,7 +283,7 @@ def _block(title: str, user: str, write: Iterable[str], read: Iterable[str], den
 
 
 def _of_bets(site: _Site, table: str) -> list[str]:
-    """A terminal asks in no other terminal's name, and reads no other terminal's answers."""
+    """The lists of a table's betting terminals: each writes and reads its own topics only."""
     user, terminals = site.bets[table]
 
     def topics(terminal: str) -> tuple[list[str], list[str]]:
@@ -294,7 +298,7 @@ def _of_bets(site: _Site, table: str) -> list[str]:
 
 
 def _of_mqtt(devices: dict[str, _MqttDevice]) -> list[str]:
-    """One link user may serve several devices; each device has a user of its own."""
+    """The lists of MQTT devices. One user of a link may serve several devices; each device has its own user."""
     blocks = []
     for user in dict.fromkeys(one.link for one in devices.values()):
         served = {name: one for name, one in devices.items() if one.link == user}
@@ -307,7 +311,7 @@ def _of_mqtt(devices: dict[str, _MqttDevice]) -> list[str]:
 
 
 def _of_bridge(config: Config) -> str:
-    """A bridge writes the topics of its own tables; events that name cards only where it is configured to."""
+    """The list of a bridge: the topics of its own tables; events that name cards only by configuration."""
     tables = [table.name for table in config.table]
     title = f"the bridge of {config.edge.name}"
     return _block(title, bridge_user(config), bridge_out(config, tables, cards=True), bridge_in(config, tables))
@@ -316,7 +320,7 @@ def _of_bridge(config: Config) -> str:
 def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
     """The topics of an edge. At a table that it shares it writes its own devices only, and the table's alerts."""
     write = [edge_topic(site.name, name, "+")]
-    # its own topics, too: it puts right what another one wrote there
+    # its own topics, too, to restore them
     read = [edge_topic(site.name, "+", "availability"), edge_topic(site.name, name, "+")]
     for table, devices in edge.devices.items():
         shared = any(table in other.devices for other in site.edges.values() if other is not edge)
@@ -326,17 +330,17 @@ def _of_edge(site: _Site, name: str, edge: _Edge) -> str:
         write += [table_topic(site.name, table, leaf) for leaf in ("cmd/replay/result", "alert/+")]
         leaves = ("round/state", "cmd/replay", "device/+/cmd/+", "alert/+")
         read += [table_topic(site.name, table, leaf) for leaf in leaves]
-    for table in edge.others:  # another edge has its devices, or none
+    for table in edge.others:  # tables with devices at another edge, or none
         write += alerts_of_edge(site.name, table, name)
         read += [table_topic(site.name, table, "round/state"), *alerts_of_edge(site.name, table, name)]
-    if site.jackpots:  # who keeps the pools of its tables, and whether it is there
+    if site.jackpots:  # the owner of its tables' pools, and its heartbeat
         read.append(jackpot_topic(site.name, "+", "owner"))
         read += [edge_topic(site.name, owner, "alive") for owner in site.jackpots]
-    # what it left of devices that it no longer has
+    # its retained topics of removed devices
     read.append(table_topic(site.name, "+", "device/+/meta"))
-    # where a command names a response topic of MQTT 5, it is one of these
+    # the allowed MQTT 5 response topics of commands
     write.append("reply/#")
-    # also where discovery is switched off: it then clears what it had described
+    # also while discovery is off: it then clears its earlier messages
     write.append(home_assistant.writes(site.name, name))
     deny = dict.fromkeys(topic for rules in site.rules for topic in alerts_of_rules(site.name, "+", rules))
     return _block(f"feltd edge: {name}", edge.user, write, read, deny)
@@ -353,13 +357,13 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
         heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager/+")
         read += [table_topic(site.name, table, leaf) for leaf in heard]
     write += [room_topic(site.name, table, name) for table in rules.others if table not in rules.tables]
-    # what they left of tables that they no longer have
+    # their retained topics of removed tables
     read.append(table_topic(site.name, "+", "round/state"))
     return _block(f"feltd rules: {name}", rules.user, write, read)
 
 
 def _of_jackpots(site: str, name: str, user: str, config: Config) -> str:
-    """Where devices tell the bets it reads their events, as the rules do: gaps show in the numbers of all of them."""
+    """The list of jackpots. Where devices report the bets, the process reads all their events, to find gaps."""
     write = [edge_topic(site, name, "+")]
     read = [edge_topic(one, "+", "availability") for one in (site, *sites_of(config))]
     read.append(edge_topic(site, name, "+"))

@@ -34,7 +34,7 @@ _Key: TypeAlias = ec.EllipticCurvePrivateKey
 
 
 class BadAuthority(Exception):
-    """The authority cannot do it. The message names the file and the remedy."""
+    """The authority cannot do what was requested. The message names the file and the remedy."""
 
 
 class Issued(Struct, frozen=True, omit_defaults=True):
@@ -89,7 +89,7 @@ class Authority:
         _write(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
         _write(folder / "issued.json", b"[]", 0o644)
         _write_revoked(folder, certificate, key, (), at)
-        _write(folder / "ca.key", _pem_of(key), 0o600)  # the last one: with its key an authority is whole
+        _write(folder / "ca.key", _pem_of(key), 0o600)  # written last: with its key an authority is complete
         return cls(folder, at)
 
     @property
@@ -112,14 +112,14 @@ class Authority:
         return self._make(name, tuple(hosts), days)
 
     def renew(self, name: str, days: int = DAYS) -> Issued:
-        """A new certificate and key under the same name; the one before stays valid. Raises BadAuthority."""
+        """Make a new certificate and key under the same name; the old one stays valid. Raises BadAuthority."""
         before = [one for one in self._issued if one.name == name]
         if not before:
             raise BadAuthority(f"{self.folder}: no certificate was made for {name!r}; `feltd pki issue` makes one")
         return self._make(name, before[-1].hosts, days)
 
     def revoke(self, name: str) -> tuple[Issued, ...]:
-        """Every valid certificate of this name is refused from now on. Raises BadAuthority."""
+        """Revoke every valid certificate of this name. Raises BadAuthority."""
         gone = tuple(one for one in self._issued if one.name == name and self._counts(one))
         if not gone:
             raise BadAuthority(f"{self.folder}: {name!r} has no valid certificate; `feltd pki list` shows all")
@@ -168,7 +168,7 @@ class Authority:
 def _write_revoked(
     folder: Path, authority: x509.Certificate, key: _Key, issued: Iterable[Issued], now: datetime
 ) -> None:
-    """The revocation list, valid as long as the authority: with a list that ended a broker refuses everybody."""
+    """Write the revocation list, valid as long as the authority: with an expired list a broker refuses all clients."""
     made = x509.CertificateRevocationListBuilder(authority.subject, now - BACKDATE, authority.not_valid_after_utc)
     for one in issued:
         if one.revoked is not None:

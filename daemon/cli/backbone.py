@@ -106,7 +106,7 @@ def acl(configs: tuple[Path, ...]) -> None:
 @CONFIG
 @click.argument("table")
 def settle(config_path: Path, table: str) -> None:
-    """End the alert that two rules processes told different results at TABLE: a person has decided."""
+    """End the alert that two rules processes gave different results at TABLE: a person has decided."""
     from daemon.broker.connection import connect
     from daemon.broker.session import BrokerLost
     from daemon.broker.stale_topics import DISAGREE_LEAF

@@ -26,14 +26,14 @@ def bridge_user(config: Config) -> str:
 
 
 def _names(config: Config) -> list[str]:
-    """The processes of this computer that tell their state."""
+    """The names of this computer's processes, whose state the bridge carries."""
     names = [config.edge.name]
     names += [config.rules.name] if any(table.ruleset for table in config.table) else []
     return names + ([config.jackpots.name] if config.jackpot else [])
 
 
 def bridge_out(config: Config, tables: Sequence[str], *, cards: bool) -> list[str]:
-    """The topics that leave this computer. Without `cards` no event that may name a card or a wager does."""
+    """The topics that leave this computer. Without `cards` events that may name a card or a wager are left out."""
     site = config.site.name
     events = ["event/+"] if cards else [f"event/{kind}" for kind in sorted(SHOWN)]
     topics = [edge_topic(site, name, "+") for name in _names(config)]
@@ -73,7 +73,7 @@ use_identity_as_username true
 def bridge(config: Config, hosts: Sequence[str], port: int, certificates: Path, *, cards: bool) -> str:
     """The bridges from this computer's broker to those of the site, each HOST or HOST:PORT.
 
-    Every broker of the site gets everything at any time: where one fails, the others have all retained states.
+    Every broker of the site always gets all messages: if one fails, the others have all retained states.
     """
     user = bridge_user(config)
     prefix = f"{ROOT}/{config.site.name}/"

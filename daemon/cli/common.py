@@ -1,4 +1,4 @@
-"""What the commands share: reading the configuration, bad input, running until interrupted."""
+"""Common parts of the commands: reading the configuration, bad input, running until interrupted."""
 
 import asyncio
 import errno
@@ -44,7 +44,7 @@ class CommandGroup(click.Group):
 
 
 def examples(*lines: str) -> str:
-    """The end of a command's help: what a person types."""
+    """The end of a command's help: example command lines."""
     return "\b\n" + "\n".join(("Example:" if len(lines) == 1 else "Examples:", *(f"  {line}" for line in lines)))
 
 
@@ -54,7 +54,7 @@ def give_way() -> None:
 
 
 class BadInputError(click.ClickException):
-    """What a person gave us is wrong: place and remedy, exit code 2."""
+    """Wrong input of a person: place and remedy, exit code 2."""
 
     exit_code = 2
 
@@ -89,7 +89,7 @@ def broker_trouble(config_path: Path, config: Any, reason: object) -> click.Clic
 
 
 def broker_config(config_path: Path) -> Any:
-    """The configuration, for a command that speaks with the broker: a file that it needs is missed at once.
+    """The configuration, for a command that uses the broker; a missing file is reported at once.
 
     Raises BadInputError or ClickException.
     """
@@ -128,7 +128,7 @@ def load_config(path: Path) -> Any:
 
 
 def open_journal(path: str, keeping: Any, config: Any = None) -> Any:
-    """A journal that is as it was written, before anything else is opened. `config`: of a journal that is forwarded."""
+    """Open and verify a journal before anything else is opened. `config`: of a journal that is forwarded."""
     from daemon.journal.forwarded import NONE_WAITS, forwarded_of
     from daemon.journal.retention import take_up
     from daemon.journal.store import BadJournal, Journal
@@ -159,7 +159,7 @@ def run_process(
         loop = asyncio.get_running_loop()
         task = asyncio.current_task()
         assert task is not None
-        # More than there are cores: what is done here waits, for name servers and for ports that close.
+        # More threads than cores, because they wait: for name servers and for ports that close.
         loop.set_default_executor(ThreadPoolExecutor(THREADS))
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, task.cancel)
@@ -190,7 +190,7 @@ def refuse(mistakes: list[str]) -> None:
 
 
 def write_files(folder: Path, files: dict[str, str]) -> None:
-    """Texts as files of a folder, which is made."""
+    """Write texts as files of a folder, which is created."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files.items():

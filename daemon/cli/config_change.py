@@ -1,10 +1,10 @@
-"""A change of the configuration in one act: file, access list, users and processes together, or nothing.
+"""Changes the configuration as a whole: file, access list, users and processes together, or nothing.
 
-Used by `feltd table` and `feltd config`. Each version is kept beside the file, in the folder `history`, with who
-changed it and why. A change that was interrupted is undone by the next one: `pending.json` has what the files were.
+Used by `feltd table` and `feltd config`. Each version is kept beside the file, in the folder `history`, with the person
+and the reason. A change that was interrupted is undone by the next one: `pending.json` has the old contents.
 
-While processes still use the version before, the broker grants what both versions need; what only the old one needed is
-taken away when all of them use the new one.
+While processes still use the old version, the broker grants the topics of both versions; those of the old one alone are
+removed when all processes use the new one.
 """
 
 import contextlib
@@ -54,7 +54,7 @@ class Version(Struct, frozen=True):
 
 
 class _File(Struct, frozen=True):
-    """A file of a change: what it was (None: it was not there) and what it becomes."""
+    """A file of a change: its old content (None: it was missing) and its new content."""
 
     path: str
     before: str | None
@@ -63,7 +63,7 @@ class _File(Struct, frozen=True):
 
 
 class Change(Struct, frozen=True):
-    """A change that was found good and is not made yet. `config`: the new one. `users`: new ones of the broker."""
+    """A change that was checked and is not made yet. `config`: the new one. `users`: new users of the broker."""
 
     text: str
     config: Config
@@ -100,13 +100,13 @@ class Changes:
     """The configuration at `path` and its versions."""
 
     def __init__(self, path: Path, services: Services, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
-        """`services` take over what changes; `now` returns the time of a new version."""
+        """`services` apply a change; `now` returns the time of a new version."""
         self._path, self._services, self._now = path, services, now
         self._folder = path.parent / "history"
         self._log, self._pending = self._folder / "log.ndjson", self._folder / "pending.json"
 
     def versions(self) -> list[Version]:
-        """All of them, the oldest first."""
+        """All versions, the oldest first."""
         try:
             lines = self._log.read_bytes().splitlines()
         except FileNotFoundError:
@@ -124,7 +124,7 @@ class Changes:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[list[str]]:
-        """For one change at a time. Yields what an interrupted change left and this undid. Raises CannotChange."""
+        """Lock out other changes and undo an interrupted one. Yields the undone parts. Raises CannotChange."""
         self._folder.mkdir(mode=0o750, exist_ok=True)
         with (self._folder / "lock").open("w", encoding="ascii") as file:
             try:
@@ -134,7 +134,7 @@ class Changes:
             yield self._recovered()
 
     def plan(self, text: str) -> Change:
-        """What a new text of the file needs besides. Raises CannotChange, BadConfig."""
+        """The change for a new text of the file. Raises CannotChange, BadConfig."""
         before_text = self._path.read_text(encoding="utf-8")
         config = with_keys_beside(parse(text, self._path.name), self._path.parent)
         before = load(self._path)
@@ -149,7 +149,7 @@ class Changes:
         return Change(text, config, tuple(files), both, tuple(users), tuple(notes))
 
     def make(self, change: Change, who: str, why: str) -> Version:
-        """Make it, and wait until the processes use it. Raises CannotChange: then everything is as before."""
+        """Make a change, and wait until the processes use it. Raises CannotChange: then everything is as before."""
         self._note_current()
         refused = self._services.refusals(change.config, self._path)
         if refused:
@@ -167,7 +167,9 @@ class Changes:
         return version
 
     def settle(self, change: Change) -> bool:
-        """Wait until the processes use a change, and take away what only the version before needed of the broker."""
+        """Wait until the processes use a change, then remove the grants of the old version. False: they do not use it
+        yet.
+        """
         if not change.both_lists:
             return True
         end = time.monotonic() + USED_WITHIN_S
@@ -181,7 +183,7 @@ class Changes:
         return True
 
     def _lists(self, before: Config, config: Config) -> tuple[str, str, str] | None:
-        """The installed list, the new one, and what both versions need; None where nothing changes."""
+        """The installed list, the new one, and one with the grants of both versions; None where nothing changes."""
         installed = granted.INSTALLED.read_text(encoding="utf-8")
         installed = re.sub(f"{_BETWEEN}\n.*?{_BETWEEN}\n", "", installed, flags=re.DOTALL)
         try:
@@ -194,7 +196,7 @@ class Changes:
                 f"{granted.INSTALLED} is not the list of this configuration alone: it has another computer's, or is"
                 " of an earlier version; edit the configuration by hand, and install the list that `feltd acl` prints"
             )
-        own = installed.removeprefix(old) if lines else ""  # users that the site added below
+        own = installed.removeprefix(old) if lines else ""  # users that the site added at the end
         between = f"{_BETWEEN}\n{old}{_BETWEEN}\n"
         return (installed, new + own, new + between + own) if new != old or not lines else None
 
@@ -254,7 +256,7 @@ class Changes:
         return [f"a change was interrupted and is undone: {one.path}" for one in files]
 
     def _note_current(self) -> None:
-        """Keep the file as it is, where it was written by hand since the last version."""
+        """Keep the present file as a version, if it was edited by hand since the last one."""
         text = self._path.read_text(encoding="utf-8")
         versions = self.versions()
         if not versions or self.text_of(versions[-1].number) != text:

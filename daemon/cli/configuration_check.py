@@ -95,7 +95,7 @@ def device_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def _without_terminals(driver: str, url: str, topic: str) -> str:
-    """Why a link to betting terminals does not say which of them asks; empty where it does."""
+    """Why a link to betting terminals does not identify the terminal; empty where it does."""
     from daemon.edge.links import mqtt as links_mqtt
 
     if driver != "bet_terminals" or not url.startswith("mqtt:") or links_mqtt.has_names(url):
@@ -174,7 +174,7 @@ def dealer_mistakes(config: Config, path: Path) -> list[str]:
 
 
 LEAST_SEED = 10_000
-"""How many times the bet the seed is at least (Decreto Executivo 261/22, arts. 7(7), 9(12))."""
+"""The least ratio of seed to bet (Decreto Executivo 261/22, arts. 7(7), 9(12))."""
 
 
 def jackpot_mistakes(config: Config, path: Path) -> list[str]:
@@ -253,7 +253,7 @@ def mac_key_mistakes(config: Config, path: Path, of: Sequence[str] = ("edge", "r
 
 
 def credulous(config: Config) -> list[str]:
-    """The sections of processes that have no keys and `insecure = true`: they believe every message."""
+    """The sections of processes without keys and with `insecure = true`, which accept every message."""
     rules, ours = config.rules, config.jackpots
     found = ["rules"] if rules.insecure and not rules.mac_key_folder else []
     return found + (["jackpots"] if config.jackpot and ours.insecure and not ours.verdict_key_folder else [])
@@ -281,7 +281,7 @@ def unproven_mistakes(config: Config, path: Path, of: Sequence[str] = ("rules", 
 
 
 def order_key_mistakes(config: Config, path: Path) -> list[str]:
-    """Pools of which nobody can order anything: the console signs, the jackpots verify."""
+    """Pools for which orders are impossible, because the console's key or the public key of jackpots is missing."""
     if not config.jackpot or (config.jackpots.insecure and not config.jackpots.order_public_key):
         return []
     at = f"{path}:{line_of(path, ('jackpots', 'order_public_key'))}"
@@ -300,7 +300,7 @@ def order_key_mistakes(config: Config, path: Path) -> list[str]:
 
 
 def _meeting(config: Config, path: Path, page: str, text: str, place: Path) -> list[str]:
-    """Mistakes in the devices that connect to a dealer's page: exactly one `fdl_console` of its table is right."""
+    """Mistakes in the devices that connect to a dealer's page: it needs exactly one `fdl_console`, of its table."""
     mistakes = []
     first = ""
     found = [
@@ -415,7 +415,7 @@ def _of_ports(config: Config) -> list[str]:
 
 
 def _of_people(config: Config) -> list[str]:
-    """What the users of the console cannot do, where this user may read them: after an update, for example."""
+    """Duties for which the console has too few users, if this user may read its store: after an update, for example."""
     found = []
     try:
         with contextlib.closing(sqlite3.connect(f"file:{quote(config.console.store)}?mode=ro", uri=True)) as db:
@@ -432,7 +432,7 @@ def _of_people(config: Config) -> list[str]:
             ):
                 how = "they set up second factors, and a third person confirms them: docs/how-to/operate-the-console.md"
                 found.append(f"[console]: fewer than two supervisors can pay and change jackpots: {how}")
-    except sqlite3.Error:  # there is none yet, or it is another user's
+    except sqlite3.Error:  # there is no store yet, or this user may not read it
         pass
     return found
 

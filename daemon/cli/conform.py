@@ -1,4 +1,4 @@
-"""`feltd conform`: whether a vendor's device speaks FDL as its page says."""
+"""`feltd conform`: checks whether a vendor's device implements FDL as documented."""
 
 import asyncio
 import contextlib
@@ -24,7 +24,7 @@ _ACT_LIMIT_S = 600
 
 
 class _Person:
-    """Who reads the terminal and stands at the device."""
+    """A person at the terminal and the device."""
 
     async def do(self, act: Act) -> bool:
         """Ask, and wait for Enter. A line with an `s` skips it."""
@@ -65,7 +65,7 @@ class _Program:
 
 
 class _Nobody:
-    """Performs no act: standard input is no terminal."""
+    """Skips every act, because standard input is no terminal."""
 
     async def do(self, act: Act) -> bool:  # noqa: ARG002 - none of them
         return False

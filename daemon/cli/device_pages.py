@@ -1,4 +1,4 @@
-"""`feltd devices`: the page of one device, made from what its driver says.
+"""`feltd devices`: the page of one device, made from its driver.
 
 The laboratory writes all pages of docs/reference/devices with it (simulators/lab/tools/device_pages.py).
 """
@@ -68,7 +68,7 @@ def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> st
 
 
 def options_of(driver: type[Driver]) -> list[tuple[str, str, str]]:
-    """Name, what it may be, default as the configuration has it, of each option of a driver."""
+    """Name, allowed values and default (in TOML) of each option of a driver."""
     hints = get_type_hints(driver.Options, include_extras=True)
     defaults = msgspec.to_builtins(driver.Options())
     return [(name, _kind(hint), _default(defaults[name])) for name, hint in hints.items()]
@@ -109,7 +109,7 @@ def _bounds(meta: Meta) -> str:
 
 
 def _listed(text: str) -> str:
-    """What explains options one by one becomes a list, the rest stays as it stands."""
+    """The text with its explanations of single options as a list."""
     parts: list[str] = []
     for paragraph in text.split("\n\n"):
         head, *points = re.split(r"(?:(?m:^)|(?<=[.;]\s))(?=`\w+`(?:,\s`\w+`)*:)", paragraph)
@@ -130,12 +130,12 @@ def _command(kind: type[Command]) -> tuple[str, str, str, str]:
 
 
 def device_title(driver: type[Driver]) -> str:
-    """What it is, as a title."""
+    """The title of a device's page."""
     return driver.title[:1].upper() + driver.title[1:]
 
 
 def fault_text(code: str) -> str:
-    """What a fault is and what to do about it, for a terminal; empty where no device tells it."""
+    """A fault and its remedy, for a terminal; empty where no device reports it."""
     told: dict[Fault, list[str]] = {fault: ["every device"] for fault in EDGE_FAULTS if fault.code == code}
     for name, driver in DRIVERS.items():
         for fault in driver.faults:

@@ -32,7 +32,7 @@ def find_device(config: Config, name: str) -> Device | None:
 
 
 class _RecordingLink:
-    """A link that writes down all that passes."""
+    """A link that records all bytes."""
 
     def __init__(self, link: Link, write: Callable[[Frame], None]) -> None:
         self._link = link
@@ -52,7 +52,7 @@ class _RecordingLink:
 
 
 async def record(device: Device, write: Callable[[str], None]) -> str:
-    """Speak with a device by its driver and write a capture, both ways, until the link ends; why it ended."""
+    """Run a device's driver and write a capture of both directions until the link ends; returns why it ended."""
     kind = DRIVERS[device.driver]
     write(f"{CAPTURE_HEAD} driver={device.driver}")
 
@@ -69,21 +69,21 @@ async def record(device: Device, write: Callable[[str], None]) -> str:
 
 
 class _LastReason:
-    """Keeps why the broker is away, in the place of a log."""
+    """A log that only keeps why the broker is away."""
 
     reason = ""
 
     def info(self, _event: str, **_: str) -> None:
-        """Connected."""
+        """Forget the reason: the broker is connected."""
 
     def warning(self, _event: str, *, reason: str, **_: str) -> None:
         self.reason = reason
 
 
 async def command(config: Config, device: str, name: str, args: Mapping[str, str], wait: float) -> Reply:
-    """Ask, and wait for the answer. Raises BadCommand; TimeoutError without an answer, BrokerLost without a broker.
+    """Send a command and wait for the answer. Raises BadCommand, TimeoutError (no answer), BrokerLost (no broker).
 
-    Asked again on each new connection with the same id, so that it is done once however often the broker is lost.
+    It is sent again on each new connection with the same id, so that it is executed once.
     """
     encoded = msgspec.json.encode(typed(name, args))
     decode_command(name, encoded)

@@ -71,7 +71,7 @@ class Disk(Struct, frozen=True):
 
 
 class Kind(StrEnum):
-    """What a file is, which says who may read it."""
+    """The kind of a file, which determines its allowed readers."""
 
     CONFIGURATION = "configuration"
     SECRET = "secret"  # noqa: S105 - a word, no secret
@@ -97,8 +97,8 @@ class File(Struct, frozen=True):
 class Broker(Struct, frozen=True):
     """A connection to the broker as the user of one part. `error` is empty if the broker accepted it.
 
-    `encrypted`: the file of a password or key that opens for the service alone, so that nothing was tried.
-    `unreadable`: the error is that of a file of ours, so that nothing was tried either.
+    `encrypted`: the password or key that only the service can decrypt, so that no connection was tried. `unreadable`:
+    the error is of one of our files, so that no connection was tried.
     """
 
     part: str
@@ -118,7 +118,9 @@ class Certificate(Struct, frozen=True):
 
 
 class End(Struct, frozen=True):
-    """The end of a journal, verified now. `rows` were checked; `verified` is when all rows last were, or None."""
+    """The end of a journal, verified now. `rows`: checked now; `verified`: the last verification of all rows, or
+    None.
+    """
 
     part: str
     path: str
@@ -137,11 +139,11 @@ class Port(Struct, frozen=True):
     found: bool
     error: str = ""
     renamed: bool = False
-    """Its name may be that of another adapter after the next start."""
+    """Whether its name may belong to another adapter after the next start."""
 
 
 class Device(Struct, frozen=True):
-    """What a device said of itself when it came online. `model` is empty if it has not since the edge started."""
+    """A device's report when it came online. `model` is empty if it was not online since the edge started."""
 
     name: str
     model: str = ""
@@ -168,7 +170,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     files: tuple[File, ...] = ()
     brokers: tuple[Broker, ...] = ()
     unlisted: tuple[str, ...] = ()
-    """What the broker's access list on this computer does not grant."""
+    """The grants that the broker's access list on this computer lacks."""
     certificates: tuple[Certificate, ...] = ()
     ends: tuple[End, ...] = ()
     ports: tuple[Port, ...] = ()
@@ -176,11 +178,11 @@ class Facts(Struct, frozen=True, kw_only=True):
     backbone: tuple[Wrong, ...] | None = None
     """The faults of the site's backbone; None where none is configured."""
     credulous: tuple[str, ...] = ()
-    """The sections of processes that believe without keys."""
+    """The sections of processes that accept messages without keys."""
 
 
 def lines(facts: Facts) -> list[Line]:
-    """Every check, in the order in which a person would look."""
+    """The result of every check, in the order in which a person would look."""
     found = [_clock(facts.clock)]
     for disk in facts.disks:
         found += _disk(disk, facts.limit_mb, facts.file_mb)

@@ -1,4 +1,4 @@
-"""The computer below feltd: whether it restarts when it hangs, keeps time, room and updates apart from play.
+"""The computer below feltd: watchdog, clock, disk space, and updates outside of play.
 
 `measured` reads files of the system and asks chrony; `lines` judges. Each line is a section of
 docs/how-to/prepare-the-computer.md.
@@ -28,19 +28,19 @@ _WHEN: Final = re.compile(r"(?m)^[ \t]*OnCalendar[ \t]*=[ \t]*(\S.*)")
 
 
 class Computer(Struct, frozen=True, kw_only=True):
-    """What was measured. None: it is not there, or gave no answer."""
+    """The measurements. None: missing, or without an answer."""
 
     watchdog: str | None = None
     """The state of the first hardware watchdog: "active" while systemd feeds it."""
     offset_ms: float | None = None
-    """Of the clock, from the time server, by chrony."""
+    """The clock's offset from the time server, by chrony."""
     shared: tuple[str, ...] | None = None
     """Folders of journals that lie on the root file system. None: no folder is there yet."""
     logs: str | None = None
     """The bound of systemd's own journal, as "500M"."""
     updates: bool = False
     updates_at: str | None = None
-    """When security updates are installed, as the timer's own setting says."""
+    """When security updates are installed, by the timer's own setting."""
 
 
 def measured(journals: Iterable[Path], root: Path = Path("/")) -> Computer:
@@ -89,7 +89,7 @@ def _offset_ms() -> float | None:
 
 
 def lines(computer: Computer) -> Iterator[Line]:
-    """One for each section of the page."""
+    """One line for each section of the page."""
     yield _watchdog(computer.watchdog)
     yield _offset(computer.offset_ms)
     yield _partition(computer.shared)

@@ -49,7 +49,7 @@ CONNECT_TIMEOUT_S = 5.0
 _TIME_ERROR = 5
 """adjtimex(2) returns it if the clock is not synchronized."""
 _COUNTED = ("ttyUSB", "ttyACM")
-"""The kernel counts these ports in the order in which they come."""
+"""Names of ports that the kernel numbers in the order of plugging in."""
 _PUBLIC = ("ca_file", "certificate", "order_public_key", "broker_certificate")
 
 
@@ -93,7 +93,7 @@ def _backbone(config: Config) -> tuple[Wrong, ...] | None:
 
 
 def _clock() -> Clock:
-    """What the kernel says of its clock. Nothing is changed: all modes are zero."""
+    """The kernel's report of its clock. All modes are zero, so nothing is changed."""
     state = ctypes.CDLL(None).adjtimex(ctypes.create_string_buffer(512))
     return Clock(None if state < 0 else state != _TIME_ERROR)
 
@@ -169,7 +169,7 @@ def _unreadable_for(name: str, found: os.stat_result) -> str:
 async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Broker], dict[str, bytes] | None]:
     """Each part's user once, under a client id that the broker chooses: running services keep their sessions.
 
-    Also what stands there of the devices, as the edge reads it: by topic, None where the edge was not let in.
+    Also the retained topics of the devices, read as the edge; None where the broker refused the edge.
     """
     found, metas = [], None
     for part, one in ((part, one) for part, broker in settings.items() for one in brokers_of(broker)):
@@ -214,7 +214,7 @@ def _certificates(config: Config) -> Iterator[Certificate]:
 
 
 def _certificate(name: str, path: str) -> Certificate:
-    """The first to end of those in the file."""
+    """The certificate in the file that expires first."""
     from cryptography import x509
 
     try:
@@ -251,7 +251,7 @@ def _end(part: str, path: Path, key: str) -> End:
 
 
 def _ports(config: Config) -> Iterator[Port]:
-    """Serial and USB ports. Links over the network are left: a device speaks with one host at a time."""
+    """Serial and USB ports. Network links are not opened: a device speaks with one host at a time."""
     for table in config.table:
         for device in table.device:
             name = f"{table.name}/{device.name}"

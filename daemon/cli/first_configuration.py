@@ -35,7 +35,7 @@ class FirstTable(Struct, frozen=True):
 
 
 class First(Struct, frozen=True):
-    """Everything that a first configuration says. `passwords`: use those that the package made."""
+    """The values of a first configuration. `passwords`: use those that the package made."""
 
     site: str
     edge: str
@@ -106,5 +106,5 @@ def _string(text: str) -> str:
 
 
 def value(text: str) -> str:
-    """Numbers and truth values as such, all else as a string."""
+    """A value of an option: a number or truth value as such, anything else as a string."""
     return text if text in {"true", "false"} or _NUMBER.fullmatch(text) else _string(text)

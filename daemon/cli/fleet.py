@@ -18,13 +18,13 @@ from protocols.contract.topics import edge_topic
 __all__ = ["fleet", "processes_of", "text_of"]
 
 QUIET_S: Final = 0.5
-"""Seconds without a further document after which all that stands on the broker was read."""
+"""Seconds without a further document after which all retained documents were read."""
 CONNECT_TIMEOUT_S: Final = 15.0
 _COLUMNS: Final = ("computer", "state", "version", "up", "tables", "devices", "free", "restarts")
 
 
 def processes_of(standing: Mapping[str, bytes]) -> list[Process]:
-    """By the retained documents of edges and rules, by topic. What cannot be read is left out."""
+    """The processes in the retained documents of edges and rules. Unreadable documents are left out."""
     infos: dict[str, EdgeInfo] = {}
     healths: dict[str, EdgeHealth] = {}
     online: dict[str, bool] = {}

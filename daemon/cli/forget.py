@@ -1,4 +1,4 @@
-"""`feltd forget`: an edge or rules that are gone for good, and all that they left on the broker."""
+"""`feltd forget`: clears the retained topics of an edge or rules that are gone for good."""
 
 import asyncio
 
@@ -22,12 +22,12 @@ class StillThere(Exception):
 
 
 async def forget(config: Config, name: str, *, although_online: bool = False) -> list[str]:
-    """Clear all that stands on the broker of an edge or of rules; the topics that were cleared.
+    """Clear all retained topics of an edge or of rules; returns the cleared topics.
 
-    As the user of [maintenance], who may clear what others said; where none is named, once as the edge and once as the
-    rules: each may write what the other may not. What others tell of the same tables they say again when they hear that
-    its availability is gone, which is cleared last. `although_online`: a broker that was killed together with an edge
-    remembers it as online. Raises StillThere, BrokerLost, TimeoutError.
+    The user is that of [maintenance], who may clear topics of others; without one, first the edge's and then the
+    rules', since each may write what the other may not. Other processes repeat their topics of the same tables when the
+    availability is cleared, which is last. `although_online`: a broker that was killed together with an edge remembers
+    it as online. Raises StillThere, BrokerLost, TimeoutError.
     """
     site = config.site.name
     own = edge_topic(site, name, "")

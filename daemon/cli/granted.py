@@ -1,6 +1,6 @@
 """Compares the configuration with the access list of a mosquitto on the same computer.
 
-Used by `feltd check`, `feltd doctor` and a reload: a table that the list does not know is suspended by its processes.
+Used by `feltd check`, `feltd doctor` and a reload. Processes suspend a table that is not in the list.
 """
 
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def old_list(config: Config, path: Path, installed: Path | None = None) -> list[str]:
-    """What the installed list does not grant to the processes of this configuration, for people; a line for each user.
+    """The grants that the installed list lacks for this configuration, for people; a line for each user.
 
-    Nothing where the broker is on another computer, the list cannot be read, or none can be made of the configuration.
+    Empty where the broker is on another computer, the list cannot be read, or the configuration gives no list.
     """
     installed = installed or INSTALLED
     if broker_of(config, config.edge).host not in HERE:

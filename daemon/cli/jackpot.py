@@ -1,4 +1,4 @@
-"""`feltd jackpots`, the process, and `feltd jackpot`, which shows what its books say."""
+"""`feltd jackpots`, the process, and `feltd jackpot`, which shows its books."""
 
 from collections.abc import Coroutine
 from datetime import datetime

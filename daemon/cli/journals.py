@@ -44,7 +44,7 @@ def journals() -> None:
 
 
 def _public_keys(paths: tuple[Path, ...], key: str) -> list[Any]:
-    """The keys that were given; else the public half of the configured one, where it stands beside it."""
+    """The given keys; otherwise the public half of the configured key, if it is beside it."""
     if not paths and not key:
         return []
     from daemon.journal.signing import BadKey, PublicKey, public_path
@@ -135,7 +135,7 @@ def verify(
 
 
 def _lines(file: BinaryIO, progress: Progress) -> Iterator[bytes]:
-    """The lines of a file; `progress` hears which part of it was read."""
+    """The lines of a file; `progress` gets the part that was read."""
     size, read = max(os.fstat(file.fileno()).st_size, 1), 0
     for line in file:
         read += len(line)
@@ -144,7 +144,9 @@ def _lines(file: BinaryIO, progress: Progress) -> Iterator[bytes]:
 
 
 def _journals_there(config: Any, config_path: Path) -> dict[Path, str]:
-    """The journals of a site that are there, or were, with their keys. What is missing is named; none is refused."""
+    """The journals of a site that exist or existed, with their keys. Missing ones are named; without any it is
+    refused.
+    """
     from daemon.cli.configuration_check import has_console
     from daemon.config.model import signing_as
     from daemon.journal.reader import left_of
@@ -218,7 +220,7 @@ def export_table(config_path: Path, table: str, since: Any, until: Any, of_rules
                 progress(table, min(count / total, 1.0))
     except (sqlite3.Error, OSError) as error:
         raise BadInputError(f"{of.journal}: {error}") from error
-    if count == 1:  # the head alone
+    if count == 1:  # only the head
         click.echo(f"{table}: no row of that time; --from and --to are UTC unless a zone is written", err=True)
 
 
@@ -296,7 +298,7 @@ def _print(found: "Sequence[Recalled]", config: "Config", table: str, pdf: Path,
 def accept_journal(path: Path, as_json: bool) -> None:
     """Take a journal as it stands, after a copy of it was put back on purpose. Stop its process before.
 
-    What is beside JOURNAL says then that it ends here. The note of before is kept: it shows what was there.
+    The note beside JOURNAL then says that it ends here. The old note is kept: it shows what was there.
     """
     from daemon.journal.retention import accept
     from daemon.journal.store import BadJournal

@@ -1,4 +1,4 @@
-"""`feltd ledger`, the writer, and `feltd report`, which asks it."""
+"""`feltd ledger`, the writer of the ledger, and `feltd report`, its figures."""
 
 import asyncio
 import csv

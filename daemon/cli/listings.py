@@ -1,4 +1,4 @@
-"""What is supported and what is plugged in, as text for people and as values for programs."""
+"""Supported and plugged-in devices and games, as text for people and as values for programs."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +20,7 @@ BY_ID = Path("/dev/serial/by-id")
 
 
 def device_list() -> list[dict[str, Any]]:
-    """Every driver: name, what it is, evidence, what it can be told, its fault list."""
+    """Every driver: name, title, evidence, commands, fault list."""
     return [
         {
             "driver": name,
@@ -41,7 +41,9 @@ def device_table() -> str:
 
 
 def plugged() -> list[tuple[str, str]]:
-    """Links and what they are: serial ports by their stable names, then what types as a keyboard, as scanners do."""
+    """Plugged-in devices with their links: serial ports by stable names, then keyboard-like devices such as
+    scanners.
+    """
     stable = {str(link.resolve()): str(link) for link in BY_ID.iterdir()} if BY_ID.is_dir() else {}
     rows: list[tuple[str, str]] = []
     for port in plugged_in():

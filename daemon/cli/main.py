@@ -65,12 +65,12 @@ _COMMANDS = {
 
 
 class _Output(io.FileIO):
-    """Standard output. What cannot be written ends the command, wherever in it that was: nothing else is to blame."""
+    """Standard output. A failed write ends the command with one message, wherever it happens."""
 
     _lost = False
 
     def write(self, data: Any) -> int:
-        """Raises SystemExit, once: who is on the way out may write what it likes."""
+        """Write; a failure raises SystemExit once, and later failures are ignored."""
         if self._lost:
             return len(data)
         try:
@@ -83,13 +83,13 @@ class _Output(io.FileIO):
 
 
 class _Text(io.TextIOWrapper):
-    """Standard output or error as text: what devices and the network say may hold what a terminal obeys."""
+    """Standard output or error as text, without control sequences that devices or the network may send."""
 
     plain = True
-    """False for commands that write colours or move the cursor; they make the texts of others plain themselves."""
+    """False for commands that write colours or move the cursor; they clean foreign texts themselves."""
 
     def __init__(self, file: io.FileIO, before: TextIO) -> None:
-        """`before`: the stream whose place it takes."""
+        """`before`: the stream that it replaces."""
         buffer = io.BufferedWriter(file)
         super().__init__(buffer, before.encoding, before.errors, line_buffering=bool(before.line_buffering))
         self.coloured = before
@@ -113,7 +113,7 @@ class _Group(CommandGroup):
         return sorted({*super().list_commands(ctx), *entry_points(group=PLUGINS).names})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Ours first: no other distribution can replace `feltd edge`."""
+        """The command; our own first, so that no other distribution can replace `feltd edge`."""
         for stream, as_written in ((sys.stdout, COLOURED), (sys.stderr, LABORATORY)):
             if isinstance(stream, _Text):
                 stream.plain = cmd_name not in as_written
@@ -129,7 +129,7 @@ class _Group(CommandGroup):
         return None
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        """Run one. A test's streams are no files and stay what they are."""
+        """Run a command. The streams of a test are no files and stay unchanged."""
         try:
             out, err = sys.stdout.fileno(), sys.stderr.fileno()
         except (AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""What runs without devices and broker: captures to events, events to results. One clear message for bad input."""
+"""Work without devices and broker: captures to events, events to results. One clear message for bad input."""
 
 import asyncio
 import json
@@ -73,7 +73,7 @@ def capture_frames(raw: bytes, name: str, pace: float) -> list[Frame]:
 
 
 class _CaptureLink:
-    """A link that hears a capture, each byte at its time; what the driver writes goes nowhere."""
+    """A link that plays a capture, each byte at its time; the driver's own bytes are dropped."""
 
     def __init__(self, frames: Sequence[Frame], progress: Progress) -> None:
         self._left = deque(frame for frame in frames if frame.from_device)
@@ -93,7 +93,7 @@ class _CaptureLink:
         await asyncio.sleep(max(tick - asyncio.get_running_loop().time(), 0.0))
 
     async def read(self) -> Chunk:
-        await self.until_more()  # a reader that gives up meanwhile leaves the frame for the next
+        await self.until_more()  # a cancelled reader leaves the frame for the next one
         frame = self._left.popleft()
         self._progress(1 - len(self._left) / self._all)
         return Chunk(frame.data, frame.at, (frame.at - self._start).total_seconds())
@@ -122,9 +122,9 @@ def replay(
     options: dict[str, Any],
     progress: Progress = silent,
 ) -> list[Seen]:
-    """What `driver` makes of a capture, by the ordinary way: silence in it is an outage. Raises BadInput.
+    """Run `driver` on a capture; silence in it is an outage. Raises BadInput.
 
-    `progress` hears which part of the capture was read.
+    `progress` gets the part of the capture that was read.
     """
     kind = DRIVERS[driver]
     try:
@@ -178,7 +178,7 @@ class _Written(Struct, frozen=True):
 
 _ENVELOPE_KEYS = {"type", "data", "id", "time", "source", "seq", "wire", "specversion", "bootid", "journal", "replay"}
 _EXPORT_KEYS = {"n", "place", "device", "cause", "hash", "datahex", "cause_journal"}
-# What `feltd journal export` writes besides rows, by the word under `feltd`.
+# The lines of `feltd journal export` besides rows, by the word under `feltd`.
 _OF_EXPORTS = {
     "export": {"feltd", "version", "journal", "site", "writer", "place", "first", "last", "before", "made"},
     "checkpoint": {"feltd", "statement", "signature"},
@@ -186,7 +186,7 @@ _OF_EXPORTS = {
 
 
 def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelope]:
-    """Events written as NDJSON, or an export of the edge's journal. What is said twice counts once.
+    """Events written as NDJSON, or an export of the edge's journal. Duplicates count once.
 
     An export's own lines (`feltd`: its head, its signatures) are no events. Raises BadInput with the line.
     """
@@ -236,7 +236,7 @@ def events_from(lines: Iterable[str], name: str, table: str) -> Iterator[Envelop
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object without duplicate keys, of which readers would take either. Raises ValueError."""
+    """An object; duplicate keys, of which readers would take either, raise ValueError."""
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]

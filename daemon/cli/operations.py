@@ -123,7 +123,7 @@ def backup(config_path: Path, folder: Path, passphrase_file: Path | None, as_jso
             passphrase = passphrase_in(passphrase_file)
             folder.mkdir(parents=True, exist_ok=True)
             target = folder / f"{config.site.name}-{config.edge.name}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}{SUFFIX}"
-            # Beside the journals, for root alone: in clear they must not come to the stick.
+            # In a folder beside the journals, for root alone: unencrypted copies must not come to the stick.
             with tempfile.TemporaryDirectory(dir=Path(config.edge.journal).parent, prefix=".backup-") as work:
                 reports, _ = _copied(config, config_path, Path(work))
                 rows = {Path(name).parent.name: report.rows for name, report in reports.items()}
@@ -142,7 +142,7 @@ def backup(config_path: Path, folder: Path, passphrase_file: Path | None, as_jso
 
 
 def _copied(config: Any, config_path: Path, folder: Path) -> tuple[dict[str, Any], list[str]]:
-    """Copy all to `folder`: the reports of the journals by their copies, and the other files. Raises BadBackup."""
+    """Copy all to `folder`; returns the reports of the copied journals, and the other files. Raises BadBackup."""
     from daemon.cli.configuration_check import has_console
     from daemon.cli.progress import ProgressLine
     from daemon.journal.backup import back_up_file, back_up_journal
@@ -243,7 +243,8 @@ def init(
     text = configuration(first)
     _check(text, config_path)
     try:
-        # Before the configuration: where it exists, so do its keys; after a kill the next init makes what is missing.
+        # Keys before the configuration, so that it never exists without them; after a kill the next init makes missing
+        # ones.
         config_path.parent.mkdir(parents=True, exist_ok=True)
         make_mac_keys(config_path.parent, first.edge, first.site)
     except OSError as error:
@@ -392,7 +393,7 @@ def _check(text: str, path: Path) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    """For its owner and the group of the services, where that exists. Raises BadInputError."""
+    """Write a file for its owner and the group of the services, if that exists. Raises BadInputError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = whole_files.begin(path, 0o640)

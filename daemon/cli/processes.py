@@ -152,7 +152,7 @@ def rules(config_path: Path) -> None:
 def reload_running(config_path: Path) -> None:
     """Let the running edge and rules use the changed configuration.
 
-    Every mistake is named here, and nothing is used then. A change of a table waits until no round is open there.
+    Every mistake is named here, and then nothing changes. A change of a table waits until no round is open there.
     """
     from daemon.broker.suspensions import LIST_REMEDY
     from daemon.cli.granted import old_list
@@ -179,13 +179,13 @@ NO_SYSTEMD = "systemd runs no service here; send SIGHUP to the processes that yo
 def _is_active(unit: str) -> bool:
     """Whether the systemd service runs. Raises BadInputError where there is no systemd."""
     asked = _systemctl("is-active", unit, quiet=True)
-    if asked == 1:  # systemctl cannot reach systemd; a unit that stands still gives 3
+    if asked == 1:  # systemctl cannot reach systemd; a stopped unit gives 3
         raise BadInputError(NO_SYSTEMD)
     return asked == 0
 
 
 def _systemctl(*words: str, quiet: bool = False) -> int:
-    """Its exit code. Raises BadInputError where it is not installed."""
+    """The exit code of systemctl. Raises BadInputError where it is not installed."""
     import subprocess
 
     out = subprocess.DEVNULL if quiet else None

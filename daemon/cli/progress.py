@@ -1,4 +1,4 @@
-"""How far a long command is: a line on standard error that is written over itself, on a terminal alone."""
+"""The progress of a long command: a line on standard error that overwrites itself, only on a terminal."""
 
 import shutil
 import sys
@@ -43,7 +43,7 @@ class ProgressLine:
         self._file.flush()
 
     def of(self, what: str) -> Progress:
-        """The same for one piece of work."""
+        """The progress of one piece of work."""
         return lambda part: self(what, part)
 
     def __enter__(self) -> Self:

@@ -1,7 +1,7 @@
 """An encrypted backup of a whole computer in one file, and its restoration on a new one.
 
-Identity, keys, passwords, users and the books of jackpots go on. Edge, rules and console begin new journals: numbers
-that were given out after the backup would be given out twice. Those of the backup are kept beside them as evidence.
+Identity, keys, passwords, users and the books of jackpots go on. Edge, rules and console begin new journals, because
+numbers used after the backup would be used again. The journals of the backup are kept beside them as evidence.
 """
 
 import contextlib
@@ -33,11 +33,11 @@ SUFFIX = ".feltd-backup"
 
 
 class BadRestore(Exception):
-    """Nothing was put anywhere. The message says why and what to do."""
+    """Nothing was restored. The message says why and what to do."""
 
 
 class Manifest(Struct, frozen=True):
-    """What a backup is of. `rows`: of the journal of each process."""
+    """The description of a backup. `rows`: of the journal of each process."""
 
     site: str
     edge: str
@@ -47,7 +47,7 @@ class Manifest(Struct, frozen=True):
 
 
 class Restored(Struct, frozen=True):
-    """What a restoration did: lines for people."""
+    """The result of a restoration: lines for people."""
 
     manifest: Manifest
     placed: tuple[str, ...]
@@ -63,7 +63,7 @@ def passphrase_in(path: Path) -> str:
 
 
 def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str, rows: dict[str, int]) -> Manifest:
-    """Write one encrypted file of the folder of copies and of all that stands beside the configuration at `path`.
+    """Write one encrypted file of the copies and of all files beside the configuration at `path`.
 
     It is read back and compared before it gets its name. Raises OSError, BadSealed.
     """
@@ -80,7 +80,7 @@ def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str
             with one.open("rb") as content:
                 sums[name] = _sum(content.read)
             part = name.partition("/")[0]
-            owned = Path(getattr(config, part).journal) if part in PARTS else one  # a copy belongs to who made it
+            owned = Path(getattr(config, part).journal) if part in PARTS else one  # a copy belongs to its maker
             tar.add(one, name, recursive=False, filter=partial(_owned_as, owned))
     with _members(beside, passphrase) as members:
         read = {name: _sum(take) for name, _, take in members}
@@ -92,7 +92,7 @@ def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str
 
 
 def restore(backup: Path, passphrase: str, path: Path) -> Restored:
-    """Put a backup onto this computer, with the configuration at `path`. All of it is read and proven first.
+    """Put a backup onto this computer, with the configuration at `path`. All of it is read and verified first.
 
     Raises BadRestore, BadSealed, OSError.
     """
@@ -141,7 +141,7 @@ def _placed(work: Path, manifest: Manifest, owners: dict[str, tarfile.TarInfo], 
             _move(work / name, BROKER / rest, info, BROKER)
         elif kind == "configuration" and rest != manifest.configuration:
             _move(work / name, path.parent / rest, info, path.parent)
-    # The last one: with the configuration the computer is whole, and the services may start.
+    # Placed last: with the configuration the computer is complete, and the services may start.
     name = f"configuration/{manifest.configuration}"
     _move(work / name, path, owners[name], path.parent)
     placed.append(f"{path}: configuration, keys and passwords of {manifest.edge}, site {manifest.site}")
@@ -206,7 +206,7 @@ def _unpacked(backup: Path, passphrase: str, work: Path) -> dict[str, tarfile.Ta
 
 
 def _move(one: Path, to: Path, info: tarfile.TarInfo, below: Path) -> None:
-    """Put a file to its place durably, with mode and owner of before, as new folders from `below` on."""
+    """Put a file to its place durably, with its former mode and owner; the same for new folders from `below` on."""
     missing = [folder for folder in to.parents if not folder.exists()]
     to.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
     for folder in missing:
@@ -220,7 +220,7 @@ def _move(one: Path, to: Path, info: tarfile.TarInfo, below: Path) -> None:
 
 
 def _give(path: Path, info: tarfile.TarInfo) -> None:
-    """To its owner of before, where this computer has one of this name and we may."""
+    """Give a file to its former owner, if this computer has a user of this name and we may."""
     with contextlib.suppress(LookupError, PermissionError):
         shutil.chown(path, group=info.gname)
     with contextlib.suppress(LookupError, PermissionError):

@@ -26,7 +26,7 @@ from daemon.cli.common import (
 if TYPE_CHECKING:
     from daemon.config.model import Config, Device
 
-SOON = 20.0  # seconds for which nobody wonders whether a command still runs
+SOON = 20.0  # seconds of waiting without a note that the command still runs
 
 
 @click.command(epilog=examples("feltd acl /etc/feltd/feltd.toml"))

@@ -1,7 +1,7 @@
 """The state of a table's computer as `feltd status` shows it. Pure; status_facts measures.
 
-A `Status` holds processes, devices, pools, and all that is open with its remedy. `text_of` writes
-it for a terminal of 80 columns, in English as all commands; its JSON is described in docs/reference/status.md.
+A `Status` holds processes, devices, pools, and the open problems with their remedies. `text_of` writes it for a
+terminal of 80 columns, in English like all commands; its JSON is described in docs/reference/status.md.
 """
 
 import textwrap
@@ -38,11 +38,11 @@ DeviceStateWord: TypeAlias = Literal["online", "offline", "unknown"]
 Source: TypeAlias = Literal["broker", "journal", "none"]
 
 
-# ---- what was measured
+# ---- measurements
 
 
 class Wanted(Struct, frozen=True):
-    """A process that the configuration of this computer names. `name`: on the broker; empty where it has none there."""
+    """A process that this computer's configuration names. `name`: on the broker; empty if it has none there."""
 
     part: str
     name: str = ""
@@ -50,7 +50,7 @@ class Wanted(Struct, frozen=True):
 
 
 class Service(Struct, frozen=True):
-    """A unit of systemd, as `systemctl show` says it. `log`: the last warning of its log."""
+    """A unit of systemd, by `systemctl show`. `log`: the last warning of its log."""
 
     active: str
     enabled: bool = False
@@ -59,7 +59,7 @@ class Service(Struct, frozen=True):
 
 
 class Heard(Struct, frozen=True):
-    """What stands on the broker, by name; `beating`: processes whose heartbeat was heard."""
+    """The retained documents of the broker, by name; `beating`: processes with a heartbeat."""
 
     online: Mapping[str, bool] = {}
     beating: frozenset[str] = frozenset()
@@ -73,7 +73,7 @@ class Heard(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All that was measured. `heard` is None while the broker is away or was not asked: `broker_error` says why.
+    """All measurements. `heard` is None while the broker is away or was not asked: `broker_error` says why.
 
     `journal`: the devices by the journal of the edge, read where the broker is away; None where it cannot be read.
     """
@@ -97,7 +97,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     journal: Mapping[tuple[str, str], DeviceState] | None = None
 
 
-# ---- what is shown
+# ---- the status
 
 
 class Process(Struct, frozen=True):
@@ -112,7 +112,7 @@ class Process(Struct, frozen=True):
 
 
 class Device(Struct, frozen=True):
-    """One device. `since`: when it came online or was lost; `source`: who says so."""
+    """One device. `since`: when it came online or was lost; `source`: the origin of this information."""
 
     table: str
     name: str
@@ -136,7 +136,7 @@ class Open(Struct, frozen=True):
 
 
 class Pool(Struct, frozen=True):
-    """A jackpot's pool in a line. `amount` in minor units; None while nothing is known of it."""
+    """The line of a jackpot's pool. `amount` in minor units; None while unknown."""
 
     name: str
     amount: int | None = None
@@ -172,7 +172,7 @@ class Status(Struct, frozen=True, kw_only=True):
 
 
 def status_of(facts: Facts, *, everything: bool = False) -> Status:
-    """The state of this computer; with `everything` also what the broker says of others."""
+    """The state of this computer; with `everything` also of others, as the broker shows them."""
     heard = facts.heard or Heard()
     processes = [_process(one, facts) for one in facts.wanted]
     own = {one.name for one in facts.wanted}
@@ -255,7 +255,7 @@ _STATES: Mapping[str, ProcessState] = {
 
 
 def _other(name: str, heard: Heard) -> Process:
-    """A process of another computer, known by the broker alone."""
+    """A process of another computer, known only from the broker."""
     info = heard.infos.get(name, EdgeInfo())
     part = "rules" if info.rules else "edge" if info.journal else "jackpots"
     online = heard.online[name]
@@ -267,7 +267,7 @@ def _device(key: tuple[str, str], facts: Facts, states: Mapping[str, ProcessStat
     heard = facts.heard
     if heard is None:
         read = (facts.journal or {}).get(key)
-        # Nothing writes the journal of an edge that stands still.
+        # The journal of a stopped edge does not change.
         if read is None or states.get(facts.edge) not in {"running", "unknown"}:
             return Device(*key, "unknown")
         return Device(*key, "online" if read.online else "offline", read.since, source="journal")
@@ -287,7 +287,7 @@ def _pool(name: str, heard: Heard) -> Pool:
     return Pool(name, level.amount, level.currency, level.decimals, level.waiting, len(level.proposals))
 
 
-# ---- what is open
+# ---- open problems
 
 
 def _of_broker(facts: Facts, heard: Heard) -> Iterator[Open]:
@@ -436,7 +436,7 @@ def _number(number: int, what: str) -> str:
 
 
 def _row(cells: Iterable[str], widths: Iterable[int]) -> str:
-    """A line of a table; the last cell has what is left."""
+    """A line of a table; the last cell has the rest of the width."""
     line = "  "
     for cell, width in zip(cells, widths, strict=True):
         room = width or COLUMNS - len(line)

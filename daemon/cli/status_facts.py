@@ -28,7 +28,7 @@ __all__ = ["measured"]
 
 CONNECT_TIMEOUT_S = 5.0
 QUIET_S = 0.5
-"""Seconds without a further document after which all that stands on the broker was heard."""
+"""Seconds without a further document after which all retained documents were read."""
 LONGEST_S = 15.0
 SYSTEMD_TIMEOUT_S = 5.0
 MOST_DOCUMENTS = 50_000
@@ -72,7 +72,7 @@ def measured(config: Config, *, with_console: bool) -> Facts:
 
 
 async def _heard(config: Config) -> tuple[Heard | None, str, str]:
-    """What stands on the broker; or None, the reason and the remedy."""
+    """The broker's retained documents; or None, the reason and the remedy."""
     try:
         async with asyncio.timeout(LONGEST_S), connect(config.mqtt, "") as session:
             return await _documents(session, config), "", ""
@@ -85,7 +85,7 @@ async def _heard(config: Config) -> tuple[Heard | None, str, str]:
 
 
 async def _documents(session: Session, config: Config) -> Heard:
-    """The retained documents, and the heartbeats until each process that is online was heard or is late."""
+    """The retained documents, and heartbeats until each online process has sent one or is late."""
     site = config.site.name
     topics = [edge_topic(site, "+", leaf) for leaf in ALL_OF_EDGE]
     topics += [table_topic(site, "+", leaf) for leaf in ALL_OF_TABLE]
@@ -123,7 +123,7 @@ async def _next(session: Session) -> list[Message]:
 
 
 def _read(standing: Mapping[str, bytes], beating: frozenset[str]) -> Heard:
-    """The documents by their kind; what cannot be read is counted."""
+    """The documents by their kind; unreadable ones are counted."""
     online: dict[str, bool] = {}
     infos: dict[str, EdgeInfo] = {}
     devices: dict[tuple[str, str], bool] = {}
@@ -190,7 +190,7 @@ def _last_warning(unit: str) -> str:
 
 
 def _said(*words: str) -> str:
-    """The output of a program of systemd; empty where there is none, or it fails."""
+    """The output of a program of systemd; empty where it is missing or fails."""
     try:
         done = subprocess.run(words, capture_output=True, check=False, timeout=SYSTEMD_TIMEOUT_S)  # noqa: S603 - fixed words
     except (OSError, subprocess.TimeoutExpired):
@@ -199,7 +199,7 @@ def _said(*words: str) -> str:
 
 
 def _instant(text: str) -> datetime | None:
-    """`@1700000000` of `--timestamp=unix`."""
+    """The time in `@1700000000`, from `--timestamp=unix`."""
     number = text.removeprefix("@")
     return datetime.fromtimestamp(int(number), UTC) if number.isascii() and number.isdigit() else None
 

@@ -1,7 +1,7 @@
-"""Adds, changes and removes a table in the text of a configuration. Pure; config_change puts the text in its place.
+"""Adds, changes and removes a table in the text of a configuration. Pure; config_change writes the text.
 
-What belongs to no table stays byte for byte, comments too. The result is parsed and compared with what was asked for:
-where a file has a form that these few rules do not know, `CannotEdit` says so and nothing is changed.
+Everything outside of the table stays byte for byte, comments too. The result is parsed and compared with the requested
+change: if a file has an unknown form, `CannotEdit` says so and nothing is changed.
 """
 
 import re
@@ -21,22 +21,22 @@ _KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class CannotEdit(Exception):
-    """The text cannot be changed so. The message says what to do."""
+    """The text cannot be changed in this way. The message says what to do."""
 
 
 class TableChange(Struct, frozen=True):
-    """What is to be different at a table. Options are as they were typed; `None` removes a key."""
+    """The changes of a table. Options are as they were typed; `None` removes a key."""
 
     ruleset: str | None = None
     area: str | None = None
     options: dict[str, str | None] = {}
     devices: tuple[FirstDevice, ...] = ()
-    """New ones, and those that get another driver or link."""
+    """New devices, and those that get another driver or link."""
     without: tuple[str, ...] = ()
 
 
 def add_table(text: str, table: FirstTable) -> str:
-    """The text with a table more, at its end. Raises CannotEdit."""
+    """The text with a new table at its end. Raises CannotEdit."""
     if any(one.get("name") == table.name for one in _tables(text)):
         raise CannotEdit(f"table {table.name!r} is there already; `feltd table change {table.name}` changes it")
     _option_names(table.options)
@@ -60,7 +60,7 @@ def remove_table(text: str, name: str) -> str:
 
 
 def change_table(text: str, name: str, change: TableChange) -> str:
-    """The text with another form of a table. Raises CannotEdit."""
+    """The text with a changed table. Raises CannotEdit."""
     _option_names(change.options)
     at = _index(text, name)
     lines = text.split("\n")

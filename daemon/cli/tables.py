@@ -1,4 +1,4 @@
-"""`feltd table` and `feltd config`: a table is added, changed or removed in one act, and each version is kept."""
+"""`feltd table` and `feltd config`: add, change or remove a table as a whole; each version is kept."""
 
 import os
 import pwd
@@ -180,10 +180,10 @@ def undo(config_path: Path, to: int | None, **given: Any) -> None:
 
 
 class Systemd:
-    """The broker and the processes, as systemd runs them."""
+    """The broker and the processes, under systemd."""
 
     def refusals(self, config: Config, path: Path) -> list[str]:
-        """What a reload would refuse."""
+        """The mistakes that a reload would refuse."""
         from daemon.reload import start_mistakes
 
         return [mistake for part in self._running() for mistake in start_mistakes(config, path, part)]
@@ -225,7 +225,7 @@ class Systemd:
 
 
 def _systemctl(*words: str) -> int:
-    """Its exit code; 1 where there is no systemd."""
+    """The exit code of systemctl; 1 where there is no systemd."""
     try:
         return subprocess.run(["systemctl", *words], check=False, stderr=subprocess.DEVNULL).returncode  # noqa: S603, S607 - root's own
     except FileNotFoundError:

@@ -1,6 +1,6 @@
 """`feltd watch`: a line for each event and each verdict, as `journalctl -f` shows a log.
 
-With `since` the lines begin with what the journals of this computer hold; then the broker is followed.
+With `since` the lines begin with the rows of this computer's journals; then the broker is followed.
 """
 
 import asyncio
@@ -53,7 +53,7 @@ WARNINGS = frozenset(
         *("voided", "corrected", "irregular"),
     )
 )
-"""The types that somebody should look at; a fault says its own severity."""
+"""The types that deserve attention; a fault has its own severity."""
 ERRORS = frozenset(("device.offline", "suspended"))
 LEAST_PLACE, MOST_PLACE = 12, 20
 NARROWEST = 40
@@ -233,7 +233,7 @@ def _in_columns(line: Line, place: int, columns: int | None) -> str:
 
 
 class _Teller:
-    """Says each message once."""
+    """Prints each message once."""
 
     def __init__(
         self, config: Config, shown: Shown, say: Callable[[str], None], columns: Callable[[], int | None]
@@ -272,7 +272,7 @@ class _Teller:
 
 
 class _Broker:
-    """Says that the broker is away or back, in the place of a log."""
+    """A log that prints when the broker is away or back."""
 
     def __init__(self, remark: Callable[[str], None]) -> None:
         self._remark = remark

@@ -51,8 +51,8 @@ class Replica(BackboneUser, frozen=True, kw_only=True):
     """`[replica]`: the rules of this computer are one of two that resolve the same tables.
 
     With `events` "backbone" they read their events from the backbone; gaps are filled by the edges over the broker. Of
-    those that are online the first by name retains states and answers wagers. The user at the backbone is as in
-    [forward].
+    the rules processes that are online, the first by name retains states and answers wagers. The user at the backbone
+    is as in [forward].
     """
 
     events: Literal["broker", "backbone"] = "broker"
@@ -70,7 +70,7 @@ class Ledger(BackboneUser, frozen=True, kw_only=True):
 
 
 class Sections(Protocol):
-    """The part of a configuration that is here."""
+    """The part of a configuration with these sections."""
 
     @property
     def backbone(self) -> Backbone: ...
@@ -83,7 +83,7 @@ class Sections(Protocol):
 
 
 def mistakes_of_backbone(config: Sections, is_loopback: Callable[[str], bool]) -> Iterator[tuple[tuple[str, str], str]]:
-    """Section and key, and what is wrong there."""
+    """The mistakes in these sections: section and key, and the text."""
     backbone, forward, replica, ledger = config.backbone, config.forward, config.replica, config.ledger
     for key, pattern, example in (
         ("servers", SERVER, "tls://nats-1.lisboa.example:4222"),

@@ -1,6 +1,6 @@
-"""Which device serves which game, and what the devices of a table cannot say.
+"""Compares devices with games: the drivers that serve a game, and the needs that a table's devices leave open.
 
-`feltd check` tells what is missing at a table; docs/reference/devices-and-games.md is made of the same comparison.
+`feltd check` reports the open needs of a table; docs/reference/devices-and-games.md is made by the same comparison.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def needs_of(ruleset: str, options: Mapping[str, Any]) -> tuple[Need, ...]:
 
 
 def others(need: Need) -> list[str]:
-    """The drivers that tell what is needed."""
+    """The drivers that meet the need."""
     return [name for name, driver in DRIVERS.items() if met(need, driver.emits)]
 
 
@@ -53,9 +53,9 @@ def serving(wanted: Sequence[Need]) -> dict[str, list[Need]]:
 
 
 def missing(config: Config, path: Path) -> list[str]:
-    """What the devices of each table cannot say, as "file:line: text".
+    """The open needs of each table, as "file:line: text".
 
-    A table without devices in this file has them elsewhere; what a device tells whose driver is unknown is unknown.
+    A table without devices in this file has them on another computer. A table with an unknown driver is skipped.
     """
     lines = []
     for number, table in enumerate(config.table):

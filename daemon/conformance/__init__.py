@@ -1,7 +1,7 @@
-"""Whether a vendor's device speaks FDL as its page says: `feltd conform` plays the host rule by rule.
+"""Checks whether a vendor's device implements FDL as documented: `feltd conform` plays the host, rule by rule.
 
-`rules` is what is asked, `host` the host's side of the line, `trial` the parts in their order. A rule of time is judged
-only while this program itself was on time.
+`rules` are the demands, `host` is the host's side of the line, `trial` has the parts in their order. A rule about time
+is judged only if this program itself was on time.
 
 Called by: daemon/cli/conform.py.
 May import: the codec of FDL, the drivers' lists of its events, and a link.

@@ -1,4 +1,4 @@
-"""The host's side of a conformance trial: sends frames, keeps what comes, judges what is true of every frame."""
+"""The host's side of a conformance trial: sends frames, keeps received ones, and judges the rules for every frame."""
 
 import asyncio
 import random
@@ -35,15 +35,15 @@ _VENDOR = 0x80
 NO_COMMAND = 0x0F  # reserved: no device has it
 
 PATIENCE_S = 5.0
-"""How long an answer may take where its time is not what is judged."""
+"""Seconds to wait for an answer where its time is not judged."""
 QUIET_S = 1.5
-"""How long nothing must come where nothing may come."""
+"""Seconds of silence where nothing may come."""
 LATE_S = 0.05
-"""How late this program may be for a rule of time to be judged."""
+"""Seconds by which this program may be late for a rule about time to be judged."""
 
 
 class NoAnswer(Exception):
-    """The device does not answer any more: what follows cannot be judged."""
+    """The device no longer answers: the rest cannot be judged."""
 
 
 class Heard(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class Heard(msgspec.Struct, frozen=True):
 
 
 class Host:
-    """The host's side: sends frames, keeps what comes, judges what is true of every frame."""
+    """The host's side: sends frames, keeps received ones, and judges the rules for every frame."""
 
     def __init__(self, link: Link, hands: Hands, rng: random.Random) -> None:
         self._link = link
@@ -74,12 +74,12 @@ class Host:
         self.seen: dict[int, int] = {}
         self._told: dict[tuple[int, int], tuple[int, bytes]] = {}
         self.standing: set[int] = set()
-        self.faults_known = False  # all that stand were told since the device's start
+        self.faults_known = False  # all open faults were reported since the device's start
 
     # ---- judging
 
     def judge(self, rule: str, holds: object, seen: str) -> None:
-        """One observation; a rule that was broken once is broken."""
+        """Note an observation of a rule; a rule that was broken once stays broken."""
         if not holds:
             self.broken.setdefault(rule, seen)
         self.held.add(rule)
@@ -89,7 +89,7 @@ class Host:
         return all(late <= LATE_S for at, late in self.lateness if at >= since)
 
     def judge_time(self, rule: str, since: float, seconds: float, least: float, most: float) -> None:
-        """A duration that ended now, judged only where this program was on time."""
+        """Judge a duration that ended now, if this program was on time."""
         if self.on_time(since):
             self.judge(rule, least <= seconds <= most, f"{seconds * 1000:.0f} ms")
 
@@ -110,14 +110,14 @@ class Host:
         return fdl.encode(message, self._seq), self._seq
 
     async def listen(self, seconds: float) -> list[Heard]:
-        """All that comes within this time."""
+        """The frames that come within this time."""
         start, until = len(self.heard), self._clock() + seconds
         while await self._read(until):
             pass
         return self.heard[start:]
 
     async def until(self, found: Callable[[Heard], T | None], since: int, seconds: float = PATIENCE_S) -> T | None:
-        """The first thing found in what came from the index `since` on; None where it does not come in time."""
+        """The first match in the frames from index `since` on; None where none comes in time."""
         until, at = self._clock() + seconds, since
         while True:
             while at < len(self.heard):
@@ -139,7 +139,7 @@ class Host:
         return True
 
     async def watch_lateness(self) -> None:
-        """Notes how late this program wakes up."""
+        """Measure by how much this program wakes up late."""
         while True:
             began = self._clock()
             await asyncio.sleep(0.02)
@@ -147,7 +147,7 @@ class Host:
             self.lateness.append((now, now - began - 0.02))
             del self.lateness[:-5000]
 
-    # ---- what is true of every frame
+    # ---- rules for every frame
 
     def _take(self, piece: fdl.Frame | fdl.Garbage, at: float) -> None:
         if isinstance(piece, fdl.Garbage):
@@ -240,7 +240,7 @@ class Host:
     # ---- turns
 
     async def hello(self, epoch: int, last: int) -> fdl.Identity:
-        """Ask, until an IDENTITY answers. Raises NoAnswer."""
+        """Send HELLO until an IDENTITY answers. Raises NoAnswer."""
         self.open = None
         for _ in range(10):
             start = len(self.heard)
@@ -268,13 +268,13 @@ class Host:
         return known
 
     def tickets(self, count: int) -> int:
-        """The first of so many tickets in a row that were never used."""
+        """The first of `count` consecutive unused tickets."""
         first = self._ticket + 1
         self._ticket += count
         return first
 
     async def order(self, code: int, data: bytes = b"", ticket: int | None = None) -> fdl.Answer | None:
-        """A command, repeated until it is answered; None where it is not."""
+        """Send a command, repeatedly until it is answered; None without an answer."""
         if ticket is None:
             ticket = self.tickets(1)
         for _ in range(7):
@@ -290,12 +290,12 @@ class Host:
         return None
 
     async def fence(self) -> int:
-        """The index of the message after which the device has read all that was sent to it until now."""
+        """The index of the message after which the device has read everything sent so far."""
         await self.order(NO_COMMAND)
         return len(self.heard)
 
     async def acknowledge(self, counter: int) -> None:
-        """Every event up to and with it is on disk."""
+        """Acknowledge every event up to and with `counter`."""
         assert self.identity is not None
         await self.send(fdl.Ack(self.identity.epoch, counter))
 

@@ -1,4 +1,4 @@
-"""What docs/reference/protocols/fdl.md asks of a device, rule by rule, and what is said of each rule."""
+"""The demands of docs/reference/protocols/fdl.md on a device, rule by rule, and the findings."""
 
 from typing import Literal, Protocol, TypeAlias
 
@@ -14,11 +14,11 @@ ACTS: dict[Act, str] = {
     "every": "do everything that the device can report, each thing once",
     "power": "switch the device off, and on again after two seconds",
 }
-"""What hands are asked for."""
+"""The acts that a person or program does at the device."""
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One demand of the document: its section, and what must be so."""
+    """One demand of the document: its section and its text."""
 
     section: str
     text: str
@@ -90,7 +90,7 @@ Verdict: TypeAlias = Literal["holds", "broken", "not tried"]
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What became of one rule; `seen` is what broke it, or why it was not tried."""
+    """The result for one rule; `seen`: the observation that broke it, or why it was not tried."""
 
     rule: str
     section: str
@@ -100,7 +100,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class EventKind(msgspec.Struct, frozen=True):
-    """An event that such a device may report, as two hex digits, and how many of it were seen."""
+    """An event that such a device may report, as two hex digits, and how often it was seen."""
 
     kind: str
     name: str
@@ -108,20 +108,20 @@ class EventKind(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """All that was found. `device` is empty where none answered."""
+    """All findings. `device` is empty where none answered."""
 
     device: str
     findings: tuple[Finding, ...]
     kinds: tuple[EventKind, ...] = ()
 
     def count(self, verdict: Verdict) -> int:
-        """How many rules ended so."""
+        """The number of rules with this verdict."""
         return sum(finding.verdict == verdict for finding in self.findings)
 
 
 class Hands(Protocol):
-    """Who stands at the device."""
+    """A person or program at the device."""
 
     async def do(self, act: Act) -> bool:
-        """Do it; False where it cannot be done here."""
+        """Do the act; False where that is impossible here."""
         ...

@@ -1,4 +1,4 @@
-"""The trial of a device that speaks FDL, part by part; each part judges its rules by what the device sent."""
+"""The trial of a device that speaks FDL, part by part; each part judges its rules by the device's frames."""
 
 import asyncio
 import itertools
@@ -27,7 +27,7 @@ __all__ = ["conform"]
 _OUT_OF_RANGE = {fdl.SHAKER: ((shaker.AGITATE, b"\0"), (shaker.AGITATE, b"\x0b"), (shaker.LIGHT, b"\x02"))}
 REPEAT_S, BEAT_S = 0.2, 1.0
 TOLERANCE = 0.3
-"""The part of a period by which one may be longer or shorter."""
+"""The fraction by which a period may be longer or shorter."""
 
 
 async def _meet(host: Host) -> None:
@@ -64,7 +64,7 @@ async def _frames(host: Host) -> None:
     hello = fdl.Hello(0, 0)
 
     async def answered(rule: str, data: bytes, seq: int) -> None:
-        """Sent as it is, three times at most, it must be answered."""
+        """Send these bytes, at most three times; they must be answered."""
         for _ in range(3):
             start = len(host.heard)
             await host.send(data)
@@ -73,7 +73,7 @@ async def _frames(host: Host) -> None:
         return host.judge(rule, False, "a right frame was not answered")
 
     async def ignored(rule: str, data: bytes, seq: int) -> None:
-        """It is not answered, and the right one behind it is."""
+        """Send these bytes, which must not be answered, and then a right frame, which must."""
         start = len(host.heard)
         right, right_seq = host.frame(hello)
         await host.send(data + right)
@@ -109,7 +109,7 @@ async def _frames(host: Host) -> None:
 
 
 def _sealed(body: bytes, seq: int, flip: int = 0) -> bytes:
-    """A body with its `seq` and CRC; `flip` spoils the CRC."""
+    """A body with its `seq` and CRC; `flip` makes the CRC wrong."""
     body = body[:2] + bytes((seq,)) + body[3:]
     return body + (fdl.crc(body) ^ flip).to_bytes(2)
 
@@ -119,7 +119,7 @@ def _stuffed(body: bytes) -> bytes:
 
 
 def _overreaching(frame: bytes) -> bytes:
-    """The same frame, its last piece said to be longer than it is."""
+    """The same frame with a last COBS piece that claims to be longer than it is."""
     at, last = 1, 1
     while frame[at]:
         last, at = at, at + frame[at]
@@ -371,7 +371,7 @@ _NEEDS_HANDS = "nobody did at the device what it needs"
 
 
 async def conform(link: Link, hands: Hands, *, seed: int | None = None, tell: Callable[[str], object] = id) -> Report:
-    """Speak with the device, part by part. `tell` hears the name of each part as it begins."""
+    """Speak with the device, part by part. `tell` gets the name of each part as it begins."""
     host = Host(link, hands, random.Random(seed))
     watching = asyncio.create_task(host.watch_lateness())
     parts = (_meet, _heartbeats, _frames, _hellos, _commands, _one_event, _again, _closed, _everything, _ring, _power)

@@ -9,5 +9,5 @@ ALERTS = ("contested", "gone", "noted", "unpriced", "unreadable", "unusable")
 
 
 def alert_codes() -> list[str]:
-    """Behind the name of the process: the alerts that it publishes at a table."""
+    """The codes of the process's alerts at a table, which follow its name in the topic."""
     return [*ALERTS, FORGED_LEAF]

@@ -1,4 +1,4 @@
-"""A pool's books as values: accounts, rounds, tables, wins. The ledger makes the next ones; the store writes them."""
+"""A pool's books as values: accounts, rounds, tables, wins. `ledger` computes the next ones, `books` writes them."""
 
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -22,13 +22,13 @@ PLAYERS, HOUSE, VISIBLE, HIDDEN, OVERFLOW, MARGIN, PENDING, PAID, TRANSFERRED = 
     "transferred",
 )
 OUTSIDE = (PLAYERS, HOUSE, TRANSFERRED)
-"""Accounts that may be negative: what came into the pool from there."""
+"""Accounts that may be negative, because money comes from them into the pool."""
 OF_POOL = (VISIBLE, HIDDEN, OVERFLOW)
 UNDONE = "the pool had not begun again for the win that is corrected"
 KEPT_WINS = 25
-"""Closed wins that a book remembers beside the open ones."""
+"""Closed wins that a book keeps beside the open ones."""
 SHOWN_WINS = 10
-"""Waiting wins on a level; it counts the others."""
+"""Waiting wins that a level lists; it counts the others."""
 KEPT_ROUNDS = 5
 """Rounds of a table that can still be corrected in the books; the rules correct the last one."""
 KEPT_STREAMS = 1000
@@ -55,7 +55,7 @@ class Seen(Struct, frozen=True):
 
 
 class Stake(Struct, frozen=True):
-    """A bet on the jackpot and where its parts went, in 1/`unit`. `seq`: of the event that told it."""
+    """A bet on the jackpot with its parts by account, in 1/`unit`. `seq`: of the event that reported it."""
 
     seat: int
     amount: int
@@ -65,7 +65,9 @@ class Stake(Struct, frozen=True):
 
 
 class Payment(Struct, frozen=True):
-    """A payment key, number `seq` of the edge, pressed `by` a device; `round`: which one it named, "" for the last."""
+    """A payment key, number `seq` of the edge, pressed `by` a device; `round`: the one that it named, "" for the
+    last.
+    """
 
     seq: int
     id: str
@@ -74,15 +76,15 @@ class Payment(Struct, frozen=True):
 
 
 class RoundBook(Struct, frozen=True):
-    """What a round did to the pool, for a later correction. `at`: when it ended. `bets`: what became of its `stakes`.
+    """The effects of a round on the pool, for a later correction. `at`: its end. `bets`: what happened to its `stakes`.
 
-    `awards`: those that were decided last, of a pool of `base`; -1: none. `parts`: among how many rounds that pool was
-    divided. `reported`: the amount that a device told where the terms have none. `told`, `shown`: the amount that a
-    device told, and the one that was sent to it. `numbered`: how many wins it has had. `reseeded`: what the house gave
-    as seed after them, in units; `refilled`: the overflow and the reserve. `settled`: two people rejected or priced a
-    win of it, and their decision stands. `entry`: the last entry of its end; `after`: what visible, hidden and
-    overflow held then, in units, with all that was corrected since of this round and of earlier ones. `until`: the
-    number of the edge's event that ended it; `corrected`: of the last one that gave it a result.
+    `awards`: those that were decided last, of a pool of `base`; -1: none. `parts`: the number of rounds that shared
+    that pool. `reported`: the amount that a device reported where the terms have none. `told`, `shown`: the amount that
+    a device reported, and the one that was sent to it. `numbered`: the number of its wins so far. `reseeded`: the seed
+    that the house gave after them, in units; `refilled`: the same from overflow and reserve. `settled`: two people
+    rejected or priced a win of it, and their decision stands. `entry`: the last entry of its end; `after`: the balances
+    of visible, hidden and overflow then, in units, with later corrections of this round and of earlier ones. `until`:
+    the number of the edge's event that ended it; `corrected`: of the last event that gave it a result.
     """
 
     table: str
@@ -117,10 +119,10 @@ class RoundBook(Struct, frozen=True):
 
 class TableBook(Struct, frozen=True):
     """A table of the pool. `open`: its open round. `stakes`: bets of a round that has not ended. `credit`: bets that a
-    void round carried to the next one, until they are told again or that round ends. `stream`: who told the last
-    verdict. `last`, `newest`: the latest time of all verdicts, and the id with the highest number. `sensors`: the
-    stream of the edge, once a bet came after the pool began. `since`: when it came to a pool that was there before;
-    what happened there earlier is not the pool's. `payments`: the last payment keys.
+    void round carried to the next one, until they are reported again or that round ends. `stream`: the source of the
+    last verdict. `last`, `newest`: the latest time of all verdicts, and the id with the highest number. `sensors`: the
+    stream of the edge, once a bet came after the pool began. `since`: when it joined an existing pool; earlier events
+    there do not count for the pool. `payments`: the last payment keys.
     """
 
     open: str = ""
@@ -135,9 +137,9 @@ class TableBook(Struct, frozen=True):
 
 
 class Book(Struct, frozen=True):
-    """The books of a pool, which `began` then: what happened before is not its own.
+    """The books of a pool. Events before `began` do not count.
 
-    `heard`: by stream the last number that was used. `orders`: the last that were obeyed.
+    `heard`: the last used number of each stream. `orders`: the last ones that were carried out.
     """
 
     pool: str
@@ -158,16 +160,16 @@ class Book(Struct, frozen=True):
         return self.tables.get(table, TableBook()).since or self.began
 
     def balance(self, account: str) -> int:
-        """In 1/`unit` of a minor unit."""
+        """The balance of an account, in 1/`unit` of a minor unit."""
         return self.balances.get(account, 0)
 
     @property
     def amount(self) -> int:
-        """What the pool shows, in whole minor units."""
+        """The displayed amount of the pool, in whole minor units."""
         return self.balance(VISIBLE) // self.unit
 
     def win(self, win: str) -> PoolWin:
-        """Raises Refused."""
+        """The win with this id. Raises Refused."""
         for one in self.wins:
             if one.id == win:
                 return one
@@ -175,11 +177,11 @@ class Book(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """How a round ended, as far as a pool is concerned.
+    """The end of a round, as far as it concerns a pool.
 
-    `stakes`: seat and amount of its bets on the jackpot where the rules tell them; None where devices do, and then the
-    bets up to number `until` of the edge are of this round. `bets`: what became of them; `given_back`: seat and amount
-    of those that the rules returned because they cannot stand alone.
+    `stakes`: seat and amount of its bets on the jackpot where the rules report them; None where devices do: then the
+    bets up to number `until` of the edge are of this round. `bets`: what happened to them; `given_back`: seat and
+    amount of those that the rules returned because they cannot stand alone.
     """
 
     round: str

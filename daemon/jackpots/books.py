@@ -1,8 +1,8 @@
-"""The books of all pools on disk: entries are rows of a journal, chained by hash; the state stands in its memory.
+"""The books of all pools on disk: entries are rows of a journal, chained by hash; the state is in its memory.
 
 One transaction holds the entries of a batch, the books behind them and the numbers up to which inputs were used. After
-a crash the books are either before the batch or behind it, and what was not used is asked for again. `check` compares
-each entry with the one before and the last one with the state; books that do not agree are not opened.
+a crash the books are either before the batch or behind it, and unused inputs are requested again. `check` compares each
+entry with the one before and the last one with the state; contradictory books are not opened.
 """
 
 import json
@@ -25,19 +25,19 @@ CHECKED = 10_000
 """Entries of a pool that are compared when the books are opened; `feltd jackpot --check` compares all."""
 DEVICE = "jackpot"
 BETS = ("contributed", "returned", "carried")
-"""Entries that change no terms and no win."""
+"""Kinds of entries that change neither terms nor wins."""
 REMEDY = (
     "pay nothing from this pool: keep the journal as it is and tell the inspector; `feltd journal verify` says more"
 )
 _KINDS = get_type_hints(Book)
 _FIELDS = tuple(one.name for one in fields(Book) if one.name not in ("rounds", "wins"))
-"""Each is written when it changed; the rounds of each table and each win by themselves, because they are most of a
-book.
+"""Parts of a book, each written when it changed; the rounds of each table and each win separately, as they are its
+bulk.
 """
 
 
 class BadBooks(Exception):
-    """The books of a pool do not agree with themselves. The message names the place and the remedy."""
+    """The books of a pool contradict themselves. The message names the place and the remedy."""
 
 
 def read_book(memory: Mapping[str, bytes], pool: str) -> Book | None:
@@ -69,13 +69,13 @@ def _win(part: bytes) -> PoolWin:
 
 
 def _wins_of_one_field(memory: Mapping[str, bytes], pool: str) -> list[PoolWin]:
-    """As older programs wrote them; this one forgets the field with its first commit."""
+    """The wins in the format of older versions; the first commit replaces it."""
     part = memory.get(_key(pool, "wins"))
     return msgspec.json.decode(part, type=list[PoolWin]) if part else []
 
 
 def _folded(units: Mapping[str, int]) -> dict[str, int]:
-    """Older entries have an account for each win that waits."""
+    """The balances of an entry; older entries have an account for each win that waits."""
     found: dict[str, int] = {}
     for account, value in units.items():
         name = account.partition(":")[0]
@@ -84,7 +84,7 @@ def _folded(units: Mapping[str, int]) -> dict[str, int]:
 
 
 def check(rows: Sequence[Row], book: Book | None = None) -> str:
-    """Why consecutive entries of one pool do not agree, or not with the state behind them; "" where they do."""
+    """Why consecutive entries of one pool, or the state after them, do not agree; "" where they do."""
     before: BookEntry | None = None
     for row in rows:
         try:
@@ -106,7 +106,7 @@ def check(rows: Sequence[Row], book: Book | None = None) -> str:
 
 
 def compared(before: BookEntry | None, entry: BookEntry, seq: int) -> str:
-    """Why an entry does not agree with itself, or with the one before; "" where it does."""
+    """Why an entry contradicts itself or the one before; "" where it does not."""
     postings, after = exact_units(entry.postings), exact_units(entry.after)
     if entry.number != seq:
         return f"it is numbered {entry.number}"
@@ -142,7 +142,7 @@ class Books:
     """The pools of one process. `apply` changes them in memory, `commit` makes it durable."""
 
     def __init__(self, journal: Journal, pools: Mapping[str, PoolTerms], at: datetime) -> None:
-        """Take up each pool where the journal left it; a new one begins `at` this time. Raises BadBooks, BadJournal."""
+        """Continue each pool from the journal; a new one begins `at` this time. Raises BadBooks, BadJournal."""
         self.journal = journal
         self._books: dict[str, Book] = {}
         self._written: dict[str, Book] = {}
@@ -163,7 +163,7 @@ class Books:
             self._books[pool] = self._written[pool] = book
 
     def __getitem__(self, pool: str) -> Book:
-        """The pool as it stands, with what is not durable yet."""
+        """The present book of the pool, with changes that are not durable yet."""
         return self._books[pool]
 
     def __iter__(self) -> Iterator[str]:
@@ -172,14 +172,14 @@ class Books:
 
     @staticmethod
     def refuse(step: Step) -> None:
-        """Raises Refused where a step would break the books. Bets are many, and each was checked as it was posted."""
+        """Raises Refused where a step would break the books. Bets are skipped: each was checked when it was posted."""
         if any(kind not in BETS for kind, _ in step[1]) and (said := unwritable(step)):
             raise Refused(f"pool {step[0].pool}: it would break the books: {said}")
 
     def apply(self, step: Step, cause: str, at: datetime) -> None:
-        """Take over the next book of a pool; `cause` is the id of what led to it.
+        """Take over the next book of a pool; `cause` is the id of its input.
 
-        Raises Refused where the books could not be opened again with it; nothing is taken over then.
+        Raises Refused, and changes nothing, if the books could not be opened again with it.
         """
         self.refuse(step)
         book, entries = step
@@ -189,9 +189,9 @@ class Books:
         ]
 
     def commit(self, more: Mapping[str, bytes] | None = None, *, idle: bool = True) -> list[Row]:
-        """Write all changes in one transaction; `more` goes with them. Durable when it returns. Raises BadJournal.
+        """Write all changes in one transaction; `more` goes with them. Raises BadJournal.
 
-        Changes without an entry are not written unless `idle`: their inputs give the same again after a crash.
+        Changes without an entry are written only if `idle`: after a crash their inputs give the same again.
         """
         if not (self._entries or idle):
             return []
@@ -214,7 +214,7 @@ class Books:
         return rows
 
     def _changed_wins(self, book: Book) -> dict[str, bytes | None]:
-        """Each win that changed since the last commit, and None for those that are remembered no more."""
+        """Each win that changed since the last commit, and None for those that are no longer kept."""
         before = self._written.get(book.pool)
         was = {one.id: one for one in before.wins} if before is not None else {}
         now = {one.id: one for one in book.wins}
@@ -228,7 +228,7 @@ class Books:
 
 
 def _parts(book: Book) -> dict[str, Any]:
-    """What is written of a book, by key."""
+    """The stored parts of a book, by key."""
     parts = {_key(book.pool, name): getattr(book, name) for name in _FIELDS}
     for name, round_ in book.rounds.items():
         parts.setdefault(_key(book.pool, f"rounds/{round_.table}"), {})[name] = round_

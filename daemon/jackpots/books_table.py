@@ -41,10 +41,11 @@ Cells = tuple[str, ...]
 
 
 class BooksTable:
-    """The table of one pool in a period, as it is written.
+    """The table of one pool in a period, written row by row.
 
-    Amounts are in the currency, with as many places as the parts of the bets need. Where a rate as 3/7 has no end, each
-    balance is cut behind 6 more places; an amount is the difference of two balances, so the sums still agree.
+    Amounts are in the currency, with as many places as the parts of the bets need. For a rate without a finite decimal,
+    such as 3/7, each balance is cut behind 6 more places; an amount is the difference of two balances, so the sums
+    still agree.
     """
 
     COLUMNS: ClassVar[Cells] = (
@@ -64,11 +65,11 @@ class BooksTable:
         self._last: int | None = None
 
     def add_row(self, row: Row) -> Iterator[Cells]:
-        """The rows of an entry as it stands in the journal."""
+        """The rows of an entry from the journal."""
         return self.add(row.seq, row.time, row.type, msgspec.json.decode(row.data, type=BookEntry))
 
     def add(self, number: int, at: datetime, kind: str, entry: BookEntry) -> Iterator[Cells]:
-        """The rows of the next entry; before the first one, and after a gap, the balances on which it stands."""
+        """The rows of the next entry; before the first one, and after a gap, the balances before it."""
         postings, after = exact_units(entry.postings), exact_units(entry.after)
         if self._last is None or number != self._last + 1:
             if self._last is not None:
@@ -89,7 +90,7 @@ class BooksTable:
             yield self._cells(kind, **facts)
 
     def lacks(self, first: int, last: int) -> Iterator[Cells]:
-        """A row that says which entries of those from `first` to `last` are missing at the end."""
+        """A row that names the entries from `first` to `last` that are missing at the end."""
         here = self._last if self._last is not None else first - 1
         if here < last:
             yield self._cells("missing", text=f"entries {here + 1} to {last} are not here")
@@ -160,7 +161,7 @@ def _value(what: str, text: str, decimals: int, currency: str) -> str:
         return text
     try:
         amount = Decimal(int(Fraction(text))).scaleb(-decimals)
-    except (ValueError, ZeroDivisionError):  # of another version
+    except (ValueError, ZeroDivisionError):  # a value of another version
         return text
     return f"{amount:,f} {currency}" if currency else f"{amount:f}"
 

@@ -1,10 +1,10 @@
 """The books of one jackpot pool: a pure double-entry ledger in exact integers.
 
 Every function takes a `Book` and returns the next one with the entries that led there; the store writes both in one
-transaction. Balances count in 1/`unit` of a minor unit, where every contribution is a whole number: what a bet's part
-leaves below a minor unit stays in the pool and is never dropped. The balances of all accounts sum to zero.
+transaction. Balances count in 1/`unit` of a minor unit, where every contribution is a whole number: fractions of a
+minor unit stay in the pool and are never dropped. The balances of all accounts sum to zero.
 
-An input is used once: it names its stream and its number there, and a number that was used gives nothing.
+An input is used once: it names its stream and its number there, and a used number has no effect.
 """
 
 from collections.abc import Sequence
@@ -86,9 +86,10 @@ __all__ = [
 class Draft:
     """A book under way. `post` checks each entry: it sums to zero, and no account of the pool falls below zero.
 
-    While a round of the past is corrected, `since` is what the pool got after it, or gave (negative). It is not counted
-    in what the round decides of: so a correction does what the right result would have done at once. `gone` is what had
-    begun the pool again for that round, by the account that gave it, and was won by others since: it cannot go back.
+    While a round of the past is corrected, `since` is the sum that the pool got after it, or gave (negative). It is not
+    counted in the amount that the round decides about, so that a correction has the same effect as the right result at
+    its time. `gone` is the money, by account, that began the pool again after that round and was won by others since:
+    it cannot go back.
     """
 
     def __init__(self, book: Book, seen: Seen | None = None) -> None:
@@ -175,7 +176,7 @@ class Draft:
     def done(self) -> Step:
         return replace(self.book, balances=self.balances, number=self.number), tuple(self.entries)
 
-    # ---- moves that several inputs share
+    # ---- postings that several inputs share
 
     def recount(self, unit: int) -> None:
         """Count all balances in a unit in which amounts in 1/`unit` are exact, too."""
@@ -196,7 +197,7 @@ class Draft:
         self.update(unit=unit, wins=wins, rounds=rounds)
 
     def clip(self) -> None:
-        """Move what the pool holds above its limit to the overflow."""
+        """Move the part of the pool above its limit to the overflow."""
         over = self.balance(VISIBLE) - most_of(self.book.terms) * self.book.unit
         if over > 0:
             self.post("adjusted", {VISIBLE: -over, OVERFLOW: over}, text="above the limit")
@@ -214,9 +215,9 @@ class Draft:
         return replace(stake, legs=legs, unit=unit)
 
     def return_stake(self, stake: Stake, text: str) -> None:
-        """Give a bet back from where its parts went; what is no longer there the pool gives, then the house.
+        """Return a bet from the accounts of its parts; a missing rest comes from the pool, then from the house.
 
-        What wins of other rounds took since, the house gives.
+        The house pays the parts that later wins of other rounds took.
         """
         postings = {PLAYERS: stake.amount * self.book.unit, HOUSE: 0}
         short = 0
@@ -234,7 +235,7 @@ class Draft:
         self.post("returned", postings, seat=stake.seat, amount=stake.amount, text=text)
 
     def draw(self, win: PoolWin, text: str = "", values: tuple[ValueChange, ...] = ()) -> None:
-        """Freeze the amount of a new win, from the pool first. `values`: what people changed of it."""
+        """Freeze the amount of a new win, from the pool first. `values`: people's changes of it."""
         wanted = win.amount * self.book.unit
         there = self.take(wanted)
         win = replace(win, from_house=str(wanted - there), entry=win.entry or self.number + 1)
@@ -250,12 +251,12 @@ class Draft:
         return there
 
     def lend(self, account: str, amount: int) -> None:
-        """The house gives what a past round needs and later wins of other rounds took."""
+        """Let the house lend the amount that a past round needs and later wins of other rounds took."""
         if amount:
             self.since[account] += amount
 
     def undo(self, win: PoolWin, text: str) -> None:
-        """A win that was not paid goes back to where it came from."""
+        """Return an unpaid win to the accounts that it came from."""
         wanted = win.amount * self.book.unit
         house = min(int(win.from_house), wanted)
         values = of_win(win, win := replace(win, state="reversed"))
@@ -273,7 +274,7 @@ class Draft:
         return win
 
     def reset_if_due(self, round_: str, *, whole: bool) -> None:
-        """The pool begins again: from the overflow, from the reserve, up to the seed from the house."""
+        """Begin the pool again: from the overflow and the reserve, then up to the seed from the house."""
         terms, unit = self.book.terms, self.book.unit
         seed = terms.seed * unit
         shown = self.held(VISIBLE)
@@ -296,9 +297,9 @@ class Draft:
             self.round(round_, reseeded=known.reseeded + given[HOUSE], refilled=refilled)
 
     def undo_reset(self, round_: str, text: str, most: int | None = None) -> None:
-        """Undo what began the pool again after a round: exactly what house, reserve and overflow gave goes back.
+        """Undo the new beginning of the pool after a round: house, reserve and overflow get back what they gave.
 
-        `most`: how much of it is still there, where some of it may be gone to another pool.
+        `most`: the part that is still there, if some of it went to another pool.
         """
         known = self.book.rounds[round_]
         there = self.free(VISIBLE) if most is None else most
@@ -315,14 +316,14 @@ class Draft:
             self.round(round_, reseeded=known.reseeded - back[HOUSE], refilled=kept)
 
     def move_gone(self, account: str, amount: int) -> None:
-        """Count an amount that cannot go back as gone back; a negative one as given again."""
+        """Count an amount that cannot go back as returned; a negative one as given again."""
         self.gone[account] = self.gone.get(account, 0) + amount
         self.since[VISIBLE] = self.since.get(VISIBLE, 0) + amount
         if account in OF_POOL:
             self.since[account] = self.since.get(account, 0) - amount
 
     def give_gone(self, account: str, wanted: int) -> int:
-        """The part of an amount that is covered by what could not go back."""
+        """The part of an amount that the amounts that could not go back cover."""
         amount = min(wanted, self.gone.get(account, 0))
         if amount:
             self.move_gone(account, -amount)
@@ -337,7 +338,7 @@ class Draft:
     def come_back(self, round_: str, before: dict[str, int]) -> None:
         """Count the pool as it is now; the changes of the correction hold for later rounds as well.
 
-        `before`: the accounts before it. What was above the limit since comes into the room that it made.
+        `before`: the accounts before it. Later amounts above the limit fill the room that it made.
         """
         for account, amount in self.gone.items():
             self.give_gone(account, amount)
@@ -360,7 +361,7 @@ class Draft:
         return [name for name, one in self.book.rounds.items() if one.place > place]
 
     def note(self, round_: str) -> None:
-        """Remember what the pool held after a round."""
+        """Remember the balances of the pool after a round."""
         entry = self.book.rounds[round_].entry or self.number
         self.round(round_, after={account: self.held(account) for account in OF_POOL}, entry=entry)
 
@@ -377,7 +378,7 @@ class Draft:
             self.shift([round_, *self.behind(round_)], before)
 
     def decide_again(self, win: PoolWin, new: PoolWin | None, text: str) -> None:
-        """Give a win the amount that two people decided, or none; it is not decided again in the order of events."""
+        """Give a win the amount that two people decided, or reject it. The order of events does not change it again."""
         before = dict(self.balances)
         known = self.book.rounds.get(win.round)
         if known is not None:
@@ -427,7 +428,7 @@ def join(book: Book, table: str, at: datetime) -> Step:
 
 @lru_cache(256)
 def _ratio(rate: str) -> tuple[int, int]:
-    """Numerator and denominator. A fraction made of text costs more than all else of a bet."""
+    """Numerator and denominator. Cached: parsing a fraction costs more than the rest of a bet."""
     return Fraction(rate).as_integer_ratio()
 
 
@@ -444,9 +445,9 @@ def unit_of(terms: PoolTerms) -> int:
 
 
 def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, rounds: bool = True) -> Step:
-    """A device took a bet. One that a void round carried here was taken before and is not counted again.
+    """Book a bet that a device took. A bet that a void round carried here was booked before and is not counted again.
 
-    `rounds`: whether rules tell how the rounds of this table end; without them no bet is ever returned.
+    `rounds`: whether rules report the ends of this table's rounds; without them bets are never returned.
     """
     known = book.tables.get(table, TableBook())
     if _used(book, seen) or (seen.at < book.since(table) and known.sensors != seen.stream):
@@ -468,12 +469,12 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
 
 
 def hear(book: Book, seen: Seen) -> Step:
-    """An input that changes nothing; it is not asked for again."""
+    """Note an input that changes nothing, so that it is not requested again."""
     return (book, ()) if _used(book, seen) else Draft(book, seen).done()
 
 
 def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
-    """A round opened at a table: changes wait until it ends."""
+    """Note that a round opened at a table: changes wait until it ends."""
     if _not_ours(book, seen, table):
         return hear(book, seen)
     draft = Draft(book, seen)
@@ -482,7 +483,7 @@ def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
 
 
 def end_of(result: Result, table: str, bet: str, award: str, *, by_rules: bool, until: int = 0) -> Ended:
-    """What a result says of a pool. `bet`: the ruleset's id of its bet; `award`: of its jackpot, "" for any."""
+    """The end of a round for a pool. `bet`: the ruleset's id of its bet; `award`: of its jackpot, "" for any."""
     bets = "taken" if result.void is None else result.void.jackpot_bets or "returned"
     taken = result.void is None and not result.demo
     mine = [one for one in result.settlements if one.bet == bet and taken]
@@ -494,7 +495,7 @@ def end_of(result: Result, table: str, bet: str, award: str, *, by_rules: bool, 
 
 
 def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
-    """A round ended, or its result was corrected."""
+    """Book the end of a round, or a correction of its result."""
     if _not_ours(book, seen, ended.table):
         return hear(book, seen)
     draft = Draft(book, seen)
@@ -502,7 +503,7 @@ def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     if book.tables.get(ended.table, TableBook()).open in (ended.round, ended.corrects):
         draft.table(ended.table, open="")
     if ended.corrects != ended.round and {ended.corrects, ended.round} <= book.rounds.keys():
-        # The round that it supersedes is no more; of its own round it is a correction.
+        # The round that it supersedes is gone; for its own round it is a correction.
         stakes = None if ended.stakes is None else ()
         _end(draft, seen, Ended(ended.corrects, ended.table, (), "returned", stakes, ended.until, ended.corrects))
         ended = replace(ended, corrects=ended.round)
@@ -564,7 +565,7 @@ def _note_later_wins(draft: Draft, round_: str, before: dict[str, int]) -> None:
 
 
 def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
-    """Decide a round of which wins stand again. What began the pool again for it is undone first."""
+    """Decide a round again that has wins. The new beginning of the pool after it is undone first."""
     if not mine:
         draft.undo_reset(ended.round, UNDONE)
         return
@@ -580,7 +581,7 @@ def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWi
         text = "the house lends it while its round is corrected"
         kept = [draft.take_from(one, int(one.from_house) - one.amount * draft.book.unit, text) for one in kept]
         if not any(one.whole and one.state in ("paid", "contested") for one in mine if one.id not in stands):
-            draft.undo_reset(ended.round, UNDONE)  # a pool that was paid out has begun again
+            draft.undo_reset(ended.round, UNDONE)  # after a pay-out the pool has begun again
         _settle_stakes(draft, ended, known, in_order=False)
     draft.round(ended.round, awards=ended.awards, base=base)
     for one in kept:
@@ -595,7 +596,7 @@ def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWi
 
 
 def _base_of(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> int:
-    """The amount of the pool that the round would have won from, with the bets of the corrected result."""
+    """The amount of the pool before the round's wins, with the bets of the corrected result."""
     trial = draft.trial()
     for one in mine:
         trial.undo(one, "")
@@ -605,7 +606,7 @@ def _base_of(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWi
 
 
 def _other_bets(ended: Ended, known: RoundBook) -> bool:
-    """Whether the corrected result names other bets, or another end of them."""
+    """Whether the corrected result has other bets, or treats them differently."""
     if ended.stakes is None:
         return ended.bets != known.bets
     return sorted(ended.stakes) != sorted((one.seat, one.amount) for one in known.stakes)
@@ -643,11 +644,11 @@ def simultaneous(book: Book, round_: str) -> tuple[str, ...]:
 
 
 def _roll_back(draft: Draft, name: str) -> None:
-    """Take back what a round did to the pool, to do it again in the order of the events."""
+    """Undo the effects of a round on the pool, to book it again in the order of the events."""
     known = draft.book.rounds[name]
     facts = draft.facts
     draft.facts = {"table": known.table, "round": name}
-    there = draft.free(VISIBLE)  # a seed that is gone since, to another pool, is not taken from what was won
+    there = draft.free(VISIBLE)  # a seed that went to another pool is not taken from the wins
     for win in reversed([one for one in draft.book.wins if one.round == name and one.state == "pending"]):
         draft.undo(win, "decided again: another table won at nearly the same time")
     draft.undo_reset(name, "the pool had not begun again", there)
@@ -664,14 +665,14 @@ def _roll_back(draft: Draft, name: str) -> None:
 def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
     """Decide the wins of rounds one after the other, each by the pool at that moment.
 
-    Where the terms say so, those that win the whole pool decide of equal parts of it.
+    By an option of the terms, rounds that win the whole pool have equal parts of it.
     """
     equal = draft.book.terms.simultaneous == "share_equally"
     facts = draft.facts
     waiting = [name for name in rounds if draft.book.rounds[name].whole] if equal else []
     shared = False
     entries = [draft.book.rounds[name].entry for name in rounds]
-    for name in rounds:  # all stand where the last one stood, or at the end where one is new
+    for name in rounds:  # at the place of the last one, or at the end if one is new
         draft.round(name, entry=max(entries) if all(entries) else 0)
     for name in rounds:
         known = draft.book.rounds[name]
@@ -692,7 +693,7 @@ def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
 
 
 def _drop(draft: Draft, win: PoolWin) -> None:
-    """A win that the corrected result does not name. What was handed out cannot come back by itself."""
+    """Drop a win that the corrected result does not name. A paid one is contested: the money stays out."""
     if win.state in OPEN:
         draft.undo(win, "the corrected result does not name it")
     elif win.state == "paid":
@@ -702,9 +703,9 @@ def _drop(draft: Draft, win: PoolWin) -> None:
 
 
 def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bool) -> None:
-    """What became of the bets of the round: taken, returned, or carried to the next round of the table.
+    """Book the bets of the round: taken, returned, or carried to the next round of the table.
 
-    `in_order`: new ones that the rules tell are taken when the round is decided.
+    `in_order`: new bets that the rules report are taken when the round is decided.
     """
     if ended.stakes is not None:
         missing, kept = list(ended.stakes), []
@@ -723,10 +724,10 @@ def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bo
     table = draft.book.tables[ended.table]
     credit, later = table.credit, table.stakes
     stakes: tuple[Stake, ...] = ()
-    if ended.corrects:  # what was bet since is of the next round
+    if ended.corrects:  # later bets are of the next round
         for one in known.stakes:
             mine = _like(one, credit) if known.bets == "carried" else one
-            if mine is None or known.bets == "returned":  # the next round has it, or the players
+            if mine is None or known.bets == "returned":  # it went to the next round or to the players
                 mine = draft.take_stake(one)
             elif known.bets == "carried":
                 credit = _without(credit, mine)
@@ -741,7 +742,7 @@ def _settle_stakes(draft: Draft, ended: Ended, known: RoundBook, *, in_order: bo
             draft.return_stake(one, "the round is void: its bets are returned")
     elif ended.bets == "carried":
         credit += stakes
-    for one in later:  # told before the verdict came
+    for one in later:  # reported before the verdict came
         if (carried := _like(one, credit)) is not None:
             credit = _without(credit, carried)
             later = (*_without(later, one), replace(carried, seq=one.seq))
@@ -772,10 +773,10 @@ def _without(stakes: tuple[Stake, ...], stake: Stake) -> tuple[Stake, ...]:
 
 
 def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount: int, shown: int = 0) -> Step:
-    """A device reports that its jackpot fell; `amount` where it tells one and the terms have none.
+    """Book a win that a device reports; `amount`: the one that it reports, used if the terms have none.
 
-    The books decide the amount. Of a prize of the whole pool it is the one that the device showed (`shown`): what was
-    bet elsewhere since stays in the pool. Where the device tells another amount, two people set it.
+    The books decide the amount. A prize of the whole pool has the amount that the device showed (`shown`): later bets
+    elsewhere stay in the pool. If the device reports another amount, two people set it.
     """
     known = book.tables.get(table, TableBook())
     if _used(book, seen) or (seen.at < book.since(table) and known.sensors != seen.stream):
@@ -797,7 +798,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
 
 
 def pay_at_table(book: Book, seen: Seen, table: str, by: str, round_: str) -> Step:
-    """The dealer pressed the payment key on the device `by`: what is under the house's limit was paid there."""
+    """Book the payment key on the device `by`: prizes under the house's limit were paid there."""
     if _used(book, seen):
         return hear(book, seen)
     draft = Draft(book, seen)
@@ -818,10 +819,10 @@ def _used(book: Book, seen: Seen) -> bool:
 
 
 def _not_ours(book: Book, seen: Seen, table: str) -> bool:
-    """Whether a verdict was used, is older than the pool, or is told again by another journal of the rules.
+    """Whether a verdict was used, is older than the pool, or is repeated by another journal of the rules.
 
-    Clocks of edges are set back: a verdict with a higher number than all before it is new, whatever its time says. The
-    numbers of an edge with a new journal begin again: then the time must be later than all before it.
+    Clocks of edges may be set back: a verdict with a higher number than all before it is new, at any time. The numbers
+    of an edge with a new journal begin again: then its time must be later than all before it.
     """
     if _used(book, seen):
         return True
@@ -887,7 +888,7 @@ def unbalanced(book: Book) -> str:
 
 
 def unwritable(step: Step) -> str:
-    """Why these entries and the book after them must not be written: no reader could read them. "": they may."""
+    """Why these entries and the book after them would be unreadable; "" where they are not."""
     book, entries = step
     if said := unbalanced(book):
         return said

@@ -1,4 +1,4 @@
-"""What people decide of a pool: confirmations, payments, and changes that a second person approves. Pure."""
+"""Orders of people about a pool: confirmations, payments, and changes that a second person approves. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -155,7 +155,7 @@ def _pay(draft: Draft, order: Pay) -> None:
 
 
 def _refuse_other_kind(first: str, second: str) -> None:
-    """Raises Refused where one name is of an account here and the other of the provider: one person may have both."""
+    """Raises Refused if one name is of a local account and the other of the provider: one person may have both."""
     if may_be_one_person(first, second):
         raise Refused(
             f"{first} has another kind of account, and one person may have both: let a person with that kind do it"
@@ -163,7 +163,7 @@ def _refuse_other_kind(first: str, second: str) -> None:
 
 
 def _refuse_while_open(book: Book, change: object) -> None:
-    """Raises Refused while a round is open at any table of the pool; a win only concerns its own."""
+    """Raises Refused while a round is open at any table of the pool; for a win, at its own table only."""
     tables = [book.win(change.win).table] if isinstance(change, Reject | Price) else list(book.tables)
     open_ = [one for name in tables if (one := book.tables.get(name, TableBook()).open)]
     if open_:
@@ -171,7 +171,7 @@ def _refuse_while_open(book: Book, change: object) -> None:
 
 
 def _check_change(book: Book, change: object) -> None:
-    """Raises Refused for what could not be carried out as the books stand now."""
+    """Raises Refused for a change that the present books do not allow."""
     match change:
         case Adjust(account=account, amount=amount):
             if book.balance(account) + amount * book.unit < 0:
@@ -187,7 +187,7 @@ def _check_change(book: Book, change: object) -> None:
             known = book.win(win)
             if not known.unpriced or known.state != "pending":
                 raise Refused(f"win {win} has an amount already")
-            by_device = not known.award.law  # its record may say less
+            by_device = not known.award.law  # the device's report may be less
             if not by_device and amount < (share := gross(known, book.terms)):
                 raise Refused(f"the share of the pool is {share}, and the larger of both is paid: price it so at least")
         case Transfer(to=to):
@@ -241,7 +241,7 @@ def _set_terms(draft: Draft, terms: PoolTerms, reason: str) -> None:
 
 
 def transfer(source: Book, target: Book, order: Approve, name: str, at: datetime) -> tuple[Step, Step]:
-    """Approve that all that a pool holds goes to another one. What one book gives the other has. Raises Refused."""
+    """Approve the transfer of a pool's whole balance to another one, in both books. Raises Refused."""
     change = _proposal(source, order.proposal).change
     assert isinstance(change, Transfer), change
     _refuse_while_open(target, change)

@@ -1,4 +1,4 @@
-"""What the combinations of one round win of a pool: amounts, equal shares, the same win in two results. Pure."""
+"""The prizes of one round's combinations: amounts, equal shares, and matching wins of two results. Pure."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -17,8 +17,8 @@ def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWi
     """The amounts of the awards of one round, in their order, of a pool of `base` minor units.
 
     A share is of the pool before the round, less the prizes of the combination in `after`; `pool` without a share is
-    what the prizes before it left. Equal shares are whole minor units: the odd coins stay in the pool, or go to the
-    first seats.
+    the rest after the prizes before it. Equal shares are whole minor units: the odd coins stay in the pool, or go to
+    the first seats.
     """
     spent: dict[str, int] = {}
     left = base
@@ -85,8 +85,8 @@ def matched(
 ) -> tuple[list[PoolWin], list[PoolWin]]:
     """The earlier wins that the corrected result names with the same amount, and its new wins.
 
-    Both results are decided alike, each of its one of `bases`, the pool as it was: what became of a win since (new
-    terms, its price, its odd coins) makes no difference.
+    Both results are decided in the same way, each with its own of `bases`, the pool at that time: later changes of a
+    win (new terms, its price, its odd coins) do not matter.
     """
     was = list(decide(terms, bases[0], before))
     left: list[tuple[PoolWin, int]] = []
@@ -112,7 +112,7 @@ def gross(win: PoolWin, terms: PoolTerms) -> int:
 
 
 def _names(win: PoolWin, award: Award) -> bool:
-    """Whether the award is that of the win; its seats may have been named by a person first."""
+    """Whether the award belongs to the win, whose seats a person may have named."""
     seats = tuple(sorted(seat for seat, _ in win.shares))
     named = replace(win.award, among=award.among)
     return win.award == award or (not win.award.among and award == named and seats == tuple(sorted(award.among)))

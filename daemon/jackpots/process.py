@@ -1,9 +1,9 @@
 """The jackpots process: verdicts and bets in, books, levels and signs out.
 
 It reads the verdicts of the tables that feed a pool and, where a pool counts by devices, their events. Streams are
-ordered, deduplicated and their gaps replayed as in the rules. What follows from a batch is written in one transaction
-with the numbers up to which inputs were used, and published after it. A process that ends at any time goes on where
-the books stand.
+ordered, deduplicated and their gaps replayed as in the rules. The consequences of a batch are written in one
+transaction with the numbers of the used inputs, and published after it. After a crash the process continues from the
+books.
 """
 
 import asyncio
@@ -97,8 +97,9 @@ READ_S = 0.002
 PAUSE_S = 0.01
 """Seconds between two levels of a pool on the broker."""
 FIRST_LOOK = PAGE - 100
-"""Of a stream that is new to a new pool: how many messages before the first one are asked for, again and again until
-one is older than the pool."""
+"""Messages before the first one that are requested from a stream new to a new pool, repeatedly until one is older than
+the pool.
+"""
 OWNER_S = 0.5
 """Seconds for the broker to send the retained owners of the pools."""
 EPOCH = "epoch"
@@ -108,12 +109,12 @@ NO_ORDER_KEY = "no order can be proven: name [console] order_key and [jackpots] 
 NO_PAYMENT_KEYS = "payment keys are not read here: give the pool a table_limit in the configuration, and run feltd acl"
 LONGEST_LIFE = timedelta(minutes=10)
 LONGEST_ENTRY = LONGEST_EVENT - 4096
-"""Bytes of an entry of an order; its envelope fits behind it."""
+"""Maximum bytes of an order's entry, so that its envelope fits as well."""
 LONGEST_PROPOSALS = LONGEST_DOCUMENT // 8
 """Maximum bytes of the waiting changes, which are part of each level."""
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
-"""Of each kind, waiting or over, in the document of the books; the others are read in pages."""
+"""Wins of each kind, waiting or over, in the document of the books; the others are read in pages."""
 EVENT, VERDICT = "edge", "rules"
 _REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
 
@@ -136,7 +137,7 @@ def _refuse_too_long(step: Step) -> None:
 
 
 def _order_key(config: Config) -> "PublicKey | None":
-    """Whose signature an order must have. Raises BadKey."""
+    """The public key of the console, by which orders must be signed. Raises BadKey."""
     if not config.jackpots.order_public_key:
         return None
     from daemon.journal.signing import PublicKey  # 8 MiB
@@ -145,7 +146,7 @@ def _order_key(config: Config) -> "PublicKey | None":
 
 
 def _cause(wire: Wire) -> int:
-    """The seq of the event that a verdict follows from: its id is <edge>:<table>:<seq>/<number>."""
+    """The seq of the event that caused a verdict, whose id is <edge>:<table>:<seq>/<number>."""
     seq = wire.id.partition("/")[0].rpartition(":")[2]
     return int(seq) if seq.isascii() and seq.isdigit() and len(seq) <= 16 else 0
 
@@ -171,9 +172,9 @@ class _Table:
         self.reads_events = any(pool.reads_events for pool in pools)
         self.verdicts: deque[tuple[_Key, Wire]] = deque()
         self.newest: _Key | None = None
-        """The stream of the edge that was heard last."""
+        """The stream of the edge that sent the last event."""
         self.renewed = False
-        """Whether verdicts may follow from events of an earlier journal of the edge, which never come any more."""
+        """Whether verdicts may refer to events of an earlier journal of the edge, which no longer come."""
         self.again = Again()
 
 
@@ -190,7 +191,7 @@ class Jackpots(BrokerProcess):
         connect: Connect | None = None,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
-        """Take up every pool where the books stand. Raises BadBooks, BadJournal, BadKey, BadMacKey."""
+        """Continue every pool from its books. Raises BadBooks, BadJournal, BadKey, BadMacKey."""
         folder = config.jackpots.mac_key_folder
         self._mac_keys = load_mac_keys(Path(folder)) if folder else None
         folder = config.jackpots.verdict_key_folder
@@ -220,7 +221,7 @@ class Jackpots(BrokerProcess):
         )
         self._streams: dict[_Key, Stream[Wire]] = {}
         self._first_looks: set[_Key] = set()
-        """Streams of which no message was used: their beginning may still be further back."""
+        """Streams without a used message: they may begin further back."""
         self._asked: dict[_Key, tuple[int, float]] = {}
         self.signs = Signs(config, self.retained, self._log, now)
         self._ruled = {table.name for table in config.table if table.ruleset}
@@ -228,11 +229,11 @@ class Jackpots(BrokerProcess):
         self._alerts: set[str] = set()
         self._owns = asyncio.Event()
         self._epoch = 0
-        """The number of this life of the process; 0 until it knows that it is the owner."""
+        """The number of this start of the process; 0 until it knows that it is the owner."""
         self._take_up()
 
     def _take_up(self) -> None:
-        """The streams of the last process, the beginnings of new pools, and what stands."""
+        """Continue the streams of the last process, begin new pools, and retain the present state."""
         for pool in self.books:
             book = self.books[pool]
             if book.terms != self._pools[pool].terms():
@@ -262,7 +263,7 @@ class Jackpots(BrokerProcess):
                     self._alert(win.table, "unpriced", why_unpriced(self.books[pool], win))
 
     def level(self, pool: str) -> PoolLevel:
-        """The level of a pool as it stands."""
+        """The present level of a pool."""
         one = self._pools[pool]
         return level_of(self.books[pool], one.currency, one.decimals, self._at[pool])
 
@@ -303,14 +304,16 @@ class Jackpots(BrokerProcess):
     # ---- inputs to entries
 
     def take(self, messages: list[Message]) -> None:
-        """Use what is in order of a batch, and write down what follows. Nothing is published before it is durable."""
+        """Use the messages of a batch that are in order, and commit the consequences. Nothing is published before
+        that.
+        """
         for message in messages:
             match place_of(self.site, message.topic):
                 case ["table", table, "device", _, "event", _] if table in self._tables:
                     self._heard(EVENT, self._tables[table], message)
                 case ["table", table, "round", "event", _] if table in self._tables:
                     self._heard(VERDICT, self._tables[table], message)
-                case _:  # a broker may send what somebody else subscribed to
+                case _:  # a broker may deliver another client's messages
                     pass
         self._commit()
 
@@ -329,7 +332,7 @@ class Jackpots(BrokerProcess):
                 self._first_looks.remove(key)
         if kind == EVENT:
             table.newest = key
-        elif len(table.verdicts) >= BUFFER:  # it comes again, when it is asked for
+        elif len(table.verdicts) >= BUFFER:  # it is requested again later
             return
         for ready in stream.take(wire):
             if kind == EVENT:
@@ -339,7 +342,7 @@ class Jackpots(BrokerProcess):
         self._use_verdicts(table)
 
     def _read(self, kind: str, table: _Table, message: Message) -> Wire | None:
-        """The envelope, if it belongs to the topic on which it came: who may write where is said by topics."""
+        """The envelope, if it belongs to its topic, because write permissions are by topic."""
         try:
             wire = decode_wire(message.payload)
         except (BadEnvelope, *UNREADABLE) as error:
@@ -359,7 +362,9 @@ class Jackpots(BrokerProcess):
         return wire
 
     def _proven(self, kind: str, table: str, edge: str, is_right: Callable[[bytes], bool]) -> bool:
-        """Whether it has the MAC of its edge, or of the rules of the table's site, where this process has keys."""
+        """Whether the MAC is that of its edge, or of the rules of the table's site; True where this process has no
+        keys.
+        """
         keys = self._mac_keys if kind == EVENT else self._verdict_keys
         if keys is None:
             return True
@@ -368,7 +373,7 @@ class Jackpots(BrokerProcess):
         return key is not None and is_right(key)
 
     def _stream(self, key: _Key, seq: int) -> Stream[Wire] | None:
-        """A new journal of a known table is read from its first row; None: too many."""
+        """The stream of a key; a new journal of a known table is read from its first row. None: too many streams."""
         if key not in self._streams:
             if len(self._streams) >= MOST_STREAMS:
                 return None
@@ -381,7 +386,7 @@ class Jackpots(BrokerProcess):
         return self._streams[key]
 
     def _begin_numbers_again(self, table: _Table) -> None:
-        """The edge of a table has a new journal."""
+        """Handle a new journal of a table's edge."""
         table.renewed = not table.by_devices
         for pool in (one for one in table.pools if one.table_limit):
             self._apply(pool, partial(forget_keys, table=table.name), "", self._now())
@@ -427,9 +432,9 @@ class Jackpots(BrokerProcess):
         return name == pool.name and by == "devices"
 
     def _use_verdicts(self, table: _Table) -> None:
-        """In order; where events are read, a verdict waits for those up to the one that it follows from.
+        """Use verdicts in order; where events are read, a verdict waits for the events up to its cause.
 
-        Else a correction would be used before a bet or a payment key that was earlier.
+        Otherwise a correction would be used before an earlier bet or payment key.
         """
         while table.verdicts:
             key, wire = table.verdicts[0]
@@ -467,7 +472,9 @@ class Jackpots(BrokerProcess):
             self._use(pool, step, seen, table, wire)
 
     def _commit(self, *, idle: bool = False) -> None:
-        """Write what changed, then tell it. Numbers without entries wait until `idle`: they may be heard again."""
+        """Commit the changes, then publish them. Numbers without entries wait until `idle`: their messages can come
+        again.
+        """
         rows = self.books.commit(self.outbox.memory(), idle=idle)
         self.outbox.offer(rows)
         for row in rows:
@@ -513,7 +520,7 @@ class Jackpots(BrokerProcess):
                 self.retained.put(topic, b"")
 
     def _alert(self, table: str, code: str, why: Reason) -> None:
-        """An alert at a table that a person must look at; the process's next life clears it, unless it still holds."""
+        """Raise an alert at a table for a person; the next process clears it, unless its cause is still there."""
         alert = words.alert(f"jackpot.{code}", why)
         self._log.error(alert.code, table=table, text=alert.text)
         topic = self._alert_topic(table, code)
@@ -535,7 +542,7 @@ class Jackpots(BrokerProcess):
     async def _prepare(self, _session: Session) -> list[str]:
         for table in self._tables:
             for code in ALERTS:
-                if (topic := self._alert_topic(table, code)) not in self._alerts:  # of the last life of this process
+                if (topic := self._alert_topic(table, code)) not in self._alerts:  # an alert of the last process
                     self.retained.put(topic, b"")
         topics = [edge_topic(site, "+", "availability") for site in (self.site, *sites_of(self.config))]
         topics += [jackpot_topic(self.site, pool, "cmd/+") for pool in self._pools]
@@ -613,7 +620,7 @@ class Jackpots(BrokerProcess):
                         if message.topic in waited:
                             waited.discard(message.topic)
                             self._other_owner(message.topic.split("/")[4], message.payload)
-        except TimeoutError:  # pools that begin, or a broker that lost what it retained
+        except TimeoutError:  # new pools, or a broker that lost its retained messages
             pass
 
     def _owner(self, pool: str) -> PoolOwner:
@@ -621,14 +628,14 @@ class Jackpots(BrokerProcess):
         return PoolOwner(pool, self.name, self.journal.name, self._epoch, self.boot, one.tables, one.bet)
 
     def _other_owner(self, pool: str, payload: bytes) -> None:
-        """The retained owner of a pool. Of two processes the one with the later life goes on. Raises NotOwner."""
+        """The retained owner of a pool. Of two processes the one with the higher epoch goes on. Raises NotOwner."""
         try:
             other = msgspec.json.decode(payload, type=PoolOwner) if payload else None
         except UNREADABLE as error:
             self._log.warning("owner.refused", pool=pool, reason=str(error))
             other = None
         if other is not None and other.boot == self.boot:
-            if payload != msgspec.json.encode(self._owner(pool)):  # written in the name of this process
+            if payload != msgspec.json.encode(self._owner(pool)):  # another client wrote it in the name of this process
                 self.retained.touch(jackpot_topic(self.site, pool, "owner"))
             return
         if not self._epoch:
@@ -641,7 +648,7 @@ class Jackpots(BrokerProcess):
             raise NotOwner(f"{text}: this one ends; run one `feltd jackpots` with these pools")
 
     def _refuse_books(self, pool: str, other: PoolOwner) -> None:
-        """Raises NotOwner where other books than these, or a later copy of these, were the pool's last ones."""
+        """Raises NotOwner if the pool's last books were other ones, or a later copy of these."""
         path, topic = self.journal.path, jackpot_topic(self.site, pool, "owner")
         if other.journal != self.journal.name:
             text = f"pool {pool} is kept by {other.owner} with the books {other.journal}, not {self.journal.name}"
@@ -684,7 +691,9 @@ class Jackpots(BrokerProcess):
             await asyncio.sleep(began + GATHER_S - loop.time())
 
     async def _chase(self, session: Session) -> None:
-        """A request or its answer may be lost too, and no later message shows that the last one is missing."""
+        """Repeat requests: a request or its answer may be lost, and no later message shows that the last one is
+        missing.
+        """
         for number in itertools.count(1):
             await asyncio.sleep(ASK_AGAIN)
             self._commit(idle=True)
@@ -693,7 +702,7 @@ class Jackpots(BrokerProcess):
                 await self._ask_for_rest(session)
 
     async def _ask(self, session: Session, key: _Key, first: int, last: int | None = None) -> None:
-        """Once while the answer may be on its way."""
+        """Request a range, once while the answer may be on its way."""
         now = asyncio.get_running_loop().time()
         if self._asked.get(key, (0, 0.0)) > (first, now):
             return
@@ -713,7 +722,7 @@ class Jackpots(BrokerProcess):
         for table in self._tables.values():
             if not table.verdicts:
                 continue
-            # Events before the verdict are missing. Of an edge that was never heard its history is not read.
+            # Events before the verdict are missing. The history of an edge without messages is not read.
             heard = table.newest is not None
             at = self._edge_at(table) + 1 if heard else max(_cause(table.verdicts[0][1]) - FIRST_LOOK, 1)
             if table.again.due(at, now):
@@ -743,7 +752,7 @@ class Jackpots(BrokerProcess):
         return is_mac(said.mac, mac_of_answer(said, topic, key))
 
     def _gone(self, key: _Key, stream: Stream[Wire], oldest: int) -> None:
-        """Messages that were never used are in no file of their writer any more."""
+        """Continue after messages that were not used and that their writer no longer has."""
         self._alert(key.table, "gone", say("text", first=stream.expected, last=oldest - 1, stream=str(key)))
         table = self._tables[key.table]
         self._first_looks.discard(key)
@@ -758,7 +767,7 @@ class Jackpots(BrokerProcess):
     # ---- orders of people
 
     async def _order(self, session: Session, pool: str, name: str, message: Message) -> None:
-        """Obey, write it down, answer. A request that comes twice is obeyed once and answered twice."""
+        """Carry out an order, commit it and answer. A repeated request is carried out once and answered again."""
         reply = self.page(pool, message) if name == "wins" else self.obey(pool, name, message)
         if reply is not None:
             topic = jackpot_topic(self.site, pool, f"cmd/{name}/result")
@@ -773,7 +782,7 @@ class Jackpots(BrokerProcess):
             return None
 
     def obey(self, pool: str, name: str, message: Message) -> Reply | None:
-        """The answer to an order; None where the message cannot be one."""
+        """The answer to an order; None where the message is no order."""
         if message.retain or len(message.payload) > MOST_BYTES:
             self._log.warning("order.refused", topic=message.topic, reason="it is retained, or too long")
             return None
@@ -804,7 +813,7 @@ class Jackpots(BrokerProcess):
 
     @staticmethod
     def _refuse_unread_keys(pool: Jackpot) -> None:
-        """Raises Refused where the payment keys of the tables do not come to this process."""
+        """Raises Refused if this process does not read the payment keys of the tables."""
         if not pool.table_limit:
             raise Refused(NO_PAYMENT_KEYS)
 

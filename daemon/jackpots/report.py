@@ -38,9 +38,9 @@ MOST_ROWS = 1_000_000
 
 
 class Pool(Struct, frozen=True):
-    """A pool as its books stand, its last entries and rounds, the newest first.
+    """A pool with its books, and its last entries and rounds, the newest first.
 
-    `wrong`: why its books do not agree; "": they do.
+    `wrong`: why its books contradict themselves; "" where they do not.
     """
 
     jackpot: Jackpot
@@ -75,7 +75,7 @@ def read_pools(
 
 
 def _last_rounds(files: Files, book: Book, most: int) -> tuple[RoundMoney, ...]:
-    """The newest first. One round more than wanted is read, so that the oldest one is whole."""
+    """The last rounds, the newest first. One more than requested is read, so that the oldest one is complete."""
     rows: list[Row] = []
     names: set[str] = set()
     below = book.number + 1
@@ -93,12 +93,12 @@ def _last_rounds(files: Files, book: Book, most: int) -> tuple[RoundMoney, ...]:
 
 
 def _amount(pool: Pool, minor: int) -> str:
-    """In the currency, with all decimals."""
+    """The amount in the currency, with all decimals."""
     return f"{Decimal(minor).scaleb(-pool.jackpot.decimals):,.{pool.jackpot.decimals}f} {pool.jackpot.currency}"
 
 
 def pool_text(pool: Pool, *, wins: bool) -> str:
-    """For a person to read."""
+    """The pool as text for people."""
     book, jackpot = pool.book, pool.jackpot
     lines = [f"{jackpot.name}  {_amount(pool, book.amount)}  tables {', '.join(jackpot.tables)}"]
     lines.append(
@@ -150,7 +150,7 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
 
 
 def _entry_lines(pool: Pool, row: Row) -> list[str]:
-    """An entry: what moved, who ordered it, and each value before and after."""
+    """The lines of an entry: amounts, people, and each value before and after."""
     entry = msgspec.json.decode(row.data, type=BookEntry)
     moved = ", ".join(f"{account} {change}" for account, change in entry.postings.items())
     people = f"by {' and '.join(entry.people)}" if entry.people else ""
@@ -177,7 +177,7 @@ def _prize(pool: Pool, prize: Prize) -> str:
 
 
 def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
-    """The same for a program; balances in 1/`unit` of a minor unit, as text."""
+    """The pool for programs; balances in 1/`unit` of a minor unit, as text."""
     book = pool.book
     return {
         "pool": book.pool,

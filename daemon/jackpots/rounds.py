@@ -1,4 +1,4 @@
-"""What each round brought a pool and took from it, from the entries of its books. The console and the report use it."""
+"""The money that each round brought a pool and took from it, by the entries of its books. For console and report."""
 
 from collections import OrderedDict
 from datetime import datetime

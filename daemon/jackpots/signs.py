@@ -1,9 +1,9 @@
-"""Shows the amounts of pools on signs: a sign counts up to the newest amount, and one that does not follow is an alert.
+"""Shows the amounts of pools on signs: a sign counts up to the newest amount; a sign that lags raises an alert.
 
 A sign is a device of an edge and obeys `show-amount` and `announce`. A rise is counted in steps that end at the newest
-amount within COUNT_S, so a slow sign never falls behind; a lower amount is shown at once. A sign that is gone changes
-nothing in the books. A slot machine shows amounts and announces nothing; it is sent its amount again and again, because
-it must stop when nobody knows whether the amount still stands.
+amount within COUNT_S, so a slow sign never falls behind; a lower amount is shown at once. A lost sign does not affect
+the books. A slot machine shows amounts and no announcements; its amount is repeated, because it must stop showing an
+amount that may be outdated.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ PAUSE_S = 0.2
 COUNT_S = 0.5
 """Seconds in which a sign counts up to an amount that rose."""
 LATE_S = 5.0
-"""A sign that shows an amount which is older than this is an alert."""
+"""Seconds: a sign with an older amount raises an alert."""
 ANNOUNCED_S = 60.0
 """Seconds for which a win is announced to a sign that does not answer."""
 AGAIN_S = 5.0
@@ -45,7 +45,7 @@ MOST_WAITING = 5
 
 
 class _Sign:
-    """One display of one pool. `shown`: what it confirmed; None: not known. `right_at`: when that was the amount."""
+    """One display of one pool. `shown`: its confirmed amount; None: unknown. `right_at`: the time of that amount."""
 
     def __init__(self, pool: Jackpot, place: str) -> None:
         self.pool = pool
@@ -56,14 +56,14 @@ class _Sign:
         self.shown: int | None = None
         self.right_at = 0.0
         self.due: float | None = None
-        """When it must have counted up to what is wanted."""
+        """The time by which it must show the wanted amount."""
         self.wins: deque[tuple[float, str]] = deque(maxlen=MOST_WAITING)
         self.changed = asyncio.Event()
         self.alerted: Literal["", "silent", "late"] | None = None
-        """None: an alert of the last life of the process may stand."""
+        """None: an alert of the last process may be open."""
 
     def want(self, amount: int) -> None:
-        """The amount of the pool is another one from now on."""
+        """Set a new amount of the pool."""
         if self.wanted == amount:
             return
         if self.shown is not None and self.shown == self.wanted:
@@ -72,7 +72,7 @@ class _Sign:
         self.changed.set()
 
     def step(self, wanted: int, now: float, pace_s: float) -> int:
-        """What to show now on the way to `wanted`, where an amount takes `pace_s`."""
+        """The amount to show next on the way to `wanted`, where each takes `pace_s`."""
         if self.shown is None or wanted <= self.shown:
             return wanted
         self.due = self.due or now + COUNT_S
@@ -81,7 +81,7 @@ class _Sign:
         return wanted if last else self.shown + max(int((wanted - self.shown) * pace_s / left_s), 1)
 
     def late_s(self, now: float) -> float:
-        """How old the amount is that it shows."""
+        """The age of the displayed amount in seconds."""
         return 0.0 if self.shown == self.wanted else now - self.right_at
 
 
@@ -108,7 +108,7 @@ class Signs:
 
     @property
     def asking(self) -> bool:
-        """Whether the answer of a sign is awaited."""
+        """Whether an answer of a sign is awaited."""
         return bool(self._answers)
 
     def topics(self) -> list[str]:
@@ -121,13 +121,13 @@ class Signs:
         ]
 
     def show(self, pool: str, amount: int) -> None:
-        """The amount of a pool changed."""
+        """Show a new amount of a pool."""
         for sign in self._signs:
             if sign.pool.name == pool:
                 sign.want(amount)
 
     def announce(self, pool: str, amount: int) -> None:
-        """A pool was won."""
+        """Announce the win of a pool."""
         for sign in self._signs:
             if sign.pool.name == pool and not sign.is_machine:
                 whole, part = divmod(amount, 10**sign.pool.decimals)
@@ -136,7 +136,7 @@ class Signs:
                 sign.changed.set()
 
     def heard(self, message: Message) -> None:
-        """An answer of a sign."""
+        """Take an answer of a sign."""
         try:
             reply = msgspec.json.decode(message.payload, type=Reply)
         except UNREADABLE:
@@ -186,7 +186,7 @@ class Signs:
             await asyncio.sleep(AGAIN_S if said else PAUSE_S)
 
     async def _announce_wins(self, session: Session, sign: _Sign) -> str:
-        """All that wait, in one text: the next announcement would take the place of the one before."""
+        """Announce all waiting wins in one text, because the next announcement would replace the one before."""
         wins = [one for one in sign.wins if _time() - one[0] < ANNOUNCED_S]
         said = ""
         if wins:
@@ -195,7 +195,7 @@ class Signs:
         return said
 
     async def _tell(self, session: Session, sign: _Sign, command: Command) -> str:
-        """Why the sign did not do it; "" where it did."""
+        """Send a command to a sign; returns why it failed, or ""."""
         self._count += 1
         id_ = f"{self._name}-{self._boot}-{self._count}"[-64:]
         name = name_of(command)
@@ -217,7 +217,7 @@ class Signs:
 
     @staticmethod
     def _refused(answer: asyncio.Future[Reply], id_: str, name: str, reason: str) -> None:
-        """The broker took the command not."""
+        """Fail a command that the broker refused."""
         if not answer.done():
             answer.set_result(Reply(id_, name, "failed", f"the broker refuses it: {reason}"))
 

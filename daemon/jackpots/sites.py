@@ -13,13 +13,13 @@ __all__ = ["bridge", "display_topic", "id_at", "place_of", "sites_of", "topic_at
 
 
 def _split(own: str, place: str, parts: int) -> tuple[str, list[str]]:
-    """The site of a place, and the `parts` of its name there."""
+    """The site of a place, and the rest of its name in `parts`."""
     names = place.split("/")
     return (own, names) if len(names) == parts else (names[0], names[1:])
 
 
 def topic_at(own: str, table: str, leaf: str) -> str:
-    """A topic of a table that is perhaps in another site."""
+    """A topic of a table, which may be in another site."""
     site, (name,) = _split(own, table, 1)
     return table_topic(site, name, leaf)
 
@@ -31,7 +31,7 @@ def display_topic(own: str, display: str, leaf: str) -> str:
 
 
 def place_of(own: str, topic: str) -> list[str]:
-    """The levels of a topic behind the site; a table of another site has its site's name in its own."""
+    """The levels of a topic behind the site; the name of another site is put before its tables."""
     _, _, site, *levels = topic.split("/") if topic.count("/") > 3 else [""] * 4
     if site != own and levels[0] == "table":
         levels[1] = f"{site}/{levels[1]}"
@@ -39,7 +39,7 @@ def place_of(own: str, topic: str) -> list[str]:
 
 
 def id_at(table: str, id_: str) -> str:
-    """The id of an event or a round of a table: two sites may have edges and tables of the same name."""
+    """The id of an event or round, made unique by the table's site: sites may have equal names of edges and tables."""
     site, slash, _ = table.rpartition("/")
     return f"{site}{slash}{id_}" if id_ else ""
 

@@ -1,6 +1,7 @@
-"""What a correction changes above the limit of a pool: which bets went to the overflow. Pure; the ledger calls it.
+"""The effect of a correction on bets above the limit of a pool, which went to the overflow. Pure; the ledger calls it.
 
-Of the bets since a round the last ones are above the limit. A correction of the round makes room for them, or takes it.
+Of the bets after a round the last ones are above the limit. A correction of the round makes room for them, or takes
+room away.
 """
 
 from collections.abc import Mapping
@@ -13,10 +14,10 @@ __all__ = ["moved", "spilled"]
 
 
 def spilled(held: Mapping[str, int], change: Mapping[str, int], overflow: int, most: int) -> int:
-    """What comes back from the overflow into the pool; negative: what the pool has above its limit now.
+    """The amount that returns from the overflow into the pool; negative: the amount above the pool's limit.
 
-    `held`: the accounts before a correction changed what an earlier round left, by `change`; `overflow`: what was there
-    after that round. What was there before the round stays there.
+    `held`: the accounts before a correction of an earlier round, which has the effect `change`; `overflow`: its balance
+    after that round. Its balance from before the round stays there.
     """
     room = most - held.get(VISIBLE, 0) - change[VISIBLE]
     since, there = held.get(OVERFLOW, 0) - overflow, held.get(OVERFLOW, 0) + change[OVERFLOW]
@@ -24,7 +25,7 @@ def spilled(held: Mapping[str, int], change: Mapping[str, int], overflow: int, m
 
 
 def moved(round_: RoundBook, change: Mapping[str, int], overflow: int, most: int, unit: int) -> RoundBook:
-    """A round behind the one that is corrected: what the pool held after it, and where the parts of its bets went.
+    """A round after the corrected one, with the new balances after it and the new accounts of its bets' parts.
 
     All in 1/`unit`. Its bets count as the last ones before its end.
     """

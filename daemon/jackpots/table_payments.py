@@ -1,9 +1,9 @@
 """Small prizes that the dealer pays at the table, booked by the payment key. Pure; the ledger calls it.
 
 A key pays the round that ended last before it, by the numbers of the edge's events, or the round that it names.
-Verdicts and keys come on two streams: whichever arrives first, the books end alike. A result that came after the key
-is not paid by it. Clocks of edges are set back, so that times say nothing; the numbers begin again with a new journal,
-and then keys and rounds of before are no longer compared.
+Verdicts and keys come on two streams; the order of arrival does not affect the books. A key does not pay a later
+result. Times are not compared, because clocks of edges may be set back; the numbers begin again with a new journal, and
+then earlier keys and rounds are no longer compared.
 """
 
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ AT_TABLE = "paid at the table with the payment key"
 
 
 def take_payment(draft: "Draft", table: str, payment: Payment) -> None:
-    """A payment key was pressed."""
+    """Note a pressed payment key."""
     known = draft.book.tables.get(table, TableBook())
     draft.table(table, payments=(*known.payments, payment)[-KEPT_PAYMENTS:])
     settle_payments(draft, table)
 
 
 def forget_payments(draft: "Draft", table: str) -> None:
-    """The edge has a new journal, whose numbers begin again."""
+    """Forget the keys of an edge with a new journal, whose numbers begin again."""
     draft.table(table, payments=())
     for name, known in draft.book.rounds.items():
         if known.table == table:
@@ -41,7 +41,7 @@ def forget_payments(draft: "Draft", table: str) -> None:
 
 
 def settle_payments(draft: "Draft", table: str) -> None:
-    """Book what the keys of a table paid; take back what a later verdict shows to be of another round."""
+    """Book the payments by the keys of a table; undo those that a later verdict shows to be of another round."""
     keys = _round_of_each(draft.book, table)
     paid = _by_round(draft.book, keys)
     round_of = {payment.id: round_ for payment, round_ in keys}
@@ -65,7 +65,7 @@ def settle_payments(draft: "Draft", table: str) -> None:
 
 
 def take_back_payment(draft: "Draft", round_: str, until: int) -> None:
-    """A correction by the edge's event `until` is used after a key that was pressed behind it: the key pays again."""
+    """Undo a payment by a key that was pressed after the correction by the edge's event `until`: the key pays again."""
     for win in [one for one in draft.book.wins if one.round == round_ and one.paid_event and one.state == "paid"]:
         payments = draft.book.tables.get(win.table, TableBook()).payments
         if any(one.id == win.paid_event and one.seq > until for one in payments):

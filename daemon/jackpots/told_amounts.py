@@ -1,4 +1,4 @@
-"""The amount of a win that a device told, beside what the books have for it. Pure; the ledger calls it."""
+"""The amount of a win that a device reported, compared with the books. Pure; the ledger calls it."""
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ __all__ = ["as_told", "terms_of", "why_unpriced"]
 
 
 def terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
-    """With the amount that a device told, where the terms have none."""
+    """The terms with the amount that a device reported, where they have none."""
     if known.reported < 0:
         return terms
     told = {one.combination: Prize(known.reported) for one in known.awards}
@@ -18,7 +18,7 @@ def terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
 
 
 def as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin, ...], str]:
-    """A win that a device told: a whole pool as it was shown there; where the amounts differ two people price it."""
+    """A win that a device reported: a whole pool has the amount it showed; if amounts differ two people price it."""
     if not known.told or len(wins) != 1:
         return wins, ""
     (win,) = wins

@@ -1,4 +1,4 @@
-"""What people changed of a pool, before and after: the values of an entry. Pure; ledger and orders call it."""
+"""People's changes of a pool, before and after: the values of an entry. Pure; ledger and orders call it."""
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
@@ -70,7 +70,7 @@ def _prize(prize: Prize) -> str:
 
 
 def proposed(book: Book, change: Change) -> tuple[ValueChange, ...]:
-    """What a change would do to the pool as it stands."""
+    """The effect of a change on the present pool."""
 
     def moved(account: str, amount: Fraction) -> ValueChange:
         return _account(account, Fraction(book.balance(account), book.unit), amount)

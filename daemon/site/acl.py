@@ -1,4 +1,4 @@
-"""The users of the backbone and what each may do, as a piece of configuration for its nodes. Pure."""
+"""The users of the backbone and their permissions, as configuration for its nodes. Pure."""
 
 from collections.abc import Sequence
 
@@ -32,7 +32,7 @@ def authorization(configs: Sequence[Config]) -> str:
 
 
 def _name(part: BackboneUser, name: str) -> dict[str, str]:
-    """A certificate is a user by its subject, which `verify_and_map: true` under tls asks for."""
+    """The user: a name, or the subject of a certificate, for which tls needs `verify_and_map: true`."""
     if part.certificate:
         return {"user": f'"CN={name}"'}
     return {"user": f'"{part.username or name}"', "password": '"REPLACE"'}
@@ -49,7 +49,7 @@ def _of_forwarder(config: Config) -> tuple[list[str], list[str]]:
 
 
 def _of_reader(name: str) -> tuple[list[str], list[str]]:
-    """It reads events and results of all tables: nats-server knows no rights for some subjects of a stream."""
+    """The rights of a reader. It reads all tables: nats-server has no rights for single subjects of a stream."""
     publish = [f"$JS.API.STREAM.INFO.{one}" for one in (EV, RES)]
     publish += [f"$JS.API.CONSUMER.{verb}.{one}.>" for verb in ("CREATE", "INFO", "MSG.NEXT") for one in (EV, RES)]
     publish += [f"$JS.API.CONSUMER.DELETE.{one}.>" for one in (EV, RES)]

@@ -1,4 +1,4 @@
-"""The connection to the backbone: NATS JetStream, by nats-py. It is loaded where a site is configured only."""
+"""The connection to the backbone: NATS JetStream, by nats-py. It is loaded only where a site is configured."""
 
 import asyncio
 import contextlib
@@ -26,16 +26,16 @@ AGAIN_S = 1.0
 
 
 class NotConfirmed(Exception):
-    """The backbone did not confirm a message. `answered`: it refused it, and the message says why."""
+    """The backbone did not confirm a message. `answered`: the backbone refused it; the message says why."""
 
     def __init__(self, reason: str, *, answered: bool) -> None:
-        """`reason` for a person."""
+        """`reason` is for people."""
         self.answered = answered
         super().__init__(reason)
 
 
 def options_of(backbone: Backbone, user: BackboneUser, name: str) -> dict[str, Any]:
-    """For nats.connect. Raises OSError or ValueError where a file of ours cannot be read or used."""
+    """The options for nats.connect. Raises OSError or ValueError where one of our files cannot be read or used."""
     options: dict[str, Any] = {"servers": list(backbone.servers), "name": name, "inbox_prefix": f"_INBOX_{name}"}
     if backbone.ca_file:
         options["tls"] = client_context(backbone.ca_file, user.certificate, user.key)
@@ -46,7 +46,7 @@ def options_of(backbone: Backbone, user: BackboneUser, name: str) -> dict[str, A
 
 
 class Connection:
-    """One connection, which is made again whenever it is lost. `reason` says to a person why there is none."""
+    """One connection, which is made again whenever it is lost. `reason`: why there is none, for people."""
 
     def __init__(self, backbone: Backbone, user: BackboneUser, name: str) -> None:
         """`run` connects."""
@@ -91,7 +91,7 @@ class Connection:
             await asyncio.sleep(AGAIN_S)
 
     async def _on_error(self, error: Exception) -> None:
-        """Only logged once until the next success: whoever waits for a confirmation is told."""
+        """Log an error once until the next success; callers that wait for a confirmation get it, too."""
         self._failed(error)
 
     def _failed(self, error: Exception) -> None:
@@ -132,7 +132,7 @@ class Connection:
         return bool(answer.duplicate)
 
     async def nodes_of(self, stream: str) -> tuple[int, int]:
-        """How many nodes have all of a stream now, and how many should. Raises NotConfirmed."""
+        """The number of nodes with a complete copy of a stream, and the intended number. Raises NotConfirmed."""
         try:
             found = await self.jetstream.stream_info(stream)
         except (nats.errors.Error, TimeoutError, OSError) as error:

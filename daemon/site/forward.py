@@ -1,7 +1,7 @@
 """The forwarder: from the journals of this computer, read only, to the streams of the backbone.
 
-Each table has one message in flight, tables go on beside each other. The cursor moves by the confirmation of the
-stream alone; a lost cursor means that rows are sent again under the same ids. `status.json` says how far it is.
+Each table has one message in flight; tables are independent. The cursor moves only after the stream's confirmation;
+after a lost cursor rows are sent again under the same ids. `status.json` has the cursors.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ __all__ = ["Forwarder", "payload_of"]
 
 PAGE = 500
 LOOK_S = 0.2
-"""How often a journal is looked at that had nothing new."""
+"""Seconds between two looks at a journal without new rows."""
 AGAIN_S = 0.2
 AWAY_S = 10.0
 """Seconds without a confirmation: longer than an election."""
@@ -46,7 +46,7 @@ class Publishes(Protocol):
         ...
 
     async def nodes_of(self, stream: str) -> tuple[int, int]:
-        """How many nodes have the stream, of how many. Raises NotConfirmed."""
+        """The number of nodes with the stream, and of all nodes. Raises NotConfirmed."""
         ...
 
 
@@ -71,13 +71,13 @@ class _Part:
         self.cursor = cursor
         self.head = cursor.n
         self.oldest: datetime | None = None
-        """When the first row that waits was met."""
+        """When the first waiting row was found."""
         self.checkpoint = 0
         self.unread = ""
 
 
 class Forwarder:
-    """The process. It keeps nothing besides its cursors."""
+    """The process. Its only state is its cursors."""
 
     def __init__(self, config: Config, backbone: Publishes) -> None:
         """Continue where the last process stopped."""
@@ -134,7 +134,7 @@ class Forwarder:
         try:
             page = await asyncio.to_thread(page_after, part.path, part.cursor.journal, part.cursor.n, PAGE)
         except FileNotFoundError:
-            return None  # nothing was ever written here
+            return None  # no journal exists yet
         except (sqlite3.Error, OSError) as error:
             if str(error) != part.unread:
                 self._log.warning("forwarder.unread", journal=str(part.path), reason=str(error))
@@ -145,7 +145,7 @@ class Forwarder:
             self._log.info("forwarder.journal", part=part.name, journal=page.journal)
             part.cursor, part.checkpoint = Cursor(page.journal), 0
             return await self._read(part)
-        if page.head < part.cursor.n:  # put back from an older copy: other rows may come under the same numbers
+        if page.head < part.cursor.n:  # an older copy was put back: other rows may get the same numbers
             part.cursor = Cursor(page.journal, 0, part.cursor.life + 1)
             self._log.error("forwarder.went_back", part=part.name, journal=page.journal, rows=page.head)
             return await self._read(part)
@@ -157,7 +157,7 @@ class Forwarder:
         return page
 
     async def _in_order(self, part: _Part, rows: Iterable[Row]) -> None:
-        """The rows of one table, one after the other."""
+        """Send the rows of one table, one after the other."""
         stream, site = (EV if part.name == "edge" else RES), self._config.site.name
         for row in rows:
             if part.name == "edge" and row.type not in SHOWN and not self._config.forward.cards:
@@ -171,7 +171,7 @@ class Forwarder:
             part.oldest = datetime.now(UTC)
 
     async def _forward_checkpoint(self, part: _Part, page: Page | None) -> None:
-        """The newest signed checkpoint covers all before it."""
+        """Send the newest signed checkpoint, which covers all earlier ones."""
         if page is None or page.head_signed is None or page.head_signed.checkpoint <= part.checkpoint:
             return
         subject = subject_of(ADM, self._config.site.name, part.writer)
@@ -190,7 +190,7 @@ class Forwarder:
                 self._confirmed, self._refused = self._now(), ""
                 return
 
-    # ---- what is told
+    # ---- status
 
     async def _look_at_nodes(self) -> None:
         while True:
@@ -203,7 +203,7 @@ class Forwarder:
             await asyncio.sleep(NODES_EVERY_S)
 
     def _wrong(self) -> tuple[str, Reason | None]:
-        """The code of the alert and why; empty where nothing is wrong."""
+        """The code of the alert and its reason; empty where nothing is wrong."""
         waiting = [part for part in self._parts if part.oldest is not None]
         rows = sum(part.head - part.cursor.n for part in waiting)
         if self._refused and self._now() - self._confirmed > AWAY_S:
@@ -222,7 +222,7 @@ class Forwarder:
             await asyncio.sleep(STATUS_S)
 
     def _write_status(self) -> None:
-        """Write without a sync: after a power cut some rows are sent again."""
+        """Write `status.json` without a sync: after a power cut some rows are sent again."""
         code, why = self._wrong()
         cursors = {part.name: part.cursor for part in self._parts}
         path = self._folder / "status.json"

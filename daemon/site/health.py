@@ -25,7 +25,7 @@ FULL = 0.8
 
 
 class Node(Struct, frozen=True):
-    """What a node says at its monitoring port. `error`: it says nothing."""
+    """The answers of a node's monitoring port. `error`: why there are none."""
 
     address: str
     error: str = ""
@@ -38,7 +38,7 @@ class Node(Struct, frozen=True):
 
 
 class StreamFacts(Struct, frozen=True):
-    """A stream as it is."""
+    """The present settings of a stream."""
 
     name: str
     subjects: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class StreamFacts(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True):
-    """All that was measured. `error`: JetStream did not answer. `one_machine`: as it is configured."""
+    """All measurements. `error`: why JetStream did not answer. `one_machine`: from the configuration."""
 
     nodes: tuple[Node, ...] = ()
     streams: tuple[StreamFacts, ...] = ()
@@ -58,7 +58,7 @@ class Facts(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """What is wrong, and what to do. `where` is a node or a stream."""
+    """A problem and its remedy. `where` is a node or a stream."""
 
     where: str
     text: str
@@ -172,7 +172,7 @@ async def _connected(config: Config) -> Any:
 
 
 async def _quiet(_error: Exception) -> None:
-    """Who waits for an answer is told."""
+    """Ignore connection errors: the request that waits for an answer raises them."""
 
 
 async def _streams(config: Config) -> tuple[StreamFacts, ...]:
@@ -195,7 +195,7 @@ async def _streams(config: Config) -> tuple[StreamFacts, ...]:
 
 
 async def make_streams(config: Config, events_gb: int) -> list[str]:
-    """Make the streams that are not there; the others get their settings. Returns a line for each.
+    """Make missing streams and update the settings of the others. Returns a line for each.
 
     Raises nats.errors.Error, OSError, TimeoutError.
     """
@@ -208,7 +208,7 @@ async def make_streams(config: Config, events_gb: int) -> list[str]:
                 subjects=list(one.subjects),
                 storage=StorageType.FILE,
                 num_replicas=REPLICAS,
-                discard=DiscardPolicy.NEW,  # a full stream refuses, it does not forget
+                discard=DiscardPolicy.NEW,  # a full stream refuses new rows instead of deleting old ones
                 max_age=one.keep.total_seconds(),
                 max_bytes=events_gb * 10**9 if one.name == EV else -1,
                 duplicate_window=DUPLICATES_S,

@@ -1,7 +1,7 @@
-"""The ledger: results and faults from the backbone to PostgreSQL, each once, however often and in what order they come.
+"""The ledger: writes results and faults from the backbone to PostgreSQL, each once, in any order of delivery.
 
-A batch is one transaction with the position in the stream. Two writers may run. The ledger answers questions; evidence
-are the signed journals.
+A batch is one transaction with the position in the stream. Two writers may run. The ledger is for reports; the signed
+journals are the evidence.
 """
 
 import asyncio
@@ -45,7 +45,7 @@ def migrate(database: str) -> list[str]:
 
 
 class Store:
-    """The writer's connection. Not for several threads at once."""
+    """The writer's connection, for one thread at a time."""
 
     def __init__(self, database: str) -> None:
         """Raises psycopg.Error."""
@@ -56,14 +56,14 @@ class Store:
         self._db.close()
 
     def position(self, stream: str, made: str) -> int:
-        """The last message of a stream that is here; 0 where the stream was made anew. Raises psycopg.Error."""
+        """The position in a stream; 0 where the stream was made anew. Raises psycopg.Error."""
         with self._db.transaction():
             query = "SELECT seq FROM feltd.position WHERE stream = %s AND made = %s"
             found = self._db.execute(query, (stream, made)).fetchone()
         return int(found[0]) if found else 0
 
     def write(self, rows: Sequence[Verdict | Fault], stream: str, made: str, seq: int) -> int:
-        """Write a batch and its position, or nothing. Returns how many disagreements are new. Raises psycopg.Error."""
+        """Write a batch and its position, or nothing. Returns the number of new disagreements. Raises psycopg.Error."""
         verdicts = [one for one in rows if isinstance(one, Verdict)]
         faults = [one for one in rows if isinstance(one, Fault)]
         with self._db.transaction():
@@ -96,7 +96,9 @@ class Store:
         return [day for (day,) in found]
 
     def _make_days(self, days: set[date]) -> None:
-        """Of the rows, and a month ahead. Who fails to commit gets a new Store, which remembers none of them."""
+        """Make the partitions of these days and of a month ahead. After a failed commit a new Store makes them
+        again.
+        """
         today = datetime.now(UTC).date()
         if today not in self._days:
             self._db.execute("SELECT feltd.make_days(%s, %s)", (today, today + AHEAD))
@@ -106,7 +108,9 @@ class Store:
         self._days |= days
 
     def _enter(self, table: str, kind: type[Verdict | Fault], rows: Iterable[Verdict | Fault]) -> int:
-        """COPY into a table of this transaction, then what is new. A second content under a key is kept beside."""
+        """COPY rows into a temporary table, then insert the new ones. Another content under a key becomes a
+        disagreement.
+        """
         rows = list(rows)
         if not rows:
             return 0
@@ -160,7 +164,7 @@ class Ledger:
                 await asyncio.to_thread(once)
 
     async def _follow(self, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
-        """Begin again behind the position after each failure of the database or of the backbone."""
+        """Follow a stream; begin again behind the position after each failure of database or backbone."""
         reason = ""
         while True:
             try:

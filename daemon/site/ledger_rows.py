@@ -52,7 +52,7 @@ class Fault(Struct, frozen=True):
 
 
 def verdict_of(subject: str, payload: bytes) -> Verdict | None:
-    """The row of an end of a round; None for other verdicts. Raises ValueError for what no rules of ours wrote.
+    """The row of an end of a round; None for other verdicts. Raises ValueError for a malformed message.
 
     Its digest is over id, type, time and data: the same from each rules process. Verdicts of early builds name no
     journal: two lives of an edge then meet under one key, and both are kept as a disagreement.

@@ -1,4 +1,4 @@
-"""Reads a stream in its order, behind a position that the caller keeps. Nothing is confirmed and nothing comes twice.
+"""Reads a stream in order, behind a position that the caller keeps. Nothing is acknowledged or delivered twice.
 
 Called by: the ledger, and a replica of the rules, which reads its events from the backbone (`Subscriptions`).
 """
@@ -19,10 +19,10 @@ __all__ = ["AGAIN_S", "FAILURES", "Batch", "Subscriptions", "batches", "stop_if_
 
 AGAIN_S = 2.0
 AT_ONCE = 50
-"""Events that are used without letting other work go on."""
+"""Events that are used in one turn of the loop."""
 BATCH = 500
 FAILURES = (nats.errors.Error, NotConfirmed, OSError, TimeoutError)
-"""After these a reader begins again behind its position."""
+"""Errors after which a reader begins again behind its position."""
 FETCH_S = 2.0
 
 
@@ -54,7 +54,7 @@ async def batches(
     last = await position(made, newest)
     if last >= newest:
         yield Batch(made, (), last, late=False)
-    while True:  # one consumer; a hole in what it delivers ends it, and the next begins behind the position
+    while True:  # one consumer; a gap in its messages ends it, and the next begins behind the position
         settings = ConsumerConfig(
             ack_policy=AckPolicy.NONE,  # the caller keeps the position
             deliver_policy=DeliverPolicy.BY_START_SEQUENCE,
@@ -103,7 +103,7 @@ class Subscriptions:
         position: Callable[[str, int], int],
         use: Callable[[str, Sequence[tuple[str, bytes]], int, bool], None],
     ) -> None:
-        """As the rules want it. After each failure it begins again behind the position."""
+        """Pass the events of a stream to the rules. After each failure it begins again behind the position."""
         subjects = {subject_of(stream, self._site, table): table for table in tables}
         reason = ""
 

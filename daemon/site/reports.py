@@ -19,7 +19,7 @@ GROUPS: Final = {
     "device": ("", "device"),
     "code": ("", "code"),
 }
-"""By name: the expression over rounds and that over faults."""
+"""The expressions over rounds and over faults, by name of the group."""
 _HOLD: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(wagered) AS wagered,
     sum(paid) AS paid, sum(wagered) - sum(paid) AS hold"""
 _ROUNDS: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(corrected)::bigint AS corrected,
@@ -32,7 +32,7 @@ REPORTS: Final = {"hold": (_SUMS, _HOLD), "rounds": (_SUMS, _ROUNDS), "faults": 
 
 
 class Report(Struct, frozen=True):
-    """`complete_until`: when the ledger read the stream last; None: never."""
+    """`complete_until`: the last time at which the ledger read the stream; None: never."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]

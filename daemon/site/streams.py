@@ -1,7 +1,7 @@
 """The streams of the backbone: their names, subjects, message ids and settings. Pure.
 
 A message id is made of the journal that counted the row, so that two writers of one verdict write one id. The id of a
-verdict has a digest of what it says, too: of two that differ the stream keeps both, and who reads it sees that.
+verdict also has a digest of its content: the stream keeps two that differ, and readers see both.
 """
 
 from datetime import timedelta
@@ -20,14 +20,16 @@ ADM: Final = "ADM"
 _WORDS: Final = {EV: "ev", RES: "res", ADM: "adm"}
 REPLICAS: Final = 3
 DUPLICATES_S: Final = 600.0
-"""Seconds for which a stream remembers message ids. It is a comfort: `seq` and the ledger's keys are the guarantee."""
+"""Seconds for which a stream remembers message ids. It only saves work: `seq` and the ledger's keys are the
+guarantee.
+"""
 LEAST_VERSION: Final = (2, 12, 3)
 OWN_TOPICS: Final = ROOT.partition("/")[0]
 """No stream may take subjects below it: the MQTT gateway would write everything twice, without ids and with holes."""
 
 
 class Stream(Struct, frozen=True):
-    """A stream as `feltd site init` makes it and `feltd doctor` wants it."""
+    """The settings of a stream, which `feltd site init` makes and `feltd doctor` checks."""
 
     name: str
     subjects: tuple[str, ...]
@@ -47,7 +49,7 @@ def subject_of(stream: str, site: str, place: str) -> str:
 
 
 def id_of(row: Row, journal: str, life: int = 0) -> str:
-    """The message id of a row of `journal`; of a verdict it names the journal of its event, and what it says.
+    """The message id of a row of `journal`; that of a verdict has the journal of its event and a digest of its content.
 
     Verdicts of early builds have none: the id names their own journal. `life`: how often the journal was put back from
     an older copy; the same number may then be of another row.

@@ -14,9 +14,9 @@ from daemon.words.numbers import Lang, Numeral, locale, number
 __all__ = ["Local", "zone_of"]
 
 DAYS = 400
-"""Dates that are remembered: the pages show few."""
+"""Number of cached dates: the pages show few."""
 SECONDS, MINUTES = 100, 5970
-"""Up to so many seconds, a duration is told in seconds, and in minutes."""
+"""Limits in seconds up to which a duration is written in seconds, and in minutes."""
 
 
 def zone_of(name: str) -> tzinfo:
@@ -25,7 +25,7 @@ def zone_of(name: str) -> tzinfo:
 
 
 class Local:
-    """How one language writes what it is given."""
+    """Writes numbers, dates and times in one language."""
 
     def __init__(self, lang: Lang, zone: tzinfo) -> None:
         self.lang: Lang = lang
@@ -37,7 +37,7 @@ class Local:
         return number(self.lang, value, digits)
 
     def significant(self, value: float, digits: int) -> Numeral:
-        """A number with so many digits that mean something."""
+        """A number with this many significant digits."""
         whole = math.floor(math.log10(float(f"{abs(value):.{digits - 1}e}"))) + 1 if value else 1
         return self.number(value, max(digits - whole, 0))
 
@@ -62,13 +62,13 @@ class Local:
         return self.at(time).strftime("%H:%M")
 
     def exact(self, time: datetime) -> str:
-        """Date, time and what it differs from UTC."""
+        """Date, time and offset from UTC."""
         offset = self.at(time).strftime("%z")
         zone = "UTC" if offset.strip("+-0") == "" else f"UTC{offset[:3]}:{offset[3:5]}"
         return f"{self.day(time)} {self.clock(time, ms=True)} {zone}"
 
     def duration(self, seconds: float | None) -> str:
-        """How long something took; a dash where that is not known."""
+        """A duration; a dash where it is unknown."""
         if seconds is None:
             return "–"
         if seconds < SECONDS:

@@ -25,15 +25,15 @@ def money(lang: Lang, minor: int, decimals: int, currency: str = "") -> str:
 
 
 def exact(units: int, unit: int) -> tuple[int, str]:
-    """Whole minor units towards zero, and the fraction of one that is left as text ("": none)."""
+    """Whole minor units, rounded towards zero, and the remaining fraction as text ("": none)."""
     whole, rest = divmod(abs(units), unit)
     return (whole if units >= 0 else -whole), (f"{rest}/{unit}" if rest else "")
 
 
 def minor_units(text: str, decimals: int) -> int:
-    """What a person wrote, in minor units: digits, and all decimals or none behind a point or a comma.
+    """A person's text in minor units: digits, then all decimals or none behind a point or a comma.
 
-    Groups of digits are refused: a comma means one thing in one language and another in the next. Raises BadAmount.
+    Grouped digits are refused, because the meaning of a comma depends on the language. Raises BadAmount.
     """
     found = re.fullmatch(rf"([-\u2212]?)([0-9]{{1,{_LONGEST}}})(?:[.,]([0-9]{{{max(decimals, 1)}}}))?", text.strip())
     if found is None or (found[3] and not decimals):

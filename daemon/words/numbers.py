@@ -1,6 +1,6 @@
-"""The languages of the console, and what CLDR (by babel) says of each: plural forms, and how a number is written.
+"""The languages of the console, and CLDR's rules for each (by babel): plural forms and the format of numbers.
 
-babel is loaded with the first number: the rules use the sentences, most of which have none.
+babel is loaded with the first number, because most sentences of the rules have none.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ def plural(lang: Lang, count: float | Decimal) -> str:
 
 @cache
 def plural_forms(lang: Lang) -> frozenset[str]:
-    """The forms that a catalogue gives. Numbers as large as a million, which have a form of their own, do not occur."""
+    """The plural forms of a catalogue. Numbers from a million on, which have their own form, do not occur."""
     return frozenset({"other", *locale(lang).plural_form.tags} - {"many"})
 
 

@@ -17,7 +17,7 @@ from protocols.contract.results import Irregularity
 
 __all__ = ["LANGS", "Lang", "alert", "catalog", "choose", "noted", "plurals", "reason", "say", "told"]
 
-# Of what a browser accepts: characters, languages, and parts of one. Any stranger may send 64 KiB of them.
+# Limits of a browser's accepted languages: characters, languages, and parts of one. Any client may send 64 KiB.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
 # What browsers call them.
 ALSO: Mapping[str, Lang] = {"zh": "zh-Hant", "zh-tw": "zh-Hant", "zh-hk": "zh-Hant", "zh-mo": "zh-Hant"}
@@ -47,7 +47,7 @@ def _read(lang: Lang) -> Mapping[str, str | dict[str, str]]:
             found |= tomllib.loads(file.read_text(encoding="utf-8"))
     for file in sorted((folder / "games").iterdir(), key=lambda file: file.name):
         found |= tomllib.loads(file.read_text(encoding="utf-8"))[lang]
-    if lang != "en":  # that is the drivers' own, in devices.en.toml
+    if lang != "en":  # English is the drivers' own text, in devices.en.toml
         for file in sorted((folder / "devices").iterdir(), key=lambda file: file.name):
             found |= tomllib.loads(file.read_text(encoding="utf-8")).get(lang, {})
     return found
@@ -64,7 +64,7 @@ def _text(lang: Lang, key: str, values: Mapping[str, Any]) -> str | None:
 
 
 def _count(values: Mapping[str, Any]) -> float | Decimal | None:
-    """What a sentence counts: the number `n`, or its only number."""
+    """The number that a sentence counts: `n`, or its only number."""
     numbers = {name: one for name, one in values.items() if type(one) is int or isinstance(one, Numeral)}
     one = numbers.get("n", next(iter(numbers.values())) if len(numbers) == 1 else None)
     return one.value if isinstance(one, Numeral) else one
@@ -78,15 +78,15 @@ def say(lang: Lang, key: str, /, **values: Any) -> str:
 
 LONGEST, LONGEST_PATTERN = 2000, 400
 """Maximum characters. Longer texts are shown unchanged or not searched for values, which bounds the cost."""
-# Of a number that a sentence counts.
+# Digits of a number that a sentence counts.
 MOST_DIGITS = 10
-# Pages are drawn often and say few things: so many are looked up once.
+# Cached sentences: pages are rendered often and have few of them.
 REMEMBERED = 500
-# A value is one word, and its pattern is quick; but for these.
+# Values are one word, for which the pattern is fast, except these.
 SENTENCES = ("place", "where", "why")
 
 REMEDY = Reason("remedy")
-"""What to do, where an alert has one sentence for that."""
+"""The remedy of an alert that has one sentence for it."""
 _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
 
@@ -134,7 +134,7 @@ def alert(code: str, why: Reason, to_do: Reason | None = REMEDY, **fields: Any) 
 
 
 def noted(lang: Lang, one: Irregularity) -> str:
-    """An irregularity of a round. Where its reason is only the seat and the bet or action, its code says the rest."""
+    """An irregularity of a round. If its reason only has seat and bet or action, its code is added."""
     text, why = reason(lang, one.reason), f"irregular.{one.code}"
     if one.reason.code.startswith("seat_") and why in catalog("en"):
         return say(lang, "faults.detail", one=text, more=say(lang, why))
