@@ -243,7 +243,7 @@ class ConsoleProcess:
             """Update the incident of a nearly full journal, in place of an alert on the broker."""
             self.incidents.journal(keeping.room(journal, how).share, self.now())
 
-        once = replace(self.config, table=(Table(name=CONSOLE),))  # an alert is reported for each table
+        once = replace(self.config, table=(Table(name=CONSOLE),))  # alerts are reported by table
         said = False
         while True:
             if actions.full:

@@ -1,4 +1,4 @@
-"""The texts of the law: what each article requires in our words, and where an article that a verdict names stands.
+"""The texts of the law: a summary of each article, and the anchors of the articles that verdicts cite.
 
 A verdict cites "Despacho 55/2004 art. 9(3)(2)"; the page of the text is /law/<ruleset>, with an anchor for each
 paragraph and for each article above it. The files are in `rules/law`.
@@ -29,7 +29,7 @@ __all__ = [
 Numbers: TypeAlias = tuple[str, ...]
 """An article and its paragraph: 9, 3, 2."""
 Proofs: TypeAlias = dict[str, list[str]]
-"""By paragraph, the tests that prove it."""
+"""The tests that prove each paragraph."""
 
 LONGEST = 400
 """Maximum characters of a citation that is searched for articles."""
@@ -64,7 +64,7 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Paragraph(Struct, frozen=True):
-    """One paragraph on the page: its number as printed, its anchor, what it requires, and whether a program keeps it.
+    """One paragraph on the page: its number as printed, its anchor, its summary, and whether a program implements it.
 
     `also`: further anchors that lead here, of articles above it that have no paragraph of their own.
     """
@@ -162,7 +162,7 @@ def cited(ruleset: str, law: str) -> tuple[Cited, ...]:
 
 
 def paragraphs(text: Text, edition: str, proofs: Proofs) -> list[Paragraph]:
-    """The paragraphs of one edition by article; of the same paragraph, first what a program keeps."""
+    """The paragraphs of one edition by article; within a paragraph, first the parts that a program implements."""
     rows = [(key, text.articles[key], True) for key in text.articles]
     rows += [(key, text.not_ours[key], False) for key in text.not_ours]
     seen: set[str] = set()

@@ -40,7 +40,7 @@ _ASSETS = {path.name: _read(path) for path in sorted((Path(__file__).parent / "s
 
 
 def _version() -> str:
-    """Another one for each build of the pages: their assets, templates and words."""
+    """A digest of the pages' assets, templates and words."""
     here = Path(__file__).parent
     found = hashlib.sha256()
     for path in sorted((*here.glob("static/*"), *here.glob("templates/*"), *(here.parent / "words").rglob("*.toml"))):
@@ -49,7 +49,7 @@ def _version() -> str:
 
 
 VERSION = _version()
-"""Of the pages. An open page of another version is loaded again when nothing is typed on it."""
+"""The version of the pages. An open page of another version reloads when nothing is typed on it."""
 
 
 def with_digests(source: str) -> str:

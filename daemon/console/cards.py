@@ -1,6 +1,6 @@
-"""A technician's card of a device: what it tells, what to try, what it can be asked; one printable HTML page.
+"""A technician's card of a device: faults, remedies and commands; one printable HTML page.
 
-The words are those of the console, in its three languages, so that a card and an alert say the same.
+The words are those of the console, in its three languages, so that a card and an alert use the same text.
 """
 
 from collections.abc import Sequence
@@ -31,12 +31,12 @@ def _templates(lang: Lang) -> jinja2.Environment:
 
 
 def _faults(driver: str) -> list[Fault]:
-    """The errors first, and among equals what a person must end."""
+    """The faults: errors first, and among equals those that a person must end."""
     return sorted(DRIVERS[driver].faults, key=lambda one: (_ORDER[one.severity], one.clears != "by a person"))
 
 
 def card_page(driver: str, places: Sequence[tuple[str, str]], lang: Lang) -> str:
-    """The card of one driver's devices. `places`: where they stand, as `table/device`, and the URL of each."""
+    """The card of one driver's devices. `places`: `table/device` and URL of each."""
     rows = [
         (one, told(lang, one.code, one.text), told(lang, one.code, one.remedy), told(lang, one.code, one.round))
         for one in _faults(driver)

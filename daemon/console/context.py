@@ -101,7 +101,7 @@ class ConsoleContext:
         }
 
     def local(self, lang: words.Lang) -> Local:
-        """How this language writes dates and times in the zone of the site."""
+        """The format of dates and times in this language and the zone of the site."""
         return Local(lang, self.zone)
 
     def amount(self, lang: words.Lang, minor: int, ruleset: str) -> str:
@@ -169,7 +169,7 @@ class ConsoleContext:
     def prove(self, request: Request, user: User, form: Mapping[str, str]) -> str:
         """Why this user may not decide about money now, as a key of the catalogs; "" where they may.
 
-        Every order that moves money or needs two people asks here. A code in the form counts for some minutes.
+        Every order that moves money or needs two people calls this. A code in the form counts for some minutes.
         Raises Wait.
         """
         if why := self.access.may_decide(user):

@@ -2,9 +2,9 @@
 
 Each part exists because the libraries have no equivalent:
 
-- `Hosts`: Starlette's TrustedHostMiddleware cannot take every address in figures and refuse every other name.
-- `Forwarded`: uvicorn's takes any text for an address, which then stands in the journal of actions, and does not know a
-  proxy by its address mapped into IPv6.
+- `Hosts`: Starlette's TrustedHostMiddleware cannot accept every IP address and refuse all foreign names.
+- `Forwarded`: uvicorn's accepts any text as an address, which would then be in the journal of actions, and does not
+  recognise a proxy by its address mapped into IPv6.
 - `ConnectionLimiter`: uvicorn's `limit_concurrency` answers 503 only after TLS, and counts no addresses.
 - `HeaderTimeoutProtocol`: uvicorn limits the time between two requests, not the time for the head of one.
 """
@@ -66,7 +66,7 @@ class Hosts:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 421; 400 where a proxy may see another end of the request than we do."""
+        """Pass the request on, or answer 421; 400 for a request whose end a proxy may see differently."""
         app = self._app
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         if "content-length" in headers and "transfer-encoding" in headers:
@@ -137,7 +137,7 @@ def _address(text: str) -> _Address | None:
 
 
 def _network(host: str) -> str:
-    """The network of an IPv6 address, in which one computer has any address that it likes; otherwise the address."""
+    """The network of an IPv6 address, in which a computer can choose its address; otherwise the address."""
     address = _address(host) if ":" in host else None
     if isinstance(address, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((address.packed, 128)).supernet(new_prefix=64))

@@ -1,4 +1,4 @@
-"""Pages that follow the site: fragments of HTML, pushed as server-sent events when what they show has changed.
+"""Live pages: fragments of HTML, pushed as server-sent events when their content has changed.
 
 A page names its fragments. Changes within PAUSE are rendered once for all viewers with the same language. A slow
 browser has at most one message waiting; the fragments it missed are rendered again when it reads.
@@ -21,7 +21,7 @@ __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
 PAUSE = 0.05
 HEARTBEAT = 2.0
-# Seconds between two looks whether the session of a page goes on.
+# Seconds between two checks of a page's session.
 SESSION_CHECK = 1.0
 MOST_VIEWERS = 200
 # Pages of one user, or of all screens with one token, so that one user cannot take all places.
@@ -57,10 +57,10 @@ class Gone(KeyError):
 class Fragment(Struct, frozen=True):
     """One kind of fragment. `id` on the page is `<kind>/<argument>`; `keys` are the keys of the site it depends on.
 
-    `within`: fragments nested in it that change more often. Pages that follow it follow them too. `personal`: it is
-    another one for each user. `plain`: it is the same for all users with a language. The others are rendered once for
-    all users with a language, a role and tables. `every`: seconds between two drawings on one page, for what changes
-    with each event and that people cannot read so fast.
+    `within`: fragments nested in it that change more often. Pages that follow it follow them too. `personal`: it
+    differs for each user. `plain`: it is the same for all users of a language. The others are rendered once for all
+    users with the same language, role and tables. `every`: minimum seconds between two updates on one page, for content
+    that changes with each event.
     """
 
     kind: str
@@ -74,7 +74,7 @@ class Fragment(Struct, frozen=True):
 
 
 def _mark(html: str) -> str:
-    """A hash of drawn HTML, by which a change is found within this process."""
+    """A hash of rendered HTML, by which this process finds changes."""
     return f"{hash(html) & 0xFFFF_FFFF:08x}"
 
 
@@ -85,10 +85,10 @@ class _Stream:
         self.whom = whom
         self.dirty: dict[str, None] = {}
         self.held: dict[str, float] = {}
-        """The fragments that wait because they were drawn a moment ago, and until when."""
+        """The fragments that wait because they were rendered a moment ago, and until when."""
         self.changed = asyncio.Event()
         self.sent: dict[str, str] = {}
-        """By fragment, the mark of what was sent last: what is drawn as before is not sent again."""
+        """By fragment, the mark of the last sent HTML: unchanged HTML is not sent again."""
         self.of: dict[str, list[str]] = {}
         for name, keys in fragments.items():
             for key in keys:
@@ -163,7 +163,7 @@ class Live:
         return text
 
     def on_page(self, name: str, viewer: Viewer) -> str:
-        """As `html`, for a page that is about to be sent: with the mark by which the page asks to follow it.
+        """As `html`, for a page that is about to be sent: with the mark by which the page follows it.
 
         Raises as `html`.
         """
@@ -202,7 +202,7 @@ class Live:
     ) -> AsyncIterator[bytes]:
         """The messages for one page: first all its fragments, then the changed ones, and heartbeats in between.
 
-        `drawn`: by fragment, the mark of what stands on the page; it is sent only when it is drawn otherwise now.
+        `drawn`: by fragment, the mark of the HTML on the page; it is sent only if it differs now.
 
         Ends when `still` returns false, e.g. because the session ended; it is called once in SESSION_CHECK. `whom`: the
         user of the page.

@@ -1,8 +1,8 @@
-"""A report on paper: what stands on it, and the process that sets it as PDF.
+"""A report on paper: its contents, and the process that typesets it as PDF.
 
 The console describes a report in words of its reader's language (`Paper`). `typesetting` runs as a process, reads that
 as JSON and writes the PDF. So the library is loaded only while a report is made, its memory is returned, and the
-console's loop goes on. reportlab is optional: `installed` says whether it is there.
+console's loop goes on. reportlab is optional: `installed` checks for it.
 """
 
 import asyncio
@@ -59,7 +59,7 @@ Block: TypeAlias = Heading | Text | Facts | Rows | Lines
 
 
 class Paper(Struct, frozen=True):
-    """A report. `foot` stands on each page beside `page`, a text with {page} and {pages}."""
+    """A report. `foot` is printed on each page beside `page`, a text with {page} and {pages}."""
 
     title: str
     lang: str
@@ -73,7 +73,7 @@ class NotMade(Exception):
 
 
 class Busy(NotMade):
-    """Others wait for theirs."""
+    """Too many reports are being made."""
 
 
 _waiting = 0
@@ -81,12 +81,12 @@ _turn = asyncio.Semaphore(MOST_AT_ONCE)
 
 
 def installed() -> bool:
-    """Whether the library is there."""
+    """Whether the library is installed."""
     return importlib.util.find_spec("reportlab") is not None
 
 
 async def made(paper: Paper) -> bytes:
-    """The PDF, set in a process of its own, one at a time. Raises NotMade."""
+    """The PDF, typeset in its own process, one at a time. Raises NotMade."""
     global _waiting  # noqa: PLW0603 - one printer for all requests
     if _waiting >= MOST_WAITING:
         raise Busy("other reports are being made; try again")

@@ -2,7 +2,7 @@
 
 The digest of a report is the SHA-256 of the digests of its verdicts, each 64 hexadecimal digits and a line feed, in the
 order of the report. The digest of a verdict is the SHA-256 of its data in the journal of the rules, which
-`feltd journal recall` says again: so paper can be compared with the journal.
+`feltd journal recall` prints, too: so paper can be compared with the journal.
 """
 
 import shlex
@@ -47,7 +47,7 @@ SHORT = 16
 
 
 class Made(Struct, frozen=True):
-    """Where, by whom and when a report was made."""
+    """Place, author and time of a report."""
 
     site: str
     table: str
@@ -99,7 +99,7 @@ class Version(Struct, frozen=True):
 
 
 class Round(Struct, frozen=True, kw_only=True):
-    """The report of one round. The versions stand with the newest first."""
+    """The report of one round. The versions are sorted with the newest first."""
 
     feltd: str = "round"
     version: int = 1
@@ -114,7 +114,7 @@ class Round(Struct, frozen=True, kw_only=True):
 class Period(Struct, frozen=True, kw_only=True):
     """The report of a table. `cut`: there are more rounds than a report holds; the same of acts and alerts.
 
-    `heard_until`: the time of the last verdict that the console heard of the table.
+    `heard_until`: the time of the last verdict of the table that the console received.
     """
 
     feltd: str = "rounds"
@@ -137,7 +137,7 @@ class Period(Struct, frozen=True, kw_only=True):
 
     @property
     def of_all(self) -> bool:
-        """Whether every round of the period is in it, so far as the console heard them."""
+        """Whether every round of the period that the console received is in it."""
         return self.show == "all" and not self.cut
 
 
@@ -189,7 +189,7 @@ def cells(line: Line) -> tuple[str, ...]:
 
 
 def missing_rows(report: Period, lang: words.Lang) -> list[tuple[str, ...]]:
-    """What a CSV says of rounds that are not in it, below its rounds: `result` is "gap" or "cut"."""
+    """The rows at the end of a CSV for rounds that are not in it: `result` is "gap" or "cut"."""
 
     def row(at: datetime, result: str, text: str) -> tuple[str, ...]:
         return (at.isoformat(), "", result, text, *[""] * (len(COLUMNS) - 4))
@@ -205,7 +205,7 @@ def missing_rows(report: Period, lang: words.Lang) -> list[tuple[str, ...]]:
 
 
 class Printer:
-    """Sets reports in the words and times of one language."""
+    """Composes reports in the words and times of one language."""
 
     def __init__(self, local: Local) -> None:
         self._local = local
@@ -238,7 +238,7 @@ class Printer:
         )
 
     def round(self, report: Round) -> Paper:
-        """A round: its results with their articles, what happened before, who was at work, the events."""
+        """A round: its results with their articles, earlier events, the people, the evidence."""
         name = report.versions[0].result.round
         blocks: list[Block] = [self._head(report.made, report.digest, (self._t("table.round"), name))]
         for one in report.versions:
@@ -391,7 +391,7 @@ class Printer:
 
     def _part(self, key: str, report: Period, belongs: Any) -> list[Block]:
         some = [one for one in report.rounds if belongs(one)]
-        if not some and not report.of_all:  # a part of the rounds says nothing about the others
+        if not some and not report.of_all:  # a part of the rounds does not show the others
             return []
         rows = [
             (
@@ -410,7 +410,7 @@ class Printer:
         ]
 
     def _who(self, line: Line, acts: Sequence[Action]) -> list[str]:
-        """Who named the round in what they did; each once."""
+        """The people whose actions name the round, each once."""
         named = [act for act in acts if act.detail.get("round") == line.round]
         did = [act.detail.get("key") or act.detail.get("command") or act.action for act in named]
         said = (f"{act.user} ({self._role(act.role)}){self._colon}{what}" for act, what in zip(named, did, strict=True))
@@ -443,5 +443,5 @@ def _seat(seat: int, hand: int) -> str:
 
 
 def printable() -> bool:
-    """Whether reports can be set on paper here."""
+    """Whether PDF reports can be made here."""
     return paper.installed()

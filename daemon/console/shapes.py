@@ -1,4 +1,4 @@
-"""How a round looks: the values that templates draw. Only what the ruleset's own view shows is known here."""
+"""The drawing of a round: the values that templates draw, from the public view of the ruleset only."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -53,7 +53,7 @@ __all__ = [
 SUITS = {"S": ("♠", "spades"), "H": ("♥", "hearts"), "D": ("♦", "diamonds"), "C": ("♣", "clubs")}
 MOST_DIGITS = 6
 BUST = 21
-# Where the pips of a die stand, on a square of 3 by 3.
+# The places of the pips of a die, on a square of 3 by 3.
 PIPS = {
     1: ((1, 1),),
     2: ((0, 0), (2, 2)),
@@ -109,7 +109,7 @@ class PotShape(Struct, frozen=True):
 
 
 class RoundShape(Struct, frozen=True):
-    """What is drawn of a round, whatever the game."""
+    """The values that are drawn of a round, for every game."""
 
     hands: tuple[Hand, ...] = ()
     dice: tuple[int, ...] = ()
@@ -163,12 +163,12 @@ def pips(face: int) -> tuple[tuple[int, int], ...]:
 
 
 def colour_of(outcome: RouletteFacts) -> str:
-    """The colour of a roulette pocket: the house says which are red, and a zero has none."""
+    """The colour of a roulette pocket: the options name the red ones, and a zero has none."""
     return outcome.colour or "green"
 
 
 def round_shape(detail: RoundFacts, lang: words.Lang) -> RoundShape:
-    """The drawing of a round as it stands, or of its outcome."""
+    """The drawing of the present round, or of an outcome."""
     spin, dice, heap = of_kind(RouletteFacts, detail), of_kind(DiceFacts, detail), of_kind(FantanFacts, detail)
     return RoundShape(
         hands=tuple(_hands(detail)),
@@ -245,7 +245,7 @@ def _facts(detail: RoundFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
 
 
 def _machine(detail: MachineFacts, lang: words.Lang) -> dict[str, Sequence[object]]:
-    """What a gaming machine is and returns, and all that two supervisors must approve."""
+    """The characteristics and return of a gaming machine, and all that two supervisors must approve."""
     is_ = detail.machine or MachineIdentified()
     measured = (f"{detail.measured_bp / 100:.2f} % ± {detail.bound_bp / 100:.2f} % ({detail.measured_games})",)
     return {
@@ -259,19 +259,19 @@ def _machine(detail: MachineFacts, lang: words.Lang) -> dict[str, Sequence[objec
 
 
 def duties(detail: RoundFacts, lang: words.Lang) -> tuple[Duty, ...]:
-    """What the house must do by the clock, the next first."""
+    """The duties of the house by the clock, the next first."""
     named = [Duty(words.value(lang, "duty", one.code), one.law, one.at) for one in detail.duties if one.at is not None]
     return tuple(sorted(named, key=lambda one: one.at))
 
 
 def doubt(view: TableView, detail: RoundFacts, lang: words.Lang) -> tuple[str, str]:
-    """Why the open round waits for a person, and what to do; else why the last decision was not taken.
+    """Why the open round waits for a person, with the remedy; otherwise why the last decision was refused.
 
     `detail`: the facts of the view, decoded.
     """
     if view.phase != "suspended":
         return (words.say(lang, f"irregular.{detail.refused}"), "") if detail.refused else ("", "")
-    alert = view.alerts.get("round-suspended")  # the state of a round says no remedy
+    alert = view.alerts.get("round-suspended")  # the state of a round has no remedy
     return words.reason(lang, detail.reason), words.reason(lang, alert.to_do if alert is not None else None)
 
 
@@ -285,7 +285,7 @@ def _hand(name: str, cards: tuple[str, ...], total: int | None, notes: dict[str,
 
 
 def hand_words(name: str, lang: words.Lang) -> str:
-    """A hand as a person says it: "seat_3_2" is the second hand of seat 3."""
+    """A hand in words: "seat_3_2" is the second hand of seat 3."""
     if not name.startswith("seat_"):
         return words.say(lang, f"round.{name}")
     seat, _, number = name.removeprefix("seat_").partition("_")

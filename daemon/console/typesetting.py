@@ -1,7 +1,7 @@
-"""Sets a report as PDF by reportlab: from standard input to standard output, in the process that `paper` starts.
+"""Typesets a report as PDF with reportlab, from standard input to standard output, in a process that `paper` starts.
 
 Latin letters are Bitstream Vera, which comes with reportlab and is embedded. Chinese is the Adobe CID font
-MSung-Light: it needs no file, and the reader's program draws it with a font of its own.
+MSung-Light: it needs no file, and the PDF viewer draws it with its own font.
 """
 
 import io
@@ -32,11 +32,11 @@ WIDTH = A4[0] - 2 * SIDE
 FRAME = 6
 """reportlab's own padding of a page."""
 PAD = 5
-"""Right of each cell."""
+"""The gap to the right of each cell, in points."""
 TOGETHER = 100
 """Rows of a table that are laid out together: the time grows with their square."""
 MOST_LINES = 45
-"""In a cell of a table: a row is not broken between pages."""
+"""The most lines in a cell of a table, because a row is not broken between pages."""
 LATIN, BOLD, CODE, HAN = "Vera", "VeraBd", "Courier", "MSung-Light"
 INK, SOFT, LINE = HexColor("#14181b"), HexColor("#555f68"), HexColor("#c9cfd3")
 # Everything from the CJK radicals on, and the punctuation that is as wide as a character.
@@ -123,7 +123,7 @@ def _flowables(block: Block) -> Iterator[Any]:
 
 
 def _table(block: Rows) -> Iterator[Any]:
-    """In cells that are broken into lines here: a paragraph for each takes ten times as long."""
+    """A table whose cells are broken into lines here: a paragraph for each cell takes ten times as long."""
     widths = [part * WIDTH / sum(block.widths) for part in block.widths]
     head = [_paragraph(text, _style(7.5, soft=True)) for text in block.head]
     rows = list(block.rows)
@@ -147,7 +147,7 @@ def _table(block: Rows) -> Iterator[Any]:
 
 
 def _broken(text: str, font: str, size: float, width: float) -> Iterator[str]:
-    """Lines that are not wider: broken at spaces, behind Chinese characters, and within a longer word."""
+    """Lines not wider than `width`: broken at spaces, behind Chinese characters, and within a longer word."""
     line, used = "", 0.0
     for word in _WORDS.findall(text.replace("\n", " ")):
         wide = sum(_wide(font, letter) for letter in word) * size
@@ -185,7 +185,7 @@ def _ruled() -> list[tuple[Any, ...]]:
 
 
 def _paragraph(text: str, style: ParagraphStyle) -> Any:
-    """Latin in the font of the style, Chinese in its own; characters that no font here has stand as a square."""
+    """Latin in the font of the style, Chinese in its own; a character without a font becomes a square."""
     plain = _printable(text)
     pieces = _HAN.split(plain)
     marked = "".join(
@@ -200,7 +200,7 @@ def _cut(text: str, most: int) -> str:
 
 
 def _printable(text: str) -> str:
-    """Not longer than a cell, with a square for each character that no font here has."""
+    """The text, not longer than a cell, with a square for each character without a font."""
     return _UNSEEN.sub("\u25a1", _cut(text, LONGEST_CELL))
 
 

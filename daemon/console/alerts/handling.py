@@ -11,10 +11,10 @@ __all__ = ["STEPS", "Stage", "Step", "StepKind", "added", "decode_steps", "encod
 
 StepKind: TypeAlias = Literal["taken", "on_way", "at_table", "handed", "done", "released"]
 Stage: TypeAlias = Literal["", "taken", "on_way", "at_table", "handed", "done"]
-"""The last step of an incident that somebody has; "" where nobody has it."""
+"""The last step of an incident that a person has taken; "" where none has."""
 STEPS: tuple[StepKind, ...] = get_args(StepKind)
 KEPT_FIRST, KEPT_LAST = 10, 30
-"""How many steps of one incident are kept. Response times need the first, the page the last."""
+"""The number of kept steps of an incident. Response times need the first, the page the last."""
 _NEXT: dict[Stage, StepKind] = {"taken": "on_way", "handed": "on_way", "on_way": "at_table", "at_table": "done"}
 
 
@@ -34,13 +34,13 @@ def following(stage: Stage) -> StepKind | None:
 
 
 def added(steps: tuple[Step, ...], one: Step) -> tuple[Step, ...]:
-    """With one more step. Of many the first and the last are kept."""
+    """The steps with one more; of too many, the first and the last ones are kept."""
     steps = (*steps, one)
     return steps if len(steps) <= KEPT_FIRST + KEPT_LAST else steps[:KEPT_FIRST] + steps[-KEPT_LAST:]
 
 
 def first(steps: Iterable[Step], kind: StepKind) -> datetime | None:
-    """When that was done first."""
+    """The time of the first step of this kind."""
     return next((one.time for one in steps if one.kind == kind), None)
 
 

@@ -2,9 +2,9 @@
 
 An alert on the broker opens an incident; repeated reports continue it, and an alert that returns soon after its end
 reopens it and is counted. An acknowledgement covers only what the page showed: a warning that becomes an error, or
-another trouble under the same code, is open again. The console adds what only it can see: the broker lost, an edge
-offline, a growing backlog. Silence ends nothing: after a reconnection an alert that the broker no longer holds has
-ended once the process that owns it is online and has repeated its alerts.
+another trouble under the same code, is open again. The console adds alerts that only it can see: the broker lost, an
+edge offline, a growing backlog. A missing alert alone ends no incident: after a reconnection it has ended only if the
+process that owns it is online and has repeated its alerts.
 
 Updates memory first, then the database; if the write fails, pages still show the update and the write is retried.
 """
@@ -49,10 +49,10 @@ __all__ = ["KEPT_FOR", "LONGEST_OWN_SILENCE", "LONGEST_SILENCE", "SAME_INCIDENT_
 SAME_INCIDENT_WITHIN = timedelta(minutes=10)
 """An alert that comes back within this time after its end continues the same incident."""
 FLAPPING = 3
-"""The end of an incident that began more often is reported only after SAME_INCIDENT_WITHIN."""
+"""Beginnings of an incident above which its end is reported only after SAME_INCIDENT_WITHIN."""
 LONGEST_SILENCE = timedelta(hours=12)
 LONGEST_OWN_SILENCE = timedelta(hours=1)
-"""Of a fault, by the technician who has taken it."""
+"""The longest silence of a fault by the technician who has taken it."""
 KEPT_FOR = timedelta(days=400)
 MOST_KEPT = 100_000
 MOST_OPEN = 5_000
@@ -65,7 +65,7 @@ class Notifier(Protocol):
     """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` touches the store."""
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
-        """The incident as it is now. The notifier remembers what it sent before."""
+        """Take the present state of an incident. The notifier remembers what it sent before."""
         ...
 
     def told(self) -> Iterable[int]:
@@ -86,7 +86,7 @@ class Notifier(Protocol):
 
 
 class Incidents:
-    """All of them: those that are open in memory, everything in the store."""
+    """All incidents: the open ones in memory, all in the store."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class Incidents:
         jackpots: str = "jackpots",
         notifier: Notifier | None = None,
     ) -> None:
-        """Take up what was open. `edges` must be there, with the names of the rules and the jackpots where they are.
+        """Continue with the open incidents. `edges` are expected, and `rules` and `jackpots` where they have a name.
 
         Raises BadStore.
         """
@@ -107,7 +107,7 @@ class Incidents:
         store.has(SCHEMA)
         self._open: dict[AlertKey, Incident] = {}
         self._ended: dict[AlertKey, Incident] = {}
-        """Incidents that ended lately: they may come back."""
+        """Incidents that ended recently and may reopen."""
         self._processes = ProcessWatch(self._open, frozenset(edges), rules, jackpots)
         for one in self._rows("state != 'resolved' ORDER BY n"):
             self._open[one.key] = one
@@ -123,23 +123,23 @@ class Incidents:
         self._full = False
         self._pruned: datetime | None = None
         self._since: dict[AlertKey, datetime] = {}
-        """By open incident, since when its alert stands on the broker, as far as this process received it."""
+        """By open incident, since when its alert is on the broker, as far as this process received it."""
         self._said: set[AlertKey] = set()
-        """The alerts that stand on the broker, as far as it said so in this connection."""
+        """The alerts on the broker, as far as they came in this connection."""
         self._closable: frozenset[int] = frozenset()
-        """What could be closed by hand at the last look."""
+        """The incidents that could be closed by hand at the last look."""
         self._hiding: tuple[int, ...] = ()
         self.version = 0
-        """Changes whenever pages must show something else."""
+        """Changes whenever pages must be updated."""
         self.begun = {"warning": 0, "error": 0}
         """How often incidents began, came back or were open again since the console started, by severity."""
         self.suspended: dict[str, int] = {}
-        """By table, how often a round was suspended since the console started."""
+        """By table, the number of suspended rounds since the console started."""
 
     # ---- incoming alerts
 
     def on_alert(self, key: AlertKey, alert: Alert | None, now: datetime) -> None:
-        """The broker says that an alert stands, or that it ended."""
+        """Take an alert of the broker; None: it ended."""
         if alert is None:
             self._said.discard(key)
             self.end(key, now)
@@ -205,13 +205,15 @@ class Incidents:
         self._now_is(new, now)
 
     def _update(self, one: Incident, new: Incident, since: datetime | None, now: datetime) -> None:
-        """The open incident is reported again, perhaps in other words; news opens an acknowledged one again."""
+        """Update an open incident that is reported again, perhaps with another text; news reopens an acknowledged
+        one.
+        """
         if one.state == "acknowledged" and self._is_news(one, new, since):
             new = replace(new, state="open")
             self.begun[new.severity] += 1
         if since is not None and since != self._since.get(one.key):
             self._since[one.key] = since
-            self.version += 1  # pages say which trouble they show
+            self.version += 1  # pages show which trouble it is
         if new == one:
             return
         new = replace(new, changed=now)
@@ -223,10 +225,10 @@ class Incidents:
             self._now_is(new, now)
 
     def _is_news(self, one: Incident, new: Incident, since: datetime | None) -> bool:
-        """Whether somebody who acknowledged `one` knows nothing of `new`.
+        """Whether `new` is unknown to the person who acknowledged `one`.
 
-        What another process heard of its instant is not known any more: then it is news if that is of afterwards. Of
-        what has no instant only its round and its words tell, without the figures in them, which move.
+        If its time came to an earlier process, it is news only if that time is later than the acknowledgement. Alerts
+        without a time are compared by round and text, without the figures in it, which change often.
         """
         if new.code != one.code or (one.severity, new.severity) == ("warning", "error"):
             return True
@@ -240,7 +242,9 @@ class Incidents:
     # ---- actions of users
 
     def seen(self, one: Incident) -> str:
-        """What tells the trouble that a page shows from another under the same number. It goes with the form."""
+        """A token that distinguishes the displayed trouble from another under the same number. The form sends it
+        back.
+        """
         since = self._since.get(one.key)
         shown = [one.code, one.severity, str(one.times)]
         if one.heard == "broker":  # as for `_is_news`
@@ -263,14 +267,14 @@ class Incidents:
         raise NotOpen("alerts.not_open", "this incident is over")
 
     def acknowledge(self, n: int, by: str, note: str, now: datetime) -> Incident:
-        """Somebody has seen it and says what they do. Durable when it returns.
+        """Acknowledge an incident with a note. Durable when it returns.
 
         Raises NotOpen; BadStore where it is done but not yet durable.
         """
         return self._stepped(self.may_acknowledge(n), Step(now, "taken", by, note=note[:LONGEST_TEXT]))
 
     def handled(self, one: Incident) -> str:
-        """What tells the last step that a page shows from a later one. It goes with the form."""
+        """A token that distinguishes the displayed last step from a later one. The form sends it back."""
         return one.steps[-1].time.isoformat() if one.steps else ""
 
     def may_step(
@@ -278,7 +282,8 @@ class Incidents:
     ) -> Incident:
         """The incident, if `by` may take this step. Raises NotOpen.
 
-        `after`: the last step that was shown. `others`: may also hand over, finish or release what somebody else has.
+        `after`: the last step that was shown. `others`: may also hand over, finish or release another person's
+        incident.
         """
         one = self._open_by_number(n)
         if one.state != "acknowledged":
@@ -295,7 +300,7 @@ class Incidents:
         return one
 
     def step(self, n: int, kind: StepKind, by: str, now: datetime, *, whom: str = "", note: str = "") -> Incident:
-        """A step of an incident that somebody has, after `may_step`. Durable when it returns.
+        """Take a step of an incident, after `may_step`. Durable when it returns.
 
         Raises NotOpen; BadStore where it is done but not yet durable.
         """
@@ -323,25 +328,25 @@ class Incidents:
         return new
 
     def may_close(self, n: int) -> Incident:
-        """The incident. Raises NotOpen."""
+        """The incident, if it may be closed by hand. Raises NotOpen."""
         one = self._open_by_number(n)
         if not self.closable(one):
             raise NotOpen("alerts.still_so", "it is still so, or that cannot be known now")
         return one
 
     def closable(self, one: Incident) -> bool:
-        """Whether the broker is there, has had its say and holds no alert for it, nor does the console itself see it.
+        """Whether it may be closed: the broker is connected and complete and has no alert for it, nor has the console.
 
-        What the console says of an edge that nobody hears of may be closed; what it says of a table it knows.
+        The console's own incident of a silent edge may be closed, that of a table may not.
         """
         if one.heard == "broker":
             return self._processes.settled and one.key not in self._said
         return not one.table and self._processes.is_removed(one.device)
 
     def close(self, n: int, by: str, note: str, now: datetime) -> Incident:
-        """End by hand what nobody will ever end: its table or its edge was taken away. Raises NotOpen, BadStore.
+        """End by hand an incident of a removed table or edge, which would never end. Raises NotOpen, BadStore.
 
-        Not what stands on the broker, nor what the console itself sees.
+        Alerts that are on the broker, or that the console itself sees, cannot be closed.
         """
         one = self.may_close(n)
         self._open[one.key] = replace(one, by=by, acknowledged=now, note=note[:LONGEST_TEXT])
@@ -362,7 +367,7 @@ class Incidents:
         return one
 
     def may_silence(self, table: str, device: str, code: str, until: datetime, why: str, now: datetime) -> None:
-        """Raises NotOpen where that is no silence."""
+        """Check a silence. Raises NotOpen where it is not allowed."""
         if not now < until <= now + LONGEST_SILENCE:
             hours = LONGEST_SILENCE // timedelta(hours=1)
             raise NotOpen("alerts.silence_long", f"a silence ends within {hours} hours", hours=hours)
@@ -374,7 +379,9 @@ class Incidents:
             raise NotOpen("alerts.silence_many", f"there are {MOST_SILENCES} silences already")
 
     def silence(self, table: str, device: str, code: str, until: datetime, by: str, why: str, now: datetime) -> Silence:
-        """Hide what fits from lamps and webhooks until then. Durable when it returns. Raises NotOpen, BadStore."""
+        """Hide matching incidents from lamps and webhooks until then. Durable when it returns. Raises NotOpen,
+        BadStore.
+        """
         self.may_silence(table, device, code, until, why, now)
         new = Silence(self._next_silence, table, device, code, now, until, by, why[:LONGEST_TEXT])
         with self._store.write() as db:
@@ -432,9 +439,9 @@ class Incidents:
         return self._hiding
 
     def open(self, now: datetime, table: str | None = None) -> list[Shown]:
-        """What is not over, of one table or of all, the worst first.
+        """The open incidents of one table or of all, the worst first.
 
-        Silenced is last; errors before warnings; what nobody acknowledged before what somebody did; then the longest.
+        The order: silenced ones last; errors before warnings; unacknowledged before acknowledged; then the longest.
         """
         shown = [
             Shown(one, self.silence_of(one, now)) for one in self._open.values() if table is None or one.table == table
@@ -443,7 +450,7 @@ class Incidents:
 
     @property
     def connected(self) -> datetime | None:
-        """Since when the broker is there, as seen by `look`."""
+        """Since when the broker is connected, by the last `look`."""
         return self._processes.connected
 
     def of(self, key: AlertKey) -> Incident | None:
@@ -458,7 +465,7 @@ class Incidents:
         return next(iter(self._rows("n = ?", n)), None)
 
     def history(self, which: Filter, limit: int, before: int | None = None) -> list[Incident]:
-        """At most `limit`, open ones too, the newest first; those with numbers less than `before`."""
+        """At most `limit` incidents, open ones too, the newest first; only numbers below `before`."""
         terms, values = ["1"], list[str | int]()
         equal: list[tuple[str, str]] = [
             ("place", which.table),
@@ -500,9 +507,9 @@ class Incidents:
     # ---- alerts of the console itself
 
     def look(self, site: SiteView, now: datetime, *, disk_free: int | None = None, refused: int = 0) -> None:
-        """To be called every second, and when the broker comes or goes.
+        """Update the incidents; called every second, and when the broker connects or is lost.
 
-        `disk_free`: bytes where the console's store is. `refused`: how many messages nobody could read, so far.
+        `disk_free`: bytes on the disk of the console's store. `refused`: the number of unreadable messages so far.
         """
         was_connected = self.connected is not None
         self._apply(self._processes.look(site, now, disk_free, refused), now)
@@ -526,7 +533,9 @@ class Incidents:
             self._pruned = now
 
     def journal(self, share: float, now: datetime) -> None:
-        """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
+        """Update the alert about the room of the console's journal. `share`: the used part; 1: nothing can be
+        written.
+        """
         self._apply(journal_room(share), now)
 
     def _apply(self, changes: Iterable[Change], now: datetime) -> None:
@@ -553,7 +562,7 @@ class Incidents:
             self._notifier.follow(one, hidden=hidden, settled=settled, now=now)
 
     def _follow_all(self, now: datetime) -> None:
-        """A silence begins and ends by itself, and so does the time in which a flapping incident may come back."""
+        """Inform the notifier of changes by time: silences, and the end of the time in which incidents may reopen."""
         if self._notifier is not None:
             for one in self._open.values():
                 self._follow(one, now)
@@ -587,7 +596,7 @@ class Incidents:
             notifier.written()
 
     def _prune(self, now: datetime) -> None:
-        """Forget what is too old or too much: of what is over, the oldest; never what is open."""
+        """Delete incidents that are too old or too many: the oldest ended ones; open ones stay."""
         self._ended = {
             key: one
             for key, one in self._ended.items()
@@ -620,5 +629,5 @@ def _badness(shown: Shown) -> tuple[bool, bool, bool, datetime, int]:
 
 
 def _words(text: str) -> str:
-    """What a text says, whatever its figures are now."""
+    """The text without its figures."""
     return re.sub(r"\d+", "#", text)

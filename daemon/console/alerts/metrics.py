@@ -1,4 +1,4 @@
-"""For machines that watch: /metrics as Prometheus reads it, /healthz (alive) and /readyz (of use).
+"""For monitoring: /metrics for Prometheus, /healthz (alive) and /readyz (ready).
 
 Each figure is read from the site on request; unknown figures are left out instead of given as zero.
 Labels are names of the floor only (tables, devices, edges), and the site bounds how many of those it knows.
@@ -32,7 +32,7 @@ from protocols.contract.topics import Wire
 __all__ = ["Figures", "Metrics", "Ready", "routes"]
 
 MOST_COUNTED = 5_000
-"""Devices with a counter of their own; what others do is counted together, under "other"."""
+"""Devices with their own counter; all others are counted together under "other"."""
 LAMPS: tuple[Lamp, ...] = ("good", "warning", "error", "offline", "unknown")
 SETTLED = timedelta(seconds=10)
 PROBED_EVERY = timedelta(seconds=5)
@@ -49,7 +49,7 @@ class Figures(Struct, frozen=True):
 
 
 class Metrics(Collector):
-    """Counts what happens on the site, and says how it stands."""
+    """Counts the events of the site, and gives its present state."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Metrics(Collector):
         figures: Figures,
         now: Callable[[], datetime],
     ) -> None:
-        """Begin to count."""
+        """Begin counting."""
         self._site = site
         self._incidents = incidents
         self._webhooks = webhooks
@@ -95,10 +95,10 @@ class Metrics(Collector):
         return encode(self.registry), content_type
 
     def _age(self, time: datetime) -> float:
-        """Seconds."""
+        """The age in seconds."""
         return max((self._now() - time).total_seconds(), 0.0)
 
-    # ---- as the library asks
+    # ---- the library's interface
 
     def describe(self) -> Iterable[Metric]:
         """No metric is collected at registration."""
@@ -223,7 +223,7 @@ class Metrics(Collector):
         yield from (standing, begun, waiting, age, sent, failed, dropped)
 
     def _of_pools(self) -> Iterator[Metric]:
-        """Amounts in the currency. What the entries say is left out until they are known."""
+        """Metrics of pools, in the currency. Figures from the entries are left out until these are known."""
 
         def of(name: str, text: str, *more: str) -> GaugeMetricFamily:
             return GaugeMetricFamily(name, text, labels=["pool", *more])
@@ -277,10 +277,10 @@ def _counter(name: str, text: str, value: float) -> CounterMetricFamily:
 
 
 class Ready:
-    """Whether the console is of use: does it have the broker, its store, and what the broker retained?"""
+    """Whether the console is ready: it has the broker, its store, and the retained messages."""
 
     def __init__(self, site: SiteState, incidents: Incidents, store: Store, now: Callable[[], datetime]) -> None:
-        """`incidents` know since when the broker is there. Raises BadStore."""
+        """`incidents` know since when the broker is connected. Raises BadStore."""
         self._site = site
         self._incidents = incidents
         self._store = store
@@ -316,7 +316,9 @@ class Ready:
 
 
 def routes(access: Access, metrics_of: Metrics, ready_of: Ready) -> list[Route]:
-    """/metrics to whom [console] metrics allows it, /healthz and /readyz to all: those tell nothing of the floor."""
+    """The routes: /metrics as [console] metrics allows, /healthz and /readyz for all, as they reveal nothing of the
+    floor.
+    """
 
     async def metrics(request: Request) -> Response:
         if not access.may_scrape(request):

@@ -1,8 +1,8 @@
-"""Alerts of the broker on their way to incidents: each kind begins after its pending time, and goes on for a while.
+"""Delays between the broker's alerts and incidents: each kind begins after its pending time, and ends with a delay.
 
 A device that is away for a second, as after its edge hung, is no incident; its lamp shows it at once. While an edge is
-offline or hangs, its devices belong to the incident of the edge: what the broker says of them waits until the edge is
-back, and then for its pending time. An alert that comes back within the keep-firing time is the same one.
+offline or hangs, its devices belong to the incident of the edge: their alerts wait until the edge is back, and then for
+their pending time. An alert that comes back within the keep-firing time is the same one.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from protocols.contract.documents import Alert
 __all__ = ["KEEP_FIRING", "NEVER_SEEN", "PENDING", "Pending", "devices_inside", "is_away"]
 
 PENDING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
-"""By code, how long an alert must stand before its incident begins. Other codes begin at once."""
+"""By code, how long an alert must be open before its incident begins. Other codes begin at once."""
 NEVER_SEEN: Final = timedelta(seconds=20)
 """The pending time of a device that was not seen since its edge started: it may be starting as well."""
 KEEP_FIRING: Final[Mapping[str, timedelta]] = {"device.offline": timedelta(seconds=4)}
@@ -53,7 +53,7 @@ class Pending:
         """Alerts that ended, and when their incidents end."""
 
     def on_alert(self, key: AlertKey, alert: Alert | None, now: datetime) -> None:
-        """The broker says that an alert stands, or that it ended."""
+        """Take an alert of the broker; None: it ended."""
         if alert is None:
             self._ended(key, now)
             return

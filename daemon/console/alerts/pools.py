@@ -1,6 +1,6 @@
-"""What the console itself sees of the pools: books that do not balance, signs that lag, wins that wait too long.
+"""The console's own alerts about pools: books that do not balance, signs that lag, wins that wait too long.
 
-The books' own process raises alerts, too; these also hold when it is wrong or says nothing. Each is an incident at a
+The jackpots process raises alerts, too; these also work if it is wrong or silent. Each is an incident at a
 table of the pool.
 """
 
@@ -41,7 +41,7 @@ class PoolAlerts:
             return
         open_ = self._incidents.open(now)
         said = set()
-        # The process of the books says itself that a sign does not answer.
+        # The jackpots process itself reports a sign that does not answer.
         silent = {(one.incident.table, one.incident.device) for one in open_ if one.incident.code == "jackpot.sign"}
         for view in self._pools:
             table = min(view.tables, default="")
@@ -106,7 +106,7 @@ def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str,
 
 
 def _late(view: PoolView, now: datetime) -> Iterator[tuple[str, str, Alert]]:
-    """What lags behind the pool: its signs, and people."""
+    """The alerts about signs and people that lag behind the pool."""
     for sign in view.signs.values():
         if sign.behind is not None and now - sign.behind >= SIGN_LAG:
             where, _, device = sign.place.partition("/")

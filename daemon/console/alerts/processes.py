@@ -14,7 +14,7 @@ from protocols.contract.documents import Alert
 __all__ = ["Change", "ProcessWatch", "SiteView", "journal_room"]
 
 Change: TypeAlias = tuple[AlertKey, Alert | None]
-"""An alert that stands; None: it has ended."""
+"""An open alert; None: it has ended."""
 REFUSED_LATELY = timedelta(minutes=10)
 # An alert that the broker no longer holds has ended this long after its owner came online: an edge publishes "online"
 # first and repeats its open alerts after it.
@@ -95,7 +95,7 @@ class SiteView(Protocol):
 
 
 class _PeerStatus:
-    """What this connection to the broker received about an edge."""
+    """The messages of an edge in this connection to the broker."""
 
     def __init__(self, health: _Health | None) -> None:
         self.online: datetime | None = None
@@ -119,12 +119,12 @@ class ProcessWatch:
         self.connected: datetime | None = None
         """Since when the broker is connected."""
         self.settled = False
-        """Whether the connection is old enough that every process has been heard."""
+        """Whether the connection is old enough for a message of every process."""
         self._met: dict[str, _PeerStatus] = {}
         self._unheard: frozenset[str] = frozenset()
-        """Edges that have incidents, but no topics: they were removed while the console was away."""
+        """Edges with incidents but without topics: they were removed while the console was away."""
         self._dismissed: set[str] = set()
-        """Of those, the ones whose incident a person closed, until they are heard."""
+        """Those of them whose incident a person closed, until they send a message."""
         self._refused = 0
         self._refused_at: datetime | None = None
 
@@ -143,11 +143,11 @@ class ProcessWatch:
         yield from self._look_at_refused(refused, now)
 
     def is_removed(self, name: str) -> bool:
-        """Whether an edge has an open incident, and nothing on the broker speaks of it."""
+        """Whether an edge has an open incident and no topics on the broker."""
         return self.settled and name in self._unheard
 
     def dismiss(self, name: str) -> None:
-        """A person closed the incident of a removed edge: it does not begin again until the edge is heard."""
+        """Close the incident of a removed edge: it does not begin again until the edge sends a message."""
         self._dismissed.add(name)
 
     def has_ended(self, one: Incident, site: SiteView, now: datetime) -> bool:
@@ -196,13 +196,13 @@ class ProcessWatch:
                     yield from _clock(name, met, (health.time - (edge.heard or now)).total_seconds())
 
     def _forget(self, name: str) -> Iterator[Change]:
-        """What the broker held of an edge was cleared: it is gone for good, and so is what the console saw of it."""
+        """Forget an edge whose topics were cleared, because it is gone for good."""
         del self._met[name]
         for one in [one for one in self._of_edges() if one.device == name]:
             yield one.key, None
 
     def _of_edges(self) -> Iterator[Incident]:
-        """What the console itself says of edges; what it says of a device of a table is another matter."""
+        """The console's own open incidents about edges, without those about devices."""
         return (one for one in self._open.values() if one.heard == "console" and not one.table)
 
     def _look_at_edges(self, site: SiteView, now: datetime, connected: datetime) -> Iterator[Change]:
@@ -263,7 +263,7 @@ class ProcessWatch:
         yield from _between(("", "messages-refused"), alert, recent, not recent)
 
     def _owners(self, one: Incident, site: SiteView) -> set[str]:
-        """Who put the alert on the broker and will clear it: the rules, or the edges of the table."""
+        """The processes that own the alert and will clear it: the rules, or the edges of the table."""
         if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
             return {self._rules}
         if one.name.startswith(f"{self._jackpots}-"):
@@ -274,7 +274,7 @@ class ProcessWatch:
         return {device.meta.edge for (table, _), device in site.devices.items() if table == one.table} - {""}
 
     def _has_spoken(self, name: str, now: datetime) -> bool:
-        """Whether the broker has received all alerts of this process."""
+        """Whether all alerts of this process are on the broker."""
         met = self._met.get(name)
         if met is None or met.online is None or now - met.online < ALERTS_REPEATED_WITHIN:
             return False
@@ -306,7 +306,7 @@ def _backlog(name: str, before: _Health | None, health: _Health) -> Iterator[Cha
 
 
 def _clock(name: str, met: _PeerStatus, off: float) -> Iterator[Change]:
-    """Twice in a row: one message may come late."""
+    """The alert about a clock that is off in two consecutive messages: one may come late."""
     before, met.off = met.off, off
     alert = Alert(
         code="edge.clock",
@@ -332,7 +332,7 @@ def _disk(name: str, free: int) -> Iterator[Change]:
 
 
 def journal_room(share: float) -> Iterator[Change]:
-    """How full the console's own journal is; 1: nothing can be written. To be called at each step of that."""
+    """The alert about the room of the console's journal. `share`: the used part; 1: nothing can be written."""
     full = share >= 1
     alert = Alert(
         code="journal.full" if full else "journal.room",
@@ -348,7 +348,7 @@ def journal_room(share: float) -> Iterator[Change]:
 
 
 def _between(key: AlertKey, alert: Alert, begins: bool, ends: bool) -> Iterator[Change]:
-    """Between the two limits nothing changes: an open incident goes on, and none begins."""
+    """The change of an alert with two limits: between them an open incident goes on, and none begins."""
     if begins:
         yield key, alert
     elif ends:

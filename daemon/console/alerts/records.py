@@ -14,7 +14,7 @@ from protocols.contract.reasons import Reason
 __all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "time_of"]
 
 AlertKey: TypeAlias = tuple[str, str]
-"""Table and name of an alert; the table is "" for what belongs to none: an edge, the broker, the console."""
+"""Table and name of an alert; the table is "" for an edge, the broker or the console."""
 
 
 SCHEMA = """
@@ -53,7 +53,7 @@ _Reasons: TypeAlias = tuple[Reason | None, Reason | None]
 
 
 class NotOpen(Exception):
-    """There is no such incident or silence any more, or it is not open, or this may not be asked of it.
+    """The incident or silence no longer exists, is not open, or does not allow this action.
 
     `key` and `values` are its words in the catalogs; the message is English.
     """
@@ -65,12 +65,12 @@ class NotOpen(Exception):
 
 
 class Incident(Struct, frozen=True):
-    """One incident. Times are the console's, UTC; `began` is the device's own, where the alert says it.
+    """One incident. Times are the console's, UTC; `began` is the device's own, where the alert has it.
 
-    `heard`: "broker" where an alert stands there for it, "console" where the console itself says so. `times` counts how
-    often it began. `by`, `acknowledged` and `note` tell of the last acknowledgement, also when it is open again.
-    `round`: which one waits, where the alert says so. `steps`: what people did, the oldest first. `why` and `to_do`:
-    text and remedy as codes, where the alert has them.
+    `heard`: "broker" for an alert of the broker, "console" for the console's own. `times`: how often it began. `by`,
+    `acknowledged` and `note` are of the last acknowledgement, also when it is open again. `round`: which one waits,
+    where the alert says so. `steps`: what people did, the oldest first. `why` and `to_do`: text and remedy as codes,
+    where the alert has them.
     """
 
     n: int
@@ -102,7 +102,7 @@ class Incident(Struct, frozen=True):
 
     @property
     def stage(self) -> Stage:
-        """How far the person who has it (`by`) is."""
+        """The stage of the person who has taken it (`by`)."""
         if self.state != "acknowledged":
             return ""
         last = self.steps[-1].kind if self.steps else "taken"
@@ -110,7 +110,7 @@ class Incident(Struct, frozen=True):
 
 
 class Silence(Struct, frozen=True):
-    """Maintenance: what fits is hidden from lamps and webhooks. "" fits every table, device or code."""
+    """Maintenance: matching incidents are hidden from lamps and webhooks. "" matches every table, device or code."""
 
     n: int
     table: str
@@ -122,7 +122,7 @@ class Silence(Struct, frozen=True):
     why: str
 
     def fits(self, table: str, device: str, code: str) -> bool:
-        """Whether that is meant, whatever the time."""
+        """Whether the silence matches, at any time."""
         return self.table in ("", table) and self.device in ("", device) and self.code in ("", code)
 
 
@@ -134,9 +134,9 @@ class Shown(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """Which incidents of the past; "" and None fit everything. `since` and `until` are of their beginning.
+    """A selection of past incidents; "" and None match everything. `since` and `until` are of their beginning.
 
-    `among`: only of these tables, and of what belongs to no table.
+    `among`: only these tables, and incidents without a table.
     """
 
     among: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def time_of(micros: int) -> datetime:
 
 
 def incident_values(one: Incident) -> tuple[str | int | None, ...]:
-    """A row, in the order of COLUMNS, which is that of the fields but for the last four."""
+    """A row in the order of COLUMNS: the fields without the last four."""
     ended = None if one.ended is None else micros_of(one.ended)
     acknowledged = None if one.acknowledged is None else micros_of(one.acknowledged)
     return (

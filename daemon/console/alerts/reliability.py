@@ -1,7 +1,7 @@
-"""How reliable the devices are: faults of the stored incidents, the time between them, to repair, and lost rounds.
+"""The reliability of devices, from the stored incidents: faults, time between them, time to repair, lost rounds.
 
 A fault is an incident of a device with severity error. One that comes back within ten minutes is the same incident,
-and one that began during a silence is maintenance. What is not known is None, never 0: a repair while nobody watched,
+and one that began during a silence is maintenance. Unknown figures are None, not 0: a repair while the console was off,
 the rounds of a time that is no longer recorded, the time between faults of a device without one.
 """
 
@@ -25,7 +25,7 @@ Times: TypeAlias = Sequence[tuple[datetime, datetime]]
 """When the site was watched, in order."""
 WORST = 10
 BEFORE = timedelta(hours=1)
-"""The pace of a table is that of this time before the fault."""
+"""The time before a fault over which the pace of a table is measured."""
 _FAULTS = (
     "SELECT place, device, code, began, ended FROM incident AS i WHERE heard = 'broker' AND severity = 'error' "
     "AND place != '' AND device != '' AND began >= ? AND began < ? AND NOT EXISTS (SELECT 1 FROM silence AS s "
@@ -47,7 +47,7 @@ class Unit(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """`lost`: the rounds that were not played meanwhile, at the pace of before. `void`: those that were void."""
+    """`lost`: the rounds that were not played meanwhile, at the earlier pace. `void`: the void rounds."""
 
     table: str
     device: str
@@ -61,8 +61,8 @@ class Fault(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """Some units together, or one kind of fault. `name`: kind; kind and model; table, device and serial; kind and code.
 
-    `watched_s`: how long the units were watched, all together. `down_s`: the sum of the known times to repair.
-    `unknown`: the faults of which it is not known what they cost.
+    `watched_s`: the sum of the times for which the units were watched. `down_s`: the sum of the known times to repair.
+    `unknown`: the faults with unknown costs.
     """
 
     name: tuple[str, ...]
@@ -86,8 +86,8 @@ def units_of(
 ) -> list[Unit]:
     """The units of the devices that are there: a device with another serial number is another unit.
 
-    `devices`: kind, model and serial number as they are now. `lives`: the times from which a serial number was known.
-    Only the last unit of a place has the model that its device reports now.
+    `devices`: present kind, model and serial number. `lives`: the times from which each serial number was known. Only
+    the last unit of a place has the model that its device reports now.
     """
     found: list[Unit] = []
     for (table, device), (kind, model, known) in devices.items():
@@ -119,7 +119,7 @@ def faults(
     now: datetime,
     shift_end: Callable[[datetime], datetime],
 ) -> Iterator[Fault]:
-    """The newest `limit` that began in a period. What a fault costs is counted to the end of its shift at most."""
+    """The newest `limit` faults that began in a period. Their costs count up to the end of the shift at most."""
     records, gaps = Records(db), dict[str, list[tuple[datetime, datetime]]]()
     rows = db.execute(_FAULTS, (micros_of(since), micros_of(until), limit)).fetchall()
     for table, device, code, began_us, ended_us in rows:
@@ -170,7 +170,7 @@ def worst(of_units: Iterable[Line]) -> list[Line]:
 
 
 def _unit_of(there: Sequence[Unit], fault: Fault) -> Unit | None:
-    """The unit that stood there; what it reported before it was known here is its own."""
+    """The unit at that place at that time; earlier faults belong to the first known unit."""
     return next((one for one in reversed(there) if one.since <= fault.began), there[0] if there else None)
 
 
@@ -185,7 +185,7 @@ def _name(by: By, unit: Unit) -> tuple[str, ...]:
 
 
 def _elsewhere(by: By, fault: Fault) -> tuple[str, ...]:
-    """For a device that was removed: its kind is not known."""
+    """The group of a fault of a removed device, whose kind is unknown."""
     return {"kind": ("",), "model": ("", "")}.get(by, (fault.table, fault.device, ""))
 
 

@@ -1,4 +1,4 @@
-"""The report of a shift: what was open in it, what people did, and how quickly. Pure: `pages/report.py` serves it."""
+"""The report of a shift: open incidents, actions of people, response times. Pure: `pages/report.py` serves it."""
 
 import statistics
 from collections.abc import Callable, Iterable, Sequence
@@ -34,7 +34,7 @@ Group: TypeAlias = tuple[str, Medians]
 
 
 class Report(Struct, frozen=True):
-    """One shift, or any time. `began` are the incidents of it; `open` still stood at its end."""
+    """A report of a shift or another period. `began`: incidents that began in it; `open`: those open at its end."""
 
     since: datetime
     until: datetime
@@ -51,7 +51,7 @@ class Report(Struct, frozen=True):
 
 
 def times(one: Incident) -> Times:
-    """How quickly people came."""
+    """The response times of an incident."""
 
     def to(kind: StepKind) -> float | None:
         at = first(one.steps, kind)
@@ -72,7 +72,7 @@ def made(
     zone: tzinfo,
     cut: bool,
 ) -> Report:
-    """From the incidents that were open between the two; days are the zone's.
+    """The report from the incidents that were open in the period; days are those of the zone.
 
     `kind` of an incident's device; "" for none.
     """

@@ -17,9 +17,9 @@ __all__ = ["look_at_suspended"]
 
 CODE = "topics.refused"
 POOL = "jackpot "
-"""Before the name of a pool among the suspended places."""
+"""The prefix of a pool's name among the suspended places."""
 MOST_PLACES = 200
-"""Of one process."""
+"""The most suspended places of one process."""
 
 
 class _Process(Protocol):

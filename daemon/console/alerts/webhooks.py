@@ -281,7 +281,7 @@ class Webhooks:
             del hook.told[incident.n]
         else:
             hook.told[incident.n] = told
-        if len(self._pending) == self._pending.maxlen:  # the store cannot be written: the oldest is dropped
+        if len(self._pending) == self._pending.maxlen:  # the store is not writable: the oldest is dropped
             self._pending[0].hook.dropped += 1
         self._pending.append(_Pending(hook, incident.n, told, _id(), _body(f"incident.{kind}", now, data), now))
         return told

@@ -49,7 +49,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PROVEN = timedelta(minutes=5)
-"""How long a code of the second factor opens the orders of a session."""
+"""The time for which a code of the second factor allows orders in a session."""
 MOST_PROVEN = 1000
 # At most two hashes run at once, 32 MiB each. A login beyond the waiting ones is asked to retry.
 _HASHING, _WAITING = 2, 8
@@ -182,7 +182,7 @@ class Access:
         self._codes = Throttle(now)
         self._now = now
         self._proven: OrderedDict[str, datetime] = OrderedDict()
-        """By session, until when its person is proven by a code."""
+        """By session, the time until which a code proves its person."""
         self.secure = bool(config.certificate) or config.url.lower().startswith("https:")
         # With the prefix __Host- no other host or path can set the cookie, and it is sent only over TLS.
         self.cookie = "__Host-feltd" if self.secure else "feltd"
@@ -217,7 +217,7 @@ class Access:
             self._waiting -= 1
 
     async def check(self, name: str, password: str, address: str) -> None:
-        """Whether this is the password of `name`. Raises Refused, Wait, BadJournal."""
+        """Check the password of `name`. Raises Refused, Wait, BadJournal."""
         if self._waiting >= _WAITING:
             raise Wait(1)
         wait = self.throttle.begin(name, address)
@@ -244,9 +244,9 @@ class Access:
         return self.users.begin(name, address, agent)
 
     def may_decide(self, user: User) -> str:
-        """Why this user decides nothing about money yet, as a key of the catalogs; "" where they do.
+        """Why this user may not decide about money yet, as a key of the catalogs; "" where they may.
 
-        Users of an OpenID provider were proven by it, and nobody here touches their accounts.
+        Users of an OpenID provider were proven by it, and their accounts cannot be changed here.
         """
         if user.kind == "outside":
             return ""
@@ -260,7 +260,7 @@ class Access:
         return user.kind == "outside" or (until is not None and self._now() < until)
 
     def prove(self, user: User, code: str, address: str) -> None:
-        """A code of the second factor. Raises Refused, Wait, BadJournal, BadStore."""
+        """Check a code of the second factor. Raises Refused, Wait, BadJournal, BadStore."""
         if wait := self._codes.begin(user.name, address):
             raise Wait(wait)
         if not self.users.use_code(user.name, code):
@@ -280,7 +280,7 @@ class Access:
         return self._who(request, used=request.headers.get("accept") != "text/event-stream")
 
     def goes_on(self, request: Request, user: User) -> bool:
-        """Whether the session or token of an open stream is still valid for the same user. Asked at intervals.
+        """Whether the session or token of an open stream is still valid for the same user. Called at intervals.
 
         It compares the secret: a replaced token of a screen keeps its name.
         """

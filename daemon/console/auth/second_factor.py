@@ -12,7 +12,7 @@ __all__ = ["PERIOD_S", "SLACK", "address_of", "code_at", "new_secret", "step_of"
 
 PERIOD_S = 30
 SLACK = 1
-"""How many periods a clock may be wrong."""
+"""The number of periods by which a clock may be wrong."""
 
 
 def new_secret() -> str:
@@ -21,12 +21,12 @@ def new_secret() -> str:
 
 
 def address_of(secret: str, name: str, site: str) -> str:
-    """What the QR code says to the person's application."""
+    """The content of the QR code for the person's application."""
     return pyotp.TOTP(secret, interval=PERIOD_S).provisioning_uri(name=name, issuer_name=f"feltd {site}")
 
 
 def code_at(secret: str, at: datetime) -> str:
-    """What a device with this secret shows."""
+    """The code that a device with this secret shows."""
     return pyotp.TOTP(secret, interval=PERIOD_S).at(int(at.timestamp()))
 
 

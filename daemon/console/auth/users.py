@@ -79,7 +79,7 @@ _RIGHTS: Mapping[str, frozenset[Right]] = MappingProxyType(
         | frozenset[Right]({"deal", "decide", "silence", "vouch", "tokens", "actions", "books", "settle"})
         | frozenset[Right]({"floor", "sheet", "open", "count"}),
         "inspector": frozenset({"look", "trace", "recall", "export", "actions", "books", "vouch", "floor", "sheet"}),
-        # Whoever manages users decides nothing about money.
+        # A role that manages users has no rights about money.
         "administrator": frozenset({"look", "users", "vouch", "tokens", "actions"}),
         "manager": frozenset({"look", "actions", "floor", "sheet", "open"}),
     }
@@ -140,7 +140,7 @@ class Hashed(Struct, frozen=True):
     hash: bytes
 
     def fits(self, password: str) -> bool:
-        """Whether this is the password: some 0.1 s, for a thread; the comparison takes the same time always."""
+        """Whether this is the password, compared in constant time. It takes some 0.1 s: for a thread."""
         return hmac.compare_digest(_scrypt(password, self.n, self.r, self.p, self.salt), self.hash)
 
 
@@ -151,7 +151,7 @@ def _scrypt(password: str, n: int, r: int, p: int, salt: bytes) -> bytes:
 
 
 def hash_password(password: str) -> Hashed:
-    """Some 0.1 s and 32 MiB: for a thread."""
+    """The hash of a password. It takes some 0.1 s and 32 MiB: for a thread."""
     n, r, p, salt = 2**15, 8, 1, secrets.token_bytes(16)
     return Hashed(n, r, p, salt, _scrypt(password, n, r, p, salt))
 
@@ -210,7 +210,7 @@ class Users:
     """The users, tokens and sessions of one store. Times come from `now`, UTC.
 
     A session ends when it was not used for `idle`, and `longest` after it began. `told` is called after each change;
-    the note of the change then waits in the store.
+    its note for the journal of actions then waits in the store.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class Users:
         self._longest = int(longest.total_seconds())
         self._told = told
         self._used: dict[bytes, int] = {}
-        """By session, its last use where that could not be written to the store."""
+        """By session, its last use that could not be written to the store."""
         store.has(_SCHEMA)
 
     def _change(self, by: By, action: str, target: str, detail: dict[str, object], *statements: "_Statement") -> None:
@@ -243,12 +243,12 @@ class Users:
     # ---- users
 
     def all(self) -> list[Person]:
-        """By name."""
+        """All users by name."""
         found = self._store.db.execute("SELECT name, role, tables, made FROM user ORDER BY name")
         return [Person(name, role, _tables(tables), _time(made)) for name, role, tables, made in found]
 
     def find(self, name: str) -> Person:
-        """Raises BadUser."""
+        """The user of this name. Raises BadUser if there is none."""
         for one in self.all():
             if one.name == name:
                 return one
@@ -272,7 +272,7 @@ class Users:
             raise BadUser("access.user_there", f"there is a user {name!r} already")
 
     def add(self, by: By, name: str, role: Role, tables: tuple[str, ...], password: Hashed) -> None:
-        """Raises BadUser."""
+        """Add a user. Raises BadUser."""
         _check_name(name)
         self.may_have(role, tables)
         values = (name, role, " ".join(tables), self._seconds(), *msgspec.structs.astuple(password))
@@ -284,13 +284,13 @@ class Users:
             raise BadUser("access.user_there", f"there is a user {name!r} already") from error
 
     def remove(self, by: By, name: str) -> None:
-        """Their sessions end. Raises BadUser."""
+        """Remove a user. Their sessions end. Raises BadUser."""
         self._not_the_last_administrator(self.find(name))
         delete = ("DELETE FROM user WHERE name = ?", (name,))
         self._change(by, "user.remove", f"user:{name}", {}, delete, _end(name), *_forget(name))
 
     def set_password(self, by: By, name: str, password: Hashed) -> None:
-        """Their sessions end. Raises BadUser."""
+        """Give a user another password. Their sessions end. Raises BadUser."""
         self.find(name)
         update = "UPDATE user SET n = ?, r = ?, p = ?, salt = ?, hash = ? WHERE name = ?"
         values = (*msgspec.structs.astuple(password), name)
@@ -299,7 +299,7 @@ class Users:
         self._change(by, "user.password", f"user:{name}", {}, (update, values), _end(name), *touch)
 
     def set_role(self, by: By, name: str, role: Role, tables: tuple[str, ...]) -> None:
-        """Their sessions end. Raises BadUser."""
+        """Give a user another role and its tables. Their sessions end. Raises BadUser."""
         person = self.find(name)
         self.may_have(role, tables)
         if role != "administrator":
@@ -322,9 +322,10 @@ class Users:
         )
 
     def set_factor(self, by: By, name: str, secret: str, code: str, old: str = "") -> None:
-        """The person's own: `code` shows that their device has the secret. In place of another with its code, `old`.
+        """Set the person's own second factor: `code` shows that their device has the secret, `old` is of the replaced
+        one.
 
-        A first one, like one that somebody else reset, leaves the account to be confirmed. Raises BadUser.
+        After a first one, or one after a reset, the account must be confirmed. Raises BadUser.
         """
         self.find(name)
         replaces = self.has_factor(name)
@@ -337,7 +338,9 @@ class Users:
         self._change(by, "user.second_factor", f"user:{name}", {}, (insert, values), *touch)
 
     def reset_factor(self, by: By, name: str) -> None:
-        """The person lost it. Their sessions end, and a third person confirms the account anew. Raises BadUser."""
+        """Remove a lost second factor. The person's sessions end, and the account must be confirmed again. Raises
+        BadUser.
+        """
         self.find(name)
         delete = ("DELETE FROM second_factor WHERE name = ?", (name,))
         self._change(by, "user.second_factor_reset", f"user:{name}", {}, delete, _end(name), *_touch(name, by))
@@ -353,20 +356,20 @@ class Users:
         return True
 
     def is_confirmed(self, name: str) -> bool:
-        """Whether a third person confirmed this account since somebody made or changed it."""
+        """Whether a third person confirmed this account since its last change by others."""
         return self._store.db.execute("SELECT 1 FROM confirmed WHERE name = ?", (_text(name),)).fetchone() is not None
 
     def touched_by(self, name: str) -> list[str]:
-        """Who made or changed an account since it was confirmed."""
+        """The people who made or changed an account since it was confirmed."""
         found = self._store.db.execute("SELECT author FROM touched WHERE name = ? ORDER BY author", (_text(name),))
         return [author for (author,) in found]
 
     def confirm(self, by: By, name: str, others: Collection[str] = ()) -> None:
-        """`by` has seen that the account and its second factor are the person's. Raises BadUser.
+        """Confirm that the account and its second factor are the person's, as `by` has seen. Raises BadUser.
 
-        Neither the person, nor who touched the account (besides those known here, `others`), nor an account that is
-        not confirmed itself. Users of the provider confirm none: they may have this account, or an account that touched
-        it. The command line confirms where nobody else can, as the first of a site.
+        `by` is neither the person nor one who changed the account (also `others`), and is confirmed. Users of the
+        provider cannot confirm, because they may also have this account or one that changed it. The command line
+        confirms where no user can, such as the first one of a site.
         """
         person = self.find(name)
         touched = {*self.touched_by(name), *others}
@@ -395,7 +398,7 @@ class Users:
     # ---- tokens
 
     def tokens(self) -> list[Token]:
-        """By name."""
+        """All tokens by name."""
         found = self._store.db.execute("SELECT name, role, tables, made FROM token ORDER BY name")
         return [Token(name, role, _tables(tables), _time(made)) for name, role, tables, made in found]
 
@@ -418,7 +421,7 @@ class Users:
         self._change(by, "token.remove", f"token:{name}", {}, ("DELETE FROM token WHERE name = ?", (name,)))
 
     def token(self, secret: str) -> Token | None:
-        """Whose secret it is."""
+        """The token with this secret."""
         row = self._store.db.execute(
             "SELECT name, role, tables, made FROM token WHERE hash = ?", (_sha256(secret),)
         ).fetchone()
@@ -427,7 +430,7 @@ class Users:
     # ---- sessions
 
     def begin(self, user: str, address: str, agent: str, outside: str | None = None) -> str:
-        """The secret of a new session; `outside` is the role of a user whom another provider knows.
+        """The secret of a new session; `outside` is the role of a user of the OpenID provider.
 
         Expired sessions are deleted, and a user's oldest one above the limit. Raises BadStore.
         """
@@ -448,7 +451,7 @@ class Users:
         return secret
 
     def session(self, secret: str) -> Session | None:
-        """Whose secret it is, while the session goes on."""
+        """The valid session with this secret."""
         return self._session(_sha256(secret))
 
     def _session(self, digest: bytes) -> Session | None:
@@ -510,7 +513,9 @@ _SELECT = (
 
 
 def _touch(name: str, by: By) -> tuple[_Statement, ...]:
-    """Somebody made or changed an account: a third person confirms it before it decides about money."""
+    """The statements after a change of an account by another person: it must be confirmed before it decides about
+    money.
+    """
     author = f"system:{by.name}" if by.role == SYSTEM else by.name
     insert = "INSERT OR IGNORE INTO touched VALUES (?, ?)"
     return ("DELETE FROM confirmed WHERE name = ?", (name,)), (insert, (name, author))
@@ -546,7 +551,7 @@ def _digest(id_: str) -> bytes:
 
 
 def _text(text: str) -> str:
-    """What SQLite takes for text."""
+    """The text in a form that SQLite accepts."""
     return text.encode(errors="replace").decode()
 
 

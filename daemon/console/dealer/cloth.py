@@ -1,4 +1,4 @@
-"""What a table's cloth offers: its bets by family, its seats and the chips that the page offers as keys."""
+"""The cloth of a table: bets by family, seats, and the chips that the page offers as keys."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,9 +11,9 @@ __all__ = ["CHIPS", "SEATS", "Cloth", "cloth_of", "ruleset_of"]
 
 SEATS = 9
 CHIPS = (1, 5, 10, 50, 100, 500)
-"""Times the smallest bet."""
+"""Chip keys as multiples of the smallest bet."""
 SMALLEST = 100
-"""Minor units of the smallest chip key where the house names no least bet."""
+"""Minor units of the smallest chip key where the house sets no minimum bet."""
 
 
 class Cloth(Struct, frozen=True):

@@ -1,7 +1,7 @@
-"""The keys of the dealer's page: which a game has, where they stand, and which mean something now. Pure.
+"""The keys of the dealer's page: the keys of a game, their places, and which are useful now. Pure.
 
-`pages/dealer.py` draws them. A key that means nothing now is disabled with its reason, which the page shows: the state
-of the table comes from the rules and may be late, so the console still takes a press of every key of the game.
+`pages/dealer.py` draws them. A key that is useless now is shown as disabled with its reason. The state of the table
+comes from the rules and may be late, so the console still accepts every key of the game.
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,9 +51,9 @@ Group: TypeAlias = Literal["round", "game", "bets", "rare", "grave"]
 
 
 class Key(Struct, frozen=True):
-    """One key of the page. `fields` are filled in; `sure`: it is asked for twice; `supervisor`: theirs alone.
+    """One key of the page. `fields` are filled in; `sure`: it needs a confirmation; `supervisor`: for supervisors only.
 
-    `group`: its place on the page. `grave`: what it does cannot be taken back.
+    `group`: its place on the page. `grave`: its effect cannot be undone.
     """
 
     name: str
@@ -118,18 +118,18 @@ _RESULTS: Final = frozenset({"dice", "throw", "buttons", "ball"})
 _CARDS: Final = frozenset({"baccarat", "blackjack", "chemin_de_fer", "poker", "stud_poker"})
 _THROWN: Final = frozenset({"craps", "french_bank"})
 _UNCERTAIN: Final = frozenset({"seats_uncertain", "no_seat"})
-"""Reasons of blackjack: which seats play is not known."""
+"""Reasons of blackjack: the playing seats are unknown."""
 _VOID_ONLY: Final = frozenset(
     {"stacks_unknown", "too_few_players", "hand_incomplete", "pot_unbalanced", "no_hand_left", "packet_own_cards"}
 )
-"""Reasons of poker without a bank: no cards that a person tells put the hand right."""
+"""Reasons of poker without a bank: entered cards cannot correct the hand."""
 _COUP_VOID_ONLY: Final = frozenset(
     {"bank_missing", "cover_missing", "too_few_players", "pot_unbalanced", "stakes_unknown", "last_coup"}
 )
 """The same of chemin de fer."""
 BETWEEN_HANDS: Final = ("stack", "rest", "return")
 _OUT_OF_TURN: Final = ("fold", "check", "call", "bet", "raise", "all_in", "show", "dead", "absent", "skipped")
-"""What any seat of a hand may do, or be told of: the rules say by which article it counts."""
+"""Entries that are possible for any seat of a hand; the rules decide by which article they count."""
 _BLIND: Final = ("blind_raise", "blind_reraise")
 
 
@@ -139,14 +139,14 @@ def keys_of(ruleset: str) -> tuple[str, ...]:
 
 
 def group_of(key: Key, ruleset: str) -> Group:
-    """The place of a key: a card that was seen is rare at blackjack; stud poker tells the dealer's open card by it."""
+    """The place of a key: `card_exposed` is rare at blackjack, but stud poker enters the dealer's open card by it."""
     return "rare" if key.name == "card_exposed" and family_of(ruleset) in ("blackjack", "poker") else key.group
 
 
 class Moment(Struct, frozen=True):
-    """What the table shows now: `phase` "unknown" where the rules are not heard.
+    """The present state of the table: `phase` is "unknown" while the rules are offline.
 
-    `ended`: the round shown has a result, so a doubt is about that. `paid`: the last result was paid.
+    `ended`: the displayed round has a result, so a doubt concerns that result. `paid`: the last result was paid.
     """
 
     phase: str
@@ -164,10 +164,10 @@ class Way(Struct, frozen=True):
 
 
 def live_keys(ruleset: str, now: Moment) -> dict[str, str]:
-    """The keys of the game, each with "" where it means something now, else the code of the reason."""
+    """The keys of the game, each with "" if it is useful now, otherwise the code of the reason."""
     game = family_of(ruleset)
     keys = keys_of(ruleset)
-    if not game or now.phase in ("unknown", "-"):  # the page needs nothing but the edge
+    if not game or now.phase in ("unknown", "-"):  # the page works with the edge alone
         return {key: "no_showdown" if key == "showdown" else "" for key in keys}
     return {key: _why_not(key, game, now) for key in keys}
 
@@ -249,12 +249,14 @@ def _payment(game: str, now: Moment) -> str:
 
 
 def _spun(game: str, now: Moment) -> bool:
-    """A roulette stands idle as soon as the ball has landed."""
+    """Whether the ball has landed: then a roulette is idle."""
     return game == "roulette" and now.phase == "idle" and bool(of_kind(RouletteFacts, now.detail).last_pocket)
 
 
 def _wager(key: str, game: str, now: Moment) -> str:
-    """Blackjack and stud poker take some bets after the bell, craps gives odds back until the throw."""
+    """The reason against a bet; blackjack and stud poker take some after the bell, craps returns odds until the
+    throw.
+    """
     after = now.phase == "dealing" and game in GRIDS
     odds = now.phase == "closed" and game == "craps" and key == "bet_back"
     running = now.phase == "running" and not now.detail.say
@@ -272,7 +274,7 @@ def _heap(now: Moment) -> str:
 
 
 def _outcome(game: str, now: Moment) -> str:
-    """A result may be entered again until it is paid: that puts a wrong one right."""
+    """The reason against a result; until the payment it may be entered again, to correct a wrong one."""
     phase = now.phase
     if phase in PLAYING | {"paying", "suspended"} or (_spun(game, now) and not now.paid):
         return ""
@@ -282,7 +284,7 @@ def _outcome(game: str, now: Moment) -> str:
 
 
 def seats_taken(now: Moment) -> tuple[int, ...]:
-    """The seats that take part, as far as the rules say."""
+    """The seats that take part, as far as the rules report them."""
     match now.detail:
         case BlackjackFacts(seats=seats):
             return tuple(sorted(seats))
@@ -300,7 +302,7 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
     """The possible decisions by seat; 0 stands for every seat."""
     stud, blackjack = of_kind(StudPokerFacts, now.detail), of_kind(BlackjackFacts, now.detail)
     every = tuple(ACTIONS.values())
-    if game == "blackjack" and now.phase == "suspended":  # a decision may be told again where cards lie
+    if game == "blackjack" and now.phase == "suspended":  # a decision may be entered again where cards lie
         return {
             int(name.partition(".")[0]): every
             for name, cards in blackjack.hands.items()
@@ -331,7 +333,7 @@ def live_actions(game: str, now: Moment) -> dict[int, tuple[str, ...]]:
 
 
 def _poker_actions(now: Moment) -> dict[int, tuple[str, ...]]:
-    """Between two hands what any seat may do; in a hand what its seats do, and what others may do meanwhile."""
+    """The entries by seat: between two hands for any seat; in a hand for its seats, and those of others meanwhile."""
     poker = of_kind(UnbankedPokerFacts, now.detail)
     if now.phase not in BETTING | PLAYING:
         return {0: BETWEEN_HANDS}
@@ -396,7 +398,7 @@ _NEXT_KEYS: Final[Mapping[str, str]] = {
 
 
 def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
-    """What the table waits for, as a code and the hands it is about; "" where a doubt says it."""
+    """The next expected step, as a code and its hands; "" where a doubt is shown instead."""
     due, next_hand = _due(now.detail), of_kind(BaccaratFacts, now.detail).next
     stud = of_kind(StudPokerFacts, now.detail)
     if due is not None and due.kind and now.phase != "suspended":
@@ -455,7 +457,7 @@ def hand_names(ruleset: str, now: Moment) -> tuple[tuple[str, tuple[str, ...]], 
 
 
 def missing_hands(now: Moment) -> tuple[str, ...]:
-    """The hands that the dealer lays at a showdown: those that no shoe told, and no others."""
+    """The hands that the dealer enters at a showdown: those that no shoe reported."""
     return of_kind(StudPokerFacts, now.detail).missing if now.phase == "showdown" else ()
 
 
@@ -472,7 +474,7 @@ def _hand_name(name: str) -> str:
 
 
 def ways_out(ruleset: str, now: Moment) -> tuple[Way, ...]:
-    """What ends a suspended round, the best way first."""
+    """The ways to end a suspended round, the best one first."""
     if now.phase != "suspended":
         return ()
     game = family_of(ruleset)

@@ -6,8 +6,8 @@ A press is stored once per press id, in one transaction with its note for the lo
 edge until the edge acknowledges that it is durable in its journal. Broker and rules are not needed. After a crash the
 console continues with the same counter.
 
-The unit therefore starts only once, when its table is first served. A restart of the process is no start of the device:
-a press that is not in the store did not happen, and the page says so.
+A restart of the process is therefore no start of the device, which starts only once, when its table is first served. A
+press that is not in the store did not happen, and the page reports that.
 """
 
 import asyncio
@@ -71,8 +71,9 @@ CREATE TABLE IF NOT EXISTS dealer_press (
 """
 
 Outcome: TypeAlias = Literal["pressed", "again", "differs", "lost"]
-"""`pressed`: stored, to be sent to the edge. `again`: the first of two entries. `differs`: the second entry is another
-one. `lost`: an edge that began anew does not ask for it any more."""
+"""`pressed`: stored, to be sent to the edge. `again`: the first of two entries. `differs`: the second entry differs.
+`lost`: an edge with a new journal no longer requests it.
+"""
 State: TypeAlias = Literal["edge", "here", "again", "differs", "lost"]
 
 
@@ -135,7 +136,9 @@ class Unit:
         self._store = store
         self._wall = wall
         self._said: dict[int, float] = {}
-        """By counter, when a waiting event was pressed in this process, in seconds of the loop: clocks may be set."""
+        """By counter, when a waiting event was pressed in this process, in seconds of the loop, which clock changes do
+        not affect.
+        """
         store.has(_SCHEMA)
         columns = "epoch, next, acked, began, faulty"
         query = f"SELECT {columns} FROM dealer_unit WHERE place = ?"  # noqa: S608 - a constant
@@ -148,7 +151,7 @@ class Unit:
                 self._record(db, fdl.Started())
             else:
                 self._epoch, self._next, self._acked, self._began, _ = found
-                if found[4]:  # after a restart no entry is half done
+                if found[4]:  # a restart ends half entries
                     self._record(db, fdl.Recovered(ENTRY))
                     db.execute("UPDATE dealer_unit SET faulty = 0 WHERE place = ?", (table,))
         self._faulty_until: float | None = None
@@ -203,7 +206,7 @@ class Unit:
                         fault = None
                     for happening in press.happenings:
                         self._record(db, happening, now)
-                elif half is None and fault is None:  # three times, and never twice alike
+                elif half is None and fault is None:  # three entries, no two of them equal
                     self._record(db, fdl.Fault(ENTRY, WARNING), now)
                     db.execute("UPDATE dealer_unit SET faulty = 1 WHERE place = ?", (self.table,))
                     fault = now + STANDS
@@ -280,7 +283,7 @@ class Unit:
     # ---- the device's side
 
     def _record(self, db: Any, happening: fdl.Happening, now: float | None = None) -> None:
-        """Within a transaction; `_next` must be put back where that fails."""
+        """Record an event within a transaction; if that fails, `_next` must be restored."""
         self._said.pop(self._next, None)
         if now is not None:
             self._said[self._next] = now
@@ -299,7 +302,7 @@ class Unit:
         return min(wants)
 
     def met_anew(self) -> None:
-        """A new connection, or none: it waits for a HELLO."""
+        """Begin with a new connection, or none: the unit waits for a HELLO."""
         was, self._open = self._open, False
         self._stranger = False
         self._decoder = fdl.Decoder()
@@ -365,7 +368,7 @@ class Unit:
         return []
 
     def _greeted(self, epoch: int, last: int, now: float) -> None:
-        """A HELLO. An edge that does not know this unit begins at the next event: what waited before is lost."""
+        """Handle a HELLO. An edge that does not know this unit begins at the next event: earlier ones are lost."""
         was = self._open
         if epoch != self._epoch or last >= self._next:
             self._open = False
@@ -398,7 +401,7 @@ class Unit:
         self.on_change()
 
     def _do(self, code: int, data: bytes) -> tuple[int, int, bytes]:
-        """A self-test reports again the fault that is open."""
+        """Execute a command. A self-test reports the open fault again."""
         if code != fdl.SELF_TEST or data:
             return fdl.NOT_KNOWN, 0, b""
         if self._faulty_until is not None:
@@ -425,7 +428,7 @@ class Unit:
         return fdl.Identity(fdl.CONSOLE, self._epoch, oldest, self._next, position, *self._names)
 
     def _deliver(self, now: float) -> list[bytes]:
-        """The oldest event that is not acknowledged, when it is time; its IDENTITY where that event is gone."""
+        """The oldest unacknowledged event when it is due, or an IDENTITY where that event is gone."""
         if not self._open or not self.waiting or now < self._send_at:
             return []
         self._send_at = now + RETRY
@@ -446,7 +449,7 @@ class Unit:
 
 
 def _is_entry(press: Press) -> bool:
-    """A result that is entered by hand; a throw that does not count is none."""
+    """Whether it is a result entered by hand; a throw that does not count is none."""
     if len(press.happenings) != 1:
         return False
     [one] = press.happenings
@@ -488,7 +491,7 @@ class _Line(asyncio.Protocol):
         self._desk.left(self)
 
     def send(self, data: bytes) -> None:
-        """Do not buffer for a host that does not read; FDL repeats the messages."""
+        """Send, without buffering for a host that does not read, because FDL repeats messages."""
         if self.transport is not None and data and self.transport.get_write_buffer_size() < MOST_UNSENT:
             self.transport.write(data)
 
@@ -513,7 +516,7 @@ class _Desk:
         self._set()
 
     def admits(self, uid: int) -> bool:
-        """Whether a connection of this user is the edge's, and the only one: a later one never displaces it."""
+        """Whether to accept a connection: of the edge's user, and only one at a time."""
         if self._line is None and local_peer.is_trusted(uid, self._edge_user):
             return True
         now = self._loop.time()
@@ -547,7 +550,7 @@ class _Desk:
         self._do(self._unit.wake)
 
     def _do(self, act: Callable[[float], bytes]) -> None:
-        """A failing store costs only a repetition."""
+        """Run an action of the unit; after a failure of the store FDL repeats it."""
         try:
             said = act(self._loop.time())
         except (BadStore, sqlite3.Error) as error:
@@ -581,7 +584,7 @@ class _Desk:
 
 @contextlib.asynccontextmanager
 async def serve(units: Sequence[Unit], places: Mapping[str, str], edge_user: str) -> AsyncIterator[None]:
-    """Each unit on its socket. Raises BadDealer where one cannot be had."""
+    """Serve each unit on its socket. Raises BadDealer where one cannot be opened."""
     loop = asyncio.get_running_loop()
     async with contextlib.AsyncExitStack() as stack:
         for unit in units:
@@ -622,7 +625,7 @@ def _listening(path: Path) -> socket.socket:
     try:
         listening.setblocking(False)
         listening.bind(str(path))
-        path.chmod(0o666)  # every user reaches it, and is told from the edge by the kernel
+        path.chmod(0o666)  # every user may connect; the kernel identifies the edge's
     except BaseException:
         listening.close()
         raise

@@ -1,4 +1,4 @@
-"""Statistics of results and what they say of a device.
+"""Statistics of results, and their conclusions about devices.
 
 Called by: daemon/console/app.py and pages.
 May import: assets, auth, live, shapes, site and what stands below them.

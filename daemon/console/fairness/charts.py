@@ -69,9 +69,9 @@ SPANS: Final[tuple[Span, ...]] = ("service", "today", "week", "month", "all")
 
 
 class Chart(Struct, frozen=True, order=True):
-    """What is counted together: `name` is wheel, dice, cards, reads, shuffles, shuffle, phase.spin …
+    """One chart: `name` is wheel, dice, cards, reads, shuffles, shuffle, phase.spin …
 
-    `device` is empty where nobody said which one it was, and for the phases of a round.
+    `device` is empty where it is unknown, and for the phases of a round.
     """
 
     table: str
@@ -80,7 +80,7 @@ class Chart(Struct, frozen=True, order=True):
 
 
 class Test(Struct, frozen=True):
-    """The bet against fairness since the last service: now, at its highest, and where this one alarms (logarithms)."""
+    """The bet against fairness since the last service: now, its highest value, and its alarm threshold (logarithms)."""
 
     n: int
     log_e: float
@@ -125,14 +125,14 @@ class Alarm(Struct, frozen=True):
 
     @property
     def alert(self) -> Alert:
-        """As an alert."""
+        """The alarm as an alert."""
         severity = "error" if self.code in GRAVE else "warning"
         why, to_do = Reason(self.key.partition(".")[2], self.values), Reason(self.remedy.partition(".")[2])
         return words.alert(self.code, why, to_do, severity=severity, device=self.device)
 
 
 class Shoe(Struct, frozen=True):
-    """The cards of one shoe as far as the results showed them, in the order of DECK; `decks` is 0 if nobody knows."""
+    """The cards of one shoe as far as results showed them, in the order of DECK; `decks` is 0 if unknown."""
 
     name: str
     day: str
@@ -146,14 +146,16 @@ class Shoe(Struct, frozen=True):
 
     @property
     def impossible(self) -> list[str]:
-        """The cards of which more came than its decks have. Too many altogether is another thing: two shoes in one."""
+        """The cards that came more often than its decks have them, unless there are too many in all: two shoes in
+        one.
+        """
         if not self.decks or self.drawn > 52 * self.decks:
             return []
         return [card for card, count in zip(DECK, self.counts, strict=True) if count > self.decks]
 
 
 class Ranges:
-    """The seen numbers as ranges. Bounded: with too many gaps, the oldest is given up."""
+    """The used numbers as ranges. Bounded: with too many gaps, the oldest one is closed."""
 
     def __init__(self, text: str = "") -> None:
         """Parse `text`, which `str` wrote."""
@@ -161,7 +163,7 @@ class Ranges:
         self._spans = [(int(first), int(last)) for first, last in pairs]
 
     def take(self, number: int) -> int | None:
-        """How far beyond the highest it is (negative: it fills a gap), or None if it was seen or given up."""
+        """The distance to the highest number (negative: it fills a gap), or None if it was used or its gap closed."""
         spans = self._spans
         if not spans:
             spans.append((number, number))
@@ -176,7 +178,7 @@ class Ranges:
         if before is not None and before[1] >= number:
             return None
         if not place and len(spans) >= RANGES:
-            return None  # given up
+            return None  # its gap was closed
         new = (number, number)
         if before is not None and before[1] == number - 1:
             place -= 1
@@ -200,10 +202,10 @@ def shown(card: str) -> str:
 
 
 def counted(outcome: RoundFacts, *, void: bool) -> dict[str, dict[str, int]]:
-    """What a result adds, by the name of its chart: the pocket, the faces, the cards.
+    """The counts of a result, by the name of the chart: the pocket, the faces, the cards.
 
-    A round of French bank lives over many throws. The one that decided is no fair sample of the dice, all of them
-    (`shown`) are. At craps they are not told. The cards of a void round came out of the shoe as well.
+    A round of French bank has many throws. The deciding one is no fair sample of the dice, but all of them (`shown`)
+    are. At craps they are not reported. The cards of a void round count, because they came out of the shoe.
     """
     found: Iterable[str]
     match outcome:

@@ -1,17 +1,17 @@
-"""Fairness and wear: what each device's results and times add up to, over restarts, and when that is no chance.
+"""Fairness and wear: counts each device's results and times, over restarts, and detects what is not chance.
 
-Pockets, faces and cards come from the results only, which show what everybody at the table saw; of an event that tells
-a card only its type is looked at, so no private card is known here. What is counted waits in a bounded list and is
-written in one transaction by `flush`, together with the position in each journal: an event or a result that comes once
-more counts no second time, before or after a restart or a crash. A corrected result takes back what it supersedes.
+Pockets, faces and cards come from the results only, which are public; of an event that tells a card only the type is
+used, so that no private card is known here. Counts wait in a bounded list and are written in one transaction by
+`flush`, together with the position in each journal, so that repeated events and results count once, even after a crash.
+A corrected result replaces the counts of the superseded one.
 
 Counts are kept by day (UTC, as the rounds are named) and by the device's life: from one service to the next.
 
-Faces are counted over all dice of a throw. No document of a reader says that its places are dice, and what people type
-is neither in the order of places nor always by size: which die showed which face is never known.
+Faces are counted over all dice of a throw, because it is unknown which die showed which face: readers do not document
+an order of the dice, and people type them in any order.
 
-Each chart's life is a test of its own, with a threshold that it gets when it is first counted and keeps: its part of
-ALPHA. The parts of all that may ever begin add up to ALPHA; nothing that happens elsewhere moves an alarm.
+Each life of a chart is a separate test with a constant threshold, which it gets when it is first counted: its part of
+ALPHA. The parts of all possible tests add up to ALPHA; other tests do not affect an alarm.
 """
 
 import asyncio
@@ -59,18 +59,18 @@ EACH: Final = 5  # writes of counts for each look at the tests
 WAITING: Final = 20_000  # rows that wait while the disk is not writable
 REMEMBERED: Final = 5_000  # events: the evidence of a result names them, and so its device
 
-GAP: Final = 100  # more events unseen than the cards and wagers of a round: anything may have happened meanwhile
+GAP: Final = 100  # more unseen events than a round has cards and wagers: the phases are uncertain
 KEPT_ROUNDS: Final = timedelta(days=100)  # journals answer for 90 days; older events are not replayed
 KEPT_DAYS: Final = timedelta(days=31)  # one more than the longest span that is counted in days
 KEPT_TIMES: Final = timedelta(days=400)
 LONGEST: Final = 3600.0  # seconds; longer is a break and no phase of a round
 SHOES: Final = 10
-FOLDS: Final = 4  # charts whose old days become months in one flush: nobody should wait for it
+FOLDS: Final = 4  # charts whose old days become months in one flush, to keep it short
 LOOKS: Final = 1  # charts that are tested in one call of `alarms`: a year of a wheel takes some 20 ms
 
 # One false alarm in a hundred sites, ever; each chart's life gets its part.
 ALPHA: Final = 0.01
-# Of 200 cards one may be misread (two in a shoe of eight decks), of 50 shuffles one may fail.
+# Accepted rates: one misread card of 200 (two in a shoe of eight decks), one failed shuffle of 50.
 MISREAD: Final = 1 / 200
 FAILED: Final = 1 / 50
 _RATES: Final = {"reads": ("misread", "read", MISREAD), "shuffles": ("failed", "finished", FAILED)}
@@ -112,9 +112,9 @@ End: TypeAlias = Callable[[tuple[str, str], datetime], None]
 
 
 class _Facts(Struct, frozen=True):
-    """What one round added. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself.
+    """The counts of one round. `counts` by chart's name and key; a `shoe` by name, a block of `decks` by itself.
 
-    `order`: of the pockets of the wheel, where the result says it.
+    `order`: of the pockets of the wheel, where the result has it.
     """
 
     device: str
@@ -135,7 +135,7 @@ class _Options(Struct, frozen=True):
 
 
 class _Gap(Struct, frozen=True):
-    """Too many events are missing: no phase under way is certain."""
+    """A gap with too many missing events: phases under way are uncertain."""
 
 
 _Item: TypeAlias = tuple[str, tuple[Wire, str] | _Gap | tuple[str, Result]]
@@ -143,10 +143,10 @@ _Item: TypeAlias = tuple[str, tuple[Wire, str] | _Gap | tuple[str, Result]]
 
 
 class Fairness:
-    """The counts of a site. `on_event` and `on_result` hear of everything; `flush` or `run` writes it down."""
+    """The counts of a site. `on_event` and `on_result` take all messages; `flush` or `run` writes the counts."""
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
-        """Take up what the store has. Raises BadStore."""
+        """Continue from the store. Raises BadStore."""
         self._store = store
         self._db = store.db
         self._now = now
@@ -175,7 +175,7 @@ class Fairness:
     # ---- incoming results
 
     def on_event(self, table: str, wire: Wire, event: Event | None = None) -> None:
-        """One event of a device; `event` is what the read model decoded. A card it may tell is not looked at."""
+        """One event of a device; `event` is decoded by the read model. Its card, if any, is not used."""
         edge = wire.id.partition(":")[0]
         source = f"{edge}/{table}/{wire.journal}"
         if wire.seq > 0:
@@ -202,7 +202,7 @@ class Fairness:
         self._waiting.append(item)
 
     async def run(self, begin: Begin, end: End) -> None:
-        """Write down every FLUSH seconds and tell of alarms, until cancelled. A store that fails is tried again."""
+        """Write every FLUSH seconds and report alarms, until cancelled. A failed write is repeated."""
         failing, times = False, 0
         try:
             while True:
@@ -339,7 +339,7 @@ class Fairness:
         name = result.supersedes or result.round
         day = _day(name) or self._now().date().isoformat()
         if day < self._horizon:
-            return  # counted and forgotten long ago
+            return  # counted long ago, and no longer kept
         mark = hashlib.sha256(msgspec.json.encode([kind, result], order="deterministic")).hexdigest()[:16]
         row = self._db.execute(
             "SELECT kind, said, facts FROM fair_round WHERE tbl = ? AND round = ?", (table, name)
@@ -348,7 +348,7 @@ class Fairness:
         if row is not None:
             before, said, facts = row
             if mark in said.split() or (before == "corrected" and kind != "corrected"):
-                return  # told again
+                return  # a repetition
             self._count(table, msgspec.json.decode(facts, type=_Facts), -1)
         facts = self._facts(table, result, day)
         if facts.order:
@@ -382,7 +382,7 @@ class Fairness:
         return device or (row[0] if row else "")
 
     def _name(self, table: str, chart: str, device: str) -> None:
-        """The first device that tells such results here: those of before the console's first start were its own too."""
+        """Assign earlier counts without a device to the first device that reports such results here."""
         self._write_counts()
         for one in ("fair_count", "fair_chart", "fair_limit"):
             self._db.execute(
@@ -403,9 +403,9 @@ class Fairness:
         self._changed = {known: None for known in self._changed if (known.table, known.device) != (table, "")}
 
     def _shoe_of(self, table: str, result: Result) -> tuple[str, int]:
-        """The shoe and its decks. Without a shoe: no name, and the decks that all were in play in this one round.
+        """The shoe and its decks. Without a shoe: no name, and the decks that were all in play in this round.
 
-        Stud poker shows only the hands that somebody had a reason to show: they are no fair sample of a deck.
+        Stud poker is left out: it shows only some hands, which are no fair sample of a deck.
         """
         options = _options(result)
         decks = options.decks if 0 < options.decks <= 12 else 0
@@ -420,7 +420,7 @@ class Fairness:
                 return "", 0
 
     def _standing(self, table: str, result: Result) -> str:
-        """The shoe that was begun before the round's events, where both were seen."""
+        """The shoe that began before the round's events, where both were seen."""
         row = self._db.execute("SELECT shoe, edge, seq FROM fair_standing WHERE tbl = ?", (table,)).fetchone()
         first = result.evidence[0].split("/")[0].split(":") if result.evidence else []
         if row and len(first) == 3 and first[0] == row[1] and first[2].isdecimal() and int(first[2]) > row[2]:
@@ -455,7 +455,7 @@ class Fairness:
         )
         rows = self._db.execute(
             "SELECT number, device, life, day, shoe, decks, counts FROM fair_shoe WHERE tbl = ? AND open = 1 "
-            "ORDER BY number DESC LIMIT -1 OFFSET 2",  # the last coup of the one before may yet be corrected
+            "ORDER BY number DESC LIMIT -1 OFFSET 2",  # the last coup of the shoe before may still be corrected
             (table,),
         ).fetchall()
         for number, device, life, day, name, decks, text in rows:
@@ -521,7 +521,7 @@ class Fairness:
         return self._lives[key]
 
     def _online(self, table: str, device: str, serial: str, when: datetime) -> None:
-        """Another serial number is another device: it begins a life."""
+        """Begin a new life for another serial number, which is another device."""
         row = self._db.execute(
             "SELECT life, serial, began, why FROM fair_life WHERE tbl = ? AND device = ? ORDER BY life DESC LIMIT 1",
             (table, device),
@@ -536,7 +536,7 @@ class Fairness:
         self._lives[table, device] = life
 
     def serviced(self, table: str, device: str, why: str) -> None:
-        """The device was repaired, cleaned or levelled: its tests begin anew. Raises BadStore."""
+        """Note a service of the device (repair, cleaning, levelling): its tests begin anew. Raises BadStore."""
         self.flush()
         serial = self._db.execute(
             "SELECT serial FROM fair_life WHERE tbl = ? AND device = ? ORDER BY life DESC LIMIT 1", (table, device)
@@ -554,7 +554,7 @@ class Fairness:
         self._lives.clear()
 
     def service(self, table: str, device: str) -> tuple[datetime, str] | None:
-        """When its life began and why; None for one that was never serviced."""
+        """When the present life began and why; None for a device that was never serviced."""
         row = self._db.execute(
             "SELECT began, why FROM fair_life WHERE tbl = ? AND device = ? AND life > 0 ORDER BY life DESC LIMIT 1",
             (table, device),
@@ -577,10 +577,10 @@ class Fairness:
         return sorted(Chart(*row) for row in rows)
 
     def counts(self, chart: Chart, span: Span, *, of_life: bool = False, rated: bool = False) -> dict[str, int]:
-        """How often each key came in `span`; `of_life`: since the last service only.
+        """The count of each key in `span`; `of_life`: since the last service only.
 
-        `rated`: only of days on which some card was read. Where the access list withholds those, misreads come all
-        the same, and nobody says of how many.
+        `rated`: only days on which a card was read. Where the access list withholds card events, misreads still come,
+        without a total to compare them with.
         """
         days = _DAYS.get(span)
         first = (self._now().date() - timedelta(days=days - 1)).isoformat() if days else ""
@@ -593,7 +593,7 @@ class Fairness:
         return dict(rows.fetchall())
 
     def times(self, chart: Chart, span: Span, *, of_life: bool = False) -> dict[int, int]:
-        """The histogram of a chart of times, by the number of its bucket; `of_life` as of `counts`."""
+        """The histogram of a chart of times, by the number of its bucket; `of_life` as in `counts`."""
         return {int(key): count for key, count in self.counts(chart, span, of_life=of_life).items()}
 
     def shoes(self, table: str) -> list[Shoe]:
@@ -608,7 +608,7 @@ class Fairness:
     # ---- tests
 
     def test(self, chart: Chart) -> Test | None:
-        """The test of a chart as it stands now; None for one that is not tested."""
+        """The present test of a chart; None for one that is not tested."""
         bet = self._bet_of(chart)
         if bet is None:
             return None
@@ -630,10 +630,10 @@ class Fairness:
         return Test(n, log_e, max(log_e, before), threshold)
 
     def doubted_after(self, chart: Chart, test: Test) -> float | None:
-        """How many must have come altogether until the bet alarms, if all goes on in the proportions of this life.
+        """The total count at which the bet would alarm, if the proportions of this life continue.
 
-        It reckons with the bet that trouble was there from the beginning, which is half of the whole one. None: never,
-        or so late that no device lasts as long.
+        It uses the bet that the trouble was there from the beginning, which is half of the whole bet. None: never, or
+        later than any device lasts.
         """
         bet = self._bet_if_repeated(chart)
         if bet is None or not test.n:
@@ -643,7 +643,7 @@ class Fairness:
         return None if times is None else times * test.n
 
     def _bet_if_repeated(self, chart: Chart) -> Callable[[float], float] | None:
-        """The logarithm of the bet on so many times the counts of this life."""
+        """A function from a factor to the logarithm of the bet on that many times the counts of this life."""
         match chart.name:
             case "wheel" | "dice":
                 keys = self.ring(chart.table) if chart.name == "wheel" else tuple("123456")
@@ -666,7 +666,7 @@ class Fairness:
         return (lambda times: statistics.log_mean([times * one for one in bets])) if bets else None
 
     def ring(self, table: str) -> tuple[str, ...]:
-        """The pockets of the table's wheel in their order, as its last result said it."""
+        """The pockets of the table's wheel in their order, by its last result."""
         if table not in self._rings:
             row = self._db.execute(
                 "SELECT json_extract(facts, '$.order') FROM fair_round WHERE tbl = ? AND day = "
@@ -677,7 +677,7 @@ class Fairness:
         return self._rings[table]
 
     def _bet_of(self, chart: Chart) -> tuple[int, float] | None:
-        """How much was counted in this life, and the logarithm of the bet."""
+        """The count of this life, and the logarithm of the bet."""
         match chart.name:
             case "wheel":
                 weeks = self._weeks(chart, self.ring(chart.table))
@@ -695,7 +695,7 @@ class Fairness:
     def _bet_on_rate(self, chart: Chart, bad: str, good: str, accepted: float) -> tuple[int, float] | None:
         weeks = self._weeks(chart, (bad, good), rated=bad == "misread")
         if bad == "misread" and not weeks:
-            return None  # card events are withheld from us
+            return None  # the access list withholds card events
         bets = [statistics.log_rate(hits, hits + others, accepted) for hits, others in weeks]
         return _total(weeks), statistics.log_e_bets(bets)
 
@@ -728,7 +728,7 @@ class Fairness:
         return found
 
     def deck_suspect(self, chart: Chart) -> tuple[str, Literal["lacks", "extra"]]:
-        """The card that the bets on the decks of this life point to, and what seems to be wrong with it."""
+        """The card with the strongest bet on the decks of this life, and whether it seems to lack or to be extra."""
         where = (chart.table, chart.device, self._life(chart.table, chart.device))
         rows = self._db.execute("SELECT bets FROM fair_deck WHERE tbl = ? AND device = ? AND life = ?", where)
         every = [msgspec.json.decode(text, type=list[float]) for (text,) in rows]
@@ -738,7 +738,7 @@ class Fairness:
         return DECK[best % 52], "lacks" if best < 52 else "extra"
 
     def _weeks(self, chart: Chart, keys: Sequence[str], *, rated: bool = False) -> list[list[int]]:
-        """The counts of this life by weeks from its first day, in the order of `keys`; `rated` as of `counts`."""
+        """The counts of this life by weeks from its first day, in the order of `keys`; `rated` as in `counts`."""
         life = self._life(chart.table, chart.device)
         rows = self._db.execute(
             "SELECT day, key, n FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND life = ?4 "  # noqa: S608
@@ -803,7 +803,7 @@ class Fairness:
         return "fair.alarm_pocket", {"pocket": pocket, "count": count, "due": round(total / 37), "n": total}
 
     def _impossible(self) -> list[Alarm]:
-        """More of a card than the decks have, in the shoe in play or the one before."""
+        """The alarms of cards that came more often than the decks have them, in the shoe in play or the one before."""
         found = []
         for (table,) in self._db.execute("SELECT DISTINCT tbl FROM fair_shoe ORDER BY tbl").fetchall():
             for shoe in self.shoes(table)[:2]:
@@ -814,7 +814,7 @@ class Fairness:
         return found
 
     def _slow(self) -> list[Alarm]:
-        """Shuffles that take longer and longer: something wears."""
+        """The alarms of shuffles that take longer and longer, because something wears."""
         found = []
         rows = self._db.execute("SELECT DISTINCT tbl, chart, device FROM fair_chart WHERE chart = 'shuffle'").fetchall()
         for chart in (Chart(*row) for row in rows):
@@ -833,7 +833,7 @@ class Fairness:
         today = self._now().date()
         if self._pruned != today:
             self._pruned = today
-            # A clock that was set wrong, here or at the edge, must not forget what may still come again.
+            # A wrong clock, here or at the edge, must not delete rounds that may still be repeated.
             newest = self._db.execute("SELECT MAX(day) FROM fair_round").fetchone()[0] or ""
             self._until = min(today, date.fromisoformat(newest)) if newest else today
             self._horizon = (self._until - KEPT_ROUNDS).isoformat()
@@ -850,7 +850,7 @@ class Fairness:
         del self._foldable[:FOLDS]
 
     def _fold(self, where: tuple[str, str, str, int, str]) -> None:
-        """Old days of what no test needs by days become their month: a histogram has many keys."""
+        """Merge old days into their month, where no test needs days: a histogram has many keys."""
         self._db.execute(
             "INSERT INTO fair_count SELECT tbl, chart, device, life, substr(day, 1, 8) || '01', key, SUM(n) "
             "FROM fair_count WHERE tbl = ? AND chart = ? AND device = ? AND life = ? AND day < ? "

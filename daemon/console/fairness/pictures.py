@@ -1,4 +1,4 @@
-"""Pictures of counts: where each bar and wedge stands. Pure values; the templates draw them as SVG.
+"""Pictures of counts: the place of each bar and wedge. Pure values; the templates draw them as SVG.
 
 Lengths are in units of each picture's own view box. Colours are classes: a page allows no style of its own in the SVG.
 """
@@ -21,7 +21,7 @@ RIM: Final = 117.0
 
 
 class Bar(Struct, frozen=True):
-    """One bar: where it stands, what it says. `odd`: outside the limits of 95 of 100 such counts."""
+    """One bar: its place and its text. `odd`: outside the limits of 95 of 100 such counts."""
 
     x: float
     y: float
@@ -34,7 +34,9 @@ class Bar(Struct, frozen=True):
 
 
 class Bars(Struct, frozen=True):
-    """A histogram `width` wide and HEIGHT high. `due` is where what was due stands, `low` and `high` its usual band."""
+    """A histogram `width` wide and HEIGHT high. `due` is the height of the expected count, `low` and `high` its usual
+    band.
+    """
 
     width: float
     bars: tuple[Bar, ...]
@@ -44,7 +46,7 @@ class Bars(Struct, frozen=True):
 
 
 class Wedge(Struct, frozen=True):
-    """One pocket of a wheel: the outline of its wedge, and where its number stands."""
+    """One pocket of a wheel: the outline of its wedge, and the place of its number."""
 
     path: str
     x: float
@@ -56,9 +58,10 @@ class Wedge(Struct, frozen=True):
 
 
 class Circle(Struct, frozen=True):
-    """A wheel seen from above, its centre in 0, 0: a wedge as far as DUE is what was due.
+    """A wheel seen from above, its centre in 0, 0; a wedge up to DUE has the expected count.
 
-    `sector` is the arc outside the fullest neighbours; `x` and `y` are the end of the pointer to where the counts lean.
+    `sector` is the arc outside the fullest neighbours; `x` and `y` are the end of the pointer in the preferred
+    direction.
     """
 
     wedges: tuple[Wedge, ...]

@@ -1,8 +1,8 @@
-"""The boards that players know, out of the last results of a table: values, not HTML.
+"""The players' scoreboards, from the last results of a table: values, not HTML.
 
 A board is made anew from the list each time, so a correction needs no undoing. Results are oldest first, as they were
-published: a corrected one follows what it supersedes and takes its place; void rounds and demonstrations are on no
-board. What this version cannot read is left out.
+published: a corrected one follows the superseded one and replaces it; void rounds and demonstrations are on no board.
+Unreadable results are left out.
 """
 
 import contextlib
@@ -69,9 +69,9 @@ class Coup(Struct, frozen=True):
 
 
 class Cell(Struct, frozen=True):
-    """One place of the big road. `winner` is empty where a shoe began with ties and nobody has won yet.
+    """One place of the big road. `winner` is empty where a shoe began with ties and has no winner yet.
 
-    `rounds`: the coups that it stands for, the ties on it too; the pairs are those of the coup that was won.
+    `rounds`: its coups, including the ties on it; the pairs are those of the coup that was won.
     """
 
     column: int
@@ -159,7 +159,7 @@ def big_road(coups: Sequence[Coup]) -> tuple[Cell, ...]:
 def _goes_on(before: str, name: str) -> bool:
     """Whether a coup is of the same shoe as the one before, by their names: table, day, shoe and coup.
 
-    The shoe under way at midnight is the first of the new day, and its coups count on.
+    The shoe under way at midnight is the first of the new day, and its coups continue to count.
     """
     (was_day, was_shoe, was), (day, shoe, number) = _place(before), _place(name)
     return number > was and shoe == (was_shoe if day == was_day else "1")
@@ -182,7 +182,7 @@ class Spin(Struct, frozen=True):
 
 
 class Heat(Struct, frozen=True):
-    """How often a number came in the results, and how many spins ago it was last; None: not in them."""
+    """The count of a number in the results, and the number of spins since its last one; None: not in them."""
 
     pocket: str
     colour: str
@@ -200,7 +200,7 @@ class Roulette(Struct, frozen=True):
 
 
 def roulette(results: Sequence[Result]) -> Roulette:
-    """Hot is what came at least twice, the most frequent first; cold the rarest, the longest ago first."""
+    """Hot numbers came at least twice, the most frequent first; cold ones are the rarest, the longest ago first."""
     spins = [Spin(name, facts.pocket, facts.colour) for name, facts in _read(results, RouletteFacts, "pocket")]
     counts = Counter(spin.pocket for spin in spins)
     ago = {spin.pocket: len(spins) - 1 - place for place, spin in enumerate(spins)}
@@ -219,7 +219,7 @@ class _Red(Struct, frozen=True):
 
 
 def red_of(results: Sequence[Result]) -> frozenset[int]:
-    """The red numbers of the wheel, as the last result's options say."""
+    """The red numbers of the wheel, by the options of the last result."""
     try:
         return msgspec.json.decode(results[-1].options, type=_Red).red if results else RED
     except msgspec.DecodeError:
@@ -240,7 +240,7 @@ class Throw(Struct, frozen=True):
 
 
 class Dice(Struct, frozen=True):
-    """The throws, latest first, and how many were small, big and triple."""
+    """The throws, latest first, and the counts of small, big and triple."""
 
     throws: tuple[Throw, ...]
     small: int
@@ -249,7 +249,7 @@ class Dice(Struct, frozen=True):
 
 
 def dice(results: Iterable[Result]) -> Dice:
-    """A triple is neither small nor big."""
+    """The board of dice; a triple is neither small nor big."""
     throws = []
     for name, facts in _read(results, ShakenDiceFacts, "faces", "total", "triple"):
         size = facts.size or "triple"
@@ -280,7 +280,7 @@ class FrenchBank(Struct, frozen=True):
 
 
 def french_bank(results: Iterable[Result]) -> FrenchBank:
-    """A round that is void decided nothing."""
+    """The board of French bank; void rounds are left out."""
     rounds = [
         Decided(name, facts.chance, facts.faces, facts.throws)
         for name, facts in _read(results, FrenchBankFacts, "chance", "faces", "throws")
@@ -294,7 +294,7 @@ def french_bank(results: Iterable[Result]) -> FrenchBank:
 
 
 class Roll(Struct, frozen=True):
-    """One throw of a series; `what` is what became of the series."""
+    """One throw of a series; `what` is its effect on the series."""
 
     round: str
     faces: tuple[int, ...]
@@ -324,7 +324,7 @@ class Craps(Struct, frozen=True):
 
 
 def craps(results: Iterable[Result]) -> Craps:
-    """A null throw changes nothing; a round that was given back ends its series."""
+    """The board of craps. A null throw changes nothing; a void round ends its series."""
     throws: list[Roll] = []
     series: list[Series] = []
     point = 0
@@ -369,20 +369,20 @@ class Deals(Struct, frozen=True):
 
 
 def blackjack(results: Iterable[Result]) -> Deals:
-    """`dealer` is blackjack, bust or total."""
+    """The board of blackjack. `dealer` is blackjack, bust or total."""
     deals = []
     for name, facts in _read(results, BlackjackFacts, "totals", "results"):
         fates = Counter(facts.results.values())
         dealer = "blackjack" if facts.blackjack else "bust" if facts.bust else "total"
         total = facts.totals.get("dealer", 0)
-        # Every word but "win" and "push" is a way to lose: surrender, bust, lose.
+        # Every word except "win" and "push" is a loss: surrender, bust, lose.
         lost = len(facts.results) - fates["win"] - fates["push"]
         deals.append(Deal(name, dealer, total, fates["win"], fates["push"], lost))
     return Deals(tuple(reversed(deals)))
 
 
 def stud_poker(results: Iterable[Result]) -> Deals:
-    """`dealer` is not_opened, all_folded or the name of his combination. Who did not open pays the ante: those won."""
+    """The board of stud poker. `dealer` is not_opened, all_folded or his combination. If he did not open, antes won."""
     deals = []
     for name, facts in _read(results, StudPokerFacts, "opens", "seats"):
         fates = Counter(facts.seats.values() if isinstance(facts.seats, dict) else ())
@@ -398,17 +398,17 @@ def stud_poker(results: Iterable[Result]) -> Deals:
 
 
 class Outcomes(Struct, frozen=True):
-    """The short words of the last results, latest first; of all results the words and how often each came."""
+    """The short words of the last results, latest first; and the count of each word in all results."""
 
     last: tuple[str, ...]
     often: tuple[tuple[str, int], ...]
 
 
 def outcomes(results: Sequence[Result], word: Callable[[RoundFacts], str]) -> Outcomes:
-    """The most frequent word first; words that came as often as each other in their order."""
+    """The board of short words: the most frequent first; equally frequent ones in their order."""
     words = []
     for one in standing(results):
-        with contextlib.suppress(BadRound):  # of another version
+        with contextlib.suppress(BadRound):  # written by another version of feltd
             words.append(word(facts_of_result(one)))
     often = sorted(Counter(words).items(), key=lambda one: (-one[1], one[0]))
     return Outcomes(tuple(words[: -NUMBERS_SHOWN - 1 : -1]), tuple(often))
@@ -435,7 +435,7 @@ def kind(board: Board) -> str:
 def board(results: Iterable[Result]) -> Board | None:
     """The board of a table's game, as its last result names it.
 
-    A family without a board of its own has the one of its short words. None: the game has neither, or no results.
+    A family without its own board has the one of short words. None: the game has neither, or no results.
     """
     kept = list(results)
     game = GAMES.get(kept[-1].ruleset) if kept else None
@@ -451,5 +451,5 @@ def _read(results: Iterable[Result], kind: type[F], *needed: str) -> Iterator[tu
     """The name and the facts of each round that counts and has the facts that are needed."""
     for result in standing(results):
         if all(name in result.outcome for name in needed):
-            with contextlib.suppress(BadRound):  # of another version
+            with contextlib.suppress(BadRound):  # written by another version of feltd
                 yield result.round, facts_as(kind, result.outcome)

@@ -1,11 +1,11 @@
-"""What counts say about a device: pure arithmetic, of the standard library only.
+"""Statistical tests of counts: pure arithmetic with the standard library.
 
-Two kinds of answer stand beside each other. A p-value (`chi_squared`, `rayleigh`) answers one look at one chart that
-was chosen beforehand. Technicians look at many charts every day, and one in a hundred fair wheels is below 0.01 today;
-so alarms never rest on p-values. They rest on e-values: what a bet against the null would have made of 1. If the null
-holds, the chance that it EVER reaches 1/alpha, however often one looks, is at most alpha (Ville's inequality). Every
-function `log_e…` gives the natural logarithm of one; averages of e-values are e-values, so one test can look for
-several kinds of trouble at once.
+There are two kinds of tests. A p-value (`chi_squared`, `rayleigh`) is valid for one look at one chart that was chosen
+beforehand. Technicians look at many charts every day, and one in a hundred fair wheels is below 0.01 today, so alarms
+do not use p-values. They use e-values: the present value of a bet of 1 against the null hypothesis. If the null
+hypothesis holds, the chance that it EVER reaches 1/alpha, at any number of looks, is at most alpha (Ville's
+inequality). Every function `log_e…` gives the natural logarithm of an e-value; averages of e-values are e-values, so
+one test can look for several kinds of trouble at once.
 """
 
 import math
@@ -19,12 +19,12 @@ Count = TypeVar("Count", int, float)
 
 _TINY: Final = 1e-300
 _TERMS: Final = 10_000
-_FLOOR: Final = -600.0  # logarithm of an e-value that lost everything; exp of it is still a number
+_FLOOR: Final = -600.0  # the least logarithm of an e-value, whose exp is still a positive number
 
 PRECISION: Final = 0.005  # of an extrapolation, in its own size
 
-# How strongly the alternatives of `log_e` lean on the null, as imagined observations per category. The first finds a
-# gross fault within few rounds, the last a wheel that is a few per cent off.
+# The weights of the null hypothesis in the alternatives of `log_e`, as imagined observations per category. The first
+# finds a gross fault within few rounds, the last a wheel that is a few per cent off.
 WEIGHTS: Final = (1.0, 10.0, 100.0, 1000.0)
 # How much more often than fair a whole sector may come.
 TILTS: Final = (1.1, 1.2, 1.4, 1.8)
@@ -44,8 +44,8 @@ class Chi(Struct, frozen=True):
 class Rayleigh(Struct, frozen=True):
     """The first harmonic of counts around a circle.
 
-    `length` is 0 (even) to 1 (all in one place), `place` where it points to, in places from the first, `p` of a circle
-    without a preferred direction.
+    `length` is 0 (even) to 1 (all in one place), `place` its direction, in places from the first, `p` the p-value of a
+    circle without a preferred direction.
     """
 
     length: float
@@ -101,7 +101,7 @@ def gamma_q(a: float, x: float) -> float:
 def chi_squared(counts: Sequence[int], null: Sequence[float], spread: float = 1.0) -> Chi:
     """Pearson's test of `counts` against the probabilities `null`.
 
-    `spread` is the variance of the counts in that of independent draws: below 1 for cards that do not come back.
+    `spread` is the variance of the counts divided by that of independent draws: below 1 for cards drawn without return.
     """
     total = sum(counts)
     freedom = len(counts) - 1
@@ -113,7 +113,7 @@ def chi_squared(counts: Sequence[int], null: Sequence[float], spread: float = 1.
 
 
 def without_return(drawn: int, cards: int) -> float:
-    """The variance of counts when `drawn` of `cards` come and none goes back, in that of independent draws."""
+    """The variance of counts for `drawn` of `cards` without return, divided by that of independent draws."""
     return max(0.0, (cards - drawn) / (cards - 1)) if cards > 1 else 0.0
 
 
@@ -164,12 +164,14 @@ def wilson(hits: int, trials: int, z: float = 1.959964) -> tuple[float, float]:
 
 
 def log_e(counts: Sequence[float], null: Sequence[float]) -> float:
-    """Against categorical draws with the probabilities `null`: mixtures of Dirichlet alternatives around it."""
+    """The bet against categorical draws with the probabilities `null`, by mixtures of Dirichlet alternatives around
+    it.
+    """
     return log_mean([log_dirichlet(counts, null, weight) for weight in WEIGHTS])
 
 
 def log_dirichlet(counts: Sequence[float], null: Sequence[float], weight: float) -> float:
-    """The likelihood under a Dirichlet mixture in that under `null`.
+    """The logarithm of the likelihood under a Dirichlet mixture, divided by that under `null`.
 
     Its parameters are `null` times `weight` times the number of categories.
     """
@@ -182,7 +184,7 @@ def log_dirichlet(counts: Sequence[float], null: Sequence[float], weight: float)
 
 
 def log_e_sector(counts: Sequence[float], width: int) -> float:
-    """Against an even circle: some `width` neighbours share more than their part, by one of TILTS."""
+    """The bet against an even circle: some `width` neighbours have more than their part, by one of TILTS."""
     size, total = len(counts), sum(counts)
     share = width / size
     bets = []
@@ -193,7 +195,7 @@ def log_e_sector(counts: Sequence[float], width: int) -> float:
 
 
 def log_rate(hits: int, trials: int, accepted: float) -> list[float]:
-    """The bets against a rate of `accepted` or less: that it is so many times as high, for each of WORSE."""
+    """The bets against a rate of `accepted` or less, that it is higher by each factor of WORSE."""
     bets = []
     for times in WORSE:
         rate = min(accepted * times, 0.5 + accepted / 2)
@@ -202,25 +204,25 @@ def log_rate(hits: int, trials: int, accepted: float) -> list[float]:
 
 
 def log_deck(counts: Sequence[int], decks: int) -> list[float]:
-    """The bets against whole decks that are drawn without return: each of the 52 cards lacks once; then, each is there
-    once too often.
+    """The bets against complete decks drawn without return: for each of the 52 cards that one is missing, then that one
+    is too many.
 
     The same bet on several shoes, or on several rounds from a shuffler that takes the cards back, may be added up.
-    Raises ValueError for counts that no whole decks give.
+    Raises ValueError for counts that complete decks cannot give.
     """
     drawn, cards = sum(counts), 52 * decks
     if len(counts) != 52 or max(counts) > decks:
         raise ValueError(f"{decks} decks cannot give these counts")
-    left = math.log(1 - drawn / cards) if drawn < cards else 0.0  # with all cards out none lacks
+    left = math.log(1 - drawn / cards) if drawn < cards else 0.0  # with all cards drawn none is missing
     lacks = [(math.log(1 - count / decks) if count < decks else _FLOOR) - left for count in counts]
     more = math.log1p(-drawn / (cards + 1))
     return lacks + [more - math.log1p(-count / (decks + 1)) for count in counts]
 
 
 def log_e_starts(periods: Sequence[Sequence[int]], null: Sequence[float], width: int = 0) -> float:
-    """Against `null`, where the trouble may have begun with any of the `periods`, oldest first.
+    """The bet against `null`, where the trouble may have begun in any of the `periods`, oldest first.
 
-    With `width`, half of the bet goes on sectors of so many neighbours.
+    With `width`, half of the bet is on sectors of that many neighbours.
     """
     running = [0] * len(null)
     found = []
@@ -231,7 +233,7 @@ def log_e_starts(periods: Sequence[Sequence[int]], null: Sequence[float], width:
 
 
 def log_e_even(counts: Sequence[float], width: int = 0) -> float:
-    """Against equally likely categories, the trouble there from the beginning; `width` as of `log_e_starts`."""
+    """The bet against equally likely categories, with the trouble from the beginning; `width` as in `log_e_starts`."""
     return _log_e_with_sectors(counts, [1 / len(counts)] * len(counts), width)
 
 
@@ -241,7 +243,7 @@ def _log_e_with_sectors(counts: Sequence[float], null: Sequence[float], width: i
 
 
 def log_e_bets(periods: Sequence[Sequence[float]]) -> float:
-    """The same for bets that add up over the periods, as those of `log_rate` and `log_deck` do."""
+    """`log_e_starts` for bets that add up over the periods, such as those of `log_rate` and `log_deck`."""
     found = []
     running = [0.0] * len(periods[0]) if periods else []
     for period in reversed(periods):
@@ -253,8 +255,7 @@ def log_e_bets(periods: Sequence[Sequence[float]]) -> float:
 def _any_start(logs: Sequence[float]) -> float:
     """The bet on all beginnings, `logs` those from each period on.
 
-    It is divided beforehand: period n of all that may ever come gets 1/(n (n + 1)) of it, and what belongs to periods
-    that have not begun is not at stake.
+    It is divided beforehand: period n gets 1/(n (n + 1)) of it, and the parts of future periods are not at stake.
     """
     bets = [one - math.log(n * (n + 1)) for n, one in enumerate(logs, 1)]
     return log_sum([*bets, -math.log(len(logs) + 1)])
@@ -263,16 +264,16 @@ def _any_start(logs: Sequence[float]) -> float:
 def log_threshold(alpha: float, number: int) -> float:
     """The threshold, fixed for ever, of the test that a site begins as its `number`-th.
 
-    Alpha is divided beforehand as in `_any_start`, by n (n + 1): however many are ever begun, and whatever made
-    somebody begin them, together they cry wolf with a chance of at most `alpha`.
+    Alpha is divided beforehand as in `_any_start`, by n (n + 1): for any number of tests the chance of a false alarm is
+    at most `alpha` in all.
     """
     return math.log(number * (number + 1) / alpha)
 
 
 def repeats(log_e: Callable[[float], float], threshold: float, most: float) -> float | None:
-    """How many times all counts must come, in the same proportions, until the bet on them reaches `threshold`.
+    """The factor by which all counts must grow, in the same proportions, until the bet on them reaches `threshold`.
 
-    `log_e` gives the bet on that many times the counts. 1 if it is there; None if it is not there after `most` times.
+    `log_e` gives the bet for a factor. 1 if it is reached already; None if it is not reached at the factor `most`.
     """
     low, high = 1.0, 1.0
     while log_e(high) < threshold:
@@ -315,7 +316,7 @@ def rayleigh(counts: Sequence[int]) -> Rayleigh:
 
 
 def fullest_sector(counts: Sequence[int], width: int) -> Sector:
-    """The `width` neighbours with most; the first of several."""
+    """The `width` neighbours with the highest count; the first of equal ones."""
     windows = _windows(counts, width)
     first = max(range(len(counts)), key=lambda place: (windows[place], -place))
     total, share = sum(counts), width / len(counts)
@@ -324,7 +325,7 @@ def fullest_sector(counts: Sequence[int], width: int) -> Sector:
 
 
 def _windows(counts: Sequence[Count], width: int) -> list[Count]:
-    """What fell into `width` neighbours from each place on."""
+    """The sum of `width` neighbours from each place on."""
     size = len(counts)
     found = [sum(counts[1:width], counts[0])]
     for place in range(1, size):
@@ -350,7 +351,9 @@ def duration(number: int) -> float:
 
 
 def percentiles(histogram: Mapping[int, int], wanted: Sequence[float]) -> list[float]:
-    """Seconds below which the `wanted` parts (0 to 1) of the durations lie; nearest rank. Nothing for nothing."""
+    """Seconds below which the `wanted` parts (0 to 1) of the durations lie; nearest rank. An empty histogram gives an
+    empty list.
+    """
     total = sum(histogram.values())
     if not total:
         return []
@@ -367,7 +370,7 @@ def percentiles(histogram: Mapping[int, int], wanted: Sequence[float]) -> list[f
 
 
 def weekly(days: Mapping[str, list[Any]]) -> list[list[Any]]:
-    """What was counted by days, by weeks from the first of them; weeks without anything are none."""
+    """Counts by days as counts by weeks from the first day, without empty weeks."""
     weeks: dict[int, list[Any]] = {}
     first = min(map(date.fromisoformat, days), default=date.min)
     for day in sorted(days):

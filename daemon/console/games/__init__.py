@@ -1,10 +1,9 @@
-"""What the console needs to know of each game: its family, the keys of the dealer's page, a short word for a result.
+"""The console's data of each game: its family, the keys of the dealer's page, a short word for a result.
 
-A file of this package holds the games of one family; a new game brings a file of its own. The files are found by
-themselves, nothing lists them.
+A file of this package holds the games of one family; a new game adds its own file. The files are found automatically.
 
 Called by: the pages, the dealer's page, fairness and the drawings of rounds.
-May import: what protocols say of facts.
+May import: the facts in protocols.
 """
 
 from collections.abc import Mapping
@@ -24,7 +23,7 @@ def _games() -> dict[str, ConsoleGame]:
 
 
 GAMES: Final[Mapping[str, ConsoleGame]] = _games()
-"""By ruleset."""
+"""The games by ruleset."""
 
 
 def family_of(ruleset: str) -> str:

@@ -1,4 +1,4 @@
-"""Baccarat: what the console knows of its games."""
+"""The console's data of baccarat."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Blackjack: what the console knows of its games."""
+"""The console's data of blackjack."""
 
 from typing import Final
 

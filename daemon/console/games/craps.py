@@ -1,4 +1,4 @@
-"""Craps: what the console knows of its games."""
+"""The console's data of craps."""
 
 from typing import Final
 

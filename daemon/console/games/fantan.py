@@ -1,4 +1,4 @@
-"""Fantan: what the console knows of its games."""
+"""The console's data of fantan."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""French bank: what the console knows of its games."""
+"""The console's data of French bank."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""What the console knows of a game, and the keys that many games have."""
+"""The console's data of a game, and the keys that many games have."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,9 +19,9 @@ BALL: Final = ("ball_launched", "ball", "ball_replaced")
 class ConsoleGame(Struct, frozen=True):
     """One game. `family`: how its page behaves; a game like no other has a family of its own.
 
-    `keys` of daemon/console/dealer/keys.py are those of the dealer's page, `actions` what a player may decide there.
-    `dice` are tapped die by die, a throw without effect has a reason of `null_throws`; `pockets` or `figures` are what
-    its key of a result offers. `again_stands`: a disputed result that is entered once more stands; in other games a
+    `keys` of daemon/console/dealer/keys.py are those of the dealer's page, `actions` the decisions of a player there.
+    `dice` are tapped die by die, a throw without effect has a reason of `null_throws`; `pockets` or `figures` are the
+    choices of its result key. `again_stands`: a disputed result that is entered once more stands; in other games a
     payment or a void ends the dispute. `chip`: the shortest word for the facts of a result, where the family has none.
     """
 

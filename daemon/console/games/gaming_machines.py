@@ -1,4 +1,4 @@
-"""Gaming machines: what the console knows of them."""
+"""The console's data of gaming machines."""
 
 from typing import Any, Final
 
@@ -6,7 +6,7 @@ from daemon.console.games.game import ConsoleGame
 
 
 def _return(facts: Any) -> str:
-    """What came back of the bets of the period, in per cent."""
+    """The return of the period: prizes as a percentage of the bets."""
     bets = facts.counted.get("bets", 0)
     back = sum(facts.counted.get(name, 0) for name in ("prizes", "by_hand")) - facts.counted.get("jackpots", 0)
     return f"{100 * back // bets}%" if bets else "-"

@@ -1,4 +1,4 @@
-"""Poker without a bank: what the console knows of hold'em, Omaha and synthetic poker."""
+"""The console's data of poker without a bank: hold'em, Omaha and synthetic poker."""
 
 from typing import Any, Final
 

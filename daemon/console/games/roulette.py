@@ -1,4 +1,4 @@
-"""Roulette: what the console knows of its games."""
+"""The console's data of roulette."""
 
 from typing import Final
 

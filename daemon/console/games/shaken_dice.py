@@ -1,4 +1,4 @@
-"""Shaken dice: what the console knows of its games."""
+"""The console's data of games with shaken dice."""
 
 from typing import Final
 

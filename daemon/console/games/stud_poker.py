@@ -1,4 +1,4 @@
-"""Stud poker: what the console knows of its games."""
+"""The console's data of stud poker."""
 
 from typing import Final
 

@@ -48,8 +48,8 @@ _CSV_PAGE = 5000
 ENROLLING = timedelta(minutes=10)
 MOST_ENROLLING = 100
 MOST_ACTIONS = 10_000
-"""The last changes of users among which is looked for who set a password."""
-# What a page may say after a redirect; else anybody could make a link that puts words into it.
+"""The number of last changes of users that are searched for the person who set a password."""
+# The texts that a page may show after a redirect: a link must not be able to choose any text.
 _DONE = (
     "factor_set",
     "factor_reset",
@@ -64,7 +64,7 @@ _DONE = (
 
 
 def routes(context: ConsoleContext) -> list[Route]:
-    """In and out, the own account, users, tokens, the log of actions."""
+    """Login and logout, the own account, users, tokens, the log of actions."""
     pages = _Pages(context)
     return [
         Route("/login", pages.login, methods=["GET", "POST"]),
@@ -80,14 +80,14 @@ def routes(context: ConsoleContext) -> list[Route]:
 
 
 class _Enrolling(Struct, frozen=True):
-    """A secret that was shown, and until when its first code is waited for."""
+    """A displayed secret, and the time until which its first code is awaited."""
 
     secret: str
     until: datetime
 
 
 class _Pages:
-    """Each takes a request and answers it."""
+    """The handlers of requests."""
 
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
@@ -97,7 +97,7 @@ class _Pages:
         """By session, the secret of a second factor that was shown and not yet proven."""
         self._enrol_tries = Throttle(context.now)
 
-    # ---- in and out
+    # ---- login and logout
 
     async def login(self, request: Request) -> Response:
         context, access = self._context, self._access
@@ -118,7 +118,7 @@ class _Pages:
             answer.headers["retry-after"] = str(wait.seconds)
             return answer
         old = context.user(request)
-        if old is not None and old.kind != "token":  # a browser is one person's at a time
+        if old is not None and old.kind != "token":  # a browser has one user at a time
             self._users.end(old.by, user=old.name, session=old.session)
         came = self._users.session(secret)
         assert came is not None
@@ -150,7 +150,7 @@ class _Pages:
         token = self._users.token(secret)
         if token is None or token.role != "viewer":
             return RedirectResponse("/login", 303)
-        # A browser sends our strict cookie with no request of another site, so who is signed in would not be seen.
+        # With a request from another site a browser does not send our strict cookie, so a session would not be noticed.
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise HTTPException(403)
         user = self._context.user(request)
@@ -186,7 +186,7 @@ class _Pages:
         raise HTTPException(400)
 
     async def _own_password(self, request: Request, user: User, form: dict[str, str]) -> Response:
-        """Every session ends, this browser's goes on with another cookie."""
+        """Change the password: every session ends, and this browser gets a new one."""
         password = form.get("password", "")
         try:
             self._check_password(user.name, password, form.get("again", ""))
@@ -205,7 +205,7 @@ class _Pages:
         return answer
 
     async def _begin_factor(self, request: Request, user: User, form: dict[str, str]) -> Response:
-        """A new secret, shown once to who knows the password."""
+        """Show a new secret, once, after the password was given."""
         try:
             await self._access.check(user.name, form.get("old", ""), address_of(request))
         except Refused:
@@ -221,7 +221,7 @@ class _Pages:
         return self._account_page(request, user, secret=secret)
 
     def _set_factor(self, request: Request, user: User, form: dict[str, str]) -> Response:
-        """The person's device shows the code of the new secret; of one that is replaced, too."""
+        """Set the second factor, after a code of the new secret, and one of the replaced secret."""
         enrolling = self._enrolling.get(user.session)
         if enrolling is None or enrolling.until <= self._context.now():
             return self._account_page(request, user, 400, said="access.factor_again")
@@ -270,7 +270,7 @@ class _Pages:
             raise BadUser("access.passwords_differ", "the passwords differ")
 
     def _needs_still(self, request: Request, user: User) -> None:
-        """While a password was hashed their session may have ended. Raises 403."""
+        """Check the session again, which may have ended while a password was hashed. Raises 403."""
         if not self._access.goes_on(request, user):
             raise HTTPException(403)
 
@@ -331,7 +331,7 @@ class _Pages:
         raise HTTPException(400)
 
     async def _set_password_of(self, name: str) -> set[str]:
-        """Who set the password of an account since it was confirmed, by the log: also before the store kept it."""
+        """The people who set the password of an account since it was confirmed, by the log of actions."""
         self._access.actions.collect()
         path = self._access.actions.journal.path
         found = await asyncio.to_thread(read_actions, path, MOST_ACTIONS, action="user")
@@ -458,7 +458,7 @@ _FILTERS = ("user", "action", "table", "from", "to")
 
 
 def _filter(request: Request, zone: tzinfo) -> dict[str, Any]:
-    """What `read_actions` is to find; days are the zone's. Raises 400."""
+    """The filter for `read_actions`; days are those of the zone. Raises 400."""
     asked = request.query_params
     which: dict[str, Any] = {
         "user": clean(asked.get("user", "").strip()),

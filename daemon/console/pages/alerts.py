@@ -36,14 +36,14 @@ __all__ = ["Watch", "fragment", "fragments", "routes", "said"]
 
 SHOWN = 100
 WORST = 4
-"""How many lines stand on the pit, above the tables, before one that tells how many more there are."""
+"""The number of lines on the pit, above the tables, before one with the number of further ones."""
 PAGE = 50
 CSV_PAGE = 1_000
 EVERY = 1.0
 MINUTES = (15, 30, 60, 120, 240, 480, 720)
 LONGEST_NOTE = 500
 FRESH = timedelta(seconds=30)
-"""How long an incident is news that stands in a line of its own, where it is not among the worst."""
+"""The time for which a new incident has its own line, if it is not among the worst."""
 MOST_FRESH = 4
 OWN_ENDS = ("15", "60")
 """Ends of a silence from the line of an alert: in minutes, at the end of the shift, at a time."""
@@ -66,11 +66,11 @@ class Watch:
         context.site.on_change.append(self._heard)
 
     def disk_free(self) -> int:
-        """Bytes where the store is."""
+        """The free bytes on the disk of the store."""
         return shutil.disk_usage(self._context.store.path.parent).free
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Look every second until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             self.look()
@@ -79,7 +79,7 @@ class Watch:
             self.lag = max(loop.time() - due, 0.0)
 
     def look(self) -> None:
-        """Now."""
+        """Look now."""
         context = self._context
         context.site.look_for_silence()
         self._pending.look(context.now())
@@ -121,7 +121,7 @@ class Watch:
 
 
 def _fresh(shown: Iterable[Shown], now: datetime) -> list[Incident]:
-    """What began seconds ago, the newest first, one of each table."""
+    """The incidents that began seconds ago, the newest first, one of each table."""
     new = [one.incident for one in shown if one.silence is None and now - one.incident.began <= FRESH]
     newest = sorted(new, key=lambda one: (one.began, one.n), reverse=True)
     return list({(one.table or one.n): one for one in reversed(newest)}.values())[::-1][:MOST_FRESH]
@@ -143,16 +143,16 @@ class Line(Struct, frozen=True):
     """The last step that was shown, sent with the forms of the next."""
     mine: bool = False
     step: StepKind | None = None
-    """What the reader, who has it, does next."""
+    """The next step of the reader who has taken it."""
     may_silence: bool = False
     ends: int = 0
     """The silence that hides it, by its number, where the reader may end it."""
     people: tuple[str, ...] = ()
-    """To whom it can be handed over."""
+    """The people to whom it can be handed over."""
     others: int = 0
     """Further incidents of the same table, which this line stands for."""
     inside: tuple[str, ...] = ()
-    """Of an edge that is away, its devices."""
+    """The devices of an offline edge."""
 
 
 def _line(shown: Shown, lang: words.Lang) -> Line:
@@ -244,7 +244,7 @@ def _whom(people: Iterable[tuple[str, tuple[str, ...]]], one: Incident) -> tuple
 def _news(
     context: ConsoleContext, lang: words.Lang, shown: Sequence[Shown], lines: set[int]
 ) -> list[tuple[Incident, str]]:
-    """What is seconds old and not among the lines, with its text."""
+    """The incident that is seconds old and not among the lines, with its text."""
     return [(one, said(one, lang)[0]) for one in _fresh(shown, context.now()) if one.n not in lines]
 
 
@@ -257,7 +257,7 @@ def _shown(context: ConsoleContext, tables: tuple[str, ...], at: tuple[str, str]
 
 
 def _worst_of_tables(shown: Sequence[Shown]) -> list[Shown]:
-    """The first of each table, which is the worst; and each that is of no table."""
+    """The first incident of each table, which is the worst; and each without a table."""
     firsts = {one.incident.table or one.incident.n: one for one in reversed(shown)}
     return [one for one in shown if firsts[one.incident.table or one.incident.n] is one]
 
@@ -276,7 +276,9 @@ def _helps(context: ConsoleContext, table: str, name: str) -> dict[str, str]:
 
 
 def _people(context: ConsoleContext) -> list[tuple[str, tuple[str, ...]]]:
-    """Who may handle incidents, and of which tables: users of the console, and those of a provider who are here."""
+    """The people who may handle incidents, with their tables: users of the console, and signed-in ones of a
+    provider.
+    """
     users = context.access.users
     found = {one.name: one.tables for one in users.all() if may(one.role, "acknowledge")}
     for session in users.sessions():
@@ -389,7 +391,7 @@ class _Pages:
         try:
             self.context.incidents.may_acknowledge(one.n, given.get("seen", ""))
             self._note(user, "acknowledge", one, {"note": note})
-            with contextlib.suppress(BadStore):  # it is so, and written when that can be done
+            with contextlib.suppress(BadStore):  # done in memory, and written later
                 self.context.incidents.acknowledge(one.n, user.name, note, now)
         except NotOpen as error:
             return self._page(request, user, error, (one.n, note))
@@ -419,13 +421,13 @@ class _Pages:
         return self._done(given.get("to", ""))
 
     def _may_have(self, whom: str, table: str) -> None:
-        """Raises NotOpen for somebody who cannot handle incidents of the table."""
+        """Raises NotOpen for a person who may not handle incidents of the table."""
         people = _people(self.context)
         if not any(name == whom and (not tables or table in ("", *tables)) for name, tables in people):
             raise NotOpen("alerts.hand_to_whom", "it is handed over to a person who may handle it")
 
     async def silence_one(self, request: Request) -> Response:
-        """What an alert says is silenced: that code of that device. By the technician who has it, for an hour."""
+        """Silence the code and device of an alert; a technician who has taken it, for an hour at most."""
         one = self._one(request)
         user = self.context.needs(request, "acknowledge", one.table)
         given = await self.context.form(request)
@@ -443,7 +445,7 @@ class _Pages:
         return self._done(given.get("to", ""))
 
     def _end(self, given: Mapping[str, str], now: datetime) -> datetime:
-        """When a silence ends. `now` where nothing fits, which is refused."""
+        """The end of a silence; `now` for invalid input, which is then refused."""
         match given.get("end", ""):
             case "shift":
                 return shift_of(self.context.config.console.shifts, now, self.context.zone)[1]
@@ -534,7 +536,9 @@ class _Pages:
         return StreamingResponse(lines(), media_type="text/csv; charset=utf-8", headers=headers)
 
     def _known(self, table: str, device: str) -> None:
-        """A silence of what does not exist would hide nothing, or later what nobody meant. Raises NotOpen."""
+        """Check that table and device exist: otherwise a silence hides nothing, or later the wrong thing. Raises
+        NotOpen.
+        """
         site = self.context.site
         if table and table not in site.tables:
             raise NotOpen("alerts.silence_no_table", f"there is no table {table}", name=table)
@@ -544,7 +548,9 @@ class _Pages:
             raise NotOpen("alerts.silence_no_device", f"there is no device {device}", name=device)
 
     def _one(self, request: Request) -> Incident:
-        """Raises Redirect to the login, 403, 404 in this order, so that strangers learn nothing."""
+        """The incident of a request. Raises Redirect to the login, 403, 404 in this order, so that visitors learn
+        nothing.
+        """
         self.context.needs(request, "look")
         one = self.context.incidents.get(_number(request.path_params["n"]) or 0)
         if one is None:
@@ -558,7 +564,7 @@ class _Pages:
         )
 
     def _done(self, to: str = "") -> Response:
-        """Back to the page of the form, or to the alerts."""
+        """The redirect to the page of the form, or to the alerts."""
         self.watch.look()
         return RedirectResponse(inside(to) if to else "/alerts", 303)
 
@@ -600,7 +606,7 @@ def _asked(request: Request) -> dict[str, str]:
 
 
 def _filter(asked: dict[str, str], zone: tzinfo) -> Filter:
-    """`since` and `until` are days of the zone, both included. A day that is none is not asked for."""
+    """`since` and `until` are days of the zone, both included. An invalid day is ignored."""
     until = _midnight(asked["until"], 1, zone)
     return Filter(
         (), asked["table"], asked["device"], asked["code"], asked["severity"], _midnight(asked["since"], 0, zone), until

@@ -22,7 +22,7 @@ __all__ = ["routes"]
 
 PAGE = 500
 MOST_ENTRIES = 200_000
-"""In one file; a longer period is exported on the computer of the books (`feltd jackpot --csv`)."""
+"""Entries in one file; a longer period is exported on the computer of the books (`feltd jackpot --csv`)."""
 MOST_SILENT = 2
 """Requests without an answer, after which the file is not begun."""
 
@@ -90,7 +90,7 @@ class _Pages:
                 high = middle
             else:
                 low = middle + 1
-        while low > 1:  # events that came late have numbers after later ones
+        while low > 1:  # late events have numbers after later ones
             page = await self._pools.recall(view, low - PAGE, low - 1)
             late: list[BookLine] = [line for line in page if line.at >= time]
             if not late:

@@ -2,13 +2,13 @@
 
 `make` writes it, for the console's page (support.py) and for the command.
 
-The console's page makes it with what the console knows; it cannot read the journals of edge and rules. The command
-`feltd bundle`, run by root, makes it with the ends of the journals and without what only the console knows.
+The console's page adds the console's state, but cannot read the journals of edge and rules. The command `feltd bundle`,
+run by root, adds the ends of the journals, but not the console's state.
 
-Secrets are left out three times over: files that hold them are never opened, what stands in the configuration is known
-and taken out wherever it appears, and what looks like a secret is taken out as well. Cards of a round that may be open
-are left out of journals and logs, of a game that keeps them hidden after a round all cards; so are the journals'
-hashes, from which a card could be guessed back.
+Secrets are removed in three ways: files that hold them are not opened, secrets of the configuration are removed
+wherever they appear, and so is any text that looks like a secret. Cards of a round that may be open are removed from
+journals and logs; of a game that keeps cards hidden after a round, all cards; and the journals' hashes, from which a
+card could be guessed.
 """
 
 import contextlib
@@ -52,9 +52,9 @@ LOG_BYTES = 4 * 1024 * 1024
 CAPTURES = 200
 COMMAND_TIMEOUT_S = 20.0
 POLL_S = 0.2
-EVERY = 50  # lines between two tellings of how far it is
-ASKING = 0.5  # of the step of journald: until it has answered
-# The steps in their order, and what part of the time each takes where there is much of it.
+EVERY = 50  # lines between two reports of progress
+ASKING = 0.5  # the part of journald's step until it has answered
+# The steps in their order, and the part of the time that each takes on a large site.
 STEPS: Mapping[str, float] = {"configuration": 1, "states": 4, "journals": 40, "journald": 45, "files": 45}
 ORDER: Mapping[str, int] = {name: n for n, name in enumerate(STEPS)}
 Progress: TypeAlias = Callable[[str, float], None]
@@ -72,7 +72,7 @@ _NAMED = re.compile(
     r"pass(?:word|wd|phrase)|passcode|secret|token|credential|authori[sz]ation|cookie|api[-_]?key|private[-_]?key",
     re.IGNORECASE,
 )
-# In running text: a name like these with what is said of it; who is let in by a header; who is named in a URL; keys.
+# Secrets in running text: a name like these with its value; credentials in a header; users in a URL; keys.
 _SAID = re.compile(
     rf"""((?:{_NAMED.pattern})[\w.-]{{0,64}}["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;}}]+)""", re.IGNORECASE
 )
@@ -213,7 +213,7 @@ class _Bundle:
         self._add_all(name, (data,))
 
     def _add_all(self, name: str, pieces: Iterable[bytes]) -> None:
-        """Piece by piece, never the whole of it; where they break off, what came is a file as any other."""
+        """Add a file piece by piece; if the pieces end with an error, the part so far is kept."""
         info = zipfile.ZipInfo(name, self._given.made.timetuple()[:6])
         info.compress_type = zipfile.ZIP_DEFLATED
         digest, size = hashlib.sha256(), 0
@@ -232,7 +232,7 @@ class _Bundle:
         )
 
     def _at(self, step: str, part: float = 0.0) -> None:
-        """Tell how far it is: `part` of a step, 0 to 1. Raises Cancelled."""
+        """Report the progress: `part` of a step, 0 to 1. Raises Cancelled."""
         before = sum(parts for name, parts in self._steps.items() if ORDER[name] < ORDER[step])
         self._progress(step, (before + part * self._steps[step]) / sum(self._steps.values()))
 
@@ -244,7 +244,7 @@ class _Bundle:
             yield one
 
     def write(self) -> None:
-        """Everything. Raises Cancelled."""
+        """Write the bundle. Raises Cancelled."""
         self._at("configuration")
         self._json("configuration.json", _plain(self._config))
         self._json("versions.json", _versions())
@@ -271,7 +271,7 @@ class _Bundle:
     # ---- journals
 
     def _rounds(self) -> dict[str, _Open]:
-        """Where the last round of each table ended; with no word of the rules nothing has."""
+        """The end of each table's last round; without the rules' journal no round counts as ended."""
         tables = {table for table, _ in self._tells}
         found = dict.fromkeys(tables, _Open())
         if not self._given.journals:
@@ -365,7 +365,7 @@ class _Bundle:
                 self._note(f"{path}: {error.strerror}")
 
     def _journald(self) -> bytes:
-        """The last lines of our units, each a JSON object; nothing, and a note, where they cannot be had."""
+        """The last lines of our units, each a JSON object; nothing, and a note, where they are unavailable."""
         program = shutil.which("journalctl")
         if program is None:
             self._note("no journald on this computer")
@@ -386,7 +386,7 @@ class _Bundle:
         return _end(out)
 
     def _asked(self, words: list[str]) -> tuple[bytes, bytes]:
-        """What a program says, and on its error channel. Raises OSError, TimeoutExpired, Cancelled."""
+        """Standard output and standard error of a program. Raises OSError, TimeoutExpired, Cancelled."""
         began = time.monotonic()
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as asked:  # noqa: S603 - our own words
             try:
@@ -478,7 +478,7 @@ def _position(value: bytes) -> int:
 
 
 def _end(text: bytes) -> bytes:
-    """The last whole lines: half a line may end with a secret whose name stood in the other half."""
+    """The last complete lines: half a line may end with a secret whose name was in the other half."""
     return text if len(text) <= LOG_BYTES else text[-LOG_BYTES:].partition(b"\n")[2]
 
 
@@ -510,7 +510,7 @@ def _instant(line: Mapping[str, Any]) -> str:
 
 
 def _before(stamp: Any, time: datetime) -> bool:
-    """Whether a log line is of before `time`; one without an instant is not."""
+    """Whether a log line is older than `time`; one without a time is not."""
     try:
         return datetime.fromisoformat(str(stamp)) <= time
     except (ValueError, TypeError):
@@ -530,7 +530,7 @@ def _without_cards(value: Any) -> Any:
 
 
 def _plain(config: Config) -> dict[str, Any]:
-    """The configuration; of the files that hold secrets only whether they are there."""
+    """The configuration; for files with secrets only whether they exist."""
     said: dict[str, Any] = msgspec.to_builtins(config)
     for hook in said["console"]["webhook"]:
         parts = urlsplit(hook["url"])
@@ -586,8 +586,8 @@ def _silent(_step: str, _part: float) -> None:
 def make(path: Path, config: Config, given: Given, progress: Progress = _silent) -> None:
     """Write the bundle to `path`, for its owner alone, or nothing. Raises OSError, and whatever `progress` raises.
 
-    Made for a thread: it reads files and asks programs. `progress` hears at each step which one it is, and which part
-    of the whole is done.
+    Made for a thread: it reads files and asks programs. `progress` gets the name of each step, and the part of the
+    whole that is done.
     """
     try:
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b") as file:

@@ -1,8 +1,9 @@
-"""The dealer's page: a second way beside the hardware console, which needs nothing but the edge.
+"""The dealer's page: an alternative to the hardware console that needs only the edge.
 
-One request for each key, with an id that the page drew: a double tap or a repeated request is one key. What is kept and
-what the edge has made durable are told apart (daemon/console/dealer/unit.py). A correction, a jackpot's payment and a
-void by the supervisor's decision are a supervisor's: where a console has a key to turn, this page asks who came in.
+One request for each key, with a random id from the page: a double tap or a repeated request is one key. The page shows
+which presses are stored here and which the edge has made durable (daemon/console/dealer/unit.py). A correction, a
+jackpot's payment and a void by the supervisor's decision are a supervisor's: where a console has a key to turn, this
+page asks who came in.
 """
 
 import asyncio
@@ -127,7 +128,7 @@ MOST_VIEWERS = 20
 MOST_DICE = 3
 GROUPS = ("round", "game", "bets", "rare", "grave")
 EXTRA_FORMS = ["whole", "name_seats"]
-"""Forms beside those of the keys, which have ids of their own."""
+"""Forms besides those of the keys, which have their own ids."""
 RANKS = "A23456789TJQK"
 USUAL_RED = frozenset(map(str, (1, 3, 5, 7, 9, 12, 14, 16, 18, 19, 21, 23, 25, 27, 30, 32, 34, 36)))
 # Events that come after the payment of a round, or decide the next one.
@@ -141,12 +142,12 @@ DECIDES = ("void", "correct")
 """Keys whose note in the log of actions names the round."""
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
 _ANY = ConsoleGame("", ())
-"""Of a table whose game the console does not know."""
+"""The keys of a table whose game the console does not know."""
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
 
 class BadPress(Exception):
-    """What was typed is no value of this key. `key` is its words in the catalogs."""
+    """The typed text is no value of this key. `key` is its text in the catalogs."""
 
     def __init__(self, key: str) -> None:
         super().__init__(key)
@@ -154,7 +155,7 @@ class BadPress(Exception):
 
 
 _FIELDS = {field for key in KEYS.values() for field in key.fields} - {"action", "seat_or_none"}
-# What the page may say after a redirect; else anybody could make a link that puts words into it.
+# The texts that the page may show after a redirect: a link must not be able to choose any text.
 WRONG = frozenset(
     {"dealer.bad_id", "dealer.supervisor_only", "dealer.full", "dealer.disk"}
     | {"dealer.off_no_showdown", "dealer.insurance_amount"}
@@ -178,7 +179,7 @@ _PLAIN: Mapping[str, fdl.Happening] = {
 }
 
 
-# ---- from a form to what happened
+# ---- from a form to events
 
 
 def _number(form: Mapping[str, str], name: str, least: int, most: int, default: int | None = None) -> int:
@@ -191,7 +192,7 @@ def _number(form: Mapping[str, str], name: str, least: int, most: int, default: 
 
 
 def in_minor_units(form: Mapping[str, str], decimals: int) -> Mapping[str, str]:
-    """The form with its `sum`, as a person writes it, as the `amount` of minor units. Raises BadPress."""
+    """The form with its `sum`, as typed, converted to the `amount` in minor units. Raises BadPress."""
     if not (text := form.get("sum", "").strip()):
         return form
     try:
@@ -222,7 +223,7 @@ def _bet(form: Mapping[str, str]) -> str:
 
 
 def _typed_faces(form: Mapping[str, str]) -> str:
-    """Typed, or tapped die by die."""
+    """The faces, typed or tapped die by die."""
     return form.get("faces", "") + "".join(form.get(f"face_{die}", "") for die in range(1, MOST_DICE + 1))
 
 
@@ -246,7 +247,7 @@ def _hands(form: Mapping[str, str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _why(lang: words.Lang, code: str, none: str) -> str:
-    """A reason of the console as a person chooses it; `none` is the key for none."""
+    """A reason of the console in words; `none` is the key for none."""
     return words.say(lang, f"reason.{code}" if code else none)
 
 
@@ -258,7 +259,7 @@ def _reason(form: Mapping[str, str], name: str, known: Mapping[int, str]) -> int
 
 
 def _round(form: Mapping[str, str]) -> str:
-    """The round that is named, or nothing: then the one on the table is meant."""
+    """The named round, or "" for the one on the table."""
     text = form.get("round", "").strip()
     if not _ROUND.fullmatch(text):
         raise BadPress("dealer.bad_round")
@@ -270,7 +271,7 @@ def _turn(form: Mapping[str, str], name: str) -> int:
 
 
 def happenings_of(key: str, form: Mapping[str, str], *, supervisor: bool) -> tuple[fdl.Happening, ...]:
-    """What a key with its values says. Raises BadPress; nothing is guessed."""
+    """The events of a key with its values. Raises BadPress; nothing is guessed."""
     if KEYS[key].supervisor and not supervisor:
         raise BadPress("dealer.supervisor_only")
     if key in _PLAIN:
@@ -342,7 +343,7 @@ def _with_values(key: str, form: Mapping[str, str]) -> fdl.Happening:  # noqa: C
 
 
 def _values(key: str, form: Mapping[str, str]) -> dict[str, str]:
-    """What was filled in, by field, for the list of presses and the log of actions; never a card."""
+    """The filled-in values by field, for the list of presses and the log of actions; never a card."""
     if key in ("correct", "showdown", "card_exposed", "card_damaged"):
         return {}
     typed = {"count": form.get("whole", "")} | dict(form) | {"faces": _typed_faces(form)}
@@ -352,7 +353,7 @@ def _values(key: str, form: Mapping[str, str]) -> dict[str, str]:
 
 
 def dome_is_told(table: Table) -> bool:
-    """Whether a device tells when the dome is put on, or the dome is a part of the shaker: then no key does."""
+    """Whether the dome needs no keys, because a device reports it or it is a part of the shaker."""
     shakers = (DRIVERS[one.driver] for one in table.device if one.driver in DRIVERS and one.driver != "fdl_console")
     return table.options.get("dome") == "fixed" or any(events.DiceCovered in one.emits for one in shakers)
 
@@ -407,11 +408,11 @@ class Dealers:
         ]
 
     def tables_of(self, user: User) -> list[str]:
-        """Those with a page where they may deal."""
+        """The tables with a page where the user may deal."""
         return [table for table in self.units if not user.tables or table in user.tables]
 
     async def first(self, request: Request) -> Response:
-        """To the first of one's tables: the page of each leads to the others. Who has none goes where he begins."""
+        """Redirect to the first of the user's tables, or to the user's start page."""
         user = self._context.needs(request, "deal")
         tables = self.tables_of(user)
         return RedirectResponse(
@@ -419,7 +420,7 @@ class Dealers:
         )
 
     def _unit(self, request: Request) -> Unit:
-        """Raises 404, 403, or the way to the login."""
+        """The unit of the requested table. Raises 404, 403, or Redirect to the login."""
         table: str = request.path_params["table"]
         self._context.needs(request, "deal", table)
         unit = self.units.get(table)
@@ -428,7 +429,7 @@ class Dealers:
         return unit
 
     def configured(self, table: str) -> Table | None:
-        """The table as the configuration has it."""
+        """The configured table."""
         return self._tables.get(table)
 
     def places(self, table: str, lang: words.Lang) -> list[tuple[str, str]]:
@@ -438,7 +439,7 @@ class Dealers:
         return [(name, _whole_bet(lang, name)) for name in names]
 
     def keys(self, table: str) -> list[Key]:
-        """Those of the table's game; of no game, all."""
+        """The keys of the table's game; without a game, all."""
         names = keys_of(self._context.site.ruleset(table))
         return [KEYS[name] for name in names if name not in DOME or table not in self._domes]
 
@@ -454,13 +455,13 @@ class Dealers:
         return [name for name in reversed(names) if _ROUND.fullmatch(name)]
 
     def _meant(self, table: str, form: Mapping[str, str]) -> str:
-        """The round that is named, else the one on the table as this page knows it: the open one or the last."""
+        """The named round, otherwise the one on the table, open or last, as this page knows it."""
         view = self._context.site.tables.get(table)
         last = view.results[-1].round if view is not None and view.results else ""
         return form.get("round", "").strip() or (view.round if view is not None else "") or last
 
     def _moment(self, table: str) -> Moment:
-        """What the table shows, as the keys need it."""
+        """The state of the table, for the keys."""
         phase, view = self._phase(table), self._context.site.tables.get(table)
         if view is None:
             return Moment(phase)
@@ -468,7 +469,7 @@ class Dealers:
         return Moment(phase, view.facts, ended, _paid(view, self._paid.get(table, "")))
 
     def _now(self, unit: Unit, lang: words.Lang, *, supervisor: bool = False) -> dict[str, Any]:
-        """What the page shows beside its keys, and which of them are live."""
+        """The contents of the page besides its keys, and which keys are enabled."""
         table = unit.table
         moment, view = self._moment(table), self._context.site.tables.get(table)
         ruleset = self._context.site.ruleset(table)
@@ -510,7 +511,7 @@ class Dealers:
         return edge is not None and edge.silent
 
     def _troubles(self, table: str, lang: words.Lang) -> list[str]:
-        """The processes that the table needs beside the edge, and that do not run, with what that means."""
+        """The missing processes that the table needs besides the edge, with the consequences."""
         config, site = self._context.config, self._context.site
         needed = [("rules", config.rules.name)] if site.ruleset(table) else []
         if any(table in pool.tables for pool in config.jackpot):
@@ -622,7 +623,7 @@ class Dealers:
         return Local(lang, self._context.zone)
 
     def _shown(self, pressed: Pressed, ruleset: str, lang: words.Lang) -> dict[str, str]:
-        """One of two entries is not shown: the other is to be made without it."""
+        """A press for the list. The first of two entries is hidden, so that the second is made independently."""
         local = self._local(lang)
         today = local.day(self._context.now()) == local.day(pressed.at)
         return {
@@ -636,7 +637,7 @@ class Dealers:
         }
 
     def _in_words(self, pressed: Pressed, ruleset: str, lang: words.Lang) -> str:
-        """What was filled in, as far as it says something."""
+        """The filled-in values in words, without empty ones."""
 
         def amount(minor: int) -> str:
             return self._context.amount(lang, minor, ruleset)
@@ -680,7 +681,7 @@ class Dealers:
         }
 
     async def key(self, request: Request) -> Response:
-        """One key. Answered once it stands in the store, and not before."""
+        """Take one key; the answer follows after it is stored."""
         unit = self._unit(request)
         user = self._context.needs(request, "deal", unit.table)
         name: str = request.path_params["key"]
@@ -709,14 +710,14 @@ class Dealers:
         return RedirectResponse(f"/dealer/{unit.table}?pressed={pressed.id}", 303)
 
     def _check(self, table: str, happening: fdl.Happening, *, laid: bool) -> None:
-        """What the rules would not take as it stands. Raises BadPress."""
+        """Check entries that the rules would refuse. Raises BadPress."""
         moment = self._moment(table)
         match happening:
             case SeatAction(seat, action, _, 0) if ACTIONS[action] == "insurance":
                 if str(seat) in of_kind(BlackjackFacts, moment.detail).insurance:
                     raise BadPress("dealer.insurance_amount")
             case Corrected(hands) if laid and not {name for name, _ in hands} <= {*missing_hands(moment)}:
-                raise BadPress("dealer.off_no_showdown")  # another hand is a supervisor's to correct
+                raise BadPress("dealer.off_no_showdown")  # only a supervisor corrects another hand
             case _:
                 pass
 
@@ -732,7 +733,7 @@ class Dealers:
     async def _follow(
         self, unit: Unit, lang: words.Lang, still: Callable[[], bool], *, supervisor: bool = False
     ) -> AsyncIterator[bytes]:
-        """How things stand, now and whenever that changes; a sign of life between."""
+        """The state, now and at each change, with heartbeats in between."""
         changed = asyncio.Event()
         self._changed[unit.table].add(changed)
         try:
@@ -749,7 +750,7 @@ class Dealers:
 
 
 def refused(error: Exception) -> tuple[str, int]:
-    """The words for it, and the status: 400 is for what cannot be pressed so, 503 for what can be tried again."""
+    """The text of an error, and the status: 400 for an invalid press, 503 for one that can be repeated."""
     match error:
         case BadPress():
             return error.key, 400
@@ -769,7 +770,7 @@ def _refusal(one: WagerAnswer, lang: words.Lang) -> str:
 
 
 def _value_in_words(values: Mapping[str, str], name: str, lang: words.Lang, money_of: Callable[[int], str]) -> str:
-    """One value; "" where the field was left as it stood. A value that no field of this build has is shown as it is."""
+    """One value in words; "" where the field was unchanged. Unknown values are shown unchanged."""
     value = values[name]
     number = int(value) if value.isascii() and value.isdecimal() else None
     match name:
@@ -812,7 +813,7 @@ def _bet_words(lang: words.Lang, family: str) -> str:
 
 
 class Payment(Struct, frozen=True):
-    """One line of what is to be paid: a bet with its stake and what goes back, or the sum of a seat or of all."""
+    """One line of the payments: a bet with its stake and returned amount, or the sum of a seat or of all."""
 
     stake: int
     returned: int
@@ -856,7 +857,7 @@ def _paid(view: TableView, paid: str) -> bool:
 
 
 def _next(ruleset: str, moment: Moment, lang: words.Lang) -> str:
-    """What the table waits for, as a person says it."""
+    """The next expected step, in words."""
     code, hands = next_step(ruleset, moment) if moment.phase != "unknown" else ("", ())
     return (
         words.say(lang, f"dealer.next_{code}", hands=", ".join(shapes.hand_words(hand, lang) for hand in hands))

@@ -1,4 +1,4 @@
-"""How reliable the devices are: time between faults and to repair, the ten worst, lost rounds, and service due."""
+"""The reliability of devices: time between faults and to repair, the ten worst, lost rounds, and service due."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -53,12 +53,12 @@ class Due(Struct, frozen=True):
 
     @property
     def share(self) -> float:
-        """1: it is due."""
+        """The used part of the service interval; 1: service is due."""
         return self.rounds / self.limit
 
 
 class _Asked:
-    """What the address asks for."""
+    """The request in the address."""
 
     def __init__(self, context: ConsoleContext, request: Request) -> None:
         given, zone, now = request.query_params, context.zone, context.now()
@@ -73,7 +73,7 @@ class _Asked:
 
 
 def _typed(at: datetime, zone: tzinfo) -> str:
-    """A time as a field of a form has it."""
+    """A time in the format of a form field."""
     return f"{at.astimezone(zone):%Y-%m-%dT%H:%M}"
 
 
@@ -128,7 +128,7 @@ class _Pages:
         return units, [one for one in found if not user.tables or one.table in user.tables]
 
     def _due(self, user: User) -> list[Due]:
-        """The devices with a service interval, those first that have had most of their rounds."""
+        """The devices with a service interval, the most due first."""
         context, lives, seen = self._context, self._fairness.lives(), self._watched.seen()
         found = []
         for (table, device), view in context.site.devices.items():
@@ -145,7 +145,7 @@ class _Pages:
 
 
 def _said(code: str, lang: words.Lang) -> str:
-    """What a fault is called; "" for one whose text needs values."""
+    """The text of a fault; "" for one whose text needs values."""
     text = words.catalog(lang).get(f"fault.{code}.text", "")
     return "" if "{" in text else text
 
@@ -159,7 +159,7 @@ def _cells(one: Line) -> list[str]:
 
 
 def _cell(value: str | float | None) -> str:
-    """Empty where it is not known."""
+    """The cell of a value; empty where it is unknown."""
     if value is None:
         return ""
     if isinstance(value, str):

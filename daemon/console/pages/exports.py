@@ -60,7 +60,7 @@ def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
 
 
 class _Found(Struct, frozen=True):
-    """What the store has of a table in a period."""
+    """The stored data of a table in a period."""
 
     lines: tuple[Line, ...]
     cut: bool
@@ -139,7 +139,9 @@ class _Pages:
         return await self._answer(request, name, kind, report)
 
     def _made(self, request: Request, table: str, action: str, detail: dict[str, Any]) -> Made:
-        """Note that a report is made, and say where, by whom and when. Raises 503 where none can be made."""
+        """Note a report in the journal of actions; returns place, user and time. Raises 503 where that is
+        impossible.
+        """
         context = self._context
         user = context.needs(request, "export", table)
         if detail["as"] == "pdf" and not reports.printable():
@@ -166,9 +168,9 @@ class _Pages:
             )
 
     async def _acts(self, table: str, since: datetime, until: datetime) -> tuple[tuple[Action, ...], bool]:
-        """What users did at the table, but not that they made reports; and whether some are left out.
+        """The users' actions at the table without reports; and whether some are left out.
 
-        Decisions on a round are kept before all others: a report says by whom.
+        Decisions on a round have priority, because a report names their authors.
         """
         found = await acts_of(self._context, table, since, until, MOST_ACTS_READ)
         acts = [one for one in found if not one.action.endswith(".export")]
@@ -179,7 +181,7 @@ class _Pages:
         return tuple(kept), cut
 
     def _alerts(self, asked: Asked, lang: words.Lang) -> tuple[tuple[Alarm, ...], bool]:
-        """Those of the table; and whether some are left out."""
+        """The alerts of the table; and whether some are left out."""
         found = self._context.incidents.during(asked.since, asked.until, MOST_ALERTS + 1, (asked.place,))
         alerts = tuple(
             Alarm(one.began, one.ended, one.device, one.severity, one.code, said(one, lang)[0], one.by)

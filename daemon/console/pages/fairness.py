@@ -26,7 +26,7 @@ __all__ = ["View", "routes", "view"]
 FACES: Final = tuple("123456")
 # Counts below which no chart is judged: with these, five or more are expected in each place.
 LEAST: Final = {"wheel": 185, "dice": 30, "cards": 260, "reads": 1000, "shuffles": 100}
-# What the bet against fairness has made of 1 when a page says "keep an eye on it"; far below an alarm.
+# The value of the bet against fairness at which a page says "keep an eye on it"; far below an alarm.
 WATCH: Final = 20.0
 PARTS: Final = (0.1, 0.5, 0.9, 0.99)
 TIMES: Final = ("shuffle", *(f"phase.{phase}" for phase in get_args(Phase)))
@@ -34,9 +34,10 @@ LONGEST_WHY: Final = 200
 
 
 class Verdict(Struct, frozen=True):
-    """What a technician should make of a chart: `kind` few, fine, watch or alarm, and its words with their values.
+    """The conclusion about a chart for a technician: `kind` few, fine, watch or alarm, and its words with their values.
 
-    `part` is how far the bet is on its way to the alarm, 0 to 1 by its logarithm, `watched` where `watch` begins.
+    `part` is the progress of the bet towards the alarm, 0 to 1 by its logarithm, `watched` the part at which `watch`
+    begins.
     """
 
     kind: str
@@ -118,7 +119,7 @@ class TimesView(Struct, frozen=True):
 
 
 class View(Struct, frozen=True):
-    """All of a table in one span."""
+    """All charts of a table in one span."""
 
     span: Span
     wheels: tuple[WheelView, ...]
@@ -157,10 +158,10 @@ def chance(local: Local, p: float) -> str:
 
 
 def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> View:
-    """What the page shows; `red` are the red numbers of the table's wheel."""
+    """The contents of the page; `red` are the red numbers of the table's wheel."""
     charts = fair.charts(table)
     named = {name: [chart for chart in charts if chart.name == name] for name in {chart.name for chart in charts}}
-    tests = {chart: fair.test(chart) for chart in charts}  # before the alarms, which know what was tested
+    tests = {chart: fair.test(chart) for chart in charts}  # before the alarms, which use these tests
     alarms = {(one.device, one.code): one for one in fair.alarms() if one.table == table}
 
     def verdict(chart: Chart) -> Verdict:
@@ -298,7 +299,7 @@ def routes(context: ConsoleContext, fairness: Fairness) -> list[Route]:
             raise HTTPException(404)
         asked = request.query_params.get("span", SPANS[0])
         span = next((one for one in SPANS if one == asked), SPANS[0])
-        with contextlib.suppress(BadStore):  # logged where it is written; a page shows what is known
+        with contextlib.suppress(BadStore):  # logged where it is written; a page shows the known counts
             fairness.flush()
         return context.page(
             request,

@@ -11,7 +11,7 @@ from daemon.fleet import Process, fleet
 __all__ = ["fragments", "routes"]
 
 EVERY_S = 5.0
-"""Seconds between two drawings: each of hundred computers says its health twice a minute."""
+"""Seconds between two updates: each of a hundred computers sends its health twice a minute."""
 
 
 def fragments(context: ConsoleContext) -> tuple[Fragment, ...]:

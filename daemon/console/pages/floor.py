@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 class _Asked:
-    """What the address asks for."""
+    """The request in the address."""
 
     def __init__(self, context: ConsoleContext, given: Mapping[str, str]) -> None:
         zone, begins = context.zone, context.config.console.shifts
@@ -83,7 +83,7 @@ class Floor:
         self._records = Records(context.store.db)
 
     def routes(self) -> list[Route]:
-        """The page, and the same as CSV."""
+        """The page, and its lines as CSV."""
         return [Route("/floor", self.page), Route("/floor.csv", self.table)]
 
     def fragments(self) -> tuple[Fragment, ...]:
@@ -137,7 +137,7 @@ class Floor:
         def currency_of(line: Line) -> str:
             return site.currency_of(_law_of(line.rulesets))
 
-        one = currency_of(whole)  # of all lines: the heading says it
+        one = currency_of(whole)  # one currency for all lines: it is in the heading
         return {
             "asked": asked,
             "lines": found,
@@ -199,7 +199,7 @@ class Floor:
 
 
 def _cell(value: str | float | None) -> str:
-    """Empty where it is not known. A number is no formula, also where it begins with a minus."""
+    """The cell of a value; empty where it is unknown. A number with a minus is not marked as a formula."""
     if value is None:
         return ""
     if isinstance(value, str):
@@ -208,7 +208,7 @@ def _cell(value: str | float | None) -> str:
 
 
 def _law_of(rulesets: Sequence[str]) -> str:
-    """A ruleset whose law names the currency; "" where the games are of several laws."""
+    """A ruleset whose law names the currency; "" for games of several laws."""
     laws = {one.partition(".")[0] for one in rulesets}
     return rulesets[0] if len(laws) == 1 else ""
 

@@ -87,7 +87,7 @@ Status: TypeAlias = Literal["done", "refused", "failed", "unknown", "unsent"]
 
 
 class Outcome(Struct, frozen=True):
-    """What became of an order. `unknown`: no answer came in time; `unsent`: the broker was not there."""
+    """The outcome of an order. `unknown`: no answer came in time; `unsent`: the broker was away."""
 
     pool: str
     order: str
@@ -99,7 +99,7 @@ class Orders:
     """Orders under way, and the last outcomes for the page that asked."""
 
     def __init__(self, context: ConsoleContext, pools: Pools) -> None:
-        """None yet. Raises BadKey."""
+        """Begin without orders. Raises BadKey."""
         self._key = _order_key(context.config.console)
         self._context = context
         self._waiting: dict[str, asyncio.Future[Outcome]] = {}
@@ -107,7 +107,7 @@ class Orders:
         pools.on_reply.append(self.heard)
 
     def heard(self, pool: str, reply: Reply) -> None:
-        """An answer of the books; it may come late."""
+        """Take an answer of the books, which may be late."""
         status: Status = reply.status if reply.status in ("done", "refused") else "failed"
         outcome = Outcome(pool, reply.command, status, reply.text)
         waiting = self._waiting.get(reply.id)
@@ -122,7 +122,7 @@ class Orders:
         return known if known is not None and known.pool == pool else None
 
     async def send(self, pool: str, order: Order, id_: str) -> None:
-        """Send it and wait for its answer. An order with the same id is sent once while it is under way or done."""
+        """Send an order and wait for its answer. While it is under way or done, the same id is not sent again."""
         if (under_way := self._waiting.get(id_)) is not None:
             await asyncio.wait([under_way])
             return
@@ -157,12 +157,12 @@ class Orders:
             async with asyncio.timeout(ANSWER_S):
                 await context.site.publish(topic, msgspec.json.encode(request))
                 return await waiting
-        except (TimeoutError, BrokerLost):  # lost on its way: it may have come through
+        except (TimeoutError, BrokerLost):  # the order may still have arrived
             return Outcome(pool, name, "unknown")
 
 
 def _order_key(console: ConsoleSettings) -> "Key | None":
-    """What signs the orders. Raises BadKey."""
+    """The key that signs orders. Raises BadKey."""
     if not console.order_key:
         return None
     from daemon.journal.signing import Key  # 8 MiB
@@ -171,7 +171,7 @@ def _order_key(console: ConsoleSettings) -> "Key | None":
 
 
 def order_id(drawn: str, user: User, pool: str, order: Order) -> str:
-    """The id of an order: of the page that drew it, the person and what is ordered. A double tap gives the same one."""
+    """The id of an order, from the page, the person and the order, so that a double tap gives the same one."""
     said = "\n".join((drawn, user.kind, user.name, pool, msgspec.json.encode(order).decode()))
     return hashlib.sha256(said.encode(errors="replace")).hexdigest()[:32]
 
@@ -260,7 +260,7 @@ def _terms(given: Mapping[str, str], decimals: int) -> PoolTerms:
 
 
 def _order(name: str, given: Mapping[str, str], person: str, decimals: int, others: Collection[str]) -> Order:
-    """The order that a form means; `others`: pools that can take what this one holds. Raises BadForm."""
+    """The order of a form; `others`: pools that can take this one's balance. Raises BadForm."""
     which = given.get("win", "")[:200] or "-"
     match name:
         case "confirm":
@@ -302,7 +302,9 @@ def _order(name: str, given: Mapping[str, str], person: str, decimals: int, othe
 
 
 class Row(Struct, frozen=True):
-    """A line of the books: an account with what it paid in, or what it holds, and a fraction of a minor unit."""
+    """A line of the books: an account with its payments into the pool, or its balance, and a fraction of a minor
+    unit.
+    """
 
     account: str
     win: str = ""
@@ -312,7 +314,7 @@ class Row(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """A value before and after. `kind`: how it is shown."""
+    """A value before and after. `kind`: its format."""
 
     label: str
     old: Any
@@ -322,12 +324,12 @@ class Difference(Struct, frozen=True):
 
     @property
     def changed(self) -> bool:
-        """Whether it is another one."""
+        """Whether the values differ."""
         return bool(self.old != self.new)
 
 
 def _rows(balances: Mapping[str, int], unit: int) -> tuple[list[Row], Row]:
-    """The accounts, and their totals: what was paid in is what the accounts hold."""
+    """The accounts, and their totals: the payments equal the balances."""
     order = ("players", "house", "visible", "hidden", "overflow", "margin", "paid")
     names = [*order, *sorted(name for name in balances if name not in order)]
     rows = []
@@ -344,7 +346,7 @@ def _rows(balances: Mapping[str, int], unit: int) -> tuple[list[Row], Row]:
 
 
 def _terms_rows(old: PoolTerms | None, new: PoolTerms) -> list[Difference]:
-    """Each term, as it is and as it would be."""
+    """Each term, present and proposed."""
     was = old or new
     rows = [
         Difference("seed", was.seed, new.seed, "money"),
@@ -379,7 +381,7 @@ def _transfer_rows(view: PoolView, other: PoolView | None, to: str) -> list[Diff
 
 
 def _differences(view: PoolView, change: Change, pools: Pools) -> list[Difference]:
-    """What a change would do to the pool as it stands."""
+    """The effect of a change on the present pool."""
     books, shown = view.books, view.held("visible")
     match change:
         case Adjust(account=account, amount=amount):
@@ -460,7 +462,7 @@ def _prize_of(text: str) -> Prize | None:
 
 
 class EntryLine(Struct, frozen=True):
-    """An entry as the table shows it: what moved, in whole minor units with the fraction."""
+    """An entry for the table: its amounts, in whole minor units with the fraction."""
 
     line: BookLine
     moves: tuple[tuple[str, str, int, str], ...]
@@ -484,7 +486,7 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
     def of(
         kind: str, values: Callable[[PoolView, Viewer], dict[str, Any]], *keys: str, personal: bool = False
     ) -> Fragment:
-        """`personal`: whether this person may decide now depends on who decided before, and on the tables' rounds."""
+        """A fragment. `personal`: it depends on whether this person may decide now."""
 
         def render(pool: str, viewer: Viewer) -> str:
             if not may(viewer.role, "books"):
@@ -560,7 +562,7 @@ def _changes_values(context: ConsoleContext, pools: Pools, view: PoolView, viewe
 
 
 def _why_not_pay(context: ConsoleContext, win: PoolWin, viewer: Viewer) -> str:
-    """Why this person cannot pay or confirm a win now, as the books would answer; "" where nothing is in the way."""
+    """Why the books would refuse this person's payment or confirmation now; "" where they would not."""
     if _is_away(context):
         return words.say(viewer.lang, "jackpots.why_away")
     if win.state == "confirmed" and win.confirmed_by == viewer.name:
@@ -570,7 +572,7 @@ def _why_not_pay(context: ConsoleContext, win: PoolWin, viewer: Viewer) -> str:
 
 
 def _why_not_approve(context: ConsoleContext, view: PoolView, one: Proposal, viewer: Viewer) -> str:
-    """Why this person cannot approve a change now, as the books would answer; "" where nothing is in the way."""
+    """Why the books would refuse this person's approval now; "" where they would not."""
     if _is_away(context):
         return words.say(viewer.lang, "jackpots.why_away")
     if one.person == viewer.name:
@@ -598,7 +600,7 @@ def _open_rounds(context: ConsoleContext, tables: Collection[str]) -> list[str]:
 
 
 def _common(context: ConsoleContext, view: PoolView) -> dict[str, Any]:
-    """How amounts of this pool are written, and how sure they are."""
+    """The format of this pool's amounts, and their certainty."""
     level = view.level
     keeper = context.site.edges.get(context.config.jackpots.name)
     alive = keeper.current if keeper is not None and context.site.connected else None
@@ -679,7 +681,7 @@ class _Pages:
         )
 
     def _others(self, view: PoolView) -> list[str]:
-        """The pools of the same currency that can take what this one holds."""
+        """The pools of the same currency that can take this one's balance."""
         if (level := view.level) is None:
             return []
         of = level.currency, level.decimals
@@ -762,7 +764,7 @@ class _Pages:
         return RedirectResponse(f"/jackpots/{view.name}{place}order={id_}", 303)
 
     def _unproven(self, request: Request, user: User, given: Mapping[str, str], view: PoolView) -> Response | None:
-        """The page that says what is missing before this person decides; None: nothing is."""
+        """The page with the reason why this person may not decide yet; None: they may."""
         lang = self.context.lang(request)
         try:
             why = self.context.prove(request, user, given)

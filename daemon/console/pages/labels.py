@@ -36,7 +36,7 @@ def routes(context: ConsoleContext) -> list[Route]:
 
 
 def _drawn(address: str) -> Markup:
-    """The code as SVG. Some of it (15 %) may be scratched."""
+    """The code as SVG, readable with up to 15 % damage."""
     code = segno.make(address, error="m", micro=False)
     drawn = code.svg_inline(border=4, omitsize=True, svgclass="qr", lineclass=None)
     return Markup(drawn)  # noqa: S704 - drawn here; the address is modules, not text

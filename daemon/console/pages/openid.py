@@ -31,7 +31,7 @@ from protocols.contract.people import OPENID
 __all__ = ["routes"]
 
 _NEEDED = ("authlib", "httpx", "joserfc")
-# A client's secret is no signature's key here, and "none" is none.
+# Only asymmetric signatures: neither "none" nor those keyed with the client's secret.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512"]
 _TIMEOUT = 5.0
 _LONGEST = 256 * 1024
@@ -84,7 +84,7 @@ class _ProviderUser(Struct, frozen=True):
 
 
 def routes(context: ConsoleContext) -> list[Route]:
-    """None where no issuer is configured."""
+    """The routes; empty where no issuer is configured."""
     if not context.config.console.openid.issuer:
         return []
     one = _OpenId(context)
@@ -183,7 +183,7 @@ class _OpenId:
     # ---- the steps
 
     def _of(self, secret: str, issued: str, what: str) -> str:
-        """State, nonce or PKCE verifier of one login, 43 characters: known to us alone, from the browser's secret."""
+        """State, nonce or PKCE verifier of one login, 43 characters, derived from the browser's secret and our key."""
         digest = hmac.digest(self._key, f"{what} {issued} {secret}".encode(errors="surrogatepass"), "sha256")
         return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()
 
@@ -266,7 +266,7 @@ class _OpenId:
         try:
             body = b""
             async with (
-                asyncio.timeout(2 * _TIMEOUT),  # one that drips is in time with every byte
+                asyncio.timeout(2 * _TIMEOUT),  # a slow sender would never exceed the limit for one byte
                 httpx.AsyncClient(timeout=_TIMEOUT, headers={"accept": "application/json"}) as client,
                 client.stream(method, url, data=form, headers=headers) as answer,
             ):
@@ -316,7 +316,9 @@ class _OpenId:
         return dict(claims)
 
     def _provider_user(self, claims: dict[str, Any]) -> _ProviderUser:
-        """Raises _Refused. A name that the provider lets people choose stands beside what it says for good."""
+        """The user in the claims. A name that people may choose is combined with the permanent subject. Raises
+        _Refused.
+        """
         subject, known = claims["sub"], claims.get("preferred_username")
         if not re.fullmatch(r"[!-~]{1,255}", subject):
             raise _Refused("sub: 1 to 255 printable characters")

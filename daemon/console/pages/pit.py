@@ -33,7 +33,7 @@ FILTERS = ("area", "state", "game", "q")
 
 
 class Why(Struct, frozen=True):
-    """What a tile says in place of the last results. `until`: of a silence; `since`: of an incident."""
+    """The text of a tile in place of the last results. `until`: of a silence; `since`: of an incident."""
 
     text: str
     device: str = ""
@@ -44,7 +44,9 @@ class Why(Struct, frozen=True):
 
 
 class _Chips:
-    """The last results of each table as chips: a tile is drawn for each phase, and a result comes once a round."""
+    """The last results of each table as chips, cached: a tile is rendered for each phase, but results come once a
+    round.
+    """
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, words.Lang], tuple[Result, tuple[shapes.Chip, ...]]] = {}
@@ -113,7 +115,7 @@ def _tile_values(context: ConsoleContext, table: str, lang: words.Lang) -> dict[
     state = _state(context, table, lamps, open_, sure=sure)
     return {
         "n": list(site.tables).index(table),
-        # Without the broker no state is known: the tiles keep the order that people remember.
+        # Without the broker no state is known: the tiles keep their order.
         "rank": RANK[state] if site.connected else "",
         "state": state,
         "why": _why(context, table, state, lamps, open_, lang),
@@ -154,7 +156,7 @@ def _state(
 
 
 def _silent(context: ConsoleContext, device: DeviceView, kind: Lamp) -> bool:
-    """Whether what troubles a device is silenced for maintenance: then it does not colour its table."""
+    """Whether the faults of a device are silenced for maintenance: then they do not colour its table."""
     match kind:
         case "offline":
             codes = ["device.offline"]
@@ -173,7 +175,7 @@ def _why(
     open_: Sequence[Shown],
     lang: words.Lang,
 ) -> Why | None:
-    """What a tile says of its state; None where it is good."""
+    """The reason of a tile's state; None where the state is good."""
     match state:
         case "good":
             return None
@@ -197,7 +199,7 @@ def _why(
 
 
 def _unknown(context: ConsoleContext, lamps: Sequence[tuple[DeviceView, Lamp]], lang: words.Lang) -> str:
-    """Which process is missing, so that the table is not known."""
+    """The missing process without which the table's state is unknown."""
     site = context.site
     if not site.connected:
         return words.say(lang, "pit.no_broker")
@@ -235,7 +237,7 @@ def routes(context: ConsoleContext) -> list[Route]:
 
 
 def wall_page(context: ConsoleContext, request: Request) -> Response:
-    """The pit for a screen that nobody touches."""
+    """The pit for a screen on a wall."""
     return _page(context, request, "wall.html")
 
 

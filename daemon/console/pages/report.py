@@ -129,7 +129,7 @@ def _asked(since: datetime, until: datetime, zone: tzinfo) -> dict[str, str]:
 
 
 def _time(text: str, zone: tzinfo) -> datetime | None:
-    """None for what is no time, or no year in which there were shifts."""
+    """The time; None for an invalid one, or an impossible year."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:

@@ -33,11 +33,11 @@ BEFORE = timedelta(minutes=10)
 AFTER = timedelta(minutes=1)
 MOST_ACTS = 50
 _FIELD = "%Y-%m-%dT%H:%M"
-"""A time as a field of a form has it."""
+"""The format of a time in a form field."""
 
 
 def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
-    """The tables with what is recorded of them, the rounds of one, and a round."""
+    """The tables with their records, the rounds of one, and a round."""
     pages = _Pages(context, rounds)
     return [
         Route("/rounds", pages.tables),
@@ -67,7 +67,7 @@ class Period(Struct, frozen=True):
 
 
 class Version(Struct, frozen=True):
-    """One end of a round: its result, how it is drawn, the whole of it, and when and under which digest."""
+    """One end of a round: its result, its drawing, its full text, its time and its digest."""
 
     result: Result
     whole: Any
@@ -78,7 +78,7 @@ class Version(Struct, frozen=True):
 
 
 def table_of(context: ConsoleContext, request: Request, right: Right = "look") -> str:
-    """The table a page is about. Raises 404, 403, or the way to the login."""
+    """The table of a page. Raises 404, 403, or Redirect to the login."""
     table: str = request.path_params["table"]
     context.needs(request, right, table)
     if table not in context.site.tables:
@@ -99,7 +99,7 @@ def period_of(request: Request, table: str, now: datetime, zone: tzinfo) -> Peri
 
 
 async def acts_of(context: ConsoleContext, table: str, since: datetime, until: datetime, most: int) -> list[Action]:
-    """What users of the console did at a table, the oldest first."""
+    """The actions of the console's users at a table, the oldest first."""
     found = await asyncio.to_thread(
         read_actions, context.actions.journal.path, most, place=table, since=since, until=until
     )
@@ -175,7 +175,7 @@ class _Pages:
                 before = self._records.beside(replace(ever, show="all"), line.position, later=False)
                 since = before.position.at if before is not None else line.position.at - BEFORE
                 acts = await acts_of(context, table, max(since, line.at - LONGEST), line.at + AFTER, MOST_ACTS)
-        # The journals are not the console's to read: they hold the cards of rounds that are open.
+        # The console may not read the journals: they hold the cards of open rounds.
         return context.page(
             request,
             "round.html",
@@ -193,7 +193,7 @@ class _Pages:
         )
 
     def _versions(self, table: str, wanted: str, lang: words.Lang) -> list[Version]:
-        """The newest first; from memory where the store does not have it."""
+        """The versions of a round, the newest first; from memory if the store has none."""
 
         def version(result: Result, *more: Any) -> Version:
             drawn = shapes.round_shape(facts_of_result(result), lang)
@@ -206,7 +206,7 @@ class _Pages:
         return [version(one) for one in reversed(results) if one.round == wanted]
 
     def _evidence(self, table: str, result: Result) -> list[tuple[str, Rested | None]]:
-        """Each event that a result rests on, with what it was where the console knows it."""
+        """Each event of a result's evidence, with its type where the console knows it."""
         known = self._records.evidence(table, result.round)
         return [(one, known.get(one)) for one in result.evidence]
 
@@ -216,7 +216,7 @@ def _marked(position: Position) -> str:
 
 
 def _position(text: str) -> Position | None:
-    """None where the text is not a position in a list."""
+    """The position in a list; None for an invalid text."""
     at, _, n = text.partition("/")
     found = time_asked(at, UTC)
     return Position(found.astimezone(UTC), int(n)) if found and n.isascii() and n.isdigit() and len(n) < 16 else None
@@ -228,7 +228,7 @@ def _typed(at: datetime, zone: tzinfo) -> str:
 
 
 def time_asked(text: str, zone: tzinfo) -> datetime | None:
-    """None where the text is not a time, or its year cannot have rounds."""
+    """The time; None for an invalid text, or an impossible year."""
     try:
         at = datetime.fromisoformat(text)
         if at.year not in YEARS:

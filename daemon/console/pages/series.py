@@ -1,4 +1,4 @@
-"""What lies on a table of craps after a loss, as two supervisors state it on the page of the table (decision 0123)."""
+"""Statements of two supervisors about the bets on a table of craps after a loss (decision 0123)."""
 
 from collections.abc import Mapping
 from typing import Literal, TypeAlias
@@ -15,7 +15,7 @@ from protocols.fdl import console as fdl_console, frame as fdl
 __all__ = ["POINTS", "State", "first_of", "line_of", "lines_of", "pressed", "state_of", "waits"]
 
 POINTS = (0, 4, 5, 6, 8, 9, 10)
-"""What the marker may show; 0: the next throw is the first of a series."""
+"""The possible points; 0: the next throw is the first of a series."""
 LONGEST = 8000
 MOST = 256
 State: TypeAlias = Literal["second", "differs", "edge", "taken"]
@@ -33,7 +33,7 @@ def first_of(view: TableView) -> Stated | None:
 
 
 def lines_of(bets: tuple[LaidBet, ...]) -> str:
-    """The bets as the form has them, one a line."""
+    """The bets in the format of the form, one a line."""
     return "\n".join(f"{one.seat} {one.bet} {one.amount}" for one in bets)
 
 
@@ -43,7 +43,7 @@ def line_of(stated: Stated) -> str:
 
 
 def typed(given: Mapping[str, str], by: str) -> Stated:
-    """What was typed. Raises BadPress."""
+    """The typed statement. Raises BadPress."""
     point = given.get("point", "").strip()
     if point not in map(str, POINTS):
         raise BadPress("decide.bad_point")
@@ -64,7 +64,7 @@ def _whole(text: str, most: int) -> bool:
 
 
 def pressed(stated: Stated, view: TableView, table: Table | None) -> tuple[fdl.Happening, ...]:
-    """The keys of the console that say it. Raises BadPress for what the rules would not take."""
+    """The statement as keys of the console. Raises BadPress for one that the rules would refuse."""
     first = first_of(view)
     if first is not None and may_be_one_person(first.by, stated.by) and _same(first, stated):
         raise BadPress("decide.series_yourself")

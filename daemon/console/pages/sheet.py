@@ -1,7 +1,7 @@
 """The sheet of a table: its sign (open or closed, limits), and the chips and money that two people count.
 
-What is entered goes the way of the dealer's page: the console is a device of the table (docs/decisions/0035), and its
-edge keeps it in the journal. So a table without a dealer's page has no sheet to write on.
+Entries take the way of the dealer's page: the console is a device of the table (docs/decisions/0035), and its edge
+keeps them in the journal. So the sheet of a table without a dealer's page is read-only.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ class Sheets:
     """The sheets of all tables."""
 
     def __init__(self, context: ConsoleContext, dealers: Dealers, counts: Counts) -> None:
-        """Hand over what an earlier process confirmed and did not hand over. Raises BadStore."""
+        """Hand over the counts that an earlier process confirmed but did not hand over. Raises BadStore."""
         self._context = context
         self._dealers = dealers
         self._counts = counts
 
     def hand_over(self) -> None:
-        """Give the dealer's pages what was confirmed before the last process ended."""
+        """Give the dealer's pages the counts that were confirmed before the last process ended."""
         for entry in self._counts.unsent():
             if (unit := self._dealers.units.get(entry.table)) is not None:
                 self._send(unit, entry, "")
@@ -74,7 +74,7 @@ class Sheets:
         return (Fragment("sign", lambda table: (f"sign/{table}", "broker"), drawn, lambda table: table),)
 
     def _table(self, request: Request, right: Right) -> tuple[User, str]:
-        """Raises 404, 403, or the way to the login."""
+        """The user and the table of a request. Raises 404, 403, or Redirect to the login."""
         table: str = request.path_params["table"]
         user = self._context.needs(request, right, table)
         if table not in self._context.site.tables:
@@ -82,7 +82,7 @@ class Sheets:
         return user, table
 
     def _written(self, request: Request, right: Right) -> tuple[User, str, Unit]:
-        """For a form. Raises 404 also where the table has no dealer's page."""
+        """User, table and unit of a form. Raises 404 also if the table has no dealer's page."""
         user, table = self._table(request, right)
         unit = self._dealers.units.get(table)
         if unit is None:
@@ -94,7 +94,7 @@ class Sheets:
         return self._drawn(request, table)
 
     def _drawn(self, request: Request, table: str, wrong: str = "", typed: Mapping[str, str] | None = None) -> Response:
-        """`typed`: what somebody typed that was not taken, and `wrong` why."""
+        """The sheet. `typed`: a refused input, and `wrong`: the reason."""
         context = self._context
         lang, site = context.lang(request), context.config.site
         ruleset, unit = context.site.ruleset(table), self._dealers.units.get(table)
@@ -161,7 +161,7 @@ class Sheets:
         return _fitting(kind(user.name, minimum, maximum))
 
     def _press(self, unit: Unit, press: Press, by: By) -> None:
-        """Durable in the store when it returns. Raises BadCount."""
+        """Store a press, durable on return. Raises BadCount."""
         try:
             unit.press(press, by, asyncio.get_running_loop().time())
         except Other as error:
@@ -175,7 +175,7 @@ class Sheets:
     # ---- counts
 
     async def enter(self, request: Request) -> Response:
-        """The first person enters a count, or that an earlier one is taken back."""
+        """Take a count of the first person, or the reversal of an earlier one."""
         user, table, _ = self._written(request, "count")
         given = await self._context.form(request)
         try:
@@ -201,7 +201,7 @@ class Sheets:
         self._counts.enter(id_, table, kind, amount, at=context.now(), by=user.name, reverses=reverses)
 
     async def decide(self, request: Request) -> Response:
-        """A supervisor confirms what somebody else entered, or it is withdrawn before that."""
+        """Confirm another person's entry as a supervisor, or withdraw it."""
         act, id_ = request.path_params["act"], request.path_params["id"]
         user, table, unit = self._written(request, "decide" if act == "confirm" else "count")
         if act not in ("confirm", "withdraw"):
@@ -273,7 +273,7 @@ def _fitting(happening: fdl.Happening) -> fdl.Happening:
 
 
 def _place(unit: Unit | None, entry: Entry) -> str:
-    """Whether the edge has it in its journal: `edge` or `here`; "" for what is no event."""
+    """The place of an entry: `edge` if it is in the edge's journal, `here`, or "" if it is no event."""
     if entry.state != "confirmed":
         return ""
     found = unit.find(entry.id) if unit is not None else None

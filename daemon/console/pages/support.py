@@ -1,6 +1,7 @@
-"""The page of the support bundle: it is made in a thread, one at a time, while the page shows how far it is.
+"""The page of the support bundle, which is made in a thread, one at a time, while the page shows the progress.
 
-A bundle is kept for KEPT_S seconds, or until the next one is begun. Whoever may make one may end it and fetch it.
+A bundle is kept for KEPT_S seconds, or until the next one is begun. A user who may make one may also cancel and
+download it.
 """
 
 import asyncio
@@ -34,12 +35,12 @@ __all__ = ["Bundles", "fragments", "routes"]
 
 INCIDENTS = 500
 KEPT_S = 600.0
-SHOWN_STEPS = tuple(step for step in STEPS if step != "journals")  # those are not this process's to read
+SHOWN_STEPS = tuple(step for step in STEPS if step != "journals")  # this process may not read them
 State: TypeAlias = Literal["running", "ready", "failed", "cancelled"]
 
 
 class Job(Struct, frozen=True):
-    """A bundle under way or made. `part` of it is done, 0 to 1; `why` it failed."""
+    """A bundle under way or finished. `part`: the finished part, 0 to 1; `why`: the reason of a failure."""
 
     by: str
     began: datetime
@@ -70,7 +71,7 @@ class Bundles:
         return self.job is not None and self.job.state == "running"
 
     def begin(self, user: User) -> None:
-        """Begin one; the one before is thrown away."""
+        """Begin one; the one before is deleted."""
         assert not self.busy
         self.discard()
         context = self._context
@@ -84,14 +85,14 @@ class Bundles:
         self._pool.submit(self._make, Path(path), given).add_done_callback(self._done)
 
     def cancel(self) -> None:
-        """End the one under way, or throw away the one that is made."""
+        """End the one under way, or delete the finished one."""
         if self.busy:
             self._cancel.set()
         else:
             self.discard()
 
     def discard(self) -> None:
-        """Throw away what was made."""
+        """Delete the finished bundle."""
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
@@ -125,7 +126,7 @@ class Bundles:
         self._tell(lambda: self._ended(made))
 
     def _tell(self, what: Callable[[], None]) -> None:
-        """In the thread of the pages; when it is gone nobody looks."""
+        """Run a function in the thread of the pages, unless that has ended."""
         assert self._loop is not None
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(what)
@@ -169,7 +170,7 @@ def _builtins(found: Iterable[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
 
 
 def fragments(context: ConsoleContext, bundles: Bundles) -> tuple[Fragment, ...]:
-    """`bundle`: what is under way or made, for those who may make one."""
+    """`bundle`: the present bundle, for users who may make one."""
 
     def render(argument: str, viewer: Viewer) -> str:
         if argument or viewer.tables or not may(viewer.role, "bundle"):
@@ -207,7 +208,7 @@ class _Pages:
         return user
 
     async def begin(self, request: Request) -> Response:
-        """One at a time."""
+        """Begin a bundle, one at a time."""
         user = self._needs(request)
         await self._context.form(request)
         if self._bundles.busy:

@@ -1,5 +1,5 @@
-"""A supervisor's decisions on the page of a table: a round is declared void, its cards are corrected, or two of them
-state what lies on a table of craps after a loss.
+"""Decisions of supervisors on the page of a table: a void round, corrected cards, or two statements of the bets on a
+table of craps after a loss.
 
 They take the way of the dealer's page: the console is a device of the table (docs/decisions/0035), and a decision is a
 press of its keys with the supervisor's key turned. So a table without a dealer's page cannot be decided here.
@@ -49,14 +49,14 @@ CREATE TABLE IF NOT EXISTS decided (
     by TEXT NOT NULL, why TEXT NOT NULL, before INTEGER NOT NULL, noted TEXT NOT NULL
 ) STRICT;
 """
-# What the rules note when they do not take a decision.
+# The notes of the rules about refused decisions.
 UNTAKEN = frozenset({"void_without_round", "correction_without_round", "round_unknown", "round_not_reopened"})
 
 
 class Choice(Struct, frozen=True):
     """A round that can be decided. `hands` are written as a correction writes them; `ids` are those of its forms.
 
-    `series`: it waits for two supervisors to state point and bets; `stated`: what the first of them said.
+    `series`: it waits for two supervisors to state point and bets; `stated`: the statement of the first one.
     """
 
     round: str
@@ -69,12 +69,12 @@ class Choice(Struct, frozen=True):
     stated: Stated | None = None
 
     def keys(self, of_game: Sequence[Decision]) -> list[Decision]:
-        """What can be decided of it: a void round is not declared void again, a known series is not stated."""
+        """The possible decisions: a void round is not declared void again, a known series is not stated."""
         return [key for key in of_game if not (self.void if key == "void" else key == "series" and not self.series)]
 
 
 class Decided(Struct, frozen=True):
-    """A decision that somebody made here. `before`: how many results the round had; `noted`: the last note then."""
+    """A decision that was made here. `before`: the number of results of the round; `noted`: the last note then."""
 
     id: str
     key: Decision
@@ -86,7 +86,7 @@ class Decided(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """A decision and what came of it; `text` is the new result, or why it was not taken."""
+    """A decision and its outcome; `text` is the new result, or why it was refused."""
 
     one: Decided
     pressed: Pressed
@@ -95,7 +95,7 @@ class Outcome(Struct, frozen=True):
 
 
 class Decisions:
-    """The decisions at all tables: what can be decided, the form's answer, and what came of it."""
+    """The decisions at all tables: the forms, their answers, and the outcomes."""
 
     def __init__(self, context: ConsoleContext, dealers: Dealers) -> None:
         """With the decisions of before the last restart. Raises BadStore."""
@@ -132,7 +132,7 @@ class Decisions:
         return [Route("/table/{table}/decide/{key}", self.decide, methods=["POST"])]
 
     def _drawn(self, table: str, lang: words.Lang, role: str, typed: Mapping[str, str] | None = None) -> str:
-        """`typed`: what somebody typed that was not taken."""
+        """The forms of a table. `typed`: a refused input."""
         view = self._context.site.tables[table]
         unit = self._dealers.units.get(table)
         decides, keys = may(role, "decide"), self._keys(table)
@@ -163,12 +163,12 @@ class Decisions:
         )
 
     def _keys(self, table: str) -> list[Decision]:
-        """What can be decided in the table's game."""
+        """The decisions of the table's game."""
         known = {key.name for key in self._dealers.keys(table)}
         return [key for key in DECISIONS if key in known or key == "series"]
 
     async def decide(self, request: Request) -> Response:
-        """Press the supervisor's key. Answered once it is durable here; the page follows what comes of it."""
+        """Press the supervisor's key. The answer follows when it is durable here; the page shows the outcome later."""
         context, table = self._context, request.path_params["table"]
         user = context.needs(request, "decide", table)
         unit = self._dealers.units.get(table)
@@ -219,7 +219,7 @@ class Decisions:
             db.execute(f"{fewer} LIMIT ?2)", (table, SHOWN))
 
     def _refusal(self, table: str, key: Decision, round_: str, error: Exception, lang: words.Lang) -> str:
-        """Who made the same decision first; "" where the refusal has another reason."""
+        """The person who made the same decision first; "" where the refusal has another reason."""
         is_late = isinstance(error, Other) or (isinstance(error, BadPress) and error.key == "decide.already_void")
         same = [one for one in self._made.get(table, ()) if one.round == round_ and one.key == key]
         if not is_late or not same or key == "series":
@@ -227,7 +227,7 @@ class Decisions:
         return words.say(lang, "decide.already_decided", by=same[0].by, why=same[0].why)
 
     def _press(self, unit: Unit, key: Decision, given: Mapping[str, str], user: User) -> Press:
-        """What the form says. Raises BadPress; Other where somebody else made the same decision first."""
+        """The press of a form. Raises BadPress; Other if another person made the same decision first."""
         view = self._context.site.tables[unit.table]
         round_, why, id_ = given.get("round", ""), _why(given), given.get("id", "")
         choice = next((one for one in _choices(view, unit, "en") if one.round == round_), None)
@@ -248,7 +248,7 @@ class Decisions:
         return Press(id_, key, happenings, {**reason, "round": round_, "why": why}, round_)
 
     def _statement(self, table: str, view: TableView, id_: str, given: Mapping[str, str], user: User) -> Press:
-        """What the signed-in user states. Each has a press of their own, also from forms that are the same."""
+        """The press of the signed-in user's statement. Each user has their own press, even from equal forms."""
         if kept := self._context.access.may_decide(user):
             raise BadPress(kept)
         stated = series.typed(given, user.name)
@@ -283,7 +283,7 @@ def _outcome(view: TableView, one: Decided, pressed: Pressed, lang: words.Lang) 
     if one.key == "series" and pressed.state == "edge":
         state, text = series.state_of(view, one.round, one.why, one.by)
         return Outcome(one, pressed, state, text)
-    # By the times of the table's computer, whose clock is not this one's.
+    # By the times of the table's computer, whose clock may differ.
     noted = [note for at, note in view.noted if (one.noted is None or at > one.noted) and note.code in UNTAKEN]
     if noted:
         return Outcome(one, pressed, "refused", words.noted(lang, noted[-1]))
@@ -303,11 +303,11 @@ def _said(result: Result, lang: words.Lang) -> str:
 
 
 def _choices(view: TableView, unit: Unit, lang: words.Lang) -> list[Choice]:
-    """The open round and the last that ended, each once."""
+    """The open round and the last ended ones, each once."""
     last = next((one.id for one in unit.last(1)), "")
 
     def choice(round_: str, text: str, facts: RoundFacts, *, suspended: bool = False, void: bool = False) -> Choice:
-        """Pages that show the same state have the same ids, so two people who press at once make one decision."""
+        """A choice. Pages with the same state have the same ids, so that two simultaneous presses make one decision."""
         named = ((key, f"{unit.table} {round_} {key} {last}") for key in DECISIONS)
         ids = {key: hashlib.sha256(name.encode()).hexdigest()[:32] for key, name in named}
         lying = of_kind(CardFacts, facts).hands

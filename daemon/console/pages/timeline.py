@@ -1,4 +1,4 @@
-"""The timeline of a table: one strip of the last hours, drawn as SVG by the server, and the same as a list.
+"""The timeline of a table: one strip of the last hours, as SVG from the server, and as a list.
 
 Lanes: rounds, alerts, devices, people. A time without observation is hatched, so that it does not look quiet.
 Positions are per cent of the width, so that one drawing fits every screen and texts are not stretched.
@@ -29,7 +29,7 @@ HOURS = (24, 6)
 """The lengths of the strip; the first is the usual one."""
 BINS = 96
 LEAST = 0.45
-"""Per cent: narrower marks could not be seen or met."""
+"""Least width of a mark, in per cent: narrower ones could not be seen or clicked."""
 MOST_ENDS, MOST_INCIDENTS, MOST_SILENCES, MOST_MARKS = 6_000, 300, 100, 400
 HEIGHTS = {"rounds": 40, "alerts": 26, "devices": 26, "people": 26}
 
@@ -58,7 +58,7 @@ class Drawn(Struct, frozen=True):
 
 
 class Bar(Struct, frozen=True):
-    """Rounds that ended in one piece of the time."""
+    """The rounds that ended in one interval."""
 
     x: float
     width: float
@@ -144,7 +144,7 @@ def _render(context: ConsoleContext, days: Days, table: str, hours: int, lang: w
 
 
 def _known(gaps: list[Stretch], strip: _Strip, days: Days) -> datetime | None:
-    """Since when the strip is known, where that is not from its beginning."""
+    """The beginning of the known part of the strip; None if all of it is known."""
     first = max(days.known, gaps[0].until if gaps and gaps[0].since == strip.since else strip.since)
     return first if first > strip.since else None
 
@@ -152,7 +152,7 @@ def _known(gaps: list[Stretch], strip: _Strip, days: Days) -> datetime | None:
 def _gaps(
     gaps: Iterable[Stretch], strip: _Strip, known: datetime, below: int, height: int
 ) -> Iterator[tuple[float, float, int, int]]:
-    """The unknown areas as x, width, y, height: gaps of the rounds, and all else before the console's start."""
+    """The unknown areas as x, width, y, height: gaps of the rounds, and the other lanes before the console's start."""
     pieces = [(gap.since, gap.until, 0, HEIGHTS["rounds"]) for gap in gaps]
     if known > strip.since:
         pieces.append((strip.since, known, below, height - below))
@@ -208,7 +208,7 @@ def _marks(
 
 
 def _did(user: str, action: str, detail: dict[str, object], lang: words.Lang) -> str:
-    """An action in words: who and what; of a command which, of a decision which round."""
+    """An action in words: person and action, with the command or the decided round."""
     match action:
         case "command":
             what = words.say(lang, f"command.{detail.get('command', '')}")
@@ -221,7 +221,7 @@ def _did(user: str, action: str, detail: dict[str, object], lang: words.Lang) ->
 
 
 def _incidents(context: ConsoleContext, table: str, strip: _Strip, lang: words.Lang) -> Iterator[Mark]:
-    """Alerts, and what people did about them. A loss of a device is told in the lane of devices."""
+    """Alerts, and people's actions on them. A loss of a device is in the lane of devices."""
     which = Filter(table=table)
     found = {one.n: one for one in context.incidents.history(which, MOST_INCIDENTS)}
     for one in found.values():

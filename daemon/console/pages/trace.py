@@ -1,7 +1,7 @@
-"""The live trace of a device: what passes on its wire, as hexadecimal digits and in words, as it passes.
+"""The live trace of a device: the bytes on its wire, as hexadecimal digits and in words, as they pass.
 
-The edge publishes it for as long as it was asked to (daemon/edge/tracing.py) and holds back what tells cards. The
-codecs that drivers and simulators share put it into words; it is kept for a while, and pushed to the open pages.
+The edge publishes it for the requested time (daemon/edge/tracing.py) and holds back bytes that tell cards. The codecs
+that drivers and simulators share turn it into words; it is kept for a while, and pushed to the open pages.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Line", "Reader", "Traces", "fragments", "routes"]
 
 KEPT = 5000
-# Lines for a page that comes, and that wait for a slow one.
+# Lines for a new page, and lines that wait for a slow one.
 SHOWN = 300
 BEHIND = 1000
 AT_ONCE = 200
@@ -51,17 +51,17 @@ LONGEST_MESSAGE = 256 * 1024
 HEARTBEAT = 2.0
 PAUSE_S = 0.1
 MINUTES = (1, 5, 10)
-UNREAD = ("garbage", "broken")  # how the words for bytes begin that are no message of the wire
+UNREAD = ("garbage", "broken")  # the first words for bytes that are no message
 
 
 # ---- in words
 
 
 class Reader:
-    """One device's bytes in words, both ways; a frame that comes in pieces is told with its last piece."""
+    """One device's bytes in words, both ways; a frame in pieces is put into words with its last piece."""
 
     def __init__(self, driver: str) -> None:
-        """`driver` by its name; of one that is not known nothing can be told."""
+        """`driver` by its name; an unknown one gives no words."""
         kind = DRIVERS.get(driver)
         self._happenings: Mapping[int, type[fdl.Happening]] = getattr(kind, "happenings", {})
         self._decoders = {way: kind.decoder() for way in ("in", "out")} if kind and kind.decoder else {}
@@ -69,14 +69,14 @@ class Reader:
         self._machine: sas.HostDecoder | None = None
 
     def read(self, way: str, data: bytes) -> list[str]:
-        """What `data` completes."""
+        """The words of the messages that `data` completes."""
         if self._sas:
             return self._read_sas(way, data)
         decoder = self._decoders.get(way)
         return [self._said(message) for message in decoder.feed(data)] if decoder else []
 
     def _read_sas(self, way: str, data: bytes) -> list[str]:
-        """An answer means something only after its question; each write is one question."""
+        """The words of SAS, whose answers need their questions; each write is one question."""
         if way == "in":
             return [in_words(one) for one in self._machine.feed(data)] if self._machine else []
         said = [in_words(one) for one in self._machine.quiet()] if self._machine else []
@@ -121,7 +121,7 @@ def _happening(happened: Any) -> str:
 
 
 def in_words(message: Any) -> str:
-    """A message of a wire: its name, and its fields as they are; not its bytes, which stand beside it."""
+    """A message of a wire in words: its name and its fields, without its bytes, which are shown beside it."""
     name = "".join(f" {char.lower()}" if char.isupper() else char for char in type(message).__name__).strip()
     fields = [
         f"{field} {_value(value)}"
@@ -151,7 +151,7 @@ def _value(value: Any) -> str:
 
 
 class Line(Struct, frozen=True):
-    """One line of a page. `missing`: so many before it never came, left out by the edge or lost on the way."""
+    """One line of a page. `missing`: the number of missing lines before it, left out by the edge or lost on the way."""
 
     at: datetime
     way: str
@@ -162,7 +162,7 @@ class Line(Struct, frozen=True):
 
 
 class _Viewer:
-    """One page that looks on. What it does not take in time is left out, the oldest first, and counted."""
+    """One page that follows. Lines that it does not take in time are dropped, the oldest first, and counted."""
 
     def __init__(self) -> None:
         self.waiting: deque[Line] = deque()
@@ -188,7 +188,7 @@ class _Traced:
 
 
 class Traces:
-    """All devices that are or were traced, at most MOST_TRACED; who was not heard of for longest is forgotten."""
+    """All devices that are or were traced, at most MOST_TRACED; the one that was silent for longest is forgotten."""
 
     def __init__(self, driver_of: Callable[[str, str], str]) -> None:
         """`driver_of` names the driver of a device by table and name."""
@@ -206,7 +206,7 @@ class Traces:
         return self._traced[key]
 
     def heard(self, table: str, device: str, payload: bytes) -> None:
-        """A message of the edge. What cannot be read is left out, and shows as missing."""
+        """Take a message of the edge. An unreadable one is dropped, and shows as missing."""
         if len(payload) > LONGEST_MESSAGE:
             return
         traced = self._of(table, device)
@@ -220,7 +220,7 @@ class Traces:
             again = frame.n <= traced.last  # the edge began anew
             missing = 0 if again or not traced.last else frame.n - traced.last - 1
             if again or missing:
-                traced.reader = Reader(self._driver_of(table, device))  # half a frame is none
+                traced.reader = Reader(self._driver_of(table, device))  # half a frame is dropped
             traced.last = frame.n
             said = tuple(traced.reader.read(frame.way, data))
             line = Line(frame.at, frame.way, data.hex(), frame.n, said, missing)
@@ -229,17 +229,17 @@ class Traces:
                 viewer.offer(line)
 
     def lines(self, table: str, device: str) -> list[Line]:
-        """What is kept of a device."""
+        """The kept lines of a device."""
         traced = self._traced.get((table, device))
         return list(traced.lines) if traced else []
 
     @property
     def full(self) -> bool:
-        """Whether no further page can look on."""
+        """Whether no further page can follow."""
         return sum(len(one.viewers) for one in self._traced.values()) >= MOST_VIEWERS
 
     async def follow(self, table: str, device: str, still: Callable[[], bool]) -> AsyncIterator[bytes]:
-        """Server-sent events: the last lines, then each as it comes; a sign of life between. Ends when not `still`."""
+        """Server-sent events: the last lines, then new ones, with heartbeats in between. Ends when not `still`."""
         traced = self._of(table, device)
         viewer = _Viewer()
         for line in islice(traced.lines, max(len(traced.lines) - SHOWN, 0), None):
@@ -261,7 +261,7 @@ class Traces:
             traced.viewers.discard(viewer)
 
     def capture(self, table: str, device: str) -> str:
-        """What is kept, as a capture that `feltd replay` reads, each frame's words behind it as a comment."""
+        """The kept lines as a capture that `feltd replay` reads, with each frame's words as a comment."""
         text = [f"{CAPTURE_HEAD} driver={self._driver_of(table, device)}", f"# {table}/{device}"]
         for line in self.lines(table, device):
             if line.missing:
@@ -334,7 +334,7 @@ class _Pages:
             self.traces.heard(table, device, payload)
 
     def _device(self, request: Request) -> "DeviceView":
-        """Raises 404, 403, or the way to the login."""
+        """The device of a request. Raises 404, 403, or Redirect to the login."""
         table: str = request.path_params["table"]
         self.context.needs(request, "trace", table)
         device = self.context.site.devices.get((table, request.path_params["device"]))
@@ -356,7 +356,7 @@ class _Pages:
         )
 
     async def begin(self, request: Request) -> Response:
-        """Begin, or end. Written down before it is asked."""
+        """Begin or end a trace. The action is noted before the command is sent."""
         device = self._device(request)
         user = self.context.needs(request, "trace", device.table)
         form = await self.context.form(request)

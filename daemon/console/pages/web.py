@@ -36,11 +36,11 @@ __all__ = ["Answers", "fragments", "routes"]
 REPLY_TIMEOUT_S = 20.0
 DAY = timedelta(hours=24)
 NEWS = timedelta(minutes=15)
-"""So long a restart is shown; static/live.js hides it then."""
+"""The time for which a restart is shown; then static/live.js hides it."""
 REMEMBERED = 200
-# Seconds between two drawings of a log and of the time of the last event on one page, which change with each event.
+# Seconds between two updates of a log and of the last event's time on one page, which change with each event.
 LOG_S = 0.25
-# Commands that end a round, take a device out of play or cannot be undone. So does the `off` of a switch.
+# Commands that end a round, take a device out of play or cannot be undone. The `off` of a switch is one, too.
 DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 
 
@@ -48,7 +48,7 @@ DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
 
 
 def fragments(context: ConsoleContext, days: Days) -> tuple[Fragment, ...]:  # noqa: C901 - one table, and the small functions it names
-    """What pages hold and what each depends on. `days`: since when this console's store follows the site."""
+    """The fragments of these pages, with their keys. `days`: knows since when this console's store follows the site."""
 
     def of_table(table: str) -> tuple[str, ...]:
         return (f"table/{table}", "broker", "present")
@@ -199,7 +199,7 @@ def _device_values(context: ConsoleContext, device: DeviceView) -> dict[str, Any
 
 
 def _story_values(known: datetime, context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
-    """The last 24 hours, or since something is known; a full history of a restless device begins later."""
+    """The values for the last 24 hours, or the known part; the full history of a busy device begins later."""
     since = max(context.now() - DAY, known)
     history = device.history
     if len(history) == history.maxlen:
@@ -221,7 +221,7 @@ def _log_values(_context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
 
 
 class Field(Struct, frozen=True):
-    """One argument of a command, as a form has it."""
+    """One argument of a command, as a field of a form."""
 
     name: str
     kind: Literal["int", "bool", "choice", "text"]
@@ -232,7 +232,7 @@ class Field(Struct, frozen=True):
 
 
 class Form(Struct, frozen=True):
-    """A command a device takes."""
+    """The form of a command of a device."""
 
     name: str
     between_rounds: bool
@@ -240,12 +240,12 @@ class Form(Struct, frozen=True):
 
     @property
     def switch(self) -> bool:
-        """Whether it switches on or off: each direction has a button of its own."""
+        """Whether it switches on or off: each direction has its own button."""
         return any(field.name == "on" for field in self.fields)
 
     @property
     def filled(self) -> bool:
-        """Whether something is filled in."""
+        """Whether it has fields to fill in."""
         return any(field.name != "on" for field in self.fields)
 
 
@@ -263,7 +263,7 @@ def _field(name: str, hint: Any, default: Any) -> Field:
         return Field(name, "int", default, least=least, most=most)
     if get_origin(hint) is Literal:
         return Field(name, "choice", default, tuple(map(str, parts)))
-    if len(parts) == 1 and get_origin(parts[0]) is Literal:  # or nothing of it
+    if len(parts) == 1 and get_origin(parts[0]) is Literal:  # or None
         return Field(name, "choice", "", ("", *map(str, get_args(parts[0]))))
     return Field(name, "text", default if isinstance(default, str) else None)
 
@@ -282,7 +282,7 @@ def form_of(command: type[Command], driver: str) -> Form:
 
 
 class Unanswered(Struct, frozen=True):
-    """A command whose answer had not come while its page was waited for: a self-test may be under way for minutes."""
+    """A command whose answer did not come before the page had to be sent: a self-test may take minutes."""
 
     id: str
     command: str
@@ -292,12 +292,12 @@ class Answers:
     """Commands under way, and the last answers, for the page that asked."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """Begin without commands."""
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
         self._kept: OrderedDict[str, Reply | Unanswered] = OrderedDict()
 
     def heard(self, _table: str, _device: str, payload: bytes) -> None:
-        """An answer on the broker; most are somebody else's."""
+        """Take an answer on the broker; most belong to other programs."""
         try:
             reply = msgspec.json.decode(payload, type=Reply)
         except UNREADABLE:
@@ -309,7 +309,7 @@ class Answers:
             self._kept[reply.id] = reply
 
     async def ask(self, context: ConsoleContext, table: str, device: str, name: str, args: bytes) -> Reply | Unanswered:
-        """Tell a device to do something, and what came of it: done, refused, failed, or no answer yet."""
+        """Send a command to a device; returns the outcome: done, refused, failed, or no answer yet."""
         id_ = uuid.uuid4().hex[:16]
         life = timedelta(seconds=REPLY_TIMEOUT_S)
         asking = Asking(id_, context.now() + life, msgspec.Raw(args))
@@ -333,7 +333,7 @@ class Answers:
         return reply
 
     def shown(self, id_: str) -> Mapping[str, Any] | None:
-        """An answer of a while ago, or one that came since, for a page: command, status, text, data."""
+        """An earlier or late answer, for a page: command, status, text, data."""
         match self._kept.get(id_):
             case Reply() as reply:
                 data = msgspec.json.encode(reply.data).decode() if reply.data else ""
@@ -366,7 +366,7 @@ class _Pages:
         self.answers = answers
 
     def _table(self, request: Request, right: Any = "look") -> str:
-        """The table a page is about. Raises 404, 403, or the way to the login."""
+        """The table of a page. Raises 404, 403, or Redirect to the login."""
         table: str = request.path_params["table"]
         self.context.needs(request, right, table)
         if table not in self.context.site.tables:
@@ -422,7 +422,7 @@ class _Pages:
         target = f"{device.table}/{device.name}"
         detail = {"command": name, "args": args}
         view = self.context.site.tables.get(device.table)
-        if name in DANGEROUS and view is not None and view.round:  # a report says who ended it
+        if name in DANGEROUS and view is not None and view.round:  # a report names the person who ended it
             detail["round"] = view.round
         self.context.actions.note(user.name, user.role, "command", target, detail)
         reply = await self.answers.ask(self.context, device.table, device.name, name, encoded)
@@ -445,7 +445,7 @@ class _Pages:
             raise HTTPException(503, "error.many_pages")
         asked = dict(one.partition("~")[::2] for one in request.query_params.getlist("f"))
         wanted = self.context.live.wanted(asked, viewer)
-        # A page that lost the connection asks with the marks of what stood there at first, and says that it does so.
+        # A page that reconnects sends the marks of its first contents, and tells that it reconnects.
         again = "last-event-id" in request.headers
         drawn = {} if again else {name: mark for name in wanted if (mark := asked.get(name))}
 

@@ -1,4 +1,4 @@
-"""The site as the console shows it, and the memory of the console: store, past rounds, actions.
+"""The state of the site for the console, and the console's memory: store, past rounds, actions.
 
 Called by: every package of the console.
 May import: values of jackpots, read_model, broker, journal, config.model, protocols.

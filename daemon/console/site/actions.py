@@ -1,10 +1,10 @@
-"""What people did at the console: each action durable in a journal of its own, hash-chained, before it is done.
+"""The actions of people at the console: each is durable in its own hash-chained journal before it is executed.
 
-The journal has one writer, the console. What changes the store, from its pages or on the command line beside it, leaves
-its note there in the transaction that does it: neither stands without the other. The console takes each over, once.
+The journal has one writer, the console. A change of the store, from pages or the command line, leaves its note there in
+the same transaction, so that neither exists without the other. The console moves each note to the journal once.
 
-Where there is no room left the console goes on showing, and nothing is done: an edge stops rather than lose an event,
-but here nothing happens that could be lost.
+Without room the console still shows pages but executes nothing. An edge would stop, so as not to lose events; here
+nothing can be lost.
 """
 
 import contextlib
@@ -72,7 +72,7 @@ class Actions:
     def __init__(
         self, journal: Journal, store: Store, *, now: Callable[[], datetime] = _utc_now, full: str = ""
     ) -> None:
-        """With what was left in the store meanwhile. Raises BadStore."""
+        """Take over the notes that were left in the store. Raises BadStore."""
         self.journal = journal
         self.full = full
         """The reason why writing is refused now; empty: allowed."""
@@ -84,10 +84,10 @@ class Actions:
         self.collect()
 
     def note(self, user: str, role: str, action: str, target: str, detail: dict[str, Any]) -> None:
-        """Durable when it returns; then do it. Raises BadJournal, BadStore: then do not.
+        """Write a note, durable on return; then execute the action. If it raises BadJournal or BadStore, do not.
 
         `action` is a word as "command" or "user.add". `target` is "TABLE", "TABLE/DEVICE" or, for what belongs to no
-        table, "" or "KIND:NAME" as "user:maria". No password, token or private card ever stands in `detail`.
+        table, "" or "KIND:NAME" as "user:maria". `detail` must not contain a password, token or private card.
         """
         if self.full:
             raise BadJournal(self.full)
@@ -95,20 +95,20 @@ class Actions:
         self._append([_entry(self._now(), user, role, action, target, msgspec.json.encode(detail))], {})
 
     def _append(self, entries: list[Entry], memory: dict[str, bytes]) -> None:
-        """Actions are not published: mark them as sent, so that retention may delete old files."""
+        """Append rows. Actions are not published: they are marked as sent, so that retention may delete old files."""
         self.journal.append(entries, {**memory, SENT: b"%d" % (self.journal.head + len(entries))})
         for n, one in enumerate(entries, self.journal.head - len(entries) + 1):
             for hear in self.on_action:
                 hear(_action((n, micros_of(one.time), one.device, one.type, one.data)))
 
     def collect(self) -> None:
-        """Take over what was left in the store, where that can be done now: else it is with the next."""
+        """Take over the notes that were left in the store, if possible now; otherwise with the next action."""
         if not self.full:
             with contextlib.suppress(BadJournal, BadStore):
                 self._collect()
 
     def _collect(self) -> None:
-        """Killed anywhere in here, nothing is lost or said twice. Raises BadJournal, BadStore."""
+        """Take over the notes; a crash at any point neither loses nor doubles one. Raises BadJournal, BadStore."""
         key = _LEFT + self._store.name
         done = int(self.journal.memory(key) or b"0")
         left = self._store.db.execute("SELECT * FROM note_left ORDER BY id").fetchall()
@@ -127,7 +127,7 @@ class Actions:
 
 
 def take_up(journal: Journal, how: Keeping) -> str:
-    """As every journal is taken up; but where there is no room for more, only that is said. Raises BadJournal."""
+    """Open and verify the journal; returns the reason if it only lacks room. Raises BadJournal."""
     try:
         keeping.take_up(journal, how)
     except keeping.NoRoom as error:
@@ -145,7 +145,7 @@ def _entry(time: datetime, user: str, role: str, action: str, target: str, detai
 def leave(
     db: sqlite3.Connection, time: datetime, user: str, role: str, action: str, target: str, detail: dict[str, Any]
 ) -> None:
-    """A note for `Actions.collect`, within the transaction `db` of the store that does it."""
+    """Leave a note for `Actions.collect`, within the transaction `db` of the change."""
     db.execute(_SCHEMA)
     db.execute(
         "INSERT INTO note_left (time, user, role, action, target, detail) VALUES (?, ?, ?, ?, ?, ?)",

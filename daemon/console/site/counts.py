@@ -61,7 +61,7 @@ class Entry(Struct, frozen=True):
 
 
 class Tally(Struct, frozen=True):
-    """The counts of a table in some time. `win` is None while one that it needs is `missing`."""
+    """The counts of a table in a period. `win` is None while a needed one is `missing`."""
 
     sums: dict[Count, int]
     missing: tuple[Count, ...]
@@ -76,7 +76,7 @@ class Tally(Struct, frozen=True):
 def tally(entries: Iterable[Entry]) -> Tally:
     """Add up the confirmed entries of one table, without those that were taken back.
 
-    Each opening needs a closing and a drop; without an opening all three are missing. Fills and credits may be none.
+    Each opening needs a closing and a drop; without an opening all three are missing. Fills and credits are optional.
     """
     confirmed = [one for one in entries if one.state == "confirmed"]
     gone = {one.reverses for one in confirmed if one.reverses}
@@ -99,7 +99,7 @@ class Counts:
     def enter(
         self, id_: str, table: str, kind: Count, amount: int, *, at: datetime, by: str, reverses: str = ""
     ) -> None:
-        """The first person enters a count; the same form sent again changes nothing. Raises BadCount, BadStore."""
+        """Enter a count by the first person; a repeated form changes nothing. Raises BadCount, BadStore."""
         known = self.one(id_)
         if known is not None:
             if (known.table, known.kind, known.amount, known.reverses, known.by) != (table, kind, amount, reverses, by):
@@ -128,7 +128,7 @@ class Counts:
             raise BadCount("floor.reversed_already")
 
     def decide(self, id_: str, table: str, state: Literal["confirmed", "withdrawn"], by: str, at: datetime) -> Entry:
-        """A second person confirms an entry, or either of them withdraws it. Raises BadCount, BadStore."""
+        """Confirm an entry by a second person, or withdraw it by either of them. Raises BadCount, BadStore."""
         entry = self.one(id_)
         if entry is None or entry.table != table:
             raise BadCount("floor.bad_form")
@@ -148,26 +148,26 @@ class Counts:
         return decided
 
     def was_sent(self, id_: str) -> None:
-        """It was handed to the dealer's page, which keeps it until the edge has it. Raises BadStore."""
+        """Note that an entry was handed to the dealer's page, which keeps it until the edge has it. Raises BadStore."""
         with self._store.write() as db:
             db.execute("UPDATE table_count SET sent = 1 WHERE id = ?", (id_,))
 
     def unsent(self) -> list[Entry]:
-        """Confirmed by a process that ended before it handed them over."""
+        """The entries confirmed by a process that ended before it handed them over."""
         return self._found("state = 'confirmed' AND sent = 0", ())
 
     def one(self, id_: str) -> Entry | None:
-        """None where there is none."""
+        """The entry; None where there is none."""
         return next(iter(self._found("id = ?", (id_,))), None)
 
     def entries(self, table: str, since: datetime, until: datetime) -> list[Entry]:
-        """Of a table, entered from `since` to before `until`, the oldest first; and what took them back later."""
+        """The entries of a table from `since` to before `until`, the oldest first, with their later reversals."""
         within = "place = ?1 AND at >= ?2 AND at < ?3"
         later = f"reverses IN (SELECT id FROM table_count WHERE {within})"  # noqa: S608 - a constant
         return self._found(f"({within}) OR {later}", (table, micros_of(since), micros_of(until)))
 
     def waiting(self, table: str) -> list[Entry]:
-        """Those that wait for a second person, however old."""
+        """All entries that wait for a second person."""
         return self._found("place = ? AND state = 'waiting'", (table,))
 
     def _found(self, where: str, values: tuple[Any, ...]) -> list[Entry]:

@@ -1,8 +1,8 @@
-"""What the timeline of a table needs beside rounds, incidents and devices: restarts, and what people did.
+"""The timeline's data besides rounds, incidents and devices: restarts, and the actions of people.
 
-Both are kept in memory, bounded. What people did is loaded from the journal of actions at the start; of restarts the
-last one of each process is known, and those since this console started. `run` says which tables have something new:
-alerts, restarts and actions after two seconds, rounds after ten, so that many are drawn once. A full strip takes 15 ms.
+Both are kept in memory, bounded. Actions are loaded from the journal of actions at the start; of restarts the last one
+of each process is known, and those since this console started. `run` reports the tables with news: alerts, restarts and
+actions after two seconds, rounds after ten, so that many are rendered once. A full strip takes 15 ms.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ MOST_LOADED = 5_000
 MOST_ACTIONS = 200
 MOST_RESTARTS = 200
 DECISIONS = ("void", "correct", "series")
-"""Of the keys of a dealer's page only these are actions of the timeline: the others are the rounds themselves."""
+"""The keys of a dealer's page that are actions of the timeline; the others are part of the rounds."""
 
 
 class Restart(Struct, frozen=True):
@@ -43,7 +43,7 @@ class Restart(Struct, frozen=True):
 
 
 class Days:
-    """Restarts and actions of the last day, and since when something is known at all."""
+    """Restarts and actions of the last day, and the beginning of the known time."""
 
     def __init__(self, store: Store, site: SiteState, actions: Actions, now: Callable[[], datetime]) -> None:
         """Load the actions of the last day."""
@@ -71,12 +71,12 @@ class Days:
         found: tuple[str] | None = store.db.execute(query).fetchone()
         if found is not None:
             return datetime.fromisoformat(found[0])
-        with contextlib.suppress(BadStore), store.write() as db:  # a full disk: it begins with the next start
+        with contextlib.suppress(BadStore), store.write() as db:  # on a full disk it begins with the next start
             db.execute("INSERT INTO about VALUES ('day', ?)", (self.started.isoformat(),))
         return self.started
 
     async def run(self) -> None:
-        """Say which tables have something new, until cancelled."""
+        """Report the tables with news, until cancelled."""
         count = 0
         while True:
             await asyncio.sleep(EVERY_S)
@@ -87,14 +87,14 @@ class Days:
             self.flush(everything=count % MINUTE == 0)
 
     def flush(self, *, everything: bool = False) -> None:
-        """Say it now."""
+        """Report them now."""
         tables = list(self._site.tables) if everything else [one for one in self._dirty if one in self._site.tables]
         self._dirty.clear()
         for table in tables:
             self._site.notify(f"day/{table}")
 
     def actions(self, table: str, since: datetime) -> list[Action]:
-        """What people did at a table since then, the oldest first."""
+        """The actions of people at a table since then, the oldest first."""
         return [one for one in self._actions.get(table, ()) if one.time >= since]
 
     def restarts(self, names: set[str], since: datetime) -> list[Restart]:

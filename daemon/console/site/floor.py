@@ -1,10 +1,11 @@
-"""What the tables brought in some time, by table, game, area, hour, shift or day of play. Pure.
+"""The figures of tables in a period, by table, game, area, hour, shift or day of play. Pure.
 
-What is not known is None, never 0: bets that no device or person entered, a game without a par, one round in an hour.
+Unknown figures are None, not 0: bets that were not entered, a game without a par, one round in an hour.
 
-The difference between win and expected win is judged by the rounds themselves. Each round won some amount more or less
-than expected; were these differences chance alone, their sum would lie within 1.96 times the root of the sum of their
-squares in 95 of 100 such times. The bets of one round are decided by one outcome, so rounds are compared and not bets.
+The difference between win and expected win is judged by the rounds themselves. Each round won an amount more or less
+than expected; if these differences are chance alone, their sum lies within 1.96 times the root of the sum of their
+squares in 95 of 100 such periods. The bets of one round are decided by one outcome, so rounds are compared and not
+bets.
 """
 
 import math
@@ -24,7 +25,7 @@ By: TypeAlias = Literal["table", "game", "area", "hour", "shift", "day"]
 BY: tuple[By, ...] = get_args(By)
 Chance: TypeAlias = Literal["unknown", "few", "within", "above", "below"]
 LEAST_ROUNDS = 30
-"""With fewer rounds nothing is said about chance."""
+"""The least number of rounds for a statement about chance."""
 _DEVIATIONS = 1.96
 _HOUR_US = 3600 * MICRO
 
@@ -37,11 +38,11 @@ class Named(Struct, frozen=True, order=True):
 
 
 class Line(Struct, frozen=True):
-    """Rounds and money of one line. Amounts in minor units; None is not known.
+    """Rounds and money of one line. Amounts in minor units; None is unknown.
 
     `rounds_per_hour`: between the first and the last round of each table. `expected`: the expected win of the bets
-    whose edge is known, `compared`: what these bets won, `band`: by how much chance alone may move it. `waited_s`: how
-    long rounds waited for a person. `lost`: the rounds that were not played meanwhile, at the pace of the line.
+    whose edge is known, `compared`: the win of these bets, `band`: its deviation by chance alone. `waited_s`: the time
+    for which rounds waited for a person. `lost`: the rounds that were not played meanwhile, at the pace of the line.
     """
 
     name: str
@@ -115,7 +116,7 @@ def lines(
     waits: Mapping[str, tuple[int, int | None]],
     parts: range,
 ) -> list[Line]:
-    """One line for each name, sorted. `waits` by table are told where a line is of tables, not of a time."""
+    """One line for each name, sorted. `waits` by table are used for lines of tables, not of times."""
     found: dict[Named, list[Group]] = {}
     for group in groups:
         found.setdefault(named(group), []).append(group)
@@ -130,7 +131,7 @@ def total(
     waits: Mapping[str, tuple[int, int | None]],
     parts: range,
 ) -> Line:
-    """One line for all of these."""
+    """One line for all groups."""
     tables = tuple(sorted({one.table for one in groups}))
     rounds, with_bets = sum(one.rounds for one in groups), sum(one.with_bets for one in groups)
     pace = _pace(groups)
@@ -195,7 +196,7 @@ def _chance(rounds: int, off: float, band: float) -> Chance:
 
 
 def _spark(groups: Sequence[Group], parts: range) -> tuple[int, ...]:
-    """The rounds in each part of the time asked."""
+    """The rounds in each part of the requested time."""
     counts = dict.fromkeys(parts, 0)
     for one in groups:
         if one.part in counts:

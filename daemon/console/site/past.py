@@ -1,5 +1,5 @@
-"""What happened before the console was started: the history of each device, restarts of processes, and the round that
-each table paid last. Rounds have their own module.
+"""The history from before the console's start: of each device, of restarts of processes, and each table's last paid
+round. Rounds have their own module.
 
 Pages work also while the store cannot be written: new rows wait and are written later.
 """
@@ -62,7 +62,7 @@ class _Process(Struct, frozen=True):
 
 
 class Past:
-    """The history of devices and processes in the store, as much as pages show."""
+    """The history of devices and processes in the store, as far as pages show it."""
 
     def __init__(self, store: Store, site: SiteState) -> None:
         """Load the history into the site and store new lines. Raises BadStore."""
@@ -82,7 +82,7 @@ class Past:
         site.on_event.append(self._event)
 
     async def run(self) -> None:
-        """Write what a failing store left waiting, until cancelled."""
+        """Write the rows that wait after a failure of the store, until cancelled."""
         try:
             while True:
                 await asyncio.sleep(EVERY)
@@ -91,7 +91,7 @@ class Past:
             self.flush()
 
     def flush(self) -> None:
-        """Write what waits: all of it, or nothing where the store does not take it."""
+        """Write all waiting rows, or none if the store fails."""
         if not self._waiting:
             return
         try:
@@ -115,7 +115,7 @@ class Past:
             yield name, _Process(bootid, restarts, datetime.fromisoformat(at) if at else None)
 
     def _site_changed(self, key: str) -> None:
-        """A restart shows as another boot id, even if it happened while the console was away."""
+        """Notice restarts by the boot id, also those during the console's absence."""
         if key != "edges":
             return
         for name, edge in self._site.edges.items():

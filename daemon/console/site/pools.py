@@ -1,8 +1,8 @@
-"""The pools of jackpots as the broker tells them: levels, books, entries, and how the signs follow.
+"""The pools of jackpots as published on the broker: levels, books, entries, and how the signs follow.
 
-`hear` takes what comes on `jackpot/...`. `run` requests entries that are missing from the process that keeps the books.
-Each entry is compared with the one before it, so that books that do not balance are seen here, too. Memory is bounded
-by numbers and by bytes.
+`hear` takes the messages on `jackpot/...`. `run` requests missing entries from the process that keeps the books.
+Each entry is compared with the one before it, so books that do not balance are noticed here, too. Memory is bounded by
+the number of entries and by their bytes.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ __all__ = ["OPEN", "BookLine", "PoolView", "Pools", "SignView"]
 
 OPEN = ("pending", "confirmed")
 BACK = 1500
-"""Entries before the first one heard that are requested: 100 rounds of a table with all seats."""
+"""The number of entries before the first received one that are requested: 100 rounds of a table with all seats."""
 MOST_POOLS = 100
 MOST_LINES = 200
 MOST_LINE_BYTES = 1024 * 1024
@@ -52,7 +52,7 @@ MOST_SIGNS = 50
 MOST_DECIMALS = 4
 EVERY_S = 0.5
 STUCK_S = 1.0
-"""Seconds until entries that the broker did not bring are requested."""
+"""Seconds until missing entries are requested."""
 RECALL_S = 5.0
 MOST_RECALLS = 8
 MOST_PAGED = 1000
@@ -71,10 +71,10 @@ class BookLine(Struct, frozen=True):
 
 
 class SignView:
-    """A display of a pool. `behind`: since when it shows an amount that the pool no longer has."""
+    """A display of a pool. `behind`: the time since which it shows an amount that the pool no longer has."""
 
     def __init__(self, place: str) -> None:
-        """It was not heard yet."""
+        """A display that has not reported yet."""
         self.place = place
         self.text = ""
         self.confirmed = False
@@ -97,18 +97,18 @@ class PoolView:
         self.bytes = 0
         self.rounds: OrderedDict[str, RoundMoney] = OrderedDict()
         self.fault = ""
-        """Why the entries do not agree; "": they do, as far as they were heard."""
+        """Why the entries do not agree; "" while the received ones agree."""
         self.newest = 0
         self.too_long: dict[str, int] = {}
-        """What is not read here because it is too long: its bytes by level, books or event."""
+        """Documents that are too long to be read here: their bytes by level, books or event."""
         self.stuck: tuple[int, datetime] | None = None
-        """The number that is missing, and since when."""
+        """The number of the missing entry, and the time since which it is missing."""
         self.again = Again()
         self.signs: dict[str, SignView] = {}
         self.paged: OrderedDict[str, PoolWin] = OrderedDict()
         """Wins of the pages that were read last."""
         self.levels: deque[tuple[int, datetime]] = deque(maxlen=MOST_LEVELS)
-        """Past amounts, and when each was no longer the amount."""
+        """Past amounts, each with the time at which it ended."""
 
     @property
     def tables(self) -> tuple[str, ...]:
@@ -117,17 +117,17 @@ class PoolView:
 
     @property
     def open_wins(self) -> list[PoolWin]:
-        """The oldest of the wins that wait; `waiting` counts all."""
+        """The oldest of the open wins; `waiting` counts all."""
         return [one for one in self.books.wins if one.state in OPEN] if self.books is not None else []
 
     def win(self, name: str) -> PoolWin | None:
-        """A win of the books, or of a page that was read."""
+        """A win by its name, from the books or from a page that was read."""
         shown = self.books.wins if self.books is not None else ()
         return next((one for one in shown if one.id == name), self.paged.get(name))
 
     @property
     def waiting(self) -> int:
-        """How many wins wait."""
+        """The number of open wins."""
         return self.books.waiting if self.books is not None else 0
 
     @property
@@ -137,7 +137,7 @@ class PoolView:
 
     @property
     def unit(self) -> int:
-        """In what the balances count."""
+        """The parts of a minor unit in which the balances count."""
         return self.last.entry.unit if self.last else 1
 
     def held(self, account: str) -> int:
@@ -198,7 +198,7 @@ class Pools:
 
     @property
     def connected(self) -> bool:
-        """Whether the broker is there: without it nothing of a pool is known to be so now."""
+        """Whether the broker is connected: otherwise all values of a pool may be old."""
         return self._site.connected
 
     def get(self, name: str) -> PoolView | None:
@@ -292,7 +292,7 @@ class Pools:
         if wire.type != kind or wire.seq < 1 or line.entry.unit < 1:
             self._site.refused += 1
             return
-        if wire.journal != view.journal:  # other books: what was known is not of these
+        if wire.journal != view.journal:  # other books: the known entries do not belong to them
             if view.journal:
                 view.stream, view.last, view.newest, view.fault = None, None, 0, ""
                 view.too_long.clear()
@@ -323,7 +323,7 @@ class Pools:
         self._dirty.add(view.name)
 
     def _check_level(self, view: PoolView) -> None:
-        """The level and the entry after which it stands say the same."""
+        """Compare the level with the entry after which it was published."""
         level, last = view.level, view.last
         if level is None or last is None or level.entry != last.seq or view.fault:
             return
@@ -358,13 +358,13 @@ class Pools:
                     self._site.notify(f"pool/{view.name}")
 
     def _site_changed(self, key: str) -> None:
-        """What signs showed while the broker was away is not known."""
+        """It is unknown what the signs showed while the broker was disconnected."""
         if key == "broker":
             for view in self._pools.values():
                 view.signs = {place: SignView(place) for place in view.signs}
 
     def _follow(self, view: PoolView, sign: SignView) -> None:
-        """Find out since when a sign is behind; an amount too old to be known leaves it as it was."""
+        """Find the time since which a sign is behind; an amount that is too old to be known changes nothing."""
         level = view.level
         if level is None or not sign.text:
             return
@@ -380,7 +380,7 @@ class Pools:
     # ---- gaps
 
     async def run(self) -> None:
-        """Tell the pages of new entries, and request missing ones, until cancelled."""
+        """Notify the pages of new entries and request missing ones, until cancelled."""
         while True:
             await asyncio.sleep(EVERY_S)
             self.tell()
@@ -388,13 +388,13 @@ class Pools:
                 await self.ask_for_missing()
 
     def tell(self) -> None:
-        """Tell the pages of new entries: a busy pool has thousands a second."""
+        """Notify the pages of new entries together: a busy pool has thousands a second."""
         dirty, self._dirty = self._dirty, set()
         for name in dirty:
             self._site.notify(f"poolentries/{name}")
 
     async def ask_for_missing(self) -> None:
-        """Raises BrokerLost."""
+        """Request the missing entries. Raises BrokerLost."""
         now, time = self._now(), asyncio.get_running_loop().time()
         for view in list(self._pools.values()):
             stream = view.stream
@@ -415,7 +415,7 @@ class Pools:
         await self._site.publish(topic, msgspec.json.encode(ReplayRequest(first, last)))
 
     async def wins(self, view: PoolView, first: int, most: int, state: Waits) -> WinsPage | None:
-        """A page of the wins that wait, from the books; None if it did not come in time."""
+        """A page of the open wins, from the books; None if it did not arrive in time."""
         if len(self._asked) >= MOST_RECALLS:
             return None
         id_ = secrets.token_hex(12)
@@ -444,7 +444,7 @@ class Pools:
         asked.came.set()
 
     async def recall(self, view: PoolView, first: int, last: int) -> list[BookLine]:
-        """Entries of the books from the journal of their process, the newest first; as many as came in time."""
+        """Entries of the books from the journal of their process, the newest first; those that arrived in time."""
         first = max(first, 1)
         known = {line.seq: line for line in view.lines if first <= line.seq <= last}
         recalls = self._recalls.setdefault(view.name, [])

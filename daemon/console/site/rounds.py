@@ -1,9 +1,9 @@
-"""The ended rounds of each table, kept in the console's store: found by date, one after the other, with their versions.
+"""The ended rounds of each table in the console's store, with their versions; found by date or one after the other.
 
 Verdicts come in order and without a gap (`SiteState.on_verdict`). What was published while the console was away is
-requested again from the journal of the rules, up to MOST_AWAY. A `stretch` is a time of which every verdict was heard;
-between two of them rounds may be missing here, and only there. Rows are written once a second; a killed console
-requests again what it had not written. The last `keep` ends of each table stay.
+requested again from the journal of the rules, up to MOST_AWAY. A `stretch` is a period of which every verdict was
+received; rounds can be missing only between two stretches. Rows are written once a second; a killed console requests
+the unwritten ones again. The last `keep` ends of each table stay.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ __all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rested", "
 
 EVERY_S = 1.0
 MOST_WAITING: Final = 15_000
-"""Rows: a round has its end, its money and, where it has evidence, that."""
+"""Rows of one round: its end, its money and, where it has evidence, the evidence."""
 MOST_NOTES: Final = 50
 """Suspensions and refused bets of one round."""
 MOST_STRETCHES: Final = 1_000
@@ -94,14 +94,14 @@ _LINE = (
 
 
 class Position(Struct, frozen=True):
-    """The place of a round in the list of its table: the time of its first end, and its number."""
+    """The position of a round in the list of its table: the time and the number of its first end."""
 
     at: datetime
     n: int
 
 
 class Ended(Struct, frozen=True):
-    """A round: when it ended first, and its last version. `digest`: SHA-256 of the data of the verdict."""
+    """A round: the time of its first end, and its last version. `digest`: SHA-256 of the data of the verdict."""
 
     position: Position
     at: datetime
@@ -117,7 +117,7 @@ class Ended(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True):
-    """What happened in a round before it ended: it was suspended, or a bet was refused."""
+    """A suspension or a refused bet in a round before its end."""
 
     at: datetime
     kind: str
@@ -127,7 +127,7 @@ class Note(Struct, frozen=True):
 
 
 class Rested(Struct, frozen=True):
-    """An event that a result rests on: what it was, without its values."""
+    """An event that a result rests on: its type and device, without its values."""
 
     id: str
     at: datetime
@@ -136,14 +136,14 @@ class Rested(Struct, frozen=True):
 
 
 class Stretch(Struct, frozen=True):
-    """A time of which every verdict of a table was heard."""
+    """A period of which every verdict of a table was received."""
 
     since: datetime
     until: datetime
 
 
 class Asked(Struct, frozen=True):
-    """Which rounds of a table."""
+    """A selection of the rounds of a table."""
 
     place: str
     since: datetime
@@ -152,7 +152,7 @@ class Asked(Struct, frozen=True):
 
 
 class _Said(Struct, frozen=True):
-    """What is kept of a suspension or a refused bet."""
+    """The stored part of a suspension or a refused bet."""
 
     reason: Reason | None = None
     law: str = ""
@@ -160,7 +160,7 @@ class _Said(Struct, frozen=True):
 
 
 class _Heard(Struct):
-    """The stretch that is being heard: its first and last seq, and their times."""
+    """The current stretch: its first and last seq, and their times."""
 
     first: int
     last: int
@@ -173,10 +173,10 @@ _Row: TypeAlias = tuple[str, tuple[str | int | bytes, ...], str, str, int]
 
 
 class Rounds:
-    """Writes what it hears; `records` reads it."""
+    """Writes the received rounds; `records` reads them."""
 
     def __init__(self, store: Store, site: SiteState, keep: int) -> None:
-        """Load the last results into the site, and request what ended since. Raises BadStore."""
+        """Load the last results into the site, and request the rounds that ended since. Raises BadStore."""
         self._store = store
         self._site = site
         self._keep = keep
@@ -206,7 +206,7 @@ class Rounds:
                 self._log.warning("console.unreadable", table=place, reason=str(error))
 
     def _take_up(self) -> None:
-        """Continue the last stretch of each table; request what is missing, unless that is old."""
+        """Continue the last stretch of each table; request the missing verdicts unless they are too old."""
         query = (
             "SELECT place, journal, first, last, since, until FROM round_stretch WHERE n IN "
             "(SELECT max(n) FROM round_stretch GROUP BY place)"
@@ -251,7 +251,7 @@ class Rounds:
         data = bytes(wire.data)
         try:
             result = result_with_facts(data)
-        except BadRound:  # the site has said so
+        except BadRound:  # the read model has logged it
             return
         digest, packed = sha256(data).digest(), zlib.compress(data, 1)
         row = (
@@ -271,7 +271,7 @@ class Rounds:
             self._keep_row((_SEEN, (place, result.round, *row[1:3], packed), place, wire.journal, wire.seq))
 
     def _evidence(self, place: str, result: Result) -> list[Rested]:
-        """The events that the result rests on, as far as they were heard lately."""
+        """The events that the result rests on, as far as they were received recently."""
         named = set(result.evidence)
         return [
             Rested(one.id, one.at, device.name, one.type)
@@ -308,7 +308,7 @@ class Rounds:
     # ---- writing
 
     def flush(self) -> None:
-        """Write what waits: all of it, or nothing where the store does not take it."""
+        """Write all waiting rows, or none of them if the store fails."""
         if not self._unsaid and not self._waiting:
             return
         try:
@@ -344,7 +344,7 @@ class Rounds:
 
 
 def _chain(db: sqlite3.Connection, n: int, place: str, round_: str) -> bool:
-    """Tell the first end of the round its newest one. Return whether this is the first."""
+    """Note the newest end of the round at its first end. Returns whether this is the first."""
     query = "SELECT n FROM round_end WHERE place = ? AND round = ? AND again = 0 AND n < ? ORDER BY n DESC LIMIT 1"
     first = db.execute(query, (place, round_, n)).fetchone()
     db.execute("UPDATE round_end SET again = ?, newest = ? WHERE n = ?", (int(first is not None), n, n))
@@ -375,7 +375,7 @@ def _prune(db: sqlite3.Connection, place: str, keep: int) -> None:
 
 
 class Records:
-    """Reads the rounds that were kept."""
+    """Reads the stored rounds."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         """`db`: the store's connection, or in a thread one of its own."""
@@ -397,7 +397,7 @@ class Records:
         return _each(self._db.execute(query, (asked.place, *values, limit)))
 
     def counts(self, asked: Asked) -> dict[Show, int]:
-        """How many there are of each kind, whatever `asked.show` says."""
+        """The number of rounds of each kind; `asked.show` is ignored."""
         columns = ", ".join(f"count(*) FILTER (WHERE {_FILTERS[show]})" for show in SHOWS)
         where, values = _where(msgspec.structs.replace(asked, show="all"))
         query = (
@@ -407,14 +407,14 @@ class Records:
         return dict(zip(SHOWS, self._db.execute(query, (asked.place, *values)).fetchone(), strict=True))
 
     def beside(self, asked: Asked, of: Position, *, later: bool) -> Ended | None:
-        """The next round of those asked for, after or before one."""
+        """The next selected round after or before `of`."""
         where, values = _where(asked)
         sign, order = (">", "") if later else ("<", "DESC")
         query = f"{_LINE} AND {where} AND (f.at, f.n) {sign} (?, ?) ORDER BY f.at {order}, f.n {order} LIMIT 1"
         return next(_each(self._db.execute(query, (asked.place, *values, micros_of(of.at), of.n))), None)
 
     def one(self, place: str, round_: str) -> Ended | None:
-        """A round."""
+        """The last version of a round; None if it is not stored."""
         query = f"{_LINE} AND f.round = ? ORDER BY f.n DESC LIMIT 1"
         return next(_each(self._db.execute(query, (place, round_))), None)
 
@@ -427,7 +427,7 @@ class Records:
         return list(_each(self._db.execute(query, (place, round_, limit))))
 
     def notes(self, place: str, round_: str) -> list[Note]:
-        """What happened in a round before it ended."""
+        """The suspensions and refused bets of a round."""
         query = "SELECT at, kind, said FROM round_note WHERE place = ? AND round = ? ORDER BY n LIMIT ?"
         found = []
         for at, kind, text in self._db.execute(query, (place, round_, 2 * MOST_NOTES)):
@@ -436,31 +436,33 @@ class Records:
         return found
 
     def evidence(self, place: str, round_: str) -> dict[str, Rested]:
-        """By id, the events that the results of a round rest on, as far as they were heard when it ended."""
+        """By id, the events that the results of a round rest on, as far as they had been received when it ended."""
         query = "SELECT said FROM round_seen WHERE place = ? AND round = ?"
         rows = self._db.execute(query, (place, round_)).fetchall()
         found = (msgspec.json.decode(zlib.decompress(said), type=list[Rested]) for (said,) in rows)
         return {one.id: one for some in found for one in some}
 
     def since(self, place: str) -> datetime | None:
-        """Since when the records of a table are complete; None where there are none."""
+        """The time since which the records of a table are complete; None without records."""
         query = "SELECT since FROM round_stretch WHERE place = ? ORDER BY n DESC LIMIT 1"
         found = self._db.execute(query, (place,)).fetchone()
         return None if found is None else _time(found[0])
 
     def heard_until(self, place: str) -> datetime | None:
-        """The time of the last verdict that was heard of a table; None where none was."""
+        """The time of the last received verdict of a table; None if there is none."""
         (until,) = self._db.execute("SELECT max(until) FROM round_stretch WHERE place = ?", (place,)).fetchone()
         return None if until is None else _time(until)
 
     def ends(self, place: str, since: datetime, until: datetime, limit: int) -> list[tuple[datetime, str, str]]:
-        """Time, kind and round of the newest `limit` ends of a period, the oldest first; of corrected rounds, each."""
+        """Time, kind and round of the newest `limit` ends of a period, the oldest first; a corrected round has
+        several.
+        """
         query = "SELECT at, kind, round FROM round_end WHERE place = ? AND at >= ? AND at < ? ORDER BY n DESC LIMIT ?"
         rows = self._db.execute(query, (place, micros_of(since), micros_of(until), limit)).fetchall()
         return [(_time(at), kind, round_) for at, kind, round_ in reversed(rows)]
 
     def gaps(self, place: str, since: datetime, until: datetime) -> list[Stretch]:
-        """The times within a period of which verdicts may be missing, up to the last that was heard."""
+        """The parts of a period in which verdicts may be missing, up to the last received one."""
         query = "SELECT since, until FROM round_stretch WHERE place = ? ORDER BY since, n"
         found, at, heard = [], since, False
         for began, ended in self._db.execute(query, (place,)):

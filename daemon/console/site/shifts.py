@@ -1,4 +1,4 @@
-"""The shifts of the house and its days of play, by the clocks on its walls."""
+"""The shifts of the casino and its days of play, in local time."""
 
 from collections.abc import Sequence
 from datetime import datetime, time, timedelta, tzinfo

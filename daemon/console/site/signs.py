@@ -11,7 +11,7 @@ EVERY_S = 1.0
 
 
 def sign_of(site: SiteState, table: str) -> TableSign | None:
-    """None where it is not known: nobody opened or closed the table yet, or its edge does not answer."""
+    """The sign of a table; None if unknown: the table was never opened or closed, or its edge does not answer."""
     if not site.connected:
         return None
     for edge in site.edges.values():
@@ -21,15 +21,15 @@ def sign_of(site: SiteState, table: str) -> TableSign | None:
 
 
 class Signs:
-    """Says which tables have another sign now: edges report much more often than a sign changes."""
+    """Notifies of tables whose sign changed: edges report much more often than a sign changes."""
 
     def __init__(self, site: SiteState) -> None:
-        """None is known yet."""
+        """No sign is known yet."""
         self._site = site
         self._known: dict[str, TableSign | None] = {}
 
     async def run(self) -> None:
-        """Look once a second, until cancelled."""
+        """Compare once a second, until cancelled."""
         while True:
             self.look()
             await asyncio.sleep(EVERY_S)

@@ -1,9 +1,9 @@
-"""The console's own memory: users, sessions, incidents, statistics. One SQLite file for its owner only.
+"""The console's own database: users, sessions, incidents, statistics. One SQLite file for its owner only.
 
 WAL with synchronous=FULL: what was committed survives a power cut. One connection, used by the loop's thread; the
-command line (`feltd console user …`) writes beside it, in transactions of milliseconds. Each part makes its tables by
-`has` and reads by `db`; all writing is done within `write`. Opening writes only what is missing: on a full disk, too,
-there is something to read.
+command line (`feltd console user …`) writes beside it, in transactions of milliseconds. Each part of the console
+creates its tables with `has`, reads with `db` and writes within `write`. Opening writes only missing tables, so the
+data can be read on a full disk, too.
 """
 
 import contextlib
@@ -16,9 +16,9 @@ from pathlib import Path
 
 __all__ = ["BadStore", "Store"]
 
-# Raise it when an existing table changes, and add the migration of the old table here.
+# Raise this number when an existing table changes, and add the migration of the old table here.
 VERSION = 1
-_FELT = 0x66656C74  # SQLite's application_id: no journal and no stranger's file is taken for a store
+_FELT = 0x66656C74  # SQLite's application_id: a journal or a file of another program is not taken for a store
 _ABOUT = "CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
 _BUSY_TIMEOUT_MS = 2000  # milliseconds for the transaction of another process
 _ANEW = "move it and the files that begin with its name away and keep them, then put a copy back, or begin anew with \
@@ -30,10 +30,10 @@ class BadStore(Exception):
 
 
 class Store:
-    """One file, open until `close`. `name` is random and stays: a store that was begun anew has another one."""
+    """One file, open until `close`. `name` is random and permanent: a new store has another one."""
 
     def __init__(self, path: Path) -> None:
-        """Open or make it. Raises BadStore."""
+        """Open or create the file. Raises BadStore."""
         self.path = path
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
@@ -52,7 +52,7 @@ class Store:
             raise BadStore(f"{path}: {error}; check disk, owner and rights") from error
         try:
             self.name = self._take_up()
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # words of a damaged file, and SQLite's words about them
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # damaged texts, and SQLite's messages about them
             self.db.close()
             raise BadStore(f"{path}: {error}; {_remedy(error)}") from error
         except BaseException:
@@ -90,13 +90,13 @@ class Store:
         return None if found is None else found[0]
 
     def _there(self, statements: str) -> bool:
-        """Whether all that these make is there already."""
+        """Whether everything that these statements create exists already."""
         known = {name for (name,) in self.db.execute("SELECT name FROM sqlite_master")}
         return known.issuperset(re.findall(r"IF NOT EXISTS (\w+)", statements))
 
     def has(self, statements: str) -> None:
-        """Make the tables that are not there yet: CREATE … IF NOT EXISTS, all or none. Raises BadStore."""
-        with contextlib.suppress(sqlite3.Error):  # what cannot be read cannot be written, which says why
+        """Create the missing tables: CREATE … IF NOT EXISTS, all or none. Raises BadStore."""
+        with contextlib.suppress(sqlite3.Error):  # if it cannot be read, `write` raises with the reason
             if self._there(statements):
                 return
         with self.write() as db:
@@ -111,7 +111,7 @@ class Store:
     def write(self) -> Iterator[sqlite3.Connection]:
         """One transaction: durable when the block has ended, undone when it raises.
 
-        Raises BadStore; sqlite3.IntegrityError of the block's own statements stays what it is.
+        Raises BadStore; sqlite3.IntegrityError of the block's own statements passes through.
         """
         db = self.db
         try:
@@ -127,7 +127,7 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Once, and once more does nothing."""
+        """Close the file; a second call does nothing."""
         self.db.close()
 
 

@@ -1,4 +1,4 @@
-"""What happened to a device, told from the changes of its state: pure, for its page and for the timeline of its table.
+"""The history of a device from the changes of its state, for its page and for the timeline of its table. Pure.
 
 A link that is lost and a fault that begins are one episode with their ends. Episodes of one kind that follow each other
 closely are one line with a count.
@@ -17,12 +17,13 @@ __all__ = ["Episode", "Kind", "episodes", "told"]
 
 Kind: TypeAlias = Literal["offline", "fault", "online"]
 CLOSE = timedelta(minutes=30)
-"""Episodes of one kind with less between them are told as one line."""
+"""Episodes of one kind with a shorter time between them are one line."""
 MOST = 60
 
 
 class Episode(Struct, frozen=True):
-    """Something that happened to a device. `ended` None: not over. `times`, `seconds`: of all that are told as one.
+    """Something that happened to a device. `ended` None: not over. `times`, `seconds`: of all that are joined in one
+    line.
 
     `online` has no duration: the device was connected anew without a loss before it, as after a restart of the edge.
     """
@@ -37,7 +38,7 @@ class Episode(Struct, frozen=True):
 
 
 def episodes(changes: Iterable[Change]) -> list[Episode]:
-    """The episodes in the order of their beginnings. Commands and their answers are none."""
+    """The episodes in the order of their beginnings. Commands and their answers are not episodes."""
     found: list[Episode] = []
     open_: dict[str, int] = {}
     for change in sorted(changes, key=lambda one: one.at):
@@ -65,7 +66,7 @@ def _end(found: list[Episode], n: int, at: datetime) -> None:
 
 
 def told(found: Iterable[Episode], since: datetime) -> list[Episode]:
-    """What was so at any time since then, the newest first: what follows closely as one, at most MOST."""
+    """The episodes since then, the newest first, close ones of a kind as one; at most MOST."""
     lines: list[Episode] = []
     last: dict[tuple[Kind, str, str], int] = {}
     for one in found:

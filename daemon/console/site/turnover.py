@@ -1,8 +1,8 @@
-"""What each round brought: stakes, payments and the win that the house could expect, one row for each round.
+"""The money of each round: stakes, payments and the expected win of the house, one row for each round.
 
 `Rounds` writes the rows in the transaction of the rounds themselves, so both are there or neither. A corrected result
 replaces the row of its round. All amounts are whole minor units; expected wins are millionths of one, from the house
-edge of each bet (rules/figures). A bet whose edge is not computed is counted apart: nothing is expected of it.
+edge of each bet (rules/figures). A bet whose edge is not computed is counted apart and has no expected win.
 """
 
 import re
@@ -41,7 +41,7 @@ MICRO: Final = 1_000_000
 MOST_GAMES: Final = 500
 """Games and options whose edges are remembered."""
 _PATTERN: Final = re.compile("[a-z](-[a-z])*")
-"""Any place of a family, as the figures write it: straight:n, split:a-b."""
+"""The name of a family of bets as the figures write it: straight:n, split:a-b."""
 _WITHIN: Final = {"blackjack": "double", "stud-poker": "raise"}
 """By game the bets that belong to the figure of the main bet: its edge is that of a whole hand."""
 SCHEMA = """
@@ -56,7 +56,7 @@ CREATE TABLE IF NOT EXISTS round_day (
 ) STRICT, WITHOUT ROWID;
 """
 COUNT = "INSERT INTO round_day VALUES (?, ?, 1) ON CONFLICT (place, day) DO UPDATE SET rounds = rounds + 1"
-"""Of the first end of a round, with the number of its day (UTC): these counts stay when the rounds are forgotten."""
+"""Counts the first end of a round by the number of its day (UTC). These counts stay when the rounds are deleted."""
 DAY: Final = 86_400 * MICRO
 UPSERT = (
     "INSERT INTO round_money VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT (place, round) "
@@ -83,7 +83,7 @@ _WAITS = (
 
 
 class Brought(Struct, frozen=True):
-    """One round. `figured`, `figured_paid`: the stakes and payments of the bets whose edge is known."""
+    """The money of one round. `figured`, `figured_paid`: the stakes and payments of the bets whose edge is known."""
 
     bets: int
     turnover: int
@@ -94,11 +94,11 @@ class Brought(Struct, frozen=True):
 
 
 class Group(Struct, frozen=True):
-    """The rounds of a table and a game in one part of the time asked.
+    """The rounds of a table and a game in one part of the requested time.
 
-    `with_bets`: rounds that count of which bets are known. `off2`: the sum of the squares of what each of them won
-    beyond the expected win. `void_stakes`, `void_expected`: what lay on void rounds, and what they could have won.
-    `void_unknown`: void rounds of which no bet is known.
+    `with_bets`: valid rounds with known bets. `off2`: the sum of the squares of their wins less their expected wins.
+    `void_stakes`, `void_expected`: the stakes and the expected win of void rounds. `void_unknown`: void rounds without
+    known bets.
     """
 
     table: str
@@ -124,7 +124,7 @@ class Edges:
     """The house edges of one game under one house's options, in millionths of a stake."""
 
     def __init__(self, ruleset: str, options: Mapping[str, Any]) -> None:
-        """Of the figures that are computed for more than the defaults, the one with most of these options counts."""
+        """If the figures are computed for several sets of options, the set that shares most with `options` counts."""
         said = {name: _in_words(value) for name, value in options.items()}
         best: dict[str, tuple[int, int]] = {}
         for one in figures(ruleset):
@@ -143,7 +143,7 @@ class Edges:
         self._splits = game == "blackjack"
 
     def of(self, one: Settlement) -> int | None:
-        """The edge of a bet; None where it is not computed. A bet within the figure of the main bet adds none."""
+        """The edge of a bet; None if it is not computed; 0 for a bet that the figure of the main bet includes."""
         family = one.bet.partition(":")[0]
         if family == self._within or (self._splits and one.hand > 1):
             return 0
@@ -197,20 +197,20 @@ def groups(db: sqlite3.Connection, since: datetime, until: datetime, part_s: int
 
 
 def waits(db: sqlite3.Connection, since: datetime, until: datetime) -> dict[str, tuple[int, int | None]]:
-    """By table, how many rounds waited for a person, and for how many microseconds; None where that is not known."""
+    """By table, the number of rounds that waited for a person, and the microseconds of waiting; None if unknown."""
     found = db.execute(_WAITS, (micros_of(since), micros_of(until)))
     return {place: (count, waited) for place, count, waited in found}
 
 
 def played(db: sqlite3.Connection, place: str, since: datetime, until: datetime) -> tuple[int, int]:
-    """How many rounds of a table ended in a period, and how many of them are void."""
+    """The number of rounds of a table that ended in a period, and the number of void ones among them."""
     query = "SELECT count(*), coalesce(sum(void), 0) FROM round_money WHERE place = ? AND at >= ? AND at < ?"
     count, void = db.execute(query, (place, micros_of(since), micros_of(until))).fetchone()
     return count, void
 
 
 def rounds_since(db: sqlite3.Connection, place: str, since: datetime) -> int:
-    """How many rounds of a table ended since then; where that is long ago, without those of the first day."""
+    """The number of rounds of a table that ended since then; for a distant time without those of its first day."""
     day = micros_of(since) // DAY
     query = "SELECT coalesce(sum(rounds), 0) FROM round_day WHERE place = ? AND day > ?"
     (later,) = db.execute(query, (place, day)).fetchone()

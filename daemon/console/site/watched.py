@@ -1,6 +1,6 @@
-"""When the console heard the site, and since when it knows each device. Rates of faults count this time only.
+"""The times during which the console received the site, and the first sight of each device. Fault rates use them.
 
-A time of watching ends when the broker or the console is lost. A killed console loses the last EVERY_S of it.
+Such a time ends when the broker or the console is lost. A killed console loses the last EVERY_S of it.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class Watched:
     """Written by `run` every EVERY_S."""
 
     def __init__(self, store: Store, site: SiteState, now: Callable[[], datetime]) -> None:
-        """Raises BadStore."""
+        """Create the tables. Raises BadStore."""
         self._store = store
         self._site = site
         self._now = now
@@ -39,13 +39,13 @@ class Watched:
         site.on_change.append(self._changed)
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Record the watched time every EVERY_S, until cancelled."""
         while True:
             self.look()
             await asyncio.sleep(EVERY_S)
 
     def look(self) -> None:
-        """Write that the site is watched until now. A store that cannot be written is tried again the next time."""
+        """Record that the site was watched until now. If the store fails, the next call tries again."""
         now = self._now()
         slept = not timedelta(0) <= now - self._last <= timedelta(seconds=3 * EVERY_S)
         self._last = now
@@ -68,13 +68,13 @@ class Watched:
             self.look()
 
     def times(self, since: datetime, until: datetime) -> list[tuple[datetime, datetime]]:
-        """The times of watching within a period, in order."""
+        """The watched times within a period, in order."""
         query = "SELECT since, until FROM watched WHERE until > ? AND since < ? ORDER BY since"
         rows = self._store.db.execute(query, (micros_of(since), micros_of(until)))
         return [(max(_time(begin), since), min(_time(end), until)) for begin, end in rows]
 
     def seen(self) -> dict[tuple[str, str], datetime]:
-        """Since when each device is known, by table and device."""
+        """The time since which each device is known, by table and device."""
         rows = self._store.db.execute("SELECT place, device, since FROM device_seen")
         return {(place, device): _time(since) for place, device, since in rows}
 
