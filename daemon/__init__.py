@@ -1,4 +1,4 @@
-"""The processes: the only place with a clock, ports, files and the network."""
+"""The processes and the command line: the only package that uses clocks, ports, files and the network."""
 
 import functools
 import sys

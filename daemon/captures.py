@@ -1,4 +1,4 @@
-"""What a capture is: a head, then a line for each piece of a wire."""
+"""The format of a capture: a head line, then a line for each piece of bytes on a wire."""
 
 from datetime import datetime
 
@@ -10,7 +10,7 @@ CAPTURE_HEAD = "# feltd capture 1"
 
 
 class Frame(Struct, frozen=True):
-    """Bytes of a capture: when, which way (`from_device`), what."""
+    """Bytes of a capture with their time and direction (`from_device`)."""
 
     at: datetime
     from_device: bool

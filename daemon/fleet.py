@@ -1,4 +1,4 @@
-"""All computers of a site at a glance: what each says of itself, and what somebody should look at, worst first. Pure.
+"""All computers of a site: the state that each publishes, and its findings, the worst first. Pure.
 
 `feltd fleet` writes it for a terminal, the console's page /fleet shows it live. The texts of the findings are in
 daemon/words/fleet.*.toml.
@@ -20,7 +20,7 @@ OLD_HEALTH: Final = timedelta(minutes=2)
 LITTLE_ROOM: Final = 2_000_000_000
 LATE_S, SLOW_MS = 10.0, 250.0
 NAMED: Final = 3
-"""So many devices that are offline are named."""
+"""The most offline devices that are named."""
 _RANKS: Final = ("offline", "suspended", "old_health", "backlog", "disk", "devices", "slow", "version")
 """The findings, worst first."""
 
@@ -35,14 +35,14 @@ class Process(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """What somebody should look at: its code, with the values of its text."""
+    """Something that needs attention: its code, with the values of its text."""
 
     code: str
     values: Mapping[str, Any] = {}
 
 
 class Computer(Struct, frozen=True, kw_only=True):
-    """One process of the site. What it has not said is None; `free` in bytes."""
+    """One process of the site. An unpublished value is None; `free` in bytes."""
 
     name: str
     online: bool
@@ -58,7 +58,7 @@ class Computer(Struct, frozen=True, kw_only=True):
 
 
 def fleet(processes: Collection[Process], now: datetime) -> list[Computer]:
-    """All of them, the one with the worst finding first, else by name."""
+    """All processes, those with the worst finding first, else by name."""
     versions = Counter(one.info.version for one in processes if one.info.version)
     usual = versions.most_common(1)[0][0] if versions else ""
     found = [_computer(one, usual, now) for one in sorted(processes, key=lambda one: one.name)]

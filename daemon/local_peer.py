@@ -1,4 +1,4 @@
-"""Who is at the other end of a local socket. The kernel says it, so nothing that a peer sends has to be believed."""
+"""The user at the other end of a local socket, as the kernel reports it: a peer cannot claim to be another user."""
 
 import os
 import pwd
@@ -14,7 +14,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 class _Socket(Protocol):
     def getsockopt(self, level: int, name: int, size: int, /) -> bytes:
-        """As of a socket."""
+        """As `socket.socket.getsockopt`."""
         ...
 
 
@@ -25,7 +25,7 @@ def uid_at_the_other_end(sock: _Socket) -> int:
 
 
 def is_trusted(uid: int, expected: str) -> bool:
-    """Whether `uid` is the user called `expected`, or our own user, who could read all that we have anyway."""
+    """Whether `uid` is the user called `expected`, or our own user, who can read all our data anyway."""
     if uid == os.geteuid():
         return True
     try:

@@ -1,6 +1,6 @@
-"""Logs: one JSON object a line for machines, readable lines on a terminal. Per incident and per round, not per byte.
+"""Logs: one JSON object a line for machines, readable lines on a terminal. A line per incident or round, not per byte.
 
-To journald each line says how bad it is, so that `journalctl -p warning` shows what somebody should look at.
+For journald each line has its priority, so `journalctl -p warning` shows the lines that need attention.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ __all__ = ["first", "get", "set_up"]
 
 @contextlib.contextmanager
 def _rich_hidden() -> Iterator[None]:
-    """Imports of `rich` fail meanwhile: structlog loads it where it finds it, 4 MiB that a table's computer never uses.
+    """Make imports of `rich` fail meanwhile: structlog loads it if it is installed, and its 4 MiB are not needed.
 
     A module that is None in `sys.modules` raises ModuleNotFoundError (Python's language reference, 5.3.1).
     """
@@ -37,12 +37,12 @@ def _rich_hidden() -> Iterator[None]:
 with _rich_hidden():
     import structlog
 
-# As in sd-daemon(3): journald takes them from the beginning of a line.
+# The priorities of sd-daemon(3), which journald reads at the beginning of a line.
 _PRIORITIES = {"debug": b"<7>", "info": b"<6>", "warning": b"<4>", "error": b"<3>", "critical": b"<2>"}
 
 
 class _IntoStructlog(logging.Handler):
-    """What libraries log goes the same way."""
+    """Passes the log records of libraries to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log = structlog.get_logger(record.name)
@@ -78,16 +78,16 @@ def set_up(level: str = "info") -> None:
 
 
 def _to_journald() -> bool:
-    """Whether standard error is what systemd made for the journal, as it says in systemd.exec(5)."""
+    """Whether standard error is the stream to the journal that systemd named in JOURNAL_STREAM (systemd.exec(5))."""
     try:
         standing = os.fstat(sys.stderr.fileno())
-    except OSError:  # none at all
+    except OSError:  # there is no standard error
         return False
     return os.environ.get("JOURNAL_STREAM") == f"{standing.st_dev}:{standing.st_ino}"
 
 
 def _plain(_logger: Any, _method: str, fields: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Texts of devices and of the network are read on terminals, also by way of journalctl."""
+    """Make texts of devices and of the network safe for terminals, where journalctl shows them, too."""
     return {name: plain_values(value) for name, value in fields.items()}
 
 
@@ -102,18 +102,18 @@ def _for_journald(_logger: Any, _method: str, fields: MutableMapping[str, Any]) 
 def _encode(fields: Any) -> bytes:
     try:
         return msgspec.json.encode(fields, enc_hook=str)
-    except UnicodeEncodeError:  # a word that is no text; it is logged where nothing else may fail any more
+    except UnicodeEncodeError:  # not valid Unicode; logging it must not fail
         return json.dumps(fields, default=str).encode()
 
 
 def first(error: BaseException) -> BaseException:
-    """What was raised first in a group of groups; anything else is itself."""
+    """The first exception in a group of groups; any other exception is itself."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
 
 
 def get(**context: str) -> structlog.typing.FilteringBoundLogger:
-    """A logger that says `context` in every line."""
+    """A logger that adds `context` to every line."""
     log: structlog.typing.FilteringBoundLogger = structlog.get_logger(**context)
     return log

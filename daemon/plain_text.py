@@ -1,4 +1,4 @@
-"""Texts of devices and of the network for terminals: what a terminal obeys is written as its code.
+"""Texts of devices and of the network for terminals: control characters are written as their codes.
 
 Escape sequences can set the clipboard or the title, C1 codes are escape sequences of one character, and bidi marks
 change the order in which a line is read. `\\u009b` is also what JSON writes for that character.
@@ -13,7 +13,7 @@ _OBEYED = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\
 
 
 def plain(text: str) -> str:
-    """The text without what a terminal obeys; ends of lines and tabs stay."""
+    """The text with its control characters written as codes; ends of lines and tabs stay."""
     return _OBEYED.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 

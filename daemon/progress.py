@@ -1,4 +1,4 @@
-"""How far long work is, from 0 to 1: the callback that journals and commands call."""
+"""The progress of long work, from 0 to 1: the callback that journals and commands call."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -9,4 +9,4 @@ Progress: TypeAlias = Callable[[float], None]
 
 
 def silent(_part: float) -> None:
-    """Shows nothing."""
+    """The callback that shows nothing."""

@@ -84,7 +84,7 @@ PRIVATE = frozenset(
         *("wager.placed", "wager.withdrawn"),
     )
 )
-# An allow-list: unknown events of a newer edge may hold cards.
+# The allowed events: unknown events of a newer edge may hold cards.
 SHOWN = frozenset(EVENT_TYPES) - PRIVATE
 
 T = TypeVar("T", bound=Hashable)
@@ -99,7 +99,7 @@ class _AmountData(Struct, frozen=True):
 
 
 class _ResultVersion(Struct, frozen=True):
-    """What tells the results of a round from each other: a correction supersedes one, or rests on other events."""
+    """Distinguishes the results of a round: a correction supersedes one, or rests on other events."""
 
     round: str = ""
     supersedes: str = ""
@@ -109,10 +109,10 @@ class _ResultVersion(Struct, frozen=True):
 class SiteState:
     """Kept up to date by `run` from MQTT only. Listeners are called with the key of each change.
 
-    Keys: `broker`; `present`, which edges and rules are there; `edges`, also what they say of themselves; `alerts`;
+    Keys: `broker`; `present`, the edges and rules that are online; `edges`, also their own reports; `alerts`;
     `table/<table>`, the round, the lamps, the alerts; `tile/<table>`, the phase, the lamps, the results;
-    `results/<table>`; `last/<table>`, there was an event;
-    `noted/<table>`; `devices/<table>` and `device/<table>/<device>`, what devices say of themselves;
+    `results/<table>`; `last/<table>`, its last event;
+    `noted/<table>`; `devices/<table>` and `device/<table>/<device>`, the reports of devices about themselves;
     `events/<table>/<device>`.
     """
 
@@ -133,9 +133,9 @@ class SiteState:
     ) -> None:
         """`on_event` gets each event once; `on_opened` and `on_result` each round, in order and without a gap.
 
-        `tables` of the configuration, and their `edge`, are there from the start, unknown until the broker speaks of
-        them. `sparing`: read events with QoS 0, in batches; verdicts, states and alerts as ever. `from_start`: read
-        also the rounds that ended before; `back`: the last so many verdicts before the first that comes.
+        `tables` of the configuration, and their `edge`, exist from the start, unknown until their first message.
+        `sparing`: read events with QoS 0, in batches; verdicts, states and alerts as usual. `from_start`: read also the
+        rounds that ended before; `back`: the number of verdicts to read before the first received one.
         """
         self.site = site
         self.now = now
@@ -171,19 +171,19 @@ class SiteState:
         self.changed = asyncio.Event()
         self.on_message: list[Callable[[Message], None]] = []
         self.on_event: list[Callable[[str, Wire, Event | None], None]] = []
-        """With the decoded event where it is one of `device.*` that this version can read."""
+        """Called with the decoded event if it is a `device.*` event that this version can read."""
         self.on_opened: list[Callable[[str, str], None]] = []
         self.on_result: list[Callable[[str, str, Result], None]] = []
         self.on_verdict: list[Callable[[str, Wire], None]] = []
-        """Every verdict of a journal, in order, also where it is known from another one."""
+        """Called with every verdict of a journal, in order, also if another journal has it already."""
         self.on_refused: list[Callable[[str, WagerAnswer], None]] = []
-        """Each refused bet."""
+        """Called with each refused bet."""
         self.on_alert: list[Callable[[AlertKey, Alert | None, datetime], None]] = []
         self.on_trace: list[Callable[[str, str, bytes], None]] = []
         self.on_reply: list[Callable[[str, str, bytes], None]] = []
         self.on_history: list[Callable[[str, str, Change], None]] = []
         self.on_jackpot: list[Callable[[str, list[str], bytes], None]] = []
-        """With the pool, the rest of the topic and the payload. Pools are read only where somebody listens."""
+        """Called with the pool, the rest of the topic and the payload. Pools are read only if this is set."""
         self.on_change: list[Callable[[str], None]] = []
         for table in tables:
             self.tables[table.name] = TableView(keep)
@@ -196,7 +196,7 @@ class SiteState:
 
     @classmethod
     def of_console(cls, config: Config, now: Callable[[], datetime], connect: Connect | None = None) -> Self:
-        """For the pages: with the configured tables and the last rounds of each."""
+        """The site for the console's pages: with the configured tables and the last rounds of each."""
         return cls(
             config.mqtt,
             config.site.name,
@@ -297,7 +297,7 @@ class SiteState:
                     await ask(session, table_topic(self.site, table, "round/cmd/replay"), "", first)
 
     def _has_result(self, table: str, version: _ResultVersion) -> bool:
-        """Whether the verdict with this result arrived. Of tables beyond the limit nothing is kept."""
+        """Whether the verdict with this result arrived. Tables beyond the limit have none."""
         if table not in self.tables:
             return True
         return any(
@@ -324,7 +324,7 @@ class SiteState:
         return ruled or table in self.configured or bool(self.devices_of(table))
 
     def ruleset(self, table: str) -> str:
-        """The game of a table by the configuration or its last result; "" where none is played."""
+        """The game of a table by the configuration or its last result; "" without a game."""
         if table in self.configured:
             return self.configured[table].ruleset
         results = self.tables[table].results
@@ -349,7 +349,7 @@ class SiteState:
         return edge in self.edges and self.edges[edge].current is True
 
     def rules(self) -> bool | None:
-        """Whether the rules resolve rounds now; None: not known."""
+        """Whether the rules resolve rounds now; None if unknown."""
         one = self.edges.get(self.rules_name)
         return one.current if self.connected and one is not None else None
 
@@ -362,7 +362,7 @@ class SiteState:
             self._recalled.setdefault(table, deque(maxlen=self._keep)).append(result)
 
     def resume(self, table: str, journal: str, expected: int) -> None:
-        """Request the verdicts of a journal from a seq on, as if those before it were heard in this process."""
+        """Request the verdicts of a journal from a seq on, as if this process had received the earlier ones."""
         self._rounds[journal, table] = Stream(expected)
 
     def remember_change(self, table: str, device: str, change: Change) -> None:
@@ -451,14 +451,14 @@ class SiteState:
             self._silent(edge, silent=False)
 
     def look_for_silence(self) -> None:
-        """Find the processes whose heartbeat stopped. To be called every second."""
+        """Find the processes whose heartbeat stopped. Must be called every second."""
         latest = self.now() - timedelta(seconds=SILENT_S)
         for edge in self.edges.values():
             if edge.online and not edge.silent and edge.beat is not None and edge.beat < latest:
                 self._silent(edge, silent=True)
 
     def _silent(self, edge: EdgeView, *, silent: bool) -> None:
-        """Its tables and devices are shown as unknown while it is silent."""
+        """Show the tables and devices of a silent process as unknown."""
         edge.silent = silent
         for device in self.devices.values():
             if device.meta.edge == edge.name:
@@ -468,7 +468,7 @@ class SiteState:
 
     @property
     def stalled(self) -> bool:
-        """Whether no heartbeat comes through any more: the broker hangs, or the network does."""
+        """Whether no heartbeat arrives any more: the broker or the network hangs."""
         beating = [edge for edge in self.edges.values() if edge.online and edge.beat is not None]
         return self.connected and bool(beating) and all(edge.silent for edge in beating)
 
@@ -563,7 +563,7 @@ class SiteState:
     def _look(self, message: Message) -> None:  # noqa: C901 - one table of topics
         words = message.topic.split("/")[3:]
         longest = LONGEST_DOCUMENT if words[2:3] == ["round"] else LONGEST_SAID
-        of_pool = words[:1] == ["jackpot"]  # its reader says what is too long
+        of_pool = words[:1] == ["jackpot"]  # its reader limits the length
         if not _named(words) or (len(message.payload) > longest and not of_pool):
             self.refused += 1
             return
@@ -600,7 +600,7 @@ class SiteState:
                 pass
 
     def _wager_answer(self, table: str, message: Message) -> None:
-        """A bet was refused; an answer that is given again is shown once."""
+        """A bet was refused; a repeated answer is shown once."""
         answer = decode_answer(message.payload)
         if message.retain or isinstance(answer, Unreadable) or answer.status != "refused" or not self._room(table):
             return
@@ -633,7 +633,7 @@ class SiteState:
         stood = view.phase, view.round, view.detail
         try:
             state, facts = decode_state_as(view.kind, message.payload)
-        except BadRound as error:  # the earlier state no longer holds
+        except BadRound as error:  # the earlier state is no longer valid
             view.stand = None
             view.phase, view.round, view.detail, view.facts = "-", "", {}, RoundFacts()
             if message.payload:  # empty: cleared, the rules no longer have this table
@@ -735,7 +735,7 @@ class SiteState:
         view.results.append(result)
         if table not in self.configured and view.kind is not facts_kind(result.ruleset):
             view.kind = facts_kind(result.ruleset)
-            with contextlib.suppress(BadRound):  # what is shown may be of the game before
+            with contextlib.suppress(BadRound):  # the shown state may be of the previous game
                 view.facts = facts_as(view.kind, view.detail)
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
@@ -744,7 +744,7 @@ class SiteState:
         self._notify_of(table, "results", "table", "tile")
 
     def _notify_of(self, table: str, *kinds: str) -> None:
-        """Ignore tables beyond the limit; they have no page."""
+        """Call the listeners of a table; tables beyond the limit have no page and are ignored."""
         if table in self.tables:
             for kind in kinds:
                 self.notify(f"{kind}/{table}")

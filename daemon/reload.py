@@ -1,4 +1,4 @@
-"""A new configuration for a running process: read on SIGHUP, used when no round can be lost by it.
+"""A new configuration for a running process: read on SIGHUP, used as soon as no round can be lost by the change.
 
 A configuration with a mistake, or with a change that needs a restart, is logged and not used. A change of a table waits
 until no round is open there; other tables play on.
@@ -22,9 +22,9 @@ from daemon.sdnotify import notify, reloading
 __all__ = ["Reload", "note_start", "run_until", "start_mistakes"]
 
 LOOK_S = 0.25
-"""How often a table with an open round is looked at again."""
+"""Seconds between two checks of a table with an open round."""
 AT_START = ("site", "mqtt", "journal")
-"""The sections that a process reads at its start only, besides its own."""
+"""The sections that each process reads only at its start, in addition to its own."""
 
 
 def _start_file(config: Config, section: str) -> Path:
@@ -67,9 +67,9 @@ class Reload:
         log: structlog.typing.FilteringBoundLogger,
         unlisted: Callable[[Config, Path], list[str]] = lambda _config, _path: [],
     ) -> None:
-        """`section` is that of the process. `mistakes`: what the process refuses at its start.
+        """`section` is that of the process. `mistakes`: finds the mistakes that the process refuses at its start.
 
-        `unlisted`: what the broker's access list does not grant; a new configuration is used all the same.
+        `unlisted`: finds rights that the broker's access list lacks; a new configuration is used nevertheless.
         """
         self._unlisted = unlisted
         self._path, self._section, self._mistakes, self._log = path, section, mistakes, log
@@ -104,7 +104,7 @@ class Reload:
                 waits = tables
 
     def _read(self, now: Config) -> Config | None:
-        """None, and a line in the log, where nothing is to be done."""
+        """The new configuration; None, with a line in the log, if there is nothing to do."""
         try:
             new = load(self._path)
             mistakes = self._mistakes(new, self._path)

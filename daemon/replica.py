@@ -1,9 +1,10 @@
 """Rules that resolve the same tables as other rules, on another computer of the site.
 
 Their events come from the backbone of the site, in the order of its stream; a gap is filled by the replay of the edge.
-Each process publishes all that it tells under ids made of the events, so that a reader has it once. What has no such id
-(retained states, answers to wagers) is told by the first of those that are online, by name. The others' verdicts are
-read back and compared: where two rules tell different things of one event, an alert stands until a person ends it.
+Each process publishes its verdicts under ids made of the events, so that a reader has each verdict once. Messages
+without such an id (retained states, answers to wagers) are published only by the first online process, by name. The
+others' verdicts are read back and compared: if two rules processes publish different verdicts for one event, an alert
+stands until a person ends it.
 """
 
 import asyncio
@@ -34,9 +35,9 @@ EVENTS, RESULTS = "EV", "RES"
 """The streams of the backbone."""
 DISAGREE: Final = "results.disagree"
 SHARED: Final = ("round/state", "round/result", "alert/round-suspended")
-"""Below a table: what the first of several rules alone retains."""
+"""Topics below a table that only the first of several rules processes retains."""
 KEPT: Final = 200
-"""Verdicts of a table that are compared; of older ones none is known any more."""
+"""The number of verdicts of a table that can be compared; older ones are forgotten."""
 COMPARE_S: Final = 1.0
 
 K = TypeVar("K")
@@ -59,21 +60,21 @@ class Streams(Protocol):
     ) -> None:
         """Call `use(made, messages, last, late)` with all messages behind `position(made, newest)`, until cancelled.
 
-        `made` names the life of the stream. `late`: more was stored before the reading began. It is called without
-        messages where nothing waited.
+        `made` identifies the stream: a stream that is created again has another one. `late`: more was stored before the
+        reading began. `use` is called without messages if none waited.
         """
         ...
 
 
 class _Place(Struct, frozen=True):
-    """How far a stream was read."""
+    """The position up to which a stream was read."""
 
     made: str = ""
     last: int = 0
 
 
 class Difference(Struct, frozen=True):
-    """Two rules processes, named by their journals, and what each told of one event; "" is nothing."""
+    """Two rules processes, named by their journals, and the verdict of each for one event; "" if it has none."""
 
     table: str
     round: str
@@ -81,14 +82,14 @@ class Difference(Struct, frozen=True):
     told: Mapping[str, str]
 
     def alert(self, count: int) -> Alert:
-        """The same from each of the two: in the order of the journals."""
+        """The alert, in the order of the journals, so that both processes publish the same text."""
         [(one, this), (other, that)] = sorted(self.told.items())
         why = say("text", id=self.id, one=one, this=this or "nothing", other=other, that=that or "nothing")
         return words.alert(DISAGREE, why, round=self.round, count=count)
 
 
 class _Theirs(Struct, frozen=True):
-    """A verdict of others: stream and seq of its event, its cause as in our rows, the digest of what it says."""
+    """A verdict of others: stream and seq of its event, its cause as in our rows, the digest of its content."""
 
     source: Source
     seq: int
@@ -98,15 +99,15 @@ class _Theirs(Struct, frozen=True):
 
 
 class Agreement:
-    """Compares what others told with what these rules told of the same events."""
+    """Compares the verdicts of other rules processes with ours for the same events."""
 
     def __init__(self, journal: Journal, tables: Iterable[str], used: Callable[[Source], int]) -> None:
         """`used`: the seq of the last event of a stream that these rules used."""
         self._journal, self._used = journal, used
         self._ours: dict[str, OrderedDict[str, tuple[int, bytes]]] = {}
-        """By table and cause our row's seq and the digest of what it says."""
+        """By table and cause the seq of our row and the digest of its content."""
         self._forgotten: dict[Source, int] = {}
-        """By stream of events: up to which seq our verdicts are no longer known."""
+        """By stream of events the seq up to which our verdicts are forgotten."""
         self._theirs: dict[str, deque[_Theirs]] = {}
         for table in tables:
             last = journal.last(table)
@@ -114,11 +115,11 @@ class Agreement:
             self.told(journal.range(table, max(1, last - KEPT + 1), last))
 
     def begin(self, source: Source) -> None:
-        """What these rules used in an earlier life may have verdicts that were not loaded."""
+        """Start comparing a stream: verdicts of events that were used before this start may not be loaded."""
         self._forgotten.setdefault(source, self._used(source))
 
     def told(self, rows: Iterable[Row]) -> None:
-        """These rules wrote verdicts."""
+        """Take the verdicts that these rules wrote."""
         for row in rows:
             ours = self._ours.get(row.place)
             if ours is None or row.unreadable:
@@ -129,7 +130,7 @@ class Agreement:
                 self._forgotten[source] = max(seq, self._forgotten.get(source, 0))
 
     def heard(self, table: str, payload: bytes) -> None:
-        """A verdict of the stream."""
+        """Take a verdict of the stream."""
         try:
             wire = decode_wire(payload)
             source, seq = _event_of(wire.id, wire.cause_journal or "")
@@ -142,11 +143,11 @@ class Agreement:
 
     @property
     def waits(self) -> bool:
-        """Whether a verdict of others waits until these rules used its event."""
+        """Whether a verdict of others waits until these rules have used its event."""
         return any(self._theirs.values())
 
     def differences(self) -> Iterator[Difference]:
-        """Of all verdicts of others whose event these rules used, too."""
+        """The differences in all verdicts of others whose event these rules have used, too."""
         for table, waiting in self._theirs.items():
             for _ in range(len(waiting)):
                 one = waiting.popleft()
@@ -164,7 +165,7 @@ class Agreement:
         ours = _in_words(rows[0].type, rows[0].data) if rows else ""
         data = bytes(one.wire.data)
         theirs = _in_words(one.wire.type, data)
-        if ours == theirs:  # they differ in what the words leave out
+        if ours == theirs:  # they differ in a part that the summary leaves out
             ours, theirs = f"{ours} {digest.hex()[:8]}", f"{theirs} {one.digest.hex()[:8]}"
         told = {self._journal.name: ours, one.wire.journal: theirs}
         return Difference(table, _round_in(data), one.wire.id, told)
@@ -192,7 +193,7 @@ def _round_in(data: bytes) -> str:
 
 
 def _in_words(type_: str, data: bytes) -> str:
-    """What a verdict says, short enough for an alert."""
+    """A summary of a verdict, short enough for an alert."""
     if type_ not in ENDS:
         return type_
     try:
@@ -205,7 +206,7 @@ def _in_words(type_: str, data: bytes) -> str:
 
 
 class Replica:
-    """What the rules process has besides, where its events come from the backbone."""
+    """The additional state of a rules process whose events come from the backbone."""
 
     def __init__(
         self,
@@ -295,7 +296,7 @@ class Replica:
                 kept[f"backbone/{stream}"] = msgspec.json.encode(self._places[stream])
         return kept
 
-    # ---- who tells what has no id, and the alert
+    # ---- the process that publishes messages without an id, and the alert
 
     def _is_muted(self, topic: str) -> bool:
         return topic.endswith(SHARED) and place_of(topic) not in self._speaking
@@ -305,7 +306,7 @@ class Replica:
         return table in self._speaking
 
     def look_who_speaks(self, tables: Iterable[str]) -> None:
-        """Other rules came or went."""
+        """Find the process that answers: other rules processes came or went."""
         self._speaking = {table for table in tables if self._restorer.is_first(table, ready=self.caught_up)}
 
     def _show(self, table: str, alert: Alert | None) -> None:

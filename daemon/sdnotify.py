@@ -1,4 +1,4 @@
-"""What systemd wants to hear (sd_notify(3)): ready, alive, stopping. Silent where systemd does not listen."""
+"""Notifications to systemd (sd_notify(3)): ready, alive, stopping. None is sent without systemd."""
 
 import asyncio
 import os
@@ -20,12 +20,12 @@ def notify(state: str) -> None:
 
 
 def reloading() -> None:
-    """Say that the configuration is read again; READY=1 ends it."""
+    """Notify that the configuration is read again; READY=1 ends this state."""
     notify(f"RELOADING=1\nMONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 async def watchdog() -> None:
-    """Say that the loop runs, twice in each watchdog period, for as long as it does."""
+    """Notify that the loop runs, twice in each watchdog period, until cancelled."""
     usec = int(os.environ.get("WATCHDOG_USEC", "0"))
     if not usec:
         return

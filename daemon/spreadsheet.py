@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 __all__ = ["BYTE_ORDER_MARK", "csv_text", "harmless"]
 
 BYTE_ORDER_MARK = "\ufeff"
-"""By which spreadsheets know UTF-8."""
+"""The mark by which spreadsheets recognise UTF-8."""
 
 
 def harmless(cell: str) -> str:

@@ -1,4 +1,4 @@
-"""What the read model knows of a device, an edge and a table; its pages and the demo read these attributes.
+"""The read model's views of a device, an edge and a table; the pages and the demo read these attributes.
 
 Only daemon/read_model.py changes them.
 """
@@ -57,7 +57,7 @@ class Amount(Struct, frozen=True):
 
 
 class DeviceView:
-    """One device."""
+    """The known state of one device."""
 
     def __init__(self, table: str, name: str) -> None:
         """Nothing is known yet."""
@@ -74,12 +74,12 @@ class DeviceView:
 
     @property
     def there(self) -> bool:
-        """Whether it has retained documents. Of a removed device only the history remains."""
+        """Whether it has retained documents. A removed device has only its history."""
         return self.online is not None or self.meta.edge != ""
 
 
 class EdgeView:
-    """One edge, or the rules."""
+    """The known state of one edge, or of the rules."""
 
     def __init__(self, name: str) -> None:
         """Nothing is known yet."""
@@ -89,24 +89,24 @@ class EdgeView:
         self.health: EdgeHealth | None = None
         self.heard: datetime | None = None
         self.beat: datetime | None = None
-        """When its heartbeat was heard last in this connection; None before the first."""
+        """The time of its last heartbeat in this connection; None before the first."""
         self.silent = False
-        """Whether it is online by the broker's word, but its heartbeat stopped: it hangs, or the network does."""
+        """Whether the broker reports it online but its heartbeat stopped: it hangs, or the network does."""
         self.restarts = 0
-        """How often it was seen to have started again, and when last: the console keeps count."""
+        """The number of its restarts, and the time of the last one; counted by the console."""
         self.restarted: datetime | None = None
 
     @property
     def current(self) -> bool | None:
-        """Whether it is online; None where that is not known."""
+        """Whether it is online; None if unknown."""
         return None if self.silent and self.online else self.online
 
 
 class TableView:
-    """One table."""
+    """The known state of one table."""
 
     def __init__(self, keep: int = LAST) -> None:
-        """Nothing is known yet. Of results `keep` are kept."""
+        """Nothing is known yet. `keep`: the number of results kept."""
         self.online: dict[str, bool] = {}
         self.phase = "-"
         self.round = ""

@@ -1,7 +1,7 @@
-"""A loop whose clock jumps: hours of timers pass in no time. For offline replays, simulations and tests.
+"""A loop whose clock jumps, so that hours of timers pass at once. For offline replays, simulations and tests.
 
-With nothing ready the clock jumps to the next timer. With real terminals and sockets in play, `busy` says that
-something is still under way; then time runs as on the wall, so that no time limit ends early.
+If nothing is ready, the clock jumps to the next timer. With real terminals and sockets, `busy` is true while bytes are
+under way; then time runs at its real speed, so that no time limit ends early.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ __all__ = ["JumpingLoop"]
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Asks the system at once; where nothing is ready, moves the loop's clock instead of waiting."""
+    """Polls the system without waiting; if nothing is ready, it moves the loop's clock."""
 
     def __init__(self, loop: "JumpingLoop") -> None:
         super().__init__()
@@ -30,8 +30,8 @@ class _JumpingSelector(selectors.DefaultSelector):
 class JumpingLoop(asyncio.SelectorEventLoop):
     """A loop whose clock jumps.
 
-    `busy`: while true, time runs at the speed of the wall, so that no time limit passes while bytes that would have met
-    it are still on their way. Time that this process is kept from running does not count.
+    `busy`: while true, time runs at its real speed, so that a time limit does not pass while the awaited bytes are
+    still under way. Time in which this process cannot run does not count.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class JumpingLoop(asyncio.SelectorEventLoop):
     def idle(
         self, timeout: float | None, select: Callable[[float | None], list[tuple[selectors.SelectorKey, int]]]
     ) -> list[tuple[selectors.SelectorKey, int]]:
-        """Nothing is ready: wait for real where something is under way or no timer is set, else jump."""
+        """If nothing is ready, wait in real time while something is under way or no timer is set, else jump."""
         if timeout is None or self._busy():
             began, wait_s = time.monotonic(), 0.05 if timeout is None else min(timeout, 0.05)
             ready = select(wait_s)

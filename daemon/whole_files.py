@@ -1,4 +1,4 @@
-"""Files that are whole after a power cut: written beside their place, made durable, then moved there."""
+"""Files that are complete after a power cut: written beside their path, made durable, then renamed."""
 
 import errno
 import os
@@ -7,11 +7,11 @@ from pathlib import Path
 __all__ = ["begin", "create", "finish", "sync_folder", "write"]
 
 NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
-"""How a file system without them, such as that of a USB stick, refuses one."""
+"""The errors of a file system without hard links, such as that of a USB stick."""
 
 
 def begin(path: Path, mode: int = 0o600) -> Path:
-    """Make the empty file beside `path` that `finish` puts in its place. Raises OSError."""
+    """Create an empty file beside `path`, which `finish` renames to `path`. Raises OSError."""
     beside = _beside(path)
     try:
         beside.unlink(missing_ok=True)
@@ -23,9 +23,9 @@ def begin(path: Path, mode: int = 0o600) -> Path:
 
 
 def finish(path: Path, *, new: bool = False) -> None:
-    """Make the file beside `path` durable and put it there, in one step. Raises OSError.
+    """Make the file beside `path` durable and rename it to `path`. Raises OSError.
 
-    With `new` a file that is there is kept, also one that another process made meanwhile: raises FileExistsError.
+    With `new` an existing file is kept, also if another process made it meanwhile: raises FileExistsError.
     """
     beside = _beside(path)
     with beside.open("rb") as file:
@@ -50,13 +50,13 @@ def write(path: Path, raw: bytes, mode: int) -> None:
 
 
 def create(path: Path, raw: bytes, mode: int) -> None:
-    """Make a new file: after a power cut it is not there, or whole. Raises OSError."""
+    """Make a new file: after a power cut it is missing or complete. Raises OSError."""
     begin(path, mode).write_bytes(raw)
     finish(path, new=True)
 
 
 def sync_folder(file: Path) -> None:
-    """Make the names in the folder of `file` durable. Raises OSError."""
+    """Make the directory entries of the folder of `file` durable. Raises OSError."""
     folder = os.open(file.parent, os.O_RDONLY)
     try:
         os.fsync(folder)
@@ -65,7 +65,7 @@ def sync_folder(file: Path) -> None:
 
 
 def _place_new(beside: Path, path: Path) -> None:
-    """Raises FileExistsError where a file is."""
+    """Rename without overwriting. Raises FileExistsError if `path` exists."""
     try:
         os.link(beside, path)
     except OSError as error:

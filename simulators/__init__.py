@@ -1,6 +1,6 @@
-"""Simulated devices: the devices' own side of each wire, by the driver that speaks with them.
+"""Simulated devices: the device's side of each wire, by the driver that communicates with it.
 
-Each module of `simulators/devices` is one; it is loaded when it is asked for.
+Each module of `simulators/devices` is one device; it is loaded at its first use.
 """
 
 from collections import ChainMap
