@@ -95,6 +95,7 @@ def _error(name: str, effect: Effect, text: str, remedy: str, *, person: bool) -
     return _Error(name, effect, Fault(code, text, remedy, "by a person" if person else "by itself", outcome))
 
 
+# The names are those of a studio with such wheels.
 ERRORS = (
     _error(
         "NO BALL DETECT",

@@ -314,21 +314,4 @@ STATUS, ERROR, LAUNCH = "SR2", "SR3", "RC03"
 STATUS_STATION, ERROR_STATION, LAUNCH_STATION = "02", "04", "04"
 ERROR_FIELD = Field(5, 7)
 """Where the answer to SR3 has the error."""
-
-# Names of the wheel's errors, from how a studio with such wheels handles them. ASSUMED: SR3 reports their first seven
-# characters, which differ in all of them.
-ERROR_NAMES = (
-    "NO BALL DETECT",
-    "NO WIN NUM",
-    "SENSOR STUCK",
-    "WRONG BALL DIR",
-    "WRONG WHEEL DIR",
-    "LAUNCH FAIL",
-    "NOT REACH POS",
-    "HARDWARE FAULT",
-    "ENCODER FAIL",
-    "BALL DROP FAIL",
-    "COMPRESSOR LEAK",
-    "STUCK NMB",
-    "INVALID AFTER RELAUNCH",
-)
+# ASSUMED: SR3 reports the first seven characters of the name of an error; they differ in all names.

@@ -3,10 +3,9 @@
 from typing import Final
 
 from daemon.broker.session import Session
-from daemon.pulse import PULSE_S, pulse
+from daemon.pulse import pulse
 from protocols.contract.topics import edge_topic
 
-BEAT_EVERY_S: Final = PULSE_S
 SILENT_S: Final = 4.0
 """After so many seconds without a beat the process, or the network, counts as hanging: two beats may come late."""
 

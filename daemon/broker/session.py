@@ -134,11 +134,6 @@ class Session(ABC):
     # ---- out
 
     @property
-    def in_flight(self) -> int:
-        """How many messages await their acknowledgement."""
-        return len(self._in_flight)
-
-    @property
     def room(self) -> bool:
         """Whether one more message of a backlog may be in flight: a quarter of the window is kept for `publish`."""
         return len(self._in_flight) < self._window - self._window // 4 and self._refused is None

@@ -228,11 +228,6 @@ def encode_verdict(verdict: Verdict) -> bytes:
     return b"{" + tagged[tagged.index(b",") + 1 :]
 
 
-def house_net(result: Result) -> int:
-    """What the house wins of a round, below 0 where it loses: house and players sum to zero. A pool pays jackpots."""
-    return sum([one.stake - one.returned for one in result.settlements])
-
-
 def decode_end(data: bytes | Raw) -> Result:
     """The result in the data of an envelope of a type of ENDS. Raises BadRound."""
     try:

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 
-from daemon.broker.heartbeat import BEAT_EVERY_S, SILENT_S
+from daemon.broker.heartbeat import SILENT_S
 from daemon.console.live import Viewer
+from daemon.pulse import PULSE_S
 from protocols.contract.topics import edge_topic
 
 EDGE, RULES = "edge-7", "rules"
@@ -43,9 +44,9 @@ def lamps(console: Console) -> set[str]:
 def test_an_edge_that_stops_beating_is_shown_as_unknown_within_five_seconds(console: Console) -> None:
     assert lamps(console) == {"good"}
     for _ in range(3):
-        console.wait(BEAT_EVERY_S)
+        console.wait(PULSE_S)
         beat(console, RULES)
-    assert SILENT_S < 3 * BEAT_EVERY_S <= 5
+    assert SILENT_S < 3 * PULSE_S <= 5
     assert codes(console) == {"edge.silent"}
     assert lamps(console) == {"unknown"}
     assert EDGE in console.house.live.html("top", Viewer("en", "viewer"))

@@ -13,7 +13,6 @@ from structlog.testing import capture_logs
 
 from daemon.broker import restorer
 from daemon.broker.connection import connect
-from daemon.broker.heartbeat import BEAT_EVERY_S
 from daemon.broker.restorer import Restorer
 from daemon.broker.retained import Retained
 from daemon.broker.session import Message, Session
@@ -25,6 +24,7 @@ from daemon.jackpots.process import Jackpots
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from daemon.logs import get
+from daemon.pulse import PULSE_S
 from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.events import encode_data, type_of
 from tests.consumer.test_consumer import SPIN
@@ -155,7 +155,7 @@ async def attack(floor: Floor, attacker: Session, topic: str, payload: bytes) ->
 
     await until(back, f"{topic} stands right again")
     times = [at for at, name, _ in floor.heard[before:] if name == topic]
-    assert times[-1] - times[0] <= BEAT_EVERY_S, topic
+    assert times[-1] - times[0] <= PULSE_S, topic
     if not topic.endswith("level"):  # its time
         assert floor.now[topic] == right
 
@@ -257,7 +257,7 @@ async def test_echoes_are_nobody_elses_and_an_old_value_is_put_right() -> None:
         await asyncio.sleep(2)
         assert sent.of(TOPIC) == [b"right", b"newer"]
         one.heard(Message(TOPIC, b"right"))  # and nothing behind it: somebody replayed it
-        await asyncio.sleep(BEAT_EVERY_S)
+        await asyncio.sleep(PULSE_S)
         assert sent.of(TOPIC) == [b"right", b"newer", b"newer"]
         one.heard(Message("felt/1/s/table/x-1/alert/rules-events-forged", FORGED))
         one.heard(Message(TOPIC, FORGED, retain=True))
@@ -333,5 +333,5 @@ async def test_a_state_that_names_a_process_which_would_not_put_it_right_is_fore
             one.heard(Message(process_topic("other", "info"), msgspec.json.encode(info), retain=True))
         one.heard(Message(process_topic("other", "availability"), b"online", retain=True))
         one.heard(Message(STATE, b'{"round":"forged","rules":"other"}'))
-        await asyncio.sleep(BEAT_EVERY_S)
+        await asyncio.sleep(PULSE_S)
         assert len(sent.of(STATE)) == 2

@@ -41,10 +41,10 @@ from simulators.lab.figures.jackpots import (
     BET,
     BLACKJACK_PRIZES,
     HOUSES,
+    Cost,
     Hit,
     cost,
     cost_of,
-    mean_paid,
     page,
     takes_another,
 )
@@ -273,6 +273,28 @@ def test_plays_agree_with_the_exact_cost(name: str, record_property: Callable[[s
     exact = mean_paid(cost(hits, house.terms), house.terms, PLAYS)
     assert abs(mean - exact) <= 4 * error
     record_property("paid a play, exact, standard error", (round(mean, 3), round(exact, 3), round(error, 3)))
+
+
+def mean_paid(found: Cost, terms: PoolTerms, plays: int) -> float:
+    """The mean payment of a play over the first `plays` of a new pool."""
+    whole, step, reserve = float(found.whole), float(found.contribution), float(found.reserve)
+    fixed = float(sum(one.probability * one.fixed for one in found.hits if not _of_pool(one, found)))
+    parts = float(sum(one.probability * one.share for one in found.hits if _of_pool(one, found)))
+    level = begins = float(terms.seed)
+    held, alive, total = 0.0, 1.0, 0.0
+    for number in range(1, plays + 1):
+        # The reserve has grown for as many plays as there were since the last beginning, at most this many.
+        now = max(float(terms.seed), reserve * number)
+        begins += alive * (now - max(float(terms.seed), held))
+        held, alive = reserve * number, alive * (1 - whole)
+        decided = level + step
+        total += fixed + parts * decided
+        level = decided - fixed - parts * decided + whole * begins
+    return total / plays
+
+
+def _of_pool(one: Hit, found: Cost) -> bool:
+    return bool(one.share) and one.share * found.level >= one.fixed
 
 
 def test_the_formula_of_the_steady_state_is_what_the_books_do() -> None:

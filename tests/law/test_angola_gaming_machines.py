@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from helpers import START
+from helpers import START, house_net
 from msgspec.structs import replace
 
 from protocols.contract.events import (
@@ -23,7 +23,7 @@ from protocols.contract.events import (
     TableClosed,
     TableOpened,
 )
-from protocols.contract.results import Irregularity, Noted, Resolved, Result, Suspended, Verdict, Voided, house_net
+from protocols.contract.results import Irregularity, Noted, Resolved, Result, Suspended, Verdict, Voided
 from protocols.contract.topics import Envelope
 from rules.angola.gaming_machines import GamingMachines, HouseMachineOptions, MachineState
 from rules.engine.ruleset import BadOption, judge, options_from

@@ -14,14 +14,14 @@ from typing import Any
 import corpus
 import msgspec
 import pytest
-from helpers import MACHINES, at_length
+from helpers import MACHINES, at_length, house_net
 from hypothesis import given, settings, strategies as st
 from msgspec import Struct
 from msgspec.structs import replace
 
 from protocols.contract.events import MOST, Event, SeatActed, WagerPlaced, WagerWithdrawn
 from protocols.contract.reasons import Value
-from protocols.contract.results import Corrected, Resolved, Result, Settlement, Verdict, Voided, house_net
+from protocols.contract.results import Corrected, Resolved, Result, Settlement, Verdict, Voided
 from protocols.contract.topics import Envelope
 from rules import RULESETS
 from rules.engine.money import settle

@@ -68,6 +68,11 @@ def only(verdicts: Iterable[Verdict]) -> Result:
     return result
 
 
+def house_net(result: Result) -> int:
+    """The net win of the house in a round, negative for a loss: stakes less returns. A jackpot is paid by its pool."""
+    return sum(one.stake - one.returned for one in result.settlements)
+
+
 def codes(result: Result) -> list[str]:
     """The kinds of its irregularities."""
     return [note.code for note in result.irregularities]

@@ -205,28 +205,6 @@ def _begins_with(whole: Fraction, seed: Fraction, reserve: Fraction) -> Fraction
     return seed + rest * (reserve * (covered + 1 / whole) - seed)
 
 
-def mean_paid(found: Cost, terms: PoolTerms, plays: int) -> float:
-    """What a play is paid on average over the first `plays` of a new pool."""
-    whole, step, reserve = float(found.whole), float(found.contribution), float(found.reserve)
-    fixed = float(sum(one.probability * one.fixed for one in found.hits if not _of_pool(one, found)))
-    parts = float(sum(one.probability * one.share for one in found.hits if _of_pool(one, found)))
-    level = begins = float(terms.seed)
-    held, alive, total = 0.0, 1.0, 0.0
-    for play in range(1, plays + 1):
-        # The reserve has grown for as many plays as there were since the last beginning, at most this many.
-        now = max(float(terms.seed), reserve * play)
-        begins += alive * (now - max(float(terms.seed), held))
-        held, alive = reserve * play, alive * (1 - whole)
-        decided = level + step
-        total += fixed + parts * decided
-        level = decided - fixed - parts * decided + whole * begins
-    return total / plays
-
-
-def _of_pool(one: Hit, found: Cost) -> bool:
-    return bool(one.share) and one.share * found.level >= one.fixed
-
-
 # ---- an example of a house for each
 
 
