@@ -32,7 +32,7 @@ WINDOW = 64
 RECEIVE_WINDOW = 2_000
 """QoS 1 messages that the broker may have delivered and we have not acknowledged (MQTT 5: Receive Maximum)."""
 MAX_WAITING = 20_000
-"""Messages received and not yet taken, at most. The broker holds back QoS 1 before; the oldest of QoS 0 are dropped."""
+"""The most received messages that wait here. The broker stops sending QoS 1 earlier; the oldest QoS 0 are dropped."""
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 """The same in bytes."""
 LAST_WORD_TIMEOUT_S = 1.0
@@ -45,11 +45,11 @@ class BrokerLost(Exception):
 
 
 class UnreadableFile(BrokerLost):
-    """A password or key of ours cannot be read, so the broker was not asked. The message names the file."""
+    """A password or key of ours cannot be read, so no connection was tried. The message names the file."""
 
 
 class BrokerRefused(BrokerLost):
-    """The broker answers and refuses to let this client write or read what it must. The message says what."""
+    """The broker answers and refuses this client a topic that it must write or read. The message names the topic."""
 
 
 class Message(Struct, frozen=True):
@@ -220,7 +220,7 @@ class Session(ABC):
     def _settle(self, number: int, refusal: str = "") -> None:
         """The broker answered to the message `number`; `refusal` says why it did not take it."""
         one = self._in_flight.pop(number, None)
-        if one is None:  # an acknowledgement of nothing
+        if one is None:  # an acknowledgement of an unknown message
             return
         if refusal and one.refused is not None:
             one.refused(refusal)

@@ -73,7 +73,7 @@ class Heard(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All measurements. `heard` is None while the broker is away or was not asked: `broker_error` says why.
+    """All measurements. `heard` is None without an answer of the broker: `broker_error` gives the reason.
 
     `journal`: the devices by the journal of the edge, read where the broker is away; None where it cannot be read.
     """

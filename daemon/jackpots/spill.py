@@ -1,7 +1,6 @@
 """The effect of a correction on bets above the limit of a pool, which went to the overflow. Pure; the ledger calls it.
 
-Of the bets after a round the last ones are above the limit. A correction of the round makes room for them, or takes
-room away.
+The last bets after a round may be above the limit. A correction of the round makes room for them, or takes room away.
 """
 
 from collections.abc import Mapping

@@ -27,8 +27,8 @@ def _words(error: sqlite3.Error | OSError) -> str:
 def back_up_journal(path: Path, folder: Path, progress: Progress = silent) -> int:
     """Copy the journal at `path`, which may be in use, to `folder`. Returns the files that were copied.
 
-    A closed file never changes: one that is in `folder` with its size is not copied again. `progress` hears which part
-    of the files is copied. Raises BadBackup.
+    A closed file never changes: one that is in `folder` with its size is not copied again. `progress` is called with
+    the copied part of the files. Raises BadBackup.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -51,7 +51,7 @@ def back_up_journal(path: Path, folder: Path, progress: Progress = silent) -> in
 
 
 def back_up_file(path: Path, folder: Path, progress: Progress = silent) -> None:
-    """Copy a SQLite file that may be in use. `progress` hears which part is copied. Raises BadBackup."""
+    """Copy a SQLite file that may be in use. `progress` is called with the copied part. Raises BadBackup."""
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:

@@ -49,8 +49,8 @@ class Deal(Struct, frozen=True):
     """The hand under way.
 
     `began`: all chips of its seats before the first bets. `own`: the cards of each seat, as far as known; nobody may
-    see them before the showdown. `given`: own cards that a shoe told, `packets` those of a shuffler. `street`:
-    common deals that are whole. `burnt`: the card before the next street is out; `burnt_after`: that of the street
+    see them before the showdown. `given`: own cards that a shoe reported, `packets` those of a shuffler. `street`:
+    complete common deals. `burnt`: the card before the next street is out; `burnt_after`: that of the street
     after it, too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that
     came too early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was told after the first.
     `unheard`: something was told while the hand waited for a person. `notes`: not yet said. `paid`, `back`, `pots`,

@@ -347,7 +347,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
     # ---- the number and the payment
 
     def endings(self) -> Iterable[tuple[Win, ...]]:
-        """What wins on each pocket."""
+        """The winning bets of each pocket."""
         return self._wins.values()
 
     def check(self, table: R, outcome: BallLanded) -> Doubt | None:

@@ -6,10 +6,10 @@ is that of `rules/games/shaken_dice.py`; the bets of a void throw may be taken b
 
 Readings. Dice events carry the numbers of the faces. `figure` pays by how many dice show the figure (6(3)). A colour is
 bet for exactly one die ("um e só um"), exactly two ("dois e só dois") or all three; three dice of a colour win
-`three_colour` and `same_colour`, never the first two. 6(9) calls "igual figura não escolhida" what 5(9) bets on: any of
-the six figures, the one of a `triple` included. Art. 7 takes only small and big away from three equal figures, so the
-other bets win on them. The totals are fixed: art. 8 leaves to the house what arts. 1 and 2 offer in alternative, and
-nothing in arts. 5 and 6. A layout with fewer bets than art. 5 is not mentioned: it is possible as an option.
+`three_colour` and `same_colour`, never the first two. The bet of 5(9), which 6(9) calls "igual figura não escolhida",
+wins with any of the six figures, also with that of a `triple`. Art. 7 takes only small and big away from three equal
+figures, so the other bets win on them. The totals are fixed: art. 8 leaves to the house only the alternatives of arts.
+1 and 2, and none of arts. 5 and 6. A layout with fewer bets than art. 5 is not mentioned: it is possible as an option.
 """
 
 from collections import Counter

@@ -1,8 +1,8 @@
 """Simulated betting terminals of a table: players tap bets, the terminals send requests and repeat them.
 
-A terminal repeats a request with the same id until it has a final answer. One that names no round is repeated until the
-round is over: later it would be a bet of the next round. `answers` holds the final answers by id, so a table knows
-which bets count. A request that expired is refused by the edge, and that is its answer.
+A terminal repeats a request with the same id until it has a final answer. A request without a round is repeated only
+until the round is over: later it would be a bet of the next round. `answers` holds the final answers by id, so a table
+knows which bets count. The edge refuses an expired request, which is its final answer.
 """
 
 from collections import deque
@@ -92,7 +92,7 @@ class BetTerminals:
         self._last: PlaceWager | None = None
         self._requests: dict[str, WagerRequest] = {}
         self.contradicted: list[tuple[WagerAnswer, WagerAnswer]] = []
-        """Final answers to one request that differ. There must be none."""
+        """Different final answers to one request; must stay empty."""
         self.answers: dict[str, WagerAnswer] = {}
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         """The terminals' wall clock."""
@@ -132,7 +132,7 @@ class BetTerminals:
         return bool(self._pending)
 
     def accepted(self, id_: str) -> bool | None:
-        """Whether the bet counts; None while that is not known."""
+        """Whether the bet counts; None while unknown."""
         answer = self.answers.get(id_)
         return None if answer is None else answer.status == "accepted"
 
@@ -178,12 +178,12 @@ class BetTerminals:
     # ---- Device
 
     def due(self) -> float:
-        """The next message."""
+        """The second of the next message."""
         first = self._outgoing[0][0] if self._outgoing else NEVER
         return min([first, *(one.due for one in self._pending.values())])
 
     def wake(self, now: float) -> bytes:
-        """Repeat what has no answer."""
+        """Repeat requests without an answer."""
         for pending in self._pending.values():
             if now >= pending.due:
                 pending.pause = min(pending.pause * 1.5, SLOWEST)
@@ -195,7 +195,7 @@ class BetTerminals:
         return said
 
     def hear(self, data: bytes, now: float) -> bytes:  # noqa: ARG002 - as every device
-        """Answers. A final one ends the repetition."""
+        """Take answers. A final one ends the repetition."""
         for one in self._decoder.feed(data):
             match one.message:
                 case WagerAnswer(id_, terminal, "accepted" | "refused") as message if self._asked(id_, terminal):
@@ -222,7 +222,7 @@ class BetTerminals:
         return False if last is None else self.withdraw(last.seat, last.bet, 0, now)
 
     def inject(self, fault: str, now: float) -> None:  # noqa: ARG002 - as every device
-        """At the next request. Raises ValueError for an unknown fault."""
+        """Begin a fault at the next request. Raises ValueError for an unknown fault."""
         if fault not in self.faults:
             raise ValueError(f"no fault {fault!r}, only {', '.join(self.faults)}")
         self._waiting.append(fault)

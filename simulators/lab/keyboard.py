@@ -27,7 +27,7 @@ _VISIBLE, _LINE_MODE, _CONTROLS = 3, termios.ECHO | termios.ICANON, 6
 
 
 def keys_of(data: bytes) -> list[str]:
-    """The names of the keys in what a terminal sent; a sequence without a name is left out."""
+    """The names of the keys in the bytes of a terminal; a sequence without a name is left out."""
     found = _KEY.findall(data)
     names = (_NAMES.get(key) or (key.decode("ascii", "replace") if len(key) == 1 else "") for key in found)
     return [name for name in names if name and name.isprintable()]
@@ -35,7 +35,8 @@ def keys_of(data: bytes) -> list[str]:
 
 @contextlib.contextmanager
 def pressed(fd: int, on_key: Callable[[str], None]) -> Iterator[bool]:
-    """Call `on_key` for each key of the terminal `fd`; yields False where there is none, or it belongs to others.
+    """Call `on_key` for each key of the terminal `fd`; yields False without a terminal, or while another process group
+    has it.
 
     Ctrl-C stays a signal. Ctrl-Z is off: a stopped demo would leave the screen as it is.
     """

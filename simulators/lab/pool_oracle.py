@@ -1,8 +1,8 @@
-"""The oracle of linked jackpots: what a pool must hold, in fractions, computed without the ledger.
+"""The oracle of linked jackpots: computes the balances of a pool in fractions, without the ledger.
 
-Bets and hands are what the dealers know they laid and dealt, orders what the supervisors sent, the end of each round
-what the rules wrote down. Only the order in which a pool used them is taken from its books: two tables end their rounds
-at nearly the same time, and either may come first.
+Bets and hands come from the simulated dealers, orders from the supervisors, the end of each round from the rules'
+journal. Only the order in which a pool used them is taken from its books: two tables end their rounds at nearly the
+same time, and either may come first.
 """
 
 from collections import Counter, defaultdict, deque
@@ -40,7 +40,7 @@ __all__ = ["PoolAccount", "judge_pools", "pools_text"]
 
 CHIP: Final = 1000
 """Minor units of the one chip of a bet: the drivers' default."""
-# What a hand wins: of the pool a share, a fixed amount, or what is larger. `together`: all who hold it share one.
+# The prize of a hand: a share of the pool, a fixed amount, or the larger of both. `together`: all holders share one.
 FIXED = {name: ("fixed", Fraction(0), False) for name in ("flush", "full_house", "four_of_a_kind")}
 PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
     "macau.stud-poker": FIXED
@@ -51,12 +51,12 @@ PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
 IN_POOL: Final = ("visible", "hidden", "overflow")
 _GONE: Final = ("reversed", "contested")
 FIRST_EVENTS: Final = 10
-"""In which each device of a table comes for the first time."""
+"""The first message of each device of a table."""
 ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "royal_flush")
 
 
 class PoolAccount(Struct):
-    """What the pools of one pit came to. `bets` and `coins`: contributions and their minor units.
+    """The totals of the pools of one pit. `bets` and `coins`: contributions and their minor units.
 
     `at_table`: wins that a payment key paid; `contested`: paid ones that a correction took away; `corrected`, `voided`:
     results that changed a round with wins; `batched`: wins that were confirmed or paid together with others;
@@ -84,7 +84,7 @@ class PoolAccount(Struct):
     wins_doubled: int = 0
 
     def add(self, other: "PoolAccount") -> None:
-        """Those of another pit, too."""
+        """Add the totals of another pit."""
         for name in self.__struct_fields__:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
@@ -104,7 +104,7 @@ def pools_text(account: PoolAccount) -> str:
 
 
 class _Win(Struct):
-    """A win as the oracle has it. `house`: what the house gave for it."""
+    """A win as the oracle computes it. `house`: the house's part of it."""
 
     round: str
     combination: str
@@ -119,8 +119,8 @@ class _Win(Struct):
 
 
 class _Round(Struct):
-    """What a round did to the pool: bets with their parts, the pool when it was won, what the pool began again with,
-    what it held after the round, `place` among all rounds; `settled`: people rejected a win of it.
+    """The effects of a round on the pool: bets with their parts, the pool at the win, the amounts of its new beginning,
+    the balances after the round, its `place` among all rounds; `settled`: people rejected a win of it.
     """
 
     bets: list[tuple[int, dict[str, Fraction]]] = []
@@ -150,22 +150,22 @@ class _Oracle:
         self._rules = table_rules
         self._keys = keys
         self.ended: dict[str, tuple[str, int]] = {}
-        """By round, with entries or without: its table, and the event that ended it first."""
+        """By round, also without entries: its table, and the event that ended it first."""
         self.money: dict[str, Fraction] = {}
         self.wins: dict[str, _Win] = {}
         self.rounds: dict[str, _Round] = {}
         self.proposed: dict[str, Any] = {}
         self.since: dict[str, Fraction] = {}
-        """What the pool got or gave after the round that is corrected: the right result would not have seen it."""
+        """The sum that the pool got or gave after the corrected round: it does not count for that round."""
         self.gone: dict[str, Fraction] = {}
-        """By giver, what had begun the pool again for that round and was won by others since."""
+        """By account, the money that began the pool again after that round and was won by others since."""
         self._move("house", "visible", Fraction(pool.seed))
 
     def of(self, account: str) -> Fraction:
         return self.money.get(account, Fraction(0))
 
     def held(self, account: str) -> Fraction:
-        """What an account held for the round that is decided."""
+        """The balance of an account that counts for the round being decided."""
         return self.of(account) - self.since.get(account, 0)
 
     def _free(self, account: str) -> Fraction:
@@ -184,7 +184,9 @@ class _Oracle:
     def end(
         self, table: str, result: Result, seats: Sequence[int], hands: Mapping[int, str] | None, until: int
     ) -> None:
-        """A round ended, or its result was corrected, by event `until`. `hands`: that win; None: as it names."""
+        """Book the end of a round or a correction, by event `until`. `hands`: the winning ones; None: those of the
+        result.
+        """
         named = [(one.combination, one.among) for one in result.jackpots]
         prizes = named if hands is None else self._prizes(self._rules[table], hands)
         if result.void is not None:
@@ -192,7 +194,7 @@ class _Oracle:
         first = result.round not in self.rounds
         known = self.rounds.setdefault(result.round, _Round())
         known.corrected = max(known.corrected, until)
-        for win in self.wins.values():  # handed out after the right result, whatever arrived first
+        for win in self.wins.values():  # paid after the right result, in any order of arrival
             if win.round == result.round and win.state == "paid" and win.key and self._keys[win.key].seq > until:
                 self._unpay(win)
         before = dict(self.money)
@@ -225,7 +227,7 @@ class _Oracle:
         seats: Sequence[int],
         prizes: list[tuple[str, tuple[int, ...]]],
     ) -> None:
-        """A round with wins is decided again, of the pool as it was."""
+        """Decide a round with wins again, with the pool as it was."""
         rules, base = self._rules[table], known.base
         if not known.settled and all(one.state == "pending" for one in standing.values()):
             trial = deepcopy(self)
@@ -257,7 +259,7 @@ class _Oracle:
             self._move("house", "visible", win.amount - win.house)
             win.house = win.amount
         gone = [one for one in standing.values() if one.state == "contested"]
-        if not any(PRIZES[rules][one.combination][1] == 1 for one in gone):  # what was paid has begun the pool again
+        if not any(PRIZES[rules][one.combination][1] == 1 for one in gone):  # the pool has begun again
             self.undo_reset(known)
         self.settle(known, seats)
         for win in kept:
@@ -297,7 +299,7 @@ class _Oracle:
                 self._limit_again(one, change, there)
 
     def _spilled(self, held: Mapping[str, Fraction], change: Mapping[str, Fraction], there: Fraction) -> Fraction:
-        """What an earlier correction brings back from the overflow, of which `there` was there before its round."""
+        """The amount that an earlier correction returns from the overflow; `there`: the overflow before its round."""
         visible, overflow = (held.get(name, Fraction(0)) + change[name] for name in ("visible", "overflow"))
         room = self._pool.limit - visible if self._pool.limit else Fraction(0)
         return (
@@ -328,7 +330,7 @@ class _Oracle:
                 one.after[name] += self.of(name) - before.get(name, 0)
 
     def settle(self, known: _Round, seats: Sequence[int]) -> None:
-        """The bets that stand now; those that no longer do go back to where they came from."""
+        """Book the valid bets; the others return to the accounts of their parts."""
         wanted, kept = list(seats), []
         for seat, parts in known.bets:
             if seat in wanted:
@@ -378,7 +380,7 @@ class _Oracle:
     def _amounts(
         self, rules: str, base: int, prizes: Iterable[tuple[str, tuple[int, ...]]]
     ) -> list[tuple[str, tuple[int, ...], int]]:
-        """What each takes of a pool of `base`."""
+        """The amount of each prize from a pool of `base`."""
         found: list[tuple[str, tuple[int, ...], int]] = []
         left = base
         for name, seats in prizes:
@@ -394,19 +396,19 @@ class _Oracle:
         return found
 
     def _take(self, wanted: int) -> int:
-        """What the pool gives for a prize; what was won by others since is not there any more."""
+        """The pool's part of a prize, without the money that others won since."""
         due = min(wanted, max(int(self.held("visible")), 0))
         there = min(due, int(self._free("visible")))
         self._lend("visible", Fraction(due - there))
         return there
 
     def _lend(self, account: str, amount: Fraction) -> None:
-        """The house gives what wins of other rounds took since."""
+        """Let the house lend the money that wins of other rounds took since."""
         if amount:
             self.since[account] += amount
 
     def _count_gone(self, account: str, amount: Fraction) -> None:
-        """What others won of what began the pool again counts as gone back, a negative amount as given again."""
+        """Count money of the new beginning that others won as returned; a negative amount as given again."""
         self.gone[account] = self.gone.get(account, Fraction(0)) + amount
         self.since["visible"] += amount
         if account in IN_POOL:
@@ -433,7 +435,7 @@ class _Oracle:
         return ""
 
     def take_back_keys(self) -> None:
-        """A result that came late shows of which round a key truly was."""
+        """Take back payments by keys that belong to another round, as a late result shows."""
         for win in self.wins.values():
             if win.key and win.state == "paid" and self.pays(self._keys[win.key]) != win.round:
                 self._unpay(win)
@@ -443,7 +445,7 @@ class _Oracle:
         self._move("paid", "pending", win.amount)
 
     def unpaid(self) -> list[str]:
-        """The wins that wait although a key paid their round."""
+        """The open wins whose round a key paid."""
         paid = [(self.pays(key), key.seq) for key in self._keys.values()]
         return [
             name
@@ -454,7 +456,7 @@ class _Oracle:
         ]
 
     def _win(self, name: str, win: _Win) -> None:
-        """Set a new one aside."""
+        """Set a new win aside."""
         whole = any(PRIZES[rules][win.combination][1] == 1 for rules in {*self._rules.values()} & PRIZES.keys())
         win.at_table = bool(win.seats) and not whole and 0 < win.amount <= self._pool.table_limit
         there = self._take(win.amount)
@@ -464,7 +466,7 @@ class _Oracle:
         self.wins[name] = win
 
     def undo(self, name: str) -> None:
-        """A win goes back to where it came from."""
+        """Return a win to the accounts that it came from."""
         win = self.wins[name]
         win.state = "reversed"
         set_aside = Fraction(win.amount)
@@ -473,7 +475,7 @@ class _Oracle:
         self._move("pending", "visible", set_aside - house)
 
     def undo_reset(self, known: _Round) -> None:
-        """Exactly what the pool began again with goes back, the house's part first."""
+        """Return exactly the money of the new beginning, the house's part first."""
         there = self._free("visible")
         for account in ("house", "hidden", "overflow"):
             given = known.fresh.get(account, Fraction(0))
@@ -505,7 +507,7 @@ class _Oracle:
     # ---- people
 
     def obey(self, id_: str, sent: Sent) -> None:
-        """An order took effect."""
+        """Apply an order."""
         match sent.order:
             case Confirm(win=name, seats=seats):
                 win, before = self.wins[name], dict(self.money)
@@ -554,7 +556,7 @@ class _Oracle:
 
 
 class _NotComparedError(Exception):
-    """A person changed what the oracle takes as given."""
+    """A person changed a value that the oracle cannot compute."""
 
 
 class _Verdict(Struct):
@@ -564,8 +566,8 @@ class _Verdict(Struct):
 
 
 class _Journal(Struct, frozen=True):
-    """What the edge's journal says. `doubted`: the tables at which a device may have lost something, or said that it is
-    not sure. `closed`: by event id the seat of each bet that came while the pool's owner was lost. `keys`: the payment
+    """The content of the edge's journal. `doubted`: the tables with a device that may have lost events or reported a
+    doubt. `closed`: by event id the seat of each bet that came while the pool's owner was lost. `keys`: the payment
     keys by event id.
     """
 
@@ -609,10 +611,9 @@ def judge_pools(
 ) -> tuple[PoolAccount, list[str]]:
     """Compare the books of all pools with the oracle: the account, and each difference in words.
 
-    `verdicts` are the rows of one consumer, `books` those of the jackpots process, `laid` what the dealers know by
-    round, `sent` the orders of the supervisors, `events` the rows of the edge.
-    `calm`: nothing at all went wrong, so that the rules must know every bet.
-    `strangers`: people besides the supervisors may give orders; these are taken from the books.
+    `verdicts` are the rows of one consumer, `books` those of the jackpots process, `laid` the dealers' bets by round,
+    `sent` the orders of the supervisors, `events` the rows of the edge. `calm`: no fault occurred, so the rules must
+    know every bet. `strangers`: other people besides the supervisors may give orders, which are taken from the books.
     """
     account, wrong = PoolAccount(), list[str]()
     ends = {
@@ -748,7 +749,7 @@ def _in_turn(order: Sequence[str], tables: Mapping[str, str]) -> Iterator[str]:
 
 
 def _joined(before: Sent | None, sent: Sent) -> Sent:
-    """One order for many wins has an entry for each of them."""
+    """Join the entries of one order for many wins."""
     match before.order if before is not None else None, sent.order:
         case Confirm(win=one) | ConfirmMany(wins=(*_, one)) as first, Confirm(person=person, win=other):
             wins = first.wins if isinstance(first, ConfirmMany) else (one,)
@@ -801,7 +802,7 @@ def _of_dealer(
     *,
     calm: bool,
 ) -> tuple[Sequence[int], Mapping[int, str] | None, list[str]]:
-    """The seats that bet on the jackpot, the hands that won it (None: as the rules name them), and what is not right.
+    """The seats that bet on the jackpot, the hands that won it (None: those of the rules), and the errors found.
 
     `loose`: by table the bets of void rounds, which stay where they are until a round counts.
     """
@@ -822,7 +823,7 @@ def _of_dealer(
     wrong = []
     doubted = table in journal.doubted
     must, may = mine.seats - refused, mine.seats | before
-    if must and not result.settlements and not calm:  # the rules did not know the amounts surely
+    if must and not result.settlements and not calm:  # the rules were not sure of the amounts
         account.unsettled += len(must)
         return (), None, []
     if doubted and (set(settled) - may or must - set(settled)):
@@ -839,7 +840,7 @@ def _of_dealer(
     awards = {seat: one.combination for one in result.jackpots for seat in one.among}
     hands = awards if awards in told else told[0]  # the last result must be right: the account of the rounds sees it
     named = set(awards)
-    if any(not one.among for one in result.jackpots):  # bettors that the rules do not know are named by a person
+    if any(not one.among for one in result.jackpots):  # a person names bettors that the rules do not know
         return settled, None, wrong
     if doubted and named != set(hands):
         return settled, None, wrong
@@ -853,7 +854,7 @@ def _compare(
     account: PoolAccount,
     wrong: list[str],
 ) -> None:
-    """Every account, bet and win of the books against the oracle's."""
+    """Compare every account, bet and win of the books with the oracle's."""
     bets: Counter[tuple[str, int]] = Counter()
     wins: Counter[tuple[str, str]] = Counter()
     last: dict[str, Any] = {"after": {}, "unit": 1}

@@ -1,7 +1,7 @@
-"""Where a simulated MQTT device is plugged in: a client of the broker, as the device itself would be.
+"""The connection of a simulated MQTT device: a client of the broker, like the real device.
 
-One message heard is one line for the device; each line that the device sends is one message. A `*` in the topics is the
-name in front of a line: several devices, each with its own topic.
+One received message is one line for the device; each line that the device sends is one message. A `*` in a topic stands
+for the name in front of a line, for several devices with a topic each.
 """
 
 import asyncio
@@ -23,18 +23,18 @@ NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
 NOISE = "noise"
 SPACES = bytes.maketrans(b"\r\n", b"  ")
 _SILENT = logging.getLogger("feltd.simulators.mqtt.silent")
-_SILENT.disabled = True  # a broker that is away is no news for a device: it comes again
+_SILENT.disabled = True  # a device does not log a lost broker: it connects again
 
 
 def line_of(pattern: str, topic: str, payload: bytes) -> bytes:
-    """What a device reads of a message."""
+    """The line of a message for the device."""
     levels = pattern.split("/")
     name = topic.split("/")[levels.index("*")].encode() + b" " if "*" in levels else b""
     return name + payload.translate(SPACES) + b"\n"
 
 
 def message_of(pattern: str, line: bytes) -> tuple[str, bytes]:
-    """Topic and payload of what a device says. What begins with no name was noise on its way."""
+    """Topic and payload of a line of the device. A line without a name was damaged by noise."""
     if "*" not in pattern:
         return pattern, line
     name, _, payload = line.partition(b" ")
@@ -43,10 +43,10 @@ def message_of(pattern: str, line: bytes) -> tuple[str, bytes]:
 
 
 class Mqtt:
-    """A device's end: it hears `hear` and publishes on `say`. While it is plugged in it connects again and again."""
+    """The device's end: it receives `hear` and publishes on `say`. While it is plugged in, it reconnects."""
 
     def __init__(self, host: str, port: int, hear: str, say: str, *, version: str = "5") -> None:
-        """Nothing connects before `plug`."""
+        """Set up without connecting: `plug` does that."""
         self._address = host, port
         self.hears, self.says = hear, say
         self._version = aiomqtt.ProtocolVersion.V5 if version == "5" else aiomqtt.ProtocolVersion.V311
@@ -68,16 +68,16 @@ class Mqtt:
 
     @property
     def connecting(self) -> bool:
-        """Whether it is plugged in and still on its way to the broker."""
+        """Whether it is plugged in and not yet connected."""
         return self._task is not None and not self.connected.is_set()
 
     def plug(self) -> None:
-        """Connect, and again whenever the broker was away."""
+        """Connect, and reconnect after each loss of the broker."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._stay())
 
     def unplug(self) -> None:
-        """Pull the cable. What waits to be sent is lost."""
+        """Pull the cable. Unsent lines are lost."""
         if self._task is not None:
             self._task.cancel()
             self._leaving.add(self._task)
@@ -87,12 +87,12 @@ class Mqtt:
         self.connected.clear()
 
     async def unplugged(self) -> None:
-        """Return when what `unplug` ended is over."""
+        """Return when the tasks that `unplug` cancelled have ended."""
         if self._leaving:
             await asyncio.wait(self._leaving)
 
     def send(self, data: bytes) -> None:
-        """Lines to the host; lost where the broker is away, and beyond MAX_UNSENT."""
+        """Send lines to the host; they are lost without a broker, and beyond MAX_UNSENT."""
         if self.connected.is_set():
             self._unsent += data[: MAX_UNSENT - len(self._unsent)]
             self._news.set()
@@ -130,7 +130,7 @@ class Mqtt:
                 sender.cancel()
                 await asyncio.wait([sender])
                 if not sender.cancelled():
-                    sender.exception()  # it saw the same end
+                    sender.exception()  # it ended for the same reason
 
     def _heard(self, topic: str, payload: object) -> None:
         data = line_of(self.hears, topic, payload if isinstance(payload, bytes) else str(payload).encode())

@@ -1,4 +1,4 @@
-"""The loop everybody writes first: a tty's lines published one by one by aiomqtt, nothing decoded.
+"""The simplest possible edge, for comparison: aiomqtt publishes the lines of a tty one by one, nothing is decoded.
 
 `python -m simulators.lab.bench.bare TTY PORT TOPIC FILE`: with a FILE one fdatasync before each publish, with "-" none.
 """
@@ -14,7 +14,7 @@ NODELAY = ((6, 1, 1),)  # IPPROTO_TCP, TCP_NODELAY
 
 
 async def bare(path: str, port: int, topic: str, file: str) -> None:
-    """Publish lines for ever."""
+    """Publish lines until the process is ended."""
     log = None if file == "-" else os.open(file, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     version = aiomqtt.ProtocolVersion.V5
     async with aiomqtt.Client("127.0.0.1", port, protocol=version, socket_options=NODELAY) as client:

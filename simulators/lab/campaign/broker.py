@@ -24,20 +24,20 @@ __all__ = ["Broker", "Weather"]
 
 LATENCY = 0.002
 LOSABLE = ("/event/", "/cmd/", "/wager")
-"""Topics whose messages are asked for again."""
+"""Topics whose messages are requested again."""
 LONGEST_DELAY_S = 10.0
-"""Seconds until an end of a dead connection notices, at most."""
+"""The most seconds until an end of a dead connection notices it."""
 
 
 class Weather:
-    """What may go wrong with deliveries: probabilities a message, all 0 on a fine day."""
+    """The faults of deliveries as probabilities for each message; all 0 without faults."""
 
     def __init__(self) -> None:
-        """A fine day."""
+        """No faults."""
         self.doubled = self.delayed = self.swapped = self.dropped = self.refused = 0.0
         self.hung = 0.0
         self.echoes = False
-        """Whether clients hear what they publish themselves, as with MQTT 3.1.1."""
+        """Whether clients receive their own messages, as with MQTT 3.1.1."""
 
     @property
     def fine(self) -> bool:
@@ -56,7 +56,7 @@ class _Client(Session):
         self.will = will
         self.process = Process.current()
         self.context = contextvars.copy_context()
-        self.open = True  # the broker has it
+        self.open = True  # the broker knows the connection
         self.dead = False  # nothing passes any more
         self.filters: tuple[str, ...] = ()
         self.known = broker.known(())
@@ -66,7 +66,7 @@ class _Client(Session):
         self._up_waits = self._down_waits = False
         self._held_until = 0.0
 
-    # ---- what the session sends
+    # ---- sent by the session
 
     def _transmit(self, number: int, topic: str, payload: bytes, retain: bool, correlation: bytes, event: bool) -> None:
         del event
@@ -78,14 +78,14 @@ class _Client(Session):
             self.loop.call_later(self.broker.latency(), self._arrive, context=self.loop.world)
 
     def publish_qos0(self, topic: str, payload: bytes) -> bool:
-        """With QoS 1: what the pit tells is not lost for that."""
+        """Send with QoS 1: the broker in memory loses no QoS 0 message because a socket is full."""
         if not self.room:
             return False
         self.send(topic, payload)
         return True
 
     async def _subscribe(self, topics: Sequence[str], qos: Literal[0, 1]) -> list[str]:
-        """No answer is a lost broker."""
+        """Subscribe. A missing answer counts as a lost broker."""
         del qos
         await self._answered(self._subscribed_now, tuple(topics))
         return [""] * len(topics)
@@ -136,7 +136,7 @@ class _Client(Session):
         return known
 
     def comes_back(self, topic: str) -> bool:
-        """Whether it hears what it published itself: with MQTT 5 not by a filter of its own topics (No Local)."""
+        """Whether it receives its own message: with MQTT 5 not by a filter of its own topics (No Local)."""
         known = self._comes_back.get(topic)
         if known is None:
             others = (filter_ for filter_ in self.filters if filter_ not in self.own_topics)
@@ -146,7 +146,7 @@ class _Client(Session):
     # ---- the wire
 
     def _arrive(self) -> None:
-        """What was on its way reaches the broker, in order."""
+        """Pass the messages under way to the broker, in order."""
         self._up_waits = False
         if self.dead or not self.open:
             self._up.clear()
@@ -161,7 +161,7 @@ class _Client(Session):
             self.send_down((number, ""))
 
     def deliver(self, message: Message) -> None:
-        """To the client, as the weather will have it."""
+        """Send to the client, with the faults of the weather."""
         weather, rng = self.broker.weather, self.broker.rng
         # The last retained message must not be lost: readers could not detect a stale one.
         if rng.random() < weather.dropped and any(leaf in message.topic for leaf in LOSABLE):
@@ -181,7 +181,7 @@ class _Client(Session):
                 self._down[-1], self._down[-2] = before, last
 
     def send_down(self, what: Message | tuple[int, str]) -> None:
-        """To the client, after what is on its way."""
+        """Send to the client, after the messages under way."""
         self._down.append(what)
         if not self._down_waits:
             self._down_waits = True
@@ -189,7 +189,7 @@ class _Client(Session):
             self.loop.call_at(at, self._hear, context=self.context)
 
     def _hear(self) -> None:
-        """In the client's own process: what was on its way to it."""
+        """Take the messages under way, in the client's own process."""
         self._down_waits = False
         if self.dead:
             self._down.clear()
@@ -210,18 +210,18 @@ class _Client(Session):
     # ---- the end
 
     def lose(self, reason: str) -> None:
-        """The client notices."""
+        """Let the client notice the loss."""
         self.dead = True
         self._lose(BrokerLost(reason))
 
     def cut(self, client_notices: float, broker_notices: float) -> None:
-        """Nothing passes from now on."""
+        """Cut the connection: from now on no message passes."""
         self.dead = True
         self.loop.call_later(client_notices, self.lose, "the connection was cut", context=self.loop.world)
         self.loop.call_later(broker_notices, self.broker.gone, self, context=self.loop.world)
 
     def killed(self) -> None:
-        """Its process died. What it had sent may still arrive, or a part of it."""
+        """End the connection of a killed process. All or a part of its sent messages may still arrive."""
         for _ in range(self.broker.rng.randint(0, len(self._up)) if self._up else 0):
             self._up.pop()
         self._arrive()
@@ -229,7 +229,7 @@ class _Client(Session):
         self.loop.call_later(self.broker.latency(), self.broker.gone, self, context=self.loop.world)
 
     def disconnect(self) -> None:
-        """In order: what was sent arrives, and the will is taken back."""
+        """Disconnect in order: sent messages arrive, and the will is withdrawn."""
         if self.dead or not self.open:
             return
         self._arrive()
@@ -327,7 +327,7 @@ class Broker:
             self.cut(client.identifier)
 
     def take(self, identifier: str, topic: str, payload: bytes, retain: bool, correlation: bytes = b"") -> None:
-        """A message is the broker's now."""
+        """Take a message into the broker."""
         self.on_taken(identifier, topic, payload)
         if retain:
             self.retained.pop(topic, None)
@@ -353,7 +353,7 @@ class Broker:
         return self._heard.setdefault(filters, {})
 
     def gone(self, client: _Client) -> None:
-        """The broker noticed that a client is not there any more; its will waits a moment."""
+        """The broker noticed that a client is gone; its will is delayed."""
         if not client.open:
             return
         self._leave(client)
@@ -367,18 +367,18 @@ class Broker:
         self.routes.clear()
 
     def _publish_will(self, client: _Client) -> None:
-        """Unless it came back meanwhile."""
+        """Publish the will unless the client came back meanwhile."""
         if client.will is not None and self.up and (client.identifier not in self._clients):
             self.take(client.identifier, client.will.topic, client.will.payload, True)
 
-    # ---- what happens to it
+    # ---- faults of the broker
 
     def clients(self) -> list[str]:
         """The connected clients."""
         return list(self._clients)
 
     def cut(self, identifier: str) -> None:
-        """One connection dies; both ends notice when they notice."""
+        """Cut one connection; each end notices after its own delay."""
         client = self._clients[identifier]
         longest_delay_s = LONGEST_DELAY_S if self.rng.random() < 0.5 else 0.1
         client.cut(self.rng.uniform(0.0, longest_delay_s), self.rng.uniform(0.0, longest_delay_s))
@@ -388,7 +388,7 @@ class Broker:
         self._written_down = dict(self.retained)
 
     def kill(self) -> None:
-        """All connections die at once, and what was on its way."""
+        """Kill the broker: all connections and the messages under way are lost."""
         self.up = False
         for client in list(self._clients.values()):
             self._leave(client)
@@ -398,7 +398,7 @@ class Broker:
         self._clients.clear()
 
     def start(self, memory: str) -> None:
-        """`memory`: all, old or none of what was retained."""
+        """Start again. `memory`: "all", "old" or "none" of the retained messages."""
         match memory:
             case "old":
                 self.retained = dict(self._written_down)
@@ -411,7 +411,7 @@ class Broker:
 
 @functools.lru_cache(100_000)
 def matches(filter_: str, topic: str) -> bool:
-    """Whether a subscription to `filter_` hears of `topic`."""
+    """Whether a subscription to `filter_` matches `topic`."""
     ours, words = filter_.split("/"), topic.split("/")
     for place, word in enumerate(ours):
         if word == "#":

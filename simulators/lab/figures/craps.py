@@ -1,6 +1,6 @@
-"""The figures of craps: every throw from every point, played through the ruleset, and each bet followed to its end.
+"""The figures of craps: the ruleset plays every throw from every point, and each bet is followed to its end.
 
-A bet that stands or travels meets the next throw with the next point. Its probability and its return are the solution
+A bet that stays or moves waits for the next throw with the next point. Its probability and its return are the solution
 of the linear equations of that chain, in fractions.
 """
 
@@ -22,11 +22,11 @@ THROWS: Final = tuple(product(range(1, 7), repeat=2))
 Place: TypeAlias = tuple[str, int]
 """A state of the chain: the place of a bet before a throw, and the point."""
 Row: TypeAlias = tuple[dict[Place, Fraction], Fraction, Fraction]
-"""Where a bet lies after a throw, by probability; that it wins with this throw, and what it brings back."""
+"""The probabilities of a bet's places after a throw, of a win with this throw, and its mean return."""
 
 
 def _results(options: Mapping[str, str]) -> dict[int, list[Result]]:
-    """What every throw does, from every point."""
+    """The results of every throw from every point."""
     ruleset = ruleset_of(NAME, options)
     paid = RoundPaid()
     setting = {n: (BetsOpened(), DiceThrown((1, n - 1) if n < 8 else (n - 6, 6)), paid) for n in POINTS}
@@ -54,7 +54,7 @@ def _row(results: Mapping[int, list[Result]], place: Place) -> Row:
 
 
 def followed(results: Mapping[int, list[Result]], place: Place) -> Weight:
-    """A bet from where it is laid to its end, by elimination."""
+    """Follow a bet from its place to its end, by elimination of the other places."""
     rows: dict[Place, Row] = {}
     waiting = [place]
     while waiting:
@@ -77,7 +77,7 @@ def followed(results: Mapping[int, list[Result]], place: Place) -> Weight:
 
 
 def weigh(options: Mapping[str, str]) -> Weights:
-    """Every bet that can be laid; odds by the point or the number that they stand on, come with some point up."""
+    """The figures of every bet; odds for each point or number, come bets with some point up."""
     results = _results(options)
     offered = [bet.id for bet in ruleset_of(NAME, options).bets()]
     weights: Weights = {}
