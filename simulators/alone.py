@@ -14,8 +14,8 @@ __all__ = ["keep_busy", "make"]
 def make(name: str, seed: int, epoch: int = 0) -> Device:
     """A device by its driver's name, or by that of another mode of it.
 
-    One that speaks FDL begins in `epoch`: it comes without the counter that it had, so not in the epoch it had. 0: one
-    of the seed's, for who makes it once.
+    An FDL device begins in `epoch`. Its counter starts anew, so its epoch must differ from its last one. 0: an epoch
+    from the seed, for a device that is made once.
     """
     device = EACH_MODE[name](random.Random(seed))
     if isinstance(device, FdlDevice) and epoch:
@@ -24,7 +24,7 @@ def make(name: str, seed: int, epoch: int = 0) -> Device:
 
 
 async def keep_busy(device: Device, pace: Pace, stir: Callable[[], None]) -> None:
-    """Play with it for ever, as its routine says. Some run by themselves."""
+    """Repeat the device's routine for ever. Some devices run by themselves."""
     hands = device.acts()
     while device.routine:
         for act, pause in device.routine:

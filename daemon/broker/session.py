@@ -34,7 +34,7 @@ RECEIVE_WINDOW = 2_000
 MAX_WAITING = 20_000
 """The most received messages that wait here. The broker stops sending QoS 1 earlier; the oldest QoS 0 are dropped."""
 MAX_WAITING_BYTES = 64 * 1024 * 1024
-"""The same in bytes."""
+"""The most bytes of received messages that wait here."""
 LAST_WORD_TIMEOUT_S = 1.0
 # What msgspec raises for bytes of a peer that it cannot decode.
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -99,8 +99,9 @@ class Session(ABC):
         self.tolerates: Callable[[str, str], bool] = lambda _topic, _reason: False
         """Whether the session goes on although the broker refuses a topic, for a reason: see `Suspensions`."""
         self.own_topics: frozenset[str] = frozenset()
-        """Filters of what this client writes itself: with MQTT 5 its own messages do not come back. That the broker
-        refuses one to be read ends nothing: see `Restorer`."""
+        """Filters of what this client writes itself: with MQTT 5 its own messages do not come back. The session goes on
+        if the broker refuses a subscription to one: see `Restorer`.
+        """
         self._subscribed: dict[str, Literal[0, 1]] = {}
         """The topics that were subscribed to, with their QoS."""
 

@@ -204,7 +204,7 @@ def jackpot_mistakes(config: Config, path: Path) -> list[str]:
         if "rules" in (pool.counts, pool.wins):
             for name in pool.tables:
                 if name in tables and not tables[name].ruleset:
-                    text = f"jackpot {pool.name!r}: {name} has no ruleset that tells its bets; let devices tell them"
+                    text = f"jackpot {pool.name!r}: {name} has no ruleset, which reports bets; let devices report them"
                     mistakes.append(f"{path}:{line_of(path, (*at, 'tables'))}: {text}")
         for sign in pool.displays:
             driver = DRIVERS.get(drivers.get(sign, ""))
@@ -371,7 +371,7 @@ def summary(config: Config, path: Path) -> str:
 def _notes(config: Config) -> list[str]:
     """Notes on possible mistakes that depend on this computer."""
     found = [
-        f"[{name}]: insecure = true and no keys: whoever has a broker password is believed"
+        f"[{name}]: insecure = true and no keys: anybody with a broker password is trusted"
         for name in credulous(config)
     ]
     parts = [part for part in (config.edge, config.rules) if part.broker_certificate]
@@ -387,7 +387,7 @@ def _notes(config: Config) -> list[str]:
                 f"{name}: passwords alone prove the users to a broker elsewhere; `feltd pki` makes certificates"
             )
         if broker.ca_file and broker.port == PLAIN_PORT:
-            found.append(f"{name}: by TLS at port {PLAIN_PORT}, where a broker speaks plainly as a rule; 8883?")
+            found.append(f"{name}: TLS at port {PLAIN_PORT}, which brokers usually serve without TLS; 8883?")
     found += _of_ports(config)
     files = files_of(config)
     files += [(f"{name}, {leaf}", getattr(one, leaf)) for name, one in brokers[1:] for leaf in LEAVES]

@@ -278,7 +278,7 @@ def _credulous(section: str) -> Line:
     return Line(
         f"keys of the {section}",
         State.WARNING,
-        "insecure = true and no keys: whoever has a broker password is believed",
+        "insecure = true and no keys: anybody with a broker password is trusted",
         remedy,
     )
 

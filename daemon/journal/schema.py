@@ -121,7 +121,7 @@ def check_readable(db: sqlite3.Connection) -> None:
     if found := differences(db, version):
         raise WrongSchema([f"its schema is not what this program writes: {one}" for one in found])
     if version == 0:
-        raise WrongSchema(["it is empty: no journal stands in it"], EMPTY)
+        raise WrongSchema(["it is empty: it contains no journal"], EMPTY)
 
 
 @functools.cache

@@ -145,7 +145,7 @@ class Prize(Struct, frozen=True, omit_defaults=True):
 
 
 class Measured(Struct, frozen=True):
-    """What was bet and came back in prizes, jackpots left out, in so many games."""
+    """Bets, prizes (without jackpots) and the number of games in which the return is measured."""
 
     bets: int = 0
     prizes: int = 0
@@ -186,7 +186,7 @@ class MachineState(Struct, frozen=True):
 class MachineFacts(RoundFacts, frozen=True):
     """A period of a machine. `counted`: in minor units, and games. Returns are in hundredths of a percent.
 
-    `bound_bp`: how far chance alone lets the measured return lie below the plan's. `waits`: all that must be approved.
+    `bound_bp`: how far the measured return may lie below the plan's by chance. `waits`: all that must be approved.
     """
 
     machine: MachineIdentified | None = None

@@ -10,7 +10,8 @@ Readings of Decreto Executivo 261/22:
 
 - 13(21)(a), (b), 14(15): the pot that bounds a raise has the call in it; by option it is the pot as it lies.
 - 13(39)(d): of a bet above the maximum the excess goes back. One below the minimum is not taken: that seat acts again.
-- 13(47), 14(16), 14(17): three raises in a round, by whomever; a first bet is none. Any number where two are left.
+- 13(47), 14(16), 14(17): at most three raises in a round, counted over all seats; a first bet is no raise. Any number
+  where two are left.
 - 13(49): a seat with less than a raise's minimum may lay it all; that is no raise, and seats that have acted may only
   call or fold.
 - 13(55): a seat that has acted and has no further turn has bet already: chips laid then go back.

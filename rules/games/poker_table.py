@@ -52,9 +52,9 @@ class Deal(Struct, frozen=True):
     see them before the showdown. `given`: own cards that a shoe reported, `packets` those of a shuffler. `street`:
     complete common deals. `burnt`: the card before the next street is out; `burnt_after`: that of the street
     after it, too (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that
-    came too early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was told after the first.
-    `unheard`: something was told while the hand waited for a person. `notes`: not yet said. `paid`, `back`, `pots`,
-    `strengths`: at its end.
+    came too early. `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was reported after the first
+    bets. `unheard`: an action or a card was reported while the hand was suspended. `notes`: notes not yet published.
+    `paid`, `back`, `pots`, `strengths`: at its end.
     """
 
     bets: Betting

@@ -3,8 +3,8 @@
 It follows the public notes on the protocol and on a measured BetaBrite. It finds the speed from at least five NULs,
 accepts a frame only complete and for its address, and keeps a file only if its memory has room: a string that is too
 long empties its file. Reads are answered at its own address with the write command that would restore the content; the
-answer takes 60 ms and the time of its bytes. Partitioning erases the memory and leaves the sign blank and deaf for a
-second; while it plays, its first file gets the rest of the memory, and reading the configuration shows this.
+answer takes 60 ms and the time of its bytes. Partitioning erases the memory; for a second the sign is blank and ignores
+frames. While it plays, its first file gets the rest of the memory, and reading the configuration shows this.
 
 Errors of a frame stay in its serial error register until it is cleared. `acknowledges`: it sends ACK or NAK after each
 frame, with the register. `counters`: labels 1 to 5 are its counters', and their files cannot be written.
@@ -28,7 +28,7 @@ DIP, OUTAGE = 3.0, 40.0
 PAGE = 3.0  # seconds for each part of a text
 MISHEARD = 2
 POOL = 0x0B00  # bytes of its memory
-PLAYED = 5.0  # seconds after which the rest of them is the first file's
+PLAYED = 5.0  # seconds of playing after which the first file gets the rest of the memory
 ANSWER_SYNC = 20
 COUNTERS = "12345"
 REMOTE_TEXT = "TEST"
@@ -94,7 +94,7 @@ class Sign:
         acknowledges: bool = False,
         counters: bool = False,
     ) -> None:
-        """Fresh from its box: no files, nothing lit."""
+        """As new: no files, nothing lit."""
         self._rng = rng
         self._address = address
         self._readable = readable
@@ -119,7 +119,7 @@ class Sign:
     # ---- display
 
     def showing(self, now: float) -> str:
-        """The text that is lit; empty: dark."""
+        """The text that it shows now; empty when it is dark."""
         if now < max(self._off_until, self._blank_until):
             return ""
         if self._priority.segments:
@@ -129,7 +129,7 @@ class Sign:
         return self._lit(texts, now)
 
     def pages(self, now: float) -> list[str]:
-        """All that is lit in turn, from `now` on."""
+        """All texts that it shows in turn, from `now` on."""
         seen = [self.showing(now + n * PAGE) for n in range(16)]
         return list(dict.fromkeys(seen))
 
@@ -147,11 +147,11 @@ class Sign:
     # ---- Device
 
     def due(self) -> float:
-        """When its next answer is over."""
+        """When its next answer is sent completely."""
         return self._line[0][0] if self._line else float("inf")
 
     def wake(self, now: float) -> bytes:
-        """The answers that are over."""
+        """The answers that are sent completely."""
         said = b""
         while self._line and self._line[0][0] <= now:
             said += self._line.popleft()[1]
@@ -248,7 +248,7 @@ class Sign:
         return next((file.size for file in self._memory.files if (file.label, file.kind) == (label, kind)), 0)
 
     def _obey(self, command: wire.Command, now: float, *, own: bool) -> bool:
-        """Whether it is a command that it knows, of a file that can be."""
+        """Execute the command; whether it was valid."""
         if not self._legal(command):
             return False
         answer = self._answer(command, now)
@@ -269,7 +269,7 @@ class Sign:
                 return True
 
     def _answer(self, command: wire.Command, now: float) -> wire.Command | None:
-        """To a question; None: it was none."""
+        """The answer to a read command; None for another command."""
         match command:
             case wire.ReadMemory():
                 return self._division(now)
@@ -287,7 +287,7 @@ class Sign:
                 return None
 
     def _division(self, now: float) -> wire.ConfigureMemory:
-        """Its files; while it plays, the first one has what is left."""
+        """Its files; while it plays, the first one has the rest of the memory."""
         if not self._memory.files or now < self._divided_at + PLAYED:
             return self._memory
         first, *others = self._memory.files

@@ -25,7 +25,7 @@ WAITING = 4096  # unread bytes on the line; the oldest are lost, as in a UART
 
 
 class Cards:
-    """Decks of cards in a shoe, whatever reads them, and a dealer's hand."""
+    """Decks of cards in a shoe with any reader, and a dealer's hand."""
 
     def __init__(self, rng: Random, decks: int) -> None:
         """`decks` shuffled decks."""
@@ -34,14 +34,14 @@ class Cards:
         self.shuffle(0.0)
 
     def shuffle(self, now: float) -> None:  # noqa: ARG002 - as every act
-        """All cards back into the shoe, in a new order. It says nothing about that."""
+        """All cards back into the shoe, in a new order. The shoe does not report it."""
         self._cards = [rank + suit for _ in range(self._decks) for rank, suit in product("A23456789TJQK", "SHDC")]
         self._rng.shuffle(self._cards)
         self.drawn: list[str] = []
         self.strays: list[str] = []
 
     def fill(self, cards: Iterable[str]) -> None:
-        """These cards and no others, in a new order, as at games that are dealt from one deck."""
+        """Only these cards, in a new order, for games that are dealt from one deck."""
         self._cards = list(cards)
         self._rng.shuffle(self._cards)
         self.drawn, self.strays = [], []
@@ -124,7 +124,7 @@ class Shoe(Cards):
         """`decks` shuffled decks; `game_mode` repeats each card's two digits after its line."""
         super().__init__(rng, decks)
         self._game_mode = game_mode
-        self._line: deque[tuple[float, int]] = deque(maxlen=WAITING)  # each byte with the second it is over
+        self._line: deque[tuple[float, int]] = deque(maxlen=WAITING)  # each byte with the second of its end
         self._faults: deque[str] = deque(maxlen=16)
         self._mute_until = float("-inf")
         self._dirty = False
@@ -179,18 +179,18 @@ class Shoe(Cards):
         self._line.extend((start + n * BYTE_S, byte) for n, byte in enumerate(data, 1))
 
     def due(self) -> float:
-        """When the last byte on the line is over."""
+        """When the last byte on the line has been sent."""
         return self._line[-1][0] if self._line else float("inf")
 
     def wake(self, now: float) -> bytes:
-        """The bytes that are over by `now`, whole frames or not."""
+        """The bytes sent by `now`, also parts of frames."""
         said = bytearray()
         while self._line and self._line[0][0] <= now:
             said.append(self._line.popleft()[1])
         return bytes(said)
 
     def hear(self, data: bytes, now: float) -> bytes:  # noqa: ARG002 - as every device
-        """It does not listen."""
+        """It has no input: bytes are ignored."""
         return b""
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:

@@ -1,7 +1,7 @@
 """A simulated Billy-III dice shaker: a plate with a motor, three dice on it, and messages about its progress.
 
-It sends its state when the state changes and, a moment later, when it is asked. `faces` is what really lies there,
-`shakes` the number of completed shakes. A shake moves the dice from its first moment, also one that is interrupted.
+It sends its state when the state changes and, a moment later, when it is asked. `faces` are the true faces of the dice,
+`shakes` the number of completed shakes. Every shake moves the dice from its first moment, also one that is interrupted.
 """
 
 from collections import deque
@@ -80,12 +80,12 @@ class Billy:
     # ---- Device
 
     def due(self) -> float:
-        """The next word or step."""
+        """The time of the next message or step."""
         words = self._said[0][0] if self._said else NEVER
         return min(words, self._plan[0][0] if self._plan else NEVER, self._boots_at)
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`."""
+        """Simulate until `now` and return the bytes sent."""
         if now >= self._boots_at:
             at, self._boots_at = self._boots_at, NEVER
             self._decoder = Decoder()
@@ -99,7 +99,7 @@ class Billy:
         return said
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Orders and questions. It answers a moment later, by `wake`."""
+        """Orders and queries. `wake` returns the answers a moment later."""
         if self._boots_at < NEVER:
             return b""
         for message in self._decoder.feed(data):
@@ -117,14 +117,14 @@ class Billy:
         return {"press": self.press}
 
     def press(self, now: float) -> bool:
-        """The button. False where it does not shake now."""
+        """Press the button. False if it does not shake now."""
         free = self._boots_at == NEVER and self.state == IDLE and not self._plan
         if free:
             self._take(OWN, now)
         return free
 
     def inject(self, fault: str, now: float) -> None:
-        """`slow` begins at once, the others with the next order."""
+        """Begin a fault: `slow` at once, the others with the next order."""
         if fault not in self.faults:
             raise ValueError(f"no fault {fault!r}, only {', '.join(self.faults)}")
         if fault == "slow":

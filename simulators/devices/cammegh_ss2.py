@@ -53,12 +53,12 @@ PHASES = {
     State.NO_MORE_BETS: (12.0, 18.0),
     State.WINNING_NUMBER: (0.6, 1.6),
 }
-# Also of a wheel in a hurry: two status lines fit into it.
+# The shortest state also with `hurry`: two status lines fit into it.
 SHORTEST_PHASE_S = 1.2
-# What the self-test finds of each fault that it can see.
+# Result of the self-test for each fault that it detects.
 SELF_TEST_CODES = {"sensor": 11, "sensor_blind": 22, "motor": 5, "encoder": 6, "no_ball": 2}
 STOPPING = ("sensor", "sensor_blind", "motor", "encoder")
-# Before this many seconds after the table was opened no wheel closes by itself.
+# For so many seconds after the table was opened no wheel closes by itself.
 SETTLED = 32.0
 
 # The controller's own tries before the ball runs in the rim: how long, and how often their flag is shown.
@@ -171,7 +171,7 @@ class Wheel:
     ) -> None:
         """A wheel that has just been switched on and turns, or stands `closed` until `open_table`.
 
-        `port`: the controller's; 2 and 3 send what displays need and hear nothing.
+        `port`: that of the controller; 2 and 3 send data for displays and ignore input.
         """
         self._rng = rng
         self.hurry = 1.0
@@ -204,16 +204,16 @@ class Wheel:
             "Z": "37",
         }
         self.truth: list[SpinTruth] = []
-        self.restarted_at = 0  # how many had ended when its counter last began again
+        self.restarted_at = 0  # number of ended spins when its counter last began again
 
     # ---- time
 
     def due(self) -> float:
-        """The next status line, the end of the state, or what the ball does meanwhile."""
+        """The time of the next status line, of the end of the state, or of the ball's next event."""
         return max(min(self._until, self._next_status, self._alarm[0], self._test_until), 0.0)
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`."""
+        """Simulate until `now` and return the bytes sent."""
         out = b""
         if not self._mode & AUTOMATIC_STATUS:
             self._next_status = float("inf")
@@ -243,7 +243,7 @@ class Wheel:
         return out
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """The operator's key."""
+        """What the operator's key does."""
         return {"open_table": self.open_table, "close_table": self.close_table}
 
     def open_table(self, now: float) -> None:
@@ -264,7 +264,7 @@ class Wheel:
         self._stop("closed")
 
     def inject(self, fault: str, now: float) -> None:
-        """Faults of the ball take this spin or the next; the others begin at once."""
+        """Begin a fault: those of the ball in this spin or the next, the others at once."""
         match fault:
             case "sensor" | "sensor_blind" | "motor" | "encoder":
                 self._standing.add(fault)
@@ -325,7 +325,7 @@ class Wheel:
         self._void_since = 0.0
 
     def _advance(self, now: float) -> bytes:
-        """The present state is over."""
+        """The present state ends."""
         match self.state:
             case State.STARTED | State.WINNING_NUMBER if self._mode & WAIT_FOR_START:
                 if self.state is State.WINNING_NUMBER:
@@ -413,7 +413,7 @@ class Wheel:
             self._alarm = (now + 2.2, "launched")
 
     def _misfire(self, reason: str, now: float) -> None:
-        """The ball turns with the rotor: the spin is void and waits for its *R."""
+        """The ball turns with the rotor: the spin is void, and the wheel waits for *R."""
         self._flags |= Flag.BALL_WITH_ROTOR
         self.truth.append(SpinTruth(self._spin, reason=reason))
         self._misfires[self._number or "0"] += 1
@@ -453,7 +453,7 @@ class Wheel:
                 self._stop(what)
 
     def _takes(self, fault: str) -> bool:
-        """Whether this fault waits for its occasion; this is it."""
+        """Whether this injected fault was waiting for this moment; it waits no more."""
         waits = fault in self._pending
         self._pending.discard(fault)
         return waits
@@ -466,7 +466,7 @@ class Wheel:
             self._clockwise = not self._clockwise
         self._enter(State.PLACE_BETS, now)
 
-    # ---- the controller's words
+    # ---- commands of the controller
 
     def _status_line(self, number: str | None = None) -> bytes:
         turning = 0 if self.state is State.TABLE_CLOSED else self._rng.randint(135, 165)

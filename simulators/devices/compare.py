@@ -12,10 +12,10 @@ __all__ = ["Account", "Outcome", "compare", "fits", "spared"]
 
 
 class Outcome(Struct, frozen=True):
-    """One result as it came out: the facts, or void with its reason.
+    """One published result: the facts, or void with its reason.
 
-    `span`: how many rounds of the table had truly ended when this one was heard to open, and when it was heard to end:
-    it should be one of those that were under way meanwhile. None where nobody looked.
+    `span`: how many rounds of the table had truly ended when the opening of this one arrived, and when its end arrived:
+    it should be one of the rounds that were under way meanwhile. None if this was not recorded.
     """
 
     round: str
@@ -26,12 +26,12 @@ class Outcome(Struct, frozen=True):
 
 
 class Account(Struct, frozen=True):
-    """How rounds that truly happened came out.
+    """How the published results agree with the rounds that truly happened.
 
-    `right`: resolved as they were, or void as they were. `voided`: they had an outcome, and came out void with a
-    reason. `lost`: they had an outcome, and nothing came out. `unseen`: they were void, and nothing came out: over
-    before anybody could see that they had begun. `wrong`: something came out that never was. `extra`: void results
-    beside those, which claim nothing.
+    `right`: published with their true outcome, or void where they were void. `voided`: had an outcome, were published
+    as void with a reason. `lost`: had an outcome, no result was published. `unseen`: were void and no result was
+    published: they ended before their opening could be seen. `wrong`: a published outcome that no round had. `extra`:
+    further void results, which match no round.
     """
 
     right: int = 0
@@ -43,13 +43,14 @@ class Account(Struct, frozen=True):
 
 
 def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome], *, cut_short: bool = False) -> Account:
-    """Align both sequences in order with the least damage, and count. A resolved result fits only its own truth.
+    """Align both sequences in order with the least damage, and count. A resolved result fits only a truth with its
+    facts.
 
-    `cut_short`: outcomes after as many as there are truths may be of rounds that no dealer finished, and are left out
-    where that does less damage.
+    `cut_short`: outcomes beyond the number of truths may be of rounds that no dealer finished; they are left out where
+    that does less damage.
 
-    One void result is like another: of alignments that do the same damage the one that fits best in time is taken. A
-    loss is no dearer than a void round of which nothing was heard, else a real one would be taken for the other.
+    Void results look alike: of alignments with the same damage the one that fits best in time is taken. A lost round
+    costs as much as an unseen void one; otherwise one would be taken for the other.
     """
     # best[j]: the alignment with the least damage of the truths so far and the first j outcomes.
     best = [_Alignment(Account())]
@@ -70,8 +71,8 @@ def compare(truths: Sequence[Truth], outcomes: Sequence[Outcome], *, cut_short: 
 def spared(account: Account, outcomes: Sequence[Outcome]) -> Account:
     """The same account where void results may have changed places.
 
-    One void result is like another: where one is missing, it may be one that was taken for that of a round which was
-    void and never seen.
+    Void results look alike: a missing one may have been counted as the result of another round, which was void and
+    unseen.
     """
     void = sum(bool(outcome.void) for outcome in outcomes) - account.voided - account.extra
     count = min(account.lost, max(void, 0))
@@ -85,7 +86,7 @@ def spared(account: Account, outcomes: Sequence[Outcome]) -> Account:
 
 
 class _Alignment(Struct, frozen=True):
-    """The account of one alignment, and by how many rounds its pairs are apart in time, together."""
+    """The account of one alignment, and the sum of the distances in time of its pairs, in rounds."""
 
     account: Account
     apart: int = 0
@@ -103,8 +104,8 @@ def fits(truth: Truth, outcome: Outcome) -> bool:
 
 
 def _beside_main(settled: Settled) -> Settled:
-    """Where the game has main bets, without those that went back whole from a seat that has none: a table does not
-    count them.
+    """In a game with main bets: without the bets returned whole to a seat that has no main bet, which a table does not
+    count.
     """
     mains = {seat for seat, _, bet, _, _ in settled if bet == "main"}
     return tuple(one for one in settled if not mains or one[0] in mains or one[3] != one[4])

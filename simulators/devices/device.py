@@ -16,7 +16,7 @@ Effect: TypeAlias = Literal["counts", "void", "suspended", "none"]
 
 
 class Ailment(Struct, frozen=True):
-    """One fault of a device, and what must be seen of it at the other end.
+    """One fault of a device, and what the host must report of it.
 
     `text`: what happens physically. `told`: the fault codes and event types that the host must report, in any order.
     `round`: the effect on a round: it counts, is void, is suspended, or is not affected because the device has no part
@@ -32,8 +32,8 @@ class Ailment(Struct, frozen=True):
 class Device(Protocol):
     """One simulated device.
 
-    One that no table of simulators/tables has says in `stands_in` at which kind of table, and in the place of which
-    device there, it is tried: `("bac", "shoe-1")`.
+    A device that no table of simulators/tables has names in `stands_in` the kind of table, and the device there, in
+    whose place it is tested: `("bac", "shoe-1")`.
     """
 
     name: ClassVar[str]
@@ -41,12 +41,12 @@ class Device(Protocol):
     faults: ClassVar[Mapping[str, Ailment]]
     """Faults of the device."""
     line: ClassVar[Mapping[str, Ailment]]
-    """Faults of the line (simulators/devices/line.py), and what must be seen of them."""
+    """Faults of the line (simulators/devices/line.py), and what the host must report of them."""
     routine: ClassVar[tuple[tuple[str, float], ...]]
-    """What a person does with it by default: acts, and the seconds after each. Empty: it runs by itself."""
+    """What a person does with it by default: acts, and the seconds to wait after each. Empty: it runs by itself."""
 
     def __init__(self, rng: random.Random) -> None:
-        """As it leaves the factory; what it may be made with beside chance has defaults."""
+        """As it leaves the factory; further parameters have defaults."""
         ...
 
     def due(self) -> float:
@@ -58,7 +58,7 @@ class Device(Protocol):
         ...
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Bytes from the host, in any pieces; returns the immediate answer."""
+        """Take bytes from the host, in any pieces; returns the immediate answer."""
         ...
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
@@ -70,7 +70,7 @@ class Device(Protocol):
         ...
 
     def repair(self, now: float) -> None:
-        """A person follows the remedy: faults that need a person end."""
+        """A person follows the remedy: all faults that need a person end."""
         ...
 
 

@@ -19,20 +19,20 @@ BLOCKED, FLICKER, DOUBTFUL, STUCK_ON, STUCK_OFF, LATE, LAMP, PANEL = range(0x50,
 STANDING_FAULT, RANGE = 0x02, 0x04
 
 SEATS: Final = 7
-SETTLING: Final = 6.0  # seconds for which a chip that was thrown carelessly rocks
-TAKEN_AWAY: Final = 3.0  # after a clear, when the sensors must be free
-WEAK: Final = 1  # the seat that a fault of the electronics befalls
+SETTLING: Final = 6.0  # seconds until a carelessly thrown chip lies still
+TAKEN_AWAY: Final = 3.0  # seconds after a clear until the sensors must be free
+WEAK: Final = 1  # the seat that has the faults of the electronics
 KEY_LOCK: Final = 1
 
 
 class BetSensors(ManyPlaces):
-    """The sensors under the layout. The methods are hands; `latched` are the bets that count."""
+    """The sensors under the layout. The methods are what players and dealer do; `latched` are the bets that count."""
 
     name: ClassVar[str] = "fdl_bets"
     faults: ClassVar[Mapping[str, Ailment]] = {
         **COMMON_FAULTS,
         **FIRMWARE,
-        # Before the bell no card can be missing. After it a round waits for the hands, which are reported anyway.
+        # Before the bell no card can be missing. After it the round ends with the hands, which are reported anyway.
         "power_loss": replace(COMMON_FAULTS["power_loss"], round="counts"),
         "memory_loss": replace(COMMON_FAULTS["memory_loss"], round="counts"),
         "counters_reset": replace(FIRMWARE["counters_reset"], round="counts"),
@@ -77,7 +77,7 @@ class BetSensors(ManyPlaces):
         self._won: list[tuple[int, int]] = []
         self._key = False
         self._awaited: list[str] = []
-        self._looks_at: float | None = None  # when it looks what was left after a clear
+        self._looks_at: float | None = None  # when it checks for chips left after a clear
         self._left: set[int] = set()
         self._sticks: set[int] = set()
         self._lit: frozenset[int] | None = frozenset()
@@ -86,14 +86,14 @@ class BetSensors(ManyPlaces):
     # ---- Device
 
     def due(self) -> float:
-        """When it wants to send or to look next."""
+        """When it next sends or reads its sensors."""
         due = super().due()
         if self._boots_at is not None:
             return due
         return min(due, *self._rocking.values(), due if self._looks_at is None else self._looks_at)
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Simulate until `now` and return the bytes sent."""
         self._live(now)
         return super().wake(now)
 
@@ -121,7 +121,7 @@ class BetSensors(ManyPlaces):
                 super().inject(fault, now)
 
     def repair(self, now: float) -> None:
-        """Parts are replaced, and forgotten chips taken away."""
+        """Parts are replaced, and overlooked chips taken away."""
         self._live(now)
         self._awaited.clear()
         self._left.clear()
@@ -194,7 +194,7 @@ class BetSensors(ManyPlaces):
             self._ail(FLICKER, seat, WARNING, now)
 
     def remove(self, seat: int, now: float) -> None:
-        """That chip is taken away. Where it was latched, that is told."""
+        """That chip is taken away. It is reported if the bet was latched."""
         self._live(now)
         if seat in self._chips and seat in self.latched and self._boots(now):
             self.record(fdl_bets.Removed(seat), now)
@@ -212,7 +212,7 @@ class BetSensors(ManyPlaces):
             self.remove(seat, now)
 
     def lock(self, now: float) -> bool:
-        """The dealer's key. False where the bets are locked already, or the panel has no power."""
+        """The dealer's key. False if the bets are locked already, or the panel has no power."""
         self._live(now)
         if self._locked or not self._boots(now):
             return False
@@ -220,7 +220,7 @@ class BetSensors(ManyPlaces):
         return True
 
     def clear(self, now: float) -> bool:
-        """The dealer's other key. False where it may not be."""
+        """The dealer's other key. False if the bets may not be cleared."""
         self._live(now)
         return self._boots(now) and not self._clear(now)
 
@@ -251,7 +251,7 @@ class BetSensors(ManyPlaces):
     # ---- inside
 
     def _live(self, now: float) -> None:
-        """What rocks comes to rest; what was left after a clear is seen."""
+        """Thrown chips come to rest; chips left after a clear are detected."""
         if not self._boots(now):
             return
         for seat in [seat for seat, until in self._rocking.items() if now >= until]:
@@ -280,7 +280,7 @@ class BetSensors(ManyPlaces):
         return locked
 
     def _clear(self, now: float) -> int:
-        """Why not; 0 where it is done."""
+        """The reason of a refusal; 0 if it was done."""
         if not self._locked:
             return fdl_bets.NOT_LOCKED
         if self._won and not self._key:
@@ -311,7 +311,7 @@ class BetSensors(ManyPlaces):
         self._show(now)
 
     def _occasion(self, *faults: str) -> str:
-        """The first of these faults that was injected and waits for what happens now."""
+        """The first of these injected faults that was waiting for this moment, else empty."""
         found = next((fault for fault in self._awaited if fault in faults), "")
         if found:
             self._awaited.remove(found)

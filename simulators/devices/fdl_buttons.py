@@ -60,7 +60,7 @@ class ButtonCounter(FdlDevice):
         return {"separate": self.separate, "count": self.count}
 
     def separate(self, now: float) -> None:
-        """The cup goes over a heap; the one before, where it was seen, is no more."""
+        """The cup goes over a heap; the heap before is gone, if the cup was detected."""
         self._heal(LIFTED_EARLY, now)
         self._heap, self._fragments = self._rng.randint(40, 160), 0
         self._covered = self._boots(now)
@@ -87,22 +87,22 @@ class ButtonCounter(FdlDevice):
         return self._heap
 
     def lie(self) -> tuple[int, int]:
-        """What lies there for everybody to see: whole buttons, and fragments of broken ones."""
+        """The true heap: number of whole buttons and of fragments."""
         return self._heap, self._fragments
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """It no longer knows that the cup stands there: such a heap is counted by hand."""
+        """It forgets that the cup stands there: that heap is counted by hand."""
         self._covered = False
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _again(self, code: int, severity: int, now: float) -> None:
-        """Report each failure, also while the last one is open."""
+        """Report each failure, also while the fault is open."""
         if self._ails(code, now):
             self.record(fdl.Fault(code, severity), now)
         self._fail(code, severity, now)
 
     def _occasion(self, *faults: str) -> str:
-        """The first of these faults that was injected and waits for what happens now."""
+        """The first of these injected faults that was waiting for this moment, else empty."""
         found = next((fault for fault in self._awaited if fault in faults), "")
         if found:
             self._awaited.remove(found)

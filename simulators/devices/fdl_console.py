@@ -36,9 +36,9 @@ KEYS = (
 class Console(FdlDevice):
     """The keys of a table. Keys pressed while the console is off or its keypad dead are lost.
 
-    An entered value (dice, a valid throw, buttons, a pocket) is reported when it is entered the second time in a row
-    within 30 s: those methods return whether this was the time. A correction, a jackpot's payment and a void by the
-    supervisor's decision need the supervisor's key.
+    A value (dice, a valid throw, buttons, a pocket) is reported when it was entered twice in a row within 30 s: those
+    methods return whether it was reported. A correction, a jackpot's payment and a void by the supervisor's decision
+    need the supervisor's key.
     """
 
     name: ClassVar[str] = "fdl_console"
@@ -89,7 +89,7 @@ class Console(FdlDevice):
                 super().inject(fault, now)
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """Its keys; and entries with values that chance picks, entered twice."""
+        """Its keys, and random values that are entered twice."""
 
         def twice(enter: Callable[[float], bool]) -> Callable[[float], bool]:
             return lambda now: enter(now) or enter(now)
@@ -150,11 +150,11 @@ class Console(FdlDevice):
         if key not in happenings:
             raise ValueError(f"the console has no key {key!r}; it has: {', '.join(KEYS)}")
         if key == "void" and reason == fdl_console.SUPERVISORS_DECISION and not self._key:
-            return  # the display says: supervisor's key
+            return  # the display asks for the supervisor's key
         self._pressed(happenings[key], now)
 
     def supervisor_key(self, *, on: bool, now: float) -> None:
-        """Turn the supervisor's key. Nothing is reported if its position is the same, or the switch has no contact."""
+        """Turn the supervisor's key. Nothing is reported if it is there already, or the switch makes no contact."""
         if on != self._key and self._boots(now) and not self._ails(KEY_SWITCH, now):
             self._key = on
             self.record(fdl_console.SupervisorKey(on), now)
@@ -164,18 +164,18 @@ class Console(FdlDevice):
         self._pressed(fdl_console.SeatOpened(seat) if on else fdl_console.SeatClosed(seat), now)
 
     def act(self, seat: int, action: str, now: float, *, hand: int = 1, amount: int = 0) -> bool:
-        """A player's decision, a word of fdl_console.ACTIONS; whether the keys take it. ValueError for another word."""
+        """A player's decision, a word of fdl_console.ACTIONS; whether it was reported. ValueError for another word."""
         code = next((code for code, word in fdl_console.ACTIONS.items() if word == action), None)
         if code is None:
             raise ValueError(f"no action {action!r}; there are: {', '.join(fdl_console.ACTIONS.values())}")
         return self._pressed(fdl_console.SeatAction(seat, code, hand, amount), now)
 
     def bet(self, seat: int, bet: str, amount: int, now: float) -> bool:
-        """The dealer enters a bet; whether the keys take it."""
+        """The dealer enters a bet; whether it was reported."""
         return self._pressed(fdl_console.BetPlaced(seat, bet, amount), now)
 
     def take_back(self, seat: int, bet: str, amount: int, now: float) -> bool:
-        """The dealer enters that a bet was taken back, all of it with 0."""
+        """The dealer enters that a bet was taken back; `amount` 0: all of it."""
         return self._pressed(fdl_console.BetWithdrawn(seat, bet, amount), now)
 
     def pass_hand(self, seat: int, now: float) -> None:
@@ -205,7 +205,7 @@ class Console(FdlDevice):
     # ---- under the supervisor's key
 
     def correct(self, hands: Mapping[str, Sequence[str]], now: float, *, named: str = "") -> bool:
-        """Report the hands as they lie. False, and nothing is said, without the supervisor's key or display.
+        """Report the hands as they lie. False, and nothing is reported, without the supervisor's key or display.
 
         Raises ValueError for a hand or card that does not exist.
         """
@@ -233,13 +233,13 @@ class Console(FdlDevice):
         return self._enter(fdl_console.ButtonsCounted(count, fragments), now)
 
     def enter_ball(self, pocket: str, now: float) -> bool:
-        """The pocket of a wheel that tells nothing."""
+        """The pocket of a wheel without an interface."""
         return self._enter(fdl_console.BallEntered(pocket), now)
 
     # ---- inside
 
     def _sees(self, now: float) -> bool:
-        """Whether the dealer can read what he enters."""
+        """Whether the display works, so that the dealer can read his entry."""
         return self._boots(now) and not self._ails(DISPLAY, now)
 
     def _pressed(self, happening: fdl.Happening, now: float) -> bool:
@@ -249,7 +249,7 @@ class Console(FdlDevice):
         return True
 
     def _enter(self, value: fdl.Happening, now: float) -> bool:
-        """The first entry waits for the second; another one takes its place, and the third that differs is a fault."""
+        """The first entry waits for the second; a different one replaces it, and the third different one is a fault."""
         if not self._sees(now) or self._ails(KEYPAD, now):
             return False
         if self._pending is None or now > self._pending_until:

@@ -1,7 +1,7 @@
 """A simulated continuous shuffler-shoe that speaks FDL: it mixes all the time, deals, and takes the cards back.
 
-The dealer is the caller: `draw` takes a card, `return_cards` puts back what lies on the table. `drawn` is what was
-dealt since the last loading, `strays` what left beside it; what the wire says of them is another matter.
+The dealer is the caller: `draw` takes a card, `return_cards` puts back what lies on the table. `drawn` are the cards
+dealt since the last loading, `strays` those that left besides; the wire may differ from both.
 """
 
 import random
@@ -35,7 +35,7 @@ class ContinuousShuffler(CardMachine):
     faults: ClassVar[Mapping[str, Ailment]] = {
         **COMMON_FAULTS,
         **FIRMWARE,
-        # At a table with a bell: at the beginning of a coup no card is out, and none is dealt before the bell.
+        # At a table with a bell no card is out when a coup begins, and none is dealt before the bell.
         "power_loss": replace(COMMON_FAULTS["power_loss"], round="counts"),
         "memory_loss": replace(COMMON_FAULTS["memory_loss"], round="counts"),
         "counters_reset": replace(FIRMWARE["counters_reset"], round="counts"),
@@ -242,7 +242,7 @@ class ContinuousShuffler(CardMachine):
             case _:
                 pass
         self._out = []
-        if self._stopped():  # it sticks, or lies before a machine that stands
+        if self._stopped():  # the cards stick, or lie before a machine that is stopped
             self._stuck += stack
             return 0
         self._take_in(stack, now)
@@ -267,7 +267,7 @@ class ContinuousShuffler(CardMachine):
                 super().inject(fault, now)
 
     def repair(self, now: float) -> None:
-        """A person frees what sticks, and finds the card that is too many or lacking."""
+        """A person frees the cards that stick, and corrects a surplus or missing card."""
         self._live(now)
         self._awaited.clear()
         if self._boots(now):
@@ -322,7 +322,7 @@ class ContinuousShuffler(CardMachine):
         return card
 
     def _value(self, card: str) -> int:
-        """What it may and can say of this card."""
+        """The card's value as far as the machine may and can report it."""
         if self._masked or not self._reads:
             return fdl_continuous.NOT_TOLD
         blind = SHOE in self._jams or not {READER, SENSOR}.isdisjoint(self._standing)
@@ -344,7 +344,7 @@ class ContinuousShuffler(CardMachine):
         self._plan(self._free_at, lambda at: self.record(happening, at))
 
     def _notice(self, now: float) -> None:
-        """It sees by the cards left in its shoe that some left unseen."""
+        """It finds by the number of cards in its shoe that some left unseen."""
         unseen, self._unseen = self._unseen, 0
         for _ in range(unseen):
             self._fail(SENSOR, WARNING, now)
@@ -364,7 +364,7 @@ class ContinuousShuffler(CardMachine):
             self._fail(BALANCE, ERROR, now, person=True)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """A card that left and was not reported yet counts as unseen."""
+        """A card that left and is not reported yet counts as unseen."""
         self._live(now)
         self._unseen += self._untold
         self._untold = 0
@@ -383,7 +383,7 @@ class ContinuousShuffler(CardMachine):
         self._show(now)
 
     def _started(self, now: float) -> None:
-        """What left while it was off it sees by the cards that are left."""
+        """It finds by the number of cards in its shoe which left while it was off."""
         self._emptying = False
         self._free_at = now
         between, self._between = self._between, False

@@ -40,7 +40,7 @@ COMMON_FAULTS = {
     "memory_fails": Ailment("a cell of its memory is bad", ("fdl.memory",), "counts", person=True),
     "self_test_fails": Ailment("it fails its self-test", ("fdl.self_test",), "counts", person=True),
 }
-"""What every FDL device may have; a device says in its own `faults` what becomes of its rounds."""
+"""Faults that every FDL device may have; a device's own `faults` give their effects on its rounds."""
 
 FIRMWARE = {
     "counters_reset": Ailment(
@@ -56,9 +56,9 @@ FIRMWARE = {
         "its firmware is newer and reports an event 7F", ("fdl.unknown_event",), "counts", person=True
     ),
 }
-"""What a device in breach of the document does; the person who `repair`s it switches it off and on.
+"""Faults in which a device violates the document; the person who `repair`s it switches it off and on.
 
-`counters_reset` shows only where the host has had three events or more.
+`counters_reset` is visible only after the host has received three events or more.
 """
 
 LINE = {
@@ -70,7 +70,7 @@ LINE = {
     "wrong_baud": Ailment("6 s at a wrong speed", ("device.offline",), "counts"),
     "unplugged": Ailment("the cable is pulled for 5 s", ("device.offline",), "counts"),
 }
-"""What the line's faults cost: nothing, the device sends it all again."""
+"""Faults of the line cost no event: the device sends all of them again."""
 
 _COMMON_CODES = {
     "sensor_dirty": 0x01,
@@ -90,7 +90,7 @@ class _Strange(Record, frozen=True):
 
 
 class _Kept(msgspec.Struct):
-    """One event in the ring. `at` is None when the clock that knew it was lost with the power."""
+    """One event in the ring. `at` is None if the device lost its clock with the power."""
 
     counter: int
     at: float | None
@@ -99,7 +99,7 @@ class _Kept(msgspec.Struct):
 
 
 class FdlDevice:
-    """A device without sensors; what it sees is handed to `record`."""
+    """A device without sensors; its subclasses pass their events to `record`."""
 
     name: ClassVar[str] = "fdl_device"
     faults: ClassVar[Mapping[str, Ailment]] = COMMON_FAULTS
@@ -112,7 +112,7 @@ class FdlDevice:
         self._rng = rng
         self._serial = serial
         self.hurry = 1.0
-        """Its seconds to one of the host's: the ages that it tells are the host's, as of any device."""
+        """Its seconds in one of the host's: it reports ages in the host's seconds, as every device does."""
         self._epoch = rng.randint(1, fdl.MAX_COUNTER)
         self._ring: deque[_Kept] = deque(maxlen=RING)
         self._next = 1
@@ -134,25 +134,25 @@ class FdlDevice:
         self._answers: deque[fdl.Answer] = deque(maxlen=TICKETS)
 
     def begin_in(self, epoch: int) -> None:
-        """Out of the box: nothing has happened yet, and no host has heard of it."""
+        """A new device: no events yet, unknown to every host."""
         self._epoch = epoch
 
     @property
     def unacknowledged(self) -> int:
-        """How many of its events the host has not yet said to be durable."""
+        """Number of its events that the host has not acknowledged as durable."""
         return self._next - 1 - self._acked
 
     # ---- Device
 
     def due(self) -> float:
-        """When it wants to send next."""
+        """When it next sends."""
         if self._boots_at is not None:
             return self._boots_at
         due = min(self._beat_at, *self._standing.values()) if self._standing else self._beat_at
         return min(due, self._send_at) if self._open and self.unacknowledged else due
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Simulate until `now` and return the bytes sent."""
         if not self._awake(now):
             return b""
         sent = []
@@ -210,7 +210,7 @@ class FdlDevice:
                 self.power_cycle(now, lose_memory=False)
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """Nothing that a hand could do."""
+        """It has no acts."""
         return {}
 
     def do(self, code: int, data: bytes, now: float) -> tuple[int, int, bytes]:
@@ -224,12 +224,12 @@ class FdlDevice:
     # ---- sensors and plug
 
     def record(self, happening: fdl.Happening, now: float) -> None:
-        """Something happened. A device that is off does not see it."""
+        """Add an event. A device that is off does not see it."""
         if self._boots(now):
             self._keep(happening, now)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """Off now, on again 1.5 s later. What it sent and was not acknowledged, it will send again."""
+        """Off now, on again 1.5 s later. It sends events without an acknowledgement again."""
         self._boots_at = now + BOOT
         self._forgets = self._forgets or lose_memory
         self._open = False
@@ -242,15 +242,15 @@ class FdlDevice:
             self._where[code] = where
 
     def _heal(self, code: int, now: float) -> None:
-        """That fault is over, where it stood."""
+        """End that fault if it is open."""
         if self._boots(now) and self._standing.pop(code, None) is not None:
             self._keep(fdl.Recovered(code), now)
 
     def _started(self, now: float) -> None:
-        """It is on again; for a device that has more to do then."""
+        """Called when it is on again, for devices that have more to do then."""
 
     def _ails(self, code: int, now: float) -> bool:
-        """Whether a fault of the mechanics stands."""
+        """Whether this fault of the mechanics is open."""
         return self._boots(now) and code in self._standing
 
     # ---- inside
@@ -287,7 +287,7 @@ class FdlDevice:
                     self._keep(fdl.Fault(code, ERROR, self._where.get(code, 0)), self._booted_at)
                     continue
                 del self._standing[code]
-                if not forgot:  # else it knows nothing of it, and the host finds out by the heartbeat
+                if not forgot:  # else it forgot the fault, and the host learns it from the heartbeat
                     self._keep(fdl.Recovered(code), self._booted_at)
             self._answers.clear()
             self._started(self._booted_at)
@@ -342,7 +342,7 @@ class FdlDevice:
         return []
 
     def _deliver(self, now: float) -> list[bytes]:
-        """The oldest event that is not acknowledged, when it is time; its IDENTITY where that event is gone."""
+        """The oldest event that is not acknowledged, when it is due; the IDENTITY if that event is gone."""
         if not self._open or not self.unacknowledged or now < self._send_at:
             return []
         self._send_at = now + RETRY

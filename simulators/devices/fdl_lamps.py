@@ -1,6 +1,6 @@
 """Simulated lamps of a layout that speak FDL: 32 lamps, their driver, and the measuring of their current.
 
-`ManyPlaces` is what devices with numbered places have in common: one fault may stand at several of them.
+`ManyPlaces` is the common part of devices with numbered places: one fault may be open at several of them.
 """
 
 import random
@@ -18,18 +18,18 @@ __all__ = ["Lamps", "ManyPlaces"]
 
 BURNT_OUT, STUCK_ON, DRIVER, SENSING, SUPPLY = range(0x58, 0x5D)
 STANDING_FAULT, RANGE = 0x02, 0x04
-FRAGILE: Final = 1  # the lamp that a fault befalls: the first of every layout
+FRAGILE: Final = 1  # the lamp that has the faults: the first of every layout
 
 
 class ManyPlaces(FdlDevice):
-    """A device whose faults stand at places; such a fault is over when it is over at every place."""
+    """A device whose faults have places; a fault ends when it has ended at every place."""
 
     def __init__(self, rng: random.Random, serial: str) -> None:
         super().__init__(rng, serial)
         self._places: dict[int, dict[int, int]] = {}
 
     def _ail(self, code: int, place: int, severity: int, now: float) -> None:
-        """The fault begins at one place, and stays there until `_mend`."""
+        """Begin the fault at one place, until `_mend`."""
         if not self._boots(now) or place in self._places.get(code, {}):
             return
         self._places.setdefault(code, {})[place] = severity
@@ -152,7 +152,7 @@ class Lamps(ManyPlaces):
                 return super().do(code, data, now)
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """Nothing but what the host orders."""
+        """It has no acts: it only obeys the host."""
         return {}
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:

@@ -11,11 +11,11 @@ from simulators.devices.fdl_device import COMMON_FAULTS, ERROR, FIRMWARE, WARNIN
 __all__ = ["PeekReader"]
 
 UNREADABLE, NOT_INSERTED, CARD_LEFT, WINDOW = range(0x60, 0x64)
-LEFT: Final = 8.0  # seconds after which a card that still lies there was forgotten
+LEFT: Final = 8.0  # seconds after which a card in the slot counts as forgotten
 
 
 class PeekReader(FdlDevice):
-    """The reader. It never knows more than whether the card makes blackjack; no game asks for more."""
+    """The reader. It only knows whether the card makes blackjack; no game needs more."""
 
     name: ClassVar[str] = "fdl_peek"
     faults: ClassVar[Mapping[str, Ailment]] = {
@@ -38,12 +38,12 @@ class PeekReader(FdlDevice):
         self._forgotten_at: float | None = None
 
     def due(self) -> float:
-        """When it wants to send next, or to beep for a card."""
+        """When it next sends, or beeps for a forgotten card."""
         due = super().due()
         return due if self._forgotten_at is None or self._boots_at is not None else min(due, self._forgotten_at)
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Simulate until `now` and return the bytes sent."""
         if self._forgotten_at is not None and now >= self._forgotten_at and self._boots(now):
             self._forgotten_at = None
             self._fail(CARD_LEFT, WARNING, now, person=True)
@@ -66,16 +66,16 @@ class PeekReader(FdlDevice):
         super().repair(now)
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """A card that chance picks goes in and out."""
+        """A random card goes in and out."""
         return {"peek": lambda now: self.peek(self._rng.random() < 16 / 52, now), "take_out": self.take_out}
 
     def take_out(self, now: float) -> None:
-        """A card that was forgotten is taken back."""
+        """A forgotten card is taken out."""
         self._forgotten_at = None
         self._heal(CARD_LEFT, now)
 
     def peek(self, blackjack: bool, now: float) -> bool:
-        """The hole card goes in; whether the reader tells what it saw."""
+        """The hole card goes in; whether the reader reports its finding."""
         self.take_out(now)
         if not self._boots(now):
             return False
@@ -94,13 +94,13 @@ class PeekReader(FdlDevice):
         return True
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """A card in the slot is seen again after the start."""
+        """After the start it detects a card in the slot again."""
         if self._forgotten_at is not None:
             self._forgotten_at = now + LEFT
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _again(self, code: int, now: float) -> None:
-        """Report each failed peek, also while the last failure is open."""
+        """Report each failed peek, also while the fault is open."""
         if self._ails(code, now):
             self.record(fdl.Fault(code, WARNING), now)
         self._fail(code, WARNING, now)

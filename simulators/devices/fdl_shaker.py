@@ -14,14 +14,14 @@ MOTOR, NOT_STARTED, NOT_FINISHED, NO_SHAKE, LEVER_SENSOR, CLASP, DICE_COUNT, REA
 
 CYCLE = 2.0  # seconds of one agitation by the motor
 STARTS_IN = 1.0  # seconds after which an agitation that did not begin is a fault
-ENDS_IN = 5.0  # seconds beyond its time
+ENDS_IN = 5.0  # seconds beyond its time after which an agitation that did not end is a fault
 BUSY, STANDING_FAULT, RANGE, OPEN = 0x01, 0x02, 0x04, 0x05
 
 
 class Shaker(FdlDevice):
     """Three fair dice. The methods are what the dealer does; each is an event unless the shaker is off.
 
-    A trouble of the motor comes when the dealer, the dome on, presses its key for an electronic agitation; then he
+    A fault of the motor appears when the dealer, with the dome on, presses the key for an electronic agitation; then he
     pulls the lever.
     """
 
@@ -130,7 +130,7 @@ class Shaker(FdlDevice):
                 super().inject(fault, now)
 
     def repair(self, now: float) -> None:
-        """A person frees, cleans and replaces; a dome that is on is pressed down."""
+        """A person frees, cleans and replaces parts; a dome that is on is pressed down."""
         self._clasp_bends = False
         self._next_sight = None
         super().repair(now)
@@ -171,7 +171,7 @@ class Shaker(FdlDevice):
                 return super().do(code, data, now)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """The motor stops where it is, the lamp goes dark; a shaker that remembers the agitation tells it."""
+        """The motor stops where it is, the lamp goes dark; a shaker that kept its memory reports the agitation."""
         self._cut_off = self._motor is not None and not lose_memory
         self._motor = None
         self._lamps = 0
@@ -196,7 +196,7 @@ class Shaker(FdlDevice):
         self.record(fdl_shaker.Uncovered(), now)
 
     def pull_lever(self, now: float) -> bool:
-        """One pull. False where the dealer sees that the dice did not move."""
+        """One pull. False if the dealer sees that the dice did not move."""
         self._turn(now)
         if self._next_still:
             self._next_still = False
@@ -208,7 +208,7 @@ class Shaker(FdlDevice):
         return True
 
     def lever_works(self, now: float) -> bool:
-        """Whether pulls are counted, as the shaker's own light shows."""
+        """Whether pulls are counted, as the shaker's own lamp shows."""
         return not self._ails(LEVER_SENSOR, now)
 
     def lie(self) -> tuple[tuple[int, ...], int, int]:
@@ -227,7 +227,7 @@ class Shaker(FdlDevice):
         return True
 
     def read(self, now: float) -> tuple[tuple[int, ...], int, int] | None:
-        """The reader reports the true faces; None where it sees nothing or is off."""
+        """The reader reports the true faces; None if it sees nothing or is off."""
         self._turn(now)
         if self._next_lie is not None:
             self._stacked, self._leaning = self._next_lie
@@ -243,7 +243,7 @@ class Shaker(FdlDevice):
     # ---- inside
 
     def _refusal(self, now: float) -> int:
-        """Why the motor may not turn now; 0 where it may."""
+        """Why the motor may not turn now; 0 if it may."""
         self._turn(now)
         if self._motor is not None:
             return BUSY
@@ -252,7 +252,7 @@ class Shaker(FdlDevice):
         return STANDING_FAULT if self._ails(MOTOR, now) else 0
 
     def _press_key(self, now: float) -> None:
-        """The dealer's key for an electronic agitation, where a trouble of the motor is to be seen."""
+        """Press the dealer's key for an electronic agitation, so that an injected fault of the motor appears."""
         if self._next_motor is not None and self._shut:
             self.agitate(now)
 
@@ -266,7 +266,7 @@ class Shaker(FdlDevice):
             self.record(fdl_shaker.Uncovered(), now)
 
     def _turn(self, now: float) -> None:
-        """What the motor did until `now`."""
+        """Simulate the motor until `now`."""
         if self._motor is None or now < self._motor[0] or not self._boots(now):
             return
         at, cycles, trouble = self._motor
@@ -279,7 +279,7 @@ class Shaker(FdlDevice):
             self._troubled(trouble, at)
 
     def _agitated(self, agitation: fdl_shaker.Agitated, now: float) -> None:
-        """The dice were shaken: whatever an agitation failed by before is over."""
+        """The dice were shaken: the faults of a failed agitation end."""
         self.record(agitation, now)
         for code in (NOT_STARTED, NOT_FINISHED, NO_SHAKE):
             self._heal(code, now)

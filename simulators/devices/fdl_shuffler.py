@@ -1,6 +1,6 @@
-"""A simulated batch shuffler that speaks FDL: infeed, carousel, outfeed and tray; two decks by turns.
+"""A simulated batch shuffler that speaks FDL: infeed, carousel, outfeed and tray; two decks in turn.
 
-`CardMachine` is what it has in common with the continuous shuffler: things that happen later, lamps and jams.
+`CardMachine` is the common part with the continuous shuffler: delayed steps, lamps and jams.
 """
 
 import random
@@ -28,20 +28,20 @@ PER_CARD: Final = 0.3
 PACKET_OF: Final = 5
 BACKING_OUT: Final = 3.0
 GIVING_OUT: Final = 10.0
-LUCKY_PAIRS: Final = 0.3  # how often two packets are lucky, of the times that one is
+LUCKY_PAIRS: Final = 0.3  # probability that a second packet is lucky when the first is
 _RANKS: Final = "23456789TJQKA"
 
 Where: TypeAlias = Literal["table", "infeed", "carousel", "shuffled", "outfeed"]
 
 
 def tally(cards: list[str], unread: int = 0) -> Tally:
-    """What a reader that misses the first `unread` of them found."""
+    """The count of a reader that misses the first `unread` of the cards."""
     found = Counter(cards[unread:])
     return Tally(tuple(found[card] for card in CARDS), unread)
 
 
 class CardMachine(FdlDevice):
-    """A machine in which cards move: what it began goes on by itself, unless the power goes."""
+    """A machine that moves cards: a started movement goes on by itself while there is power."""
 
     stops: ClassVar[set[int]] = set()
     """Fault codes with which no card moves."""
@@ -59,13 +59,13 @@ class CardMachine(FdlDevice):
     # ---- time
 
     def due(self) -> float:
-        """When it wants to send or to move next."""
+        """When it next sends or moves."""
         if self._boots_at is not None or not self._later:
             return super().due()
         return min(super().due(), self._later[0][0])
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Simulate until `now` and return the bytes sent."""
         self._live(now)
         return super().wake(now)
 
@@ -83,13 +83,13 @@ class CardMachine(FdlDevice):
         heappush(self._later, (at, next(self._order), action))
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """What moved stands still."""
+        """All movement stops."""
         self._live(now)
         self._later.clear()
         super().power_cycle(now, lose_memory=lose_memory)
 
     def _started(self, now: float) -> None:
-        """Say anew what it shows and does; cards that it was backing out are free."""
+        """Report its lamps and activity again; cards that it was backing out are free."""
         self._backed_out(now)
         self._lit = self._did = -1
         self._show(now)
@@ -101,11 +101,11 @@ class CardMachine(FdlDevice):
         return 0
 
     def _does(self) -> int:
-        """What it does."""
+        """Its activity."""
         return 0
 
     def _signs(self, lamps: int, does: int) -> tuple[fdl.Happening, fdl.Happening]:
-        """Both signs as the device reports them."""
+        """Lamps and activity as the device reports them."""
         raise NotImplementedError
 
     def _show(self, now: float) -> None:
@@ -132,7 +132,7 @@ class CardMachine(FdlDevice):
         return not self.stops.isdisjoint(self._standing)
 
     def _occasion(self, *faults: str) -> str:
-        """The first of these faults that was injected and waits for what happens now."""
+        """The first of these injected faults that was waiting for this moment, else empty."""
         for fault in self._awaited:
             if fault in faults:
                 self._awaited.remove(fault)
@@ -149,7 +149,7 @@ class CardMachine(FdlDevice):
             self._plan(now + BACKING_OUT, self._backed_out)
 
     def _backed_out(self, now: float) -> None:
-        """A jam that the machine itself put right."""
+        """The machine cleared a jam by itself."""
         if self._backing is not None:
             (where, code), self._backing = self._backing, None
             self.record(self._free(where), now)
@@ -162,7 +162,7 @@ class CardMachine(FdlDevice):
         raise NotImplementedError
 
     def repair(self, now: float) -> None:
-        """A person clears all jams and what else stands."""
+        """A person clears all jams and other faults."""
         self._live(now)
         for where in self._jams:
             self.record(self._free(where), now)
@@ -173,7 +173,7 @@ class CardMachine(FdlDevice):
 class Shuffler(CardMachine):
     """Two decks of `decks` packs each. `packets` holds the true size of every packet it gave out.
 
-    Which cards those are only the hand that takes them knows: `tray`, `take`. Nothing on the wire says so.
+    Only the hand that takes a packet knows its cards: `tray`, `take`. The wire does not report them.
     """
 
     name: ClassVar[str] = "fdl_shuffler"
@@ -308,7 +308,7 @@ class Shuffler(CardMachine):
         self.tray: tuple[str, ...] = ()
         self.packets: list[int] = []
         self.luck = 0.0
-        """How often the first packet of five is a hand that wins a jackpot."""
+        """Probability that the first packet of five cards is a hand that wins a jackpot."""
         self.burns = 0
         """Cards that are given out before that packet."""
         self._show(0.0)
@@ -326,7 +326,7 @@ class Shuffler(CardMachine):
         }
 
     def load(self, now: float) -> None:
-        """Put the next deck that is on the table into the infeed; what is dealt out is collected first."""
+        """Put the next deck from the table into the infeed; dealt cards are collected first."""
         self._live(now)
         if self._in("outfeed") and self._rest() < PACKET_OF:
             self.collect(now)
@@ -382,17 +382,17 @@ class Shuffler(CardMachine):
         return 0
 
     def ready(self, now: float, cards: int = PACKET_OF) -> bool:
-        """Whether a packet of so many could be dealt."""
+        """Whether a packet of so many cards could be dealt."""
         self._live(now)
         return bool(self._in("outfeed")) and not self._refusal() and not self._giving and self._rest() >= cards
 
     def dispense(self, now: float, cards: int) -> int:
-        """Take what lies in the tray and press the key: how many cards the next packet will truly have, 0 for none."""
+        """Empty the tray and press the key: how many cards the next packet will truly have, 0 for none."""
         self.take(now)
         return 0 if self._dispense(now, cards) else self._coming
 
     def _dispense(self, now: float, cards: int) -> int:
-        """Begin to give out a packet: 0, or why none comes."""
+        """Begin to give out a packet: 0, or the reason of the refusal."""
         self._live(now)
         if refusal := self._refusal():
             return refusal
@@ -430,7 +430,7 @@ class Shuffler(CardMachine):
         return cards
 
     def collect(self, now: float) -> None:
-        """The deal is over: its cards and the rest in the outfeed lie on the table again."""
+        """The deal is over: its cards and the rest in the outfeed go back to the table."""
         self._live(now)
         deck = self._in("outfeed")
         if deck and not self._giving:
@@ -448,7 +448,7 @@ class Shuffler(CardMachine):
             super().inject(fault, now)
 
     def repair(self, now: float) -> None:
-        """A person takes out what sticks, and puts a new deck in the place of a wrong one."""
+        """A person takes out stuck cards, and replaces a wrong deck by a new one."""
         self._live(now)
         self._awaited.clear()
         for deck in sorted(self._rejected):
@@ -474,7 +474,7 @@ class Shuffler(CardMachine):
         return (fdl.REFUSED if reason else fdl.DONE), reason, b""
 
     def _refusal(self) -> int:
-        """Why no card moves now, 0 where it can."""
+        """Why no card may move now; 0 if it may."""
         if DOOR in self._standing:
             return 0x05
         return 0x02 if self._stopped() else 0x01 if self._emptying else 0
@@ -498,7 +498,7 @@ class Shuffler(CardMachine):
         return next((deck for deck, at in self._at.items() if at == where), 0)
 
     def _bring_luck(self, cards: list[str]) -> None:
-        """A flush or better lies in the first packet, now and then in the second, too."""
+        """Put a flush or better into the first packet, now and then into the second, too."""
         at = self.burns
         for _ in range(1 + (self._rng.random() < LUCKY_PAIRS)):
             ranks = _RANKS[start : start + PACKET_OF] if (start := self._rng.randrange(9)) else "A2345"
@@ -522,7 +522,7 @@ class Shuffler(CardMachine):
             at += PACKET_OF
 
     def _trouble(self, fault: str, deck: int, run: int, now: float) -> None:
-        """In the middle of a shuffle."""
+        """A fault begins in the middle of a shuffle."""
         if not self._shuffling or run != self._run:
             return
         match fault:
@@ -557,7 +557,7 @@ class Shuffler(CardMachine):
                 pass
 
     def _shuffled(self, deck: int, run: int, now: float) -> None:
-        """The last card is in: what the machine found decides."""
+        """The last card is in: the machine's count decides whether the shuffle is good."""
         if not self._shuffling or run != self._run:
             return
         cards = self._cards[deck]
@@ -593,7 +593,7 @@ class Shuffler(CardMachine):
         self._show(now)
 
     def _abort(self, reason: int, now: float, *, reject: bool = False) -> None:
-        """The running shuffle fails; its cards are on the table again after a person took them out."""
+        """The running shuffle fails; a person takes its cards out and puts them on the table."""
         deck = self._in("carousel")
         if deck:
             self._shuffling = False

@@ -19,7 +19,7 @@ BY_KEY_SECONDS: Final = 15
 
 
 class Timer(FdlDevice):
-    """The timer; its key starts 15 s, or stops what runs."""
+    """The timer; its key starts 15 s, or stops the running time."""
 
     name: ClassVar[str] = "fdl_timer"
     faults: ClassVar[Mapping[str, Ailment]] = {
@@ -51,12 +51,12 @@ class Timer(FdlDevice):
         return self._ends_at is not None
 
     def due(self) -> float:
-        """When it wants to send next, or the time is over."""
+        """When it next sends, or the time is over."""
         due = super().due()
         return due if self._boots_at is not None else min(due, self._ends_at or due, self._fails_at or due)
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`; what it sends meanwhile."""
+        """Simulate until `now` and return the bytes sent."""
         self._run(now)
         return super().wake(now)
 
@@ -96,7 +96,7 @@ class Timer(FdlDevice):
         return True
 
     def stop(self, now: float) -> bool:
-        """Stop it; nothing is closed."""
+        """Stop it without closing the bets."""
         self._run(now)
         if not self._boots(now) or self._ends_at is None:
             return False
@@ -121,7 +121,7 @@ class Timer(FdlDevice):
                 return super().do(code, data, now)
 
     def power_cycle(self, now: float, *, lose_memory: bool) -> None:
-        """The time is lost. If the device remembers that it ran, it reports so and closes nothing."""
+        """The time is lost. A device that remembers a running time reports it, and does not close the bets."""
         self._run(now)
         self._cut_off = (self._cut_off or self.running) and not lose_memory
         self._ends_at = None
@@ -133,7 +133,7 @@ class Timer(FdlDevice):
             self._fail(INTERRUPTED, WARNING, now)
 
     def _run(self, now: float) -> None:
-        """What the time did until `now`."""
+        """Run the time until `now`."""
         if not self._boots(now):
             return
         if self._fails_at is not None and now >= self._fails_at:

@@ -21,7 +21,7 @@ __all__ = ["HidShoe"]
 GAP = 0.008  # seconds between two reports: the polling interval of a full-speed keyboard
 READING_S = 0.05  # from the card's first edge to its code
 REBOOT_S = 2.0
-REREAD = 0.25  # seconds after which a scanner reads again what lies before it
+REREAD = 0.25  # seconds after which a scanner reads a card before it again
 SECOND_CARD = 0.1
 CUT, NO_READ, FOREIGN = "CUT", "NOREAD", "4901234567894"
 WAITING = 512  # unread reports; the oldest are lost
@@ -91,10 +91,12 @@ class HidShoe(Cards):
     def __init__(
         self, rng: Random, decks: int = 8, *, codes: Mapping[str, str] | None = None, ten: Literal["10", "T"] = "10"
     ) -> None:
-        """`decks` shuffled decks. `codes`: card to code, where the cards carry others; `ten`: how theirs is written."""
+        """`decks` shuffled decks. `codes`: card to code, if the cards carry other codes; `ten`: how the ten is
+        written.
+        """
         super().__init__(rng, decks)
         self._codes = codes or {card: code_of(card, ten=ten) for card in set(self._cards)}
-        self._line: deque[tuple[float, bytes]] = deque(maxlen=WAITING)  # each report with the second it is asked for
+        self._line: deque[tuple[float, bytes]] = deque(maxlen=WAITING)  # each report with the second of its poll
         self._faults: deque[str] = deque(maxlen=16)
         self._blind_until = float("-inf")
         self._held: tuple[int, ...] = ()
@@ -160,7 +162,7 @@ class HidShoe(Cards):
         self._line.append((max(start, last) + GAP, report))
 
     def due(self) -> float:
-        """Seconds of the next report, or of the next reading of a card that still lies there."""
+        """Seconds of the next report, or of the next reading of a card that lies before the scanner."""
         return min(self._line[0][0] if self._line else float("inf"), self._reread_at)
 
     def wake(self, now: float) -> bytes:
@@ -200,7 +202,7 @@ class HidShoe(Cards):
                 raise ValueError(f"{self.name} has no fault {fault!r}, only {', '.join(self.faults)}")
 
     def repair(self, now: float) -> None:
-        """Plug the scanner in anew, pull out the card that lies there, wipe the window."""
+        """Plug the scanner in again, pull out the card before it, wipe the window."""
         if self._held:
             self._held = ()
             self._send(RELEASED, now)

@@ -1,4 +1,4 @@
-"""A simulated dice recogniser (IDP): it reads the dice on the table when it is asked, and answers.
+"""A simulated dice recogniser (IDP): it reads the dice on the table at each request, and answers.
 
 It sees them through `look`, a parameter: the faces of all dice, or None if they are unreadable (stacked, leaning, out
 of the picture). Without it, it has dice of its own, which `shake` throws.
@@ -16,7 +16,7 @@ __all__ = ["Look", "Recogniser"]
 
 Look: TypeAlias = Callable[[], tuple[int, ...] | None]
 
-QUICK, SLOWEST = 0.8, 2.0  # seconds that a look takes
+QUICK, SLOWEST = 0.8, 2.0  # seconds that a reading takes
 AGAIN = 12.0  # seconds after which a late answer comes
 OFF = 25.0
 WAITING = 16
@@ -64,7 +64,7 @@ class Recogniser:
     routine: ClassVar[tuple[tuple[str, float], ...]] = ()
 
     def __init__(self, rng: Random, look: Look | None = None, dice: int = DICE) -> None:
-        """`dice` of its own where there is no `look`."""
+        """`dice`: number of its own dice, without `look`."""
         self._rng = rng
         self.dice = dice
         self._look = look or self._own
@@ -74,7 +74,7 @@ class Recogniser:
         self._waiting: deque[str] = deque(maxlen=WAITING)
         self._off_until = float("-inf")
         self._dark = False
-        self._lie_round: str | None = None  # the round in which the dice lie badly
+        self._lie_round: str | None = None  # the round in which the dice cannot be read
         self._lie = ""
         self._before = "0"
         self._round = ""
@@ -85,7 +85,7 @@ class Recogniser:
 
     @property
     def lie(self) -> str:
-        """How the dice of the last request lie badly, "stacked" or "leaning"; "" where they lie flat."""
+        """Why the dice of the last request cannot be read, "stacked" or "leaning"; "" if they lie flat."""
         return self._lie if self._lie_round is not None and self._lie_round == self._round else ""
 
     def _own(self) -> tuple[int, ...]:
@@ -106,7 +106,7 @@ class Recogniser:
         return said
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Requests. It answers when it has looked, by `wake`."""
+        """Requests. `wake` returns the answers after the reading."""
         if now < self._off_until:
             return b""
         for message in self._decoder.feed(data):
@@ -128,7 +128,7 @@ class Recogniser:
         self.faces = self._roll()
 
     def inject(self, fault: str, now: float) -> None:  # noqa: ARG002 - as every device
-        """All begin with the next request."""
+        """Begin a fault with the next request."""
         if fault not in self.faults:
             raise ValueError(f"no fault {fault!r}, only {', '.join(self.faults)}")
         self._waiting.append(fault)

@@ -1,6 +1,6 @@
 """Faults of the line between a device and its host: cables, adapters and settings.
 
-They are the same for every device. A device lists in its `line` what must be seen of each at the other end.
+They are the same for every device. A device lists in its `line` what the host must report of each.
 """
 
 import random
@@ -18,7 +18,7 @@ WAITING = 4096
 
 
 class Line:
-    """From the device to the host and back. Bytes that drip wait inside."""
+    """The line in both directions. Slow bytes wait inside."""
 
     FAULTS: ClassVar[tuple[str, ...]] = (
         "garbage",
@@ -64,11 +64,11 @@ class Line:
                 raise ValueError(f"a line has no fault {fault!r}; it has: {', '.join(self.FAULTS)}")
 
     def due(self) -> float:
-        """When something happens on the line by itself."""
+        """When the line next delivers bytes by itself."""
         return min(self._drops[0][0], self.plug_at) if self._drops else self.plug_at
 
     def to_host(self, data: bytes, now: float) -> bytes:
-        """What of the device's bytes comes out at the host's end now."""
+        """The bytes that reach the host now."""
         if not data and not self._drops:
             return b""
         if data and self._half:
@@ -88,14 +88,14 @@ class Line:
         if self._drops:
             dripped = [byte for at, byte in self._drops if at <= now]
             del self._drops[: len(dripped)]
-            if data and self._drops:  # what comes later stays behind what drips
+            if data and self._drops:  # later bytes stay behind the slow ones
                 self._drops += [(self._drops[-1][0], byte) for byte in data]
                 data = b""
             data = bytes(dripped) + data
         return self._through(data, now)
 
     def to_device(self, data: bytes, now: float) -> bytes:
-        """What of the host's bytes comes out at the device's end."""
+        """The host's bytes as they reach the device."""
         return self._through(data, now)
 
     def _through(self, data: bytes, now: float) -> bytes:

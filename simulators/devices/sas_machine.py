@@ -1,8 +1,8 @@
-"""A simulated SAS slot machine: games, money, tickets and doors on one side, the polls of a host on the other.
+"""A simulated SAS slot machine: games, money, tickets and doors, and the answers to a host's polls.
 
 Written from the public facts of SAS, as a vendor would. It encodes the bytes of its answers itself, so that a mistake
-of the codec is not on both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200 baud. It keeps
-exceptions in a queue of twenty that survives a loss of power, and drops the oldest when it is full. It repeats an
+of the codec is not made at both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200 baud. It
+keeps exceptions in a queue of twenty that survives a loss of power, and drops the oldest when it is full. It repeats an
 exception until another poll implies its acknowledgement. It sends the loop break indication when it was not polled for
 5 s, and then waits for a poll to another address before it answers again. In real-time mode (poll 0E) exceptions come
 in place of answers. Its texts are filled with NUL. It answers a refused poll with its address and 80 hex.
@@ -60,11 +60,11 @@ from simulators.devices.sas_machine_tables import (
 ANSWERING = 0.008
 BYTE = 11 / 19200
 GAP = 0.03  # a message of the host that pauses longer is dropped; the text says 5 ms, which no pseudo terminal keeps
-ALONE = 5.0  # seconds without an address on the line until it chirps
+ALONE = 5.0  # seconds without a poll until the loop break indication
 CHIRPING = 0.2
-AGAIN = 15.0  # seconds until a handpay that nobody read is told again
+AGAIN = 15.0  # seconds until a handpay that the host did not read is reported again
 QUEUE = 20
-PAID_BY_HAND = 0x52  # told for each
+PAID_BY_HAND = 0x52  # the exception of each handpay
 CANCELLED_CREDITS, NO_PROGRESSIVE = 0x80, 0x40  # levels of a handpay: no prize, and no progressive one
 WAITS = 10.0  # seconds for a host to validate a ticket
 RECORDS = 31
@@ -86,10 +86,10 @@ def _prize(group: int, level: int, amount: int) -> bytes:
 
 
 class Handpay:
-    """What somebody has to pay by hand; the same amount twice is two of them."""
+    """An amount that a person has to pay by hand; two of the same amount are two handpays."""
 
     def __init__(self, group: int, level: int, amount: int) -> None:
-        """Nothing of it was paid before, and only the attendant's key ends it."""
+        """Nothing of it has been paid yet; only the attendant's key ends it."""
         self.group, self.level, self.amount = group, level, amount
 
     def data(self) -> bytes:
@@ -174,7 +174,7 @@ class Machine:
         self._queue: deque[int] = deque()
         self._priority: deque[int] = deque()
         self._saying: int | None = None
-        self._dropped = False  # what is being said was the oldest, and is no longer in the queue
+        self._dropped = False  # the exception being sent was the oldest, and has left the queue
         self._last_poll: Poll | None = None
         self._last_answer: Answer | None = None
         self._handpays: deque[Handpay] = deque()
@@ -189,7 +189,7 @@ class Machine:
         self._tickets = 0
         self._last_ticket = bytes(9)
         self._validation_id = (0x001234, 0x000010)
-        self._status = 0x8001  # the printer pays, numbers are its own
+        self._status = 0x8001  # tickets are printed, with numbers of its own
         self._trouble: dict[str, None] = {}
         self._until: dict[str, float] = {}
         self._now = 0.0
@@ -237,11 +237,11 @@ class Machine:
 
     @property
     def playable(self) -> bool:
-        """Enabled, and nothing stands in the way."""
+        """Whether it is enabled and without a fault or handpay."""
         return self.enabled and not self._trouble and not self._handpays and not self._off(self._now)
 
     def play(self, now: float, bet: int = 5, game: int = 1) -> bool:
-        """One losing game, of the machine's `game`; whether it was played."""
+        """Play one losing game of number `game`; whether it was played."""
         self._now = max(self._now, now)
         if not self.playable:
             return False
@@ -259,7 +259,7 @@ class Machine:
         return True
 
     def win(self, now: float) -> bool:
-        """One game won."""
+        """Play and win one game."""
         if not self.play(now):
             return False
         prize = self._rng.randrange(5, 200)
@@ -269,7 +269,7 @@ class Machine:
         return True
 
     def insert_bill(self, now: float, value: int = 5) -> None:
-        """A bill of 5, or another."""
+        """Insert a bill."""
         self.meters["credits"] += value * 100
         self.meters["drop"] += value * 100
         self.meters[f"bills_{value}"] += 1
@@ -328,7 +328,7 @@ class Machine:
             self._tell(0x67, now)
 
     def handpay(self, now: float, amount: int = 123_456, level: int = 0) -> None:
-        """A prize for a person to pay; `level` 0 of no progressive."""
+        """A prize that a person has to pay; `level` 0: of no progressive."""
         self._pay_by_hand(now, amount, level or NO_PROGRESSIVE)
         self.truth.append(f"handpay {level} {amount}")
 
@@ -342,7 +342,7 @@ class Machine:
         self._tell(0x51, now)
 
     def hit_progressive(self, now: float, level: int = 1, *, by_hand: bool = False) -> None:
-        """The jackpot of `level` falls, at the amount of the last broadcast."""
+        """The progressive of `level` is won, at the amount of the last broadcast."""
         amount = self.levels.get(level, 100_000)
         self._hits.append((level, amount))
         self._last_hit = (level, amount)
@@ -370,7 +370,7 @@ class Machine:
         return True
 
     def cancel_handpay(self, now: float) -> bool:
-        """The player plays on instead: the latest request for cancelled credits is over; whether there was one."""
+        """The player plays on: the latest request for cancelled credits ends; whether there was one."""
         asked = [prize for prize in self._handpays if prize.level == CANCELLED_CREDITS]
         if not asked:
             return False
@@ -380,7 +380,7 @@ class Machine:
         self._tell(0x55, now)
         return True
 
-    # ---- trouble
+    # ---- faults
 
     def inject(self, fault: str, now: float) -> None:  # noqa: C901 - a case for each fault
         """Begin one of `faults`. Raises ValueError for another."""
@@ -414,7 +414,7 @@ class Machine:
                 self._line = deque(list(self._line)[: len(self._line) // 2])
             case "wrong_crc" | "deaf":
                 self._until[fault] = now + LONG
-            case "busy":  # long enough for a host that asks each five seconds to lose its patience
+            case "busy":  # longer than a host waits that asks every five seconds
                 self._until[fault] = now + BUSY
             case "loop_break":
                 self._until[fault] = now + BROKEN
@@ -440,7 +440,7 @@ class Machine:
                 raise ValueError(f"{self.name} has no fault {fault!r}, only {', '.join(self.faults)}")
 
     def repair(self, now: float) -> None:
-        """An attendant puts right what stands, and plays a game to see."""
+        """An attendant repairs all faults, and plays a test game."""
         self._now = max(self._now, now)
         for fault in list(self._trouble):
             for code in TROUBLE[fault][1] if fault in TROUBLE else ():
@@ -487,7 +487,7 @@ class Machine:
     # ---- the wire
 
     def due(self) -> float:
-        """The next byte on the line, chirp, or end of something."""
+        """The time of the next byte, of the loop break indication, or of the end of a wait."""
         times = [self._remind_at if self._unread else float("inf"), *self._until.values()]
         if self._line:
             times.append(self._line[0][0])
@@ -499,13 +499,13 @@ class Machine:
         return min((time for time in times if time > self._now), default=float("inf"))
 
     def wake(self, now: float) -> bytes:
-        """What is over on the line by `now`."""
+        """The bytes sent by `now`."""
         self._now = max(self._now, now)
         if self._lasts("power_loss", now):
             return b""
         if self._until.pop("power_loss", None) is not None:
             self._power_up(now)
-        if self._until.get("validation", float("inf")) <= now:  # denied: it has to be paid by hand
+        if self._until.get("validation", float("inf")) <= now:  # no number came: the ticket has to be paid by hand
             self._pay_by_hand(now, self.meters["credits"], CANCELLED_CREDITS)
         self._until = {fault: until for fault, until in self._until.items() if until > now}
         if self._decoder.waiting and now - self._heard_at >= GAP:
@@ -540,7 +540,7 @@ class Machine:
         self._tell(0x17, now)
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Polls; what it answers comes later."""
+        """Polls of the host; `wake` returns the answers later."""
         self._now = max(self._now, now)
         if self._off(now) or self._lasts("loop_break", now):
             return b""
@@ -575,7 +575,7 @@ class Machine:
         self._last_poll = poll
 
     def _heard_by_host(self) -> None:
-        """Another poll than the same again: what was said was heard."""
+        """A different poll implies the acknowledgement of the last answer."""
         code, self._saying = self._saying, None
         gone, self._dropped = self._dropped, False
         if code and code in PRIORITY:
@@ -584,12 +584,12 @@ class Machine:
         elif code and not gone and self._queue and self._queue[0] == code:
             self._queue.popleft()
         if not isinstance(self._last_poll, LongPoll) or not isinstance(self._last_answer, Reply | Unknown):
-            return  # who was deaf or busy has said nothing
+            return  # without an answer nothing is acknowledged
         match self._last_poll:
             case LongPoll(command=0x1B) if self._unread:
                 self._unread.popleft()
                 self._last_poll = None
-                if self._unread:  # the next one is told at once
+                if self._unread:  # the next one is reported at once
                     self._tell(0x51, self._now)
             case LongPoll(command=0x85) if self._hits:
                 self._hits.popleft()
@@ -602,7 +602,7 @@ class Machine:
                 self._last_poll = None
 
     def _next(self) -> int:
-        """What it would say first, 0 for nothing."""
+        """The exception that it sends next, 0 for none."""
         return self._priority[0] if self._priority else self._queue[0] if self._queue else 0x00
 
     def _what_happened(self) -> Answer | None:
@@ -613,7 +613,7 @@ class Machine:
         return Happened(self._saying)
 
     def _event(self, code: int) -> RealTime:
-        """With what belongs to it: the bill, or the game's start and end."""
+        """The exception with its data: the bill, or the game's start and end."""
         data = {
             0x4F: self._last_bill,
             0x7E: _bcd(5, 2) + _bcd(self.meters["coin_in"], 4) + bytes((0, self._group)),
@@ -644,7 +644,7 @@ class Machine:
         return Unknown(me, poll.command, data) if isinstance(data, bytes) else data
 
     def _data(self, poll: LongPoll, now: float) -> bytes | Answer | None:  # noqa: C901 - a case for each poll
-        """What stands between command and checksum, or another answer; None where it does not know the poll."""
+        """The data between command and checksum, or another answer; None for an unknown poll."""
         ack, nack = Ack(self._address), Nack(self._address)
         meters, game = self.meters, poll.data[:2]
         match poll.command:
@@ -701,7 +701,7 @@ class Machine:
                 return self._ticket_data(poll, nack) if poll.command in OF_TICKETS else self._prize_data(poll, now)
 
     def _ticket_data(self, poll: LongPoll, nack: Nack) -> bytes | Answer | None:
-        """What polls of tickets and validations bring."""
+        """Answers to polls of tickets and validations."""
         match poll.command:
             case 0x3D:
                 return self._last_ticket if self.validation == "standard" else None
@@ -721,7 +721,7 @@ class Machine:
                 return None
 
     def _prize_data(self, poll: LongPoll, now: float) -> bytes | None:
-        """What polls of handpays and progressive wins bring."""
+        """Answers to polls of handpays and progressive wins."""
         match poll.command:
             case 0x1B:
                 return self._unread[0].data() if self._unread else bytes(20)
@@ -739,7 +739,7 @@ class Machine:
                 return None
 
     def _game_meters(self, game: int) -> tuple[int, ...]:
-        """Coin in, coin out, jackpot and games played; its prizes all are of game 1."""
+        """Coin in, coin out, jackpot and games played; all prizes are of game 1."""
         meters = [self.meters[name] for name in ("coin_in", "coin_out", "jackpot", "games_played")]
         if game == 0:
             return tuple(meters)
@@ -768,7 +768,7 @@ class Machine:
         return bytes((len(data),)) + data if known else None
 
     def _extended(self, game: bytes, data: bytes) -> bytes | Answer:
-        """Each with its own size; a meter that it does not keep has none."""
+        """The meters, each with its size; an unknown meter has size 0."""
         if len(data) % 2 or not 1 <= len(data) // 2 <= 12:
             return Nack(self._address)
         out = game
@@ -778,20 +778,22 @@ class Machine:
         return bytes((len(out),)) + out
 
     def _identify(self, data: bytes) -> bytes:
-        """Machine 0 asks; another is set."""
+        """Machine number 0 reads the identification; another number sets it."""
         if any(data[:3]):
             self._validation_id = int.from_bytes(data[:3], "little"), int.from_bytes(data[3:], "little")
         return b"".join(part.to_bytes(3, "little") for part in self._validation_id)
 
     def _record(self, function: int) -> bytes | Answer:
-        """00 and FF the oldest that was not read, else by its place."""
+        """The validation record at a place; 00 and FF: the oldest that was not read."""
         if RECORDS < function < 0xFF:
             return Nack(self._address)
         index = function if 0 < function < 0xFF else self._records_unread[0] if self._records_unread else 0
         return self._records.get(index, bytes(31))
 
     def _validation_status(self, data: bytes) -> bytes | Answer:
-        """Mask and states, low byte first, and expirations: 0000 changes none, nor does a mask of zero."""
+        """Set mask and states, low byte first, and expirations. An expiration of 0000 or a mask of zero changes
+        nothing.
+        """
         if len(data) != 8 or not data[4:].hex().isdecimal():
             return Nack(self._address)
         mask, states = int.from_bytes(data[:2], "little"), int.from_bytes(data[2:4], "little")

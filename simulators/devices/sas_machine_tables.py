@@ -1,4 +1,4 @@
-"""Tables of the simulated slot machine: its troubles, meters and bills. Written from the public facts of SAS."""
+"""Tables of the simulated slot machine: its faults, meters and bills. Written from the public facts of SAS."""
 
 from simulators.devices.device import Ailment
 
@@ -45,7 +45,7 @@ TROUBLE: dict[str, tuple[int, tuple[int, ...], Ailment]] = {
     "out_of_service": (0x86, (), _stays("the machine is out of service", "machine.out_of_service")),
     "door_while_off": (0x99, (), _stays("the slot door was opened in the dark", "machine.opened_while_off")),
 }
-"""Exception that begins it, those of its repair, and what must be seen. A test game follows each repair."""
+"""Exception of its beginning, those of its repair, and what the host must report. A test game follows each repair."""
 
 METERS: dict[int, tuple[str, ...]] = {
     0x0F: ("cancelled_credits", "coin_in", "coin_out", "drop", "jackpot", "games_played"),
@@ -105,7 +105,7 @@ BY_CODE = {
 }
 """Meters by the codes of polls 2F, 6F and AF, and their bytes."""
 VALIDATIONS = {0x00: "tickets_out", 0x01: "restricted_out", 0x80: "tickets_in", 0x81: "restricted_in"}
-NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of validation that it never did
+NO_RECORDS = (0x02, 0x03, 0x04, 0x10, 0x20, 0x40, 0x60, 0x82)  # kinds of validation that this machine never makes
 STYLES = {"standard": 0, "system": 1, "secure": 2}
 BILLS = {1: (0x47, 0x00), 2: (0x4D, 0x01), 5: (0x48, 0x02), 10: (0x49, 0x03), 20: (0x4A, 0x04), 50: (0x4B, 0x06)}
 """Value of a bill to its exception and its denomination code."""

@@ -1,4 +1,4 @@
-"""A simulated TCS John Huxley Saturn wheel: rotor, ball, launcher and a controller that only answers.
+"""A simulated TCS John Huxley Saturn wheel: rotor, ball, launcher and a controller that only answers polls.
 
 It plays by itself, or launches on RC03 if it is `manual`; the number is shown for some seconds, then the counter
 advances. Rotor and ball reverse in each game, the ball against the rotor. `truth` holds what really happened to each
@@ -48,10 +48,10 @@ PHASES = {
     State.NO_MORE_BETS: (8.0, 14.0),
     State.WINNING_NUMBER: (5.0, 7.0),
 }
-# The shortest phase of a wheel in a hurry; the number is shown for its usual time, so that a poll finds it.
+# The shortest phase with `hurry`; the number is shown for its usual time, so that a poll finds it.
 SHORTEST_PHASE_S = 1.2
 
-# Troubles with the ball slow in the track: the error, and whether the wheel waits for a person.
+# Faults while the ball slows down in the track: the error, and whether the wheel waits for a person.
 _SLOW = {
     "no_ball_detect": ("NO BALL DETECT", True),
     "sensor_stuck_on": ("SENSOR STUCK", True),
@@ -161,7 +161,7 @@ class Saturn:
     ) -> None:
         """A wheel that has just been switched on and turns, or stands `closed` until `open_table`.
 
-        `manual`: it launches when the host says RC03, and not by itself.
+        `manual`: it launches only on the host's RC03.
         """
         self._rng = rng
         self.hurry = 1.0
@@ -184,26 +184,28 @@ class Saturn:
         self._then: Callable[[float], None] = self._start
         self.state = State.TABLE_CLOSED
         self.truth: list[SpinTruth] = []
-        self.restarted_at = 0  # how many had ended when its counter last began again
+        self.restarted_at = 0  # number of ended spins when its counter last began again
         self.misfires = 0
-        """Launches ordered while a ball ran or the wheel was not ready: no host may do that."""
+        """Number of launches that the host ordered while a ball ran or the wheel was not ready, which no host may
+        do.
+        """
         self._start(0.0)
 
     # ---- time
 
     def due(self) -> float:
-        """The end of what it does now; infinity where it only answers."""
+        """The end of its present state; infinity if it only answers."""
         return self._until
 
     def wake(self, now: float) -> bytes:
-        """Live until `now`. It never speaks by itself."""
+        """Simulate until `now`. It never sends by itself."""
         while self._until <= now:
             at, self._until = self._until, NEVER
             self._then(at)
         return b""
 
     def hear(self, data: bytes, now: float) -> bytes:
-        """Questions of the host, and the answers."""
+        """Take polls of the host; returns the answers."""
         self.wake(now)
         out = b""
         for message in self._decoder.feed(data):
@@ -212,7 +214,7 @@ class Saturn:
         return out
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """The keys at the wheel."""
+        """What the keys at the wheel do."""
         return {"open_table": self.open_table, "close_table": self.close_table}
 
     @property
@@ -227,7 +229,7 @@ class Saturn:
             self._start(now)
 
     def close_table(self, now: float = 0.0) -> None:  # noqa: ARG002 - as every act
-        """The same key again, until it is opened: over a reboot and a repair, too.
+        """The same key again. The table stays closed until it is opened, also over a reboot and a repair.
 
         A number that is being shown is shown to its end.
         """
@@ -237,7 +239,7 @@ class Saturn:
             self._stop()
 
     def inject(self, fault: str, now: float) -> None:
-        """Troubles of ball and rotor wait for their moment in this spin or the next; the others begin at once."""
+        """Begin a fault: those of ball and rotor at their moment in this spin or the next, the others at once."""
         self.wake(now)
         match fault:
             case "compressor_leak":
@@ -256,7 +258,7 @@ class Saturn:
                 raise ValueError(f"{self.name} has no fault {fault!r}; it has {', '.join(self.faults)}")
 
     def repair(self, now: float) -> None:
-        """The ball is back in its place, sensors are clean, hoses are tight; the wheel starts again."""
+        """Put the ball back, clean the sensors, tighten the hoses, start the wheel again."""
         self._leak = False
         if self._broken:
             self._broken = False
@@ -275,7 +277,7 @@ class Saturn:
             self._until = now + max((self._until - now) / self.hurry, SHORTEST_PHASE_S)
 
     def _strike(self, names: tuple[str, ...]) -> str:
-        """The first trouble that waits for this moment."""
+        """The first of these injected faults that was waiting for this moment, else empty."""
         found = next((name for name in self._troubles if name in names), "")
         if found:
             self._troubles.remove(found)
@@ -338,7 +340,7 @@ class Saturn:
                 self._launch(now)
 
     def _fire_again(self, now: float) -> None:
-        """The error goes while the launcher fills; then it fails once more, and that is enough."""
+        """The error disappears while the launcher fills; then it fails once more and stops trying."""
         self._error = ""
         self._wait(now + RETRY, self._fails_again)
 
@@ -378,7 +380,7 @@ class Saturn:
 
             def bounce(_: float) -> None:
                 self._number = self._rng.choice([pocket for pocket in POCKETS if pocket != self._number])
-                self.truth[-1] = SpinTruth(self._spin, self._number, "number_bounces")  # only this one is shown
+                self.truth[-1] = SpinTruth(self._spin, self._number, "number_bounces")  # only the last number is shown
                 self._wait(end, self._shown)
 
             self._wait(now + BOUNCE, bounce)
@@ -433,7 +435,7 @@ class Saturn:
         self._silent_until = now + silent
         self._start(now + silent)
 
-    # ---- the controller's words
+    # ---- commands of the controller
 
     def _answer(self, question: Frame, now: float) -> bytes:
         match question.station, question.text:

@@ -1,6 +1,6 @@
-"""The small control interface of a simulated device: one line in, one line out, while it runs.
+"""The control interface of a running simulated device: one line in, one line out.
 
-The same words at the terminal, on the control port and in tests: an act (`draw`), `fault NAME`, `repair`, `unplug`,
+The same commands at the terminal, on the control port and in tests: an act (`draw`), `fault NAME`, `repair`, `unplug`,
 `plug`, `help`, `quit`.
 """
 
@@ -20,7 +20,7 @@ class Control:
         self._pace = pace
 
     def help(self) -> str:
-        """What it understands."""
+        """The commands that it understands."""
         device = self._socket.device
         return (
             f"acts: {', '.join(device.acts()) or 'none'}; faults: {', '.join(ailments(device))}; "
@@ -28,7 +28,7 @@ class Control:
         )
 
     def do(self, line: str) -> str | None:
-        """Do one line; what to say, or None to end."""
+        """Run one command line; returns the answer, or None to end."""
         answer = self._do(line)
         self._socket.stir()
         return answer

@@ -1,7 +1,7 @@
-"""Where a simulated device is plugged in: a pty or a TCP port.
+"""The port of a simulated device: a pty or a TCP port.
 
-`live` joins device, port and clock. Unplugging closes the device's end, so that the host sees what it sees when a cable
-is pulled; plugging in again makes a new one under the same name.
+`live` joins device, port and clock. Unplugging closes the device's end, which looks to the host like a pulled cable;
+plugging in again makes a new one under the same name.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from simulators.devices.device import Device
 from simulators.devices.line import Line
 
 MAX_UNSENT = 65536
-# A loop takes a timer for due that is nearer than its clock's resolution. A virtual clock would stand still then.
+# A loop runs a timer that is nearer than its clock's resolution at once. A virtual clock would stand still then.
 MOMENT = 1e-6
 
 
@@ -33,11 +33,11 @@ class Port(Protocol):
 
     @property
     def url(self) -> str:
-        """What the host's configuration calls it."""
+        """Its link in the host's configuration."""
         ...
 
     def plug(self) -> None:
-        """Make it appear."""
+        """Make the port appear."""
         ...
 
     def unplug(self) -> None:
@@ -67,7 +67,7 @@ class Pty:
         return f"serial://{self.path}"
 
     def plug(self) -> None:
-        """Make the tty appear, raw, as a serial port would be."""
+        """Make the tty appear, in raw mode as for a serial port."""
         if self._ends is not None:
             return
         # Only a link of an earlier simulator is replaced: never a file, a device or a foreign link.
@@ -102,7 +102,7 @@ class Pty:
         self._unsent.clear()
 
     def send(self, data: bytes) -> None:
-        """Bytes to the host. What the host does not take is lost beyond MAX_UNSENT, as in a real device's buffer."""
+        """Send bytes to the host. Bytes that the host does not read are lost beyond MAX_UNSENT, as in a real buffer."""
         if self._ends is None:
             return
         self._unsent += data[: MAX_UNSENT - len(self._unsent)]
@@ -135,7 +135,7 @@ class Pty:
 
 
 class Tcp:
-    """A TCP port that one host may connect to at a time; a new host takes the place of the old one."""
+    """A TCP port for one host at a time; a new host replaces the old one."""
 
     def __init__(self, host: str, port: int) -> None:
         """Nothing listens before `plug`."""
@@ -240,7 +240,7 @@ class Tcp:
 
 
 class Socket:
-    """One device plugged into one port over one line, living at one pace."""
+    """One device on one port over one line, at one pace."""
 
     def __init__(self, device: Device, port: Port, pace: Pace, line: Line | None = None) -> None:
         """Plug it in with `live`."""
@@ -252,7 +252,7 @@ class Socket:
         port.received = self._received
 
     def inject(self, fault: str) -> None:
-        """Begin a fault of the device or of its line. Raises ValueError where neither has it."""
+        """Begin a fault of the device or of its line. Raises ValueError if neither has it."""
         now = self._pace.now()
         if fault in self.device.line:
             self.line.inject(fault, now)
@@ -275,7 +275,7 @@ class Socket:
         self.stir()
 
     def _wake(self) -> float:
-        """Let the device say what it has to say now; when it wants to be woken next."""
+        """Send what is due of the device; returns when to wake it next."""
         now = self._pace.now()
         if now >= self.line.plug_at:
             self.line.plug_at = float("inf")

@@ -1,8 +1,8 @@
-"""A simulated USB bus: a backend of pyusb's own kind, and the ports on it, which fit simulators/ports/port.py.
+"""A simulated USB bus: a backend for pyusb, and its ports with the interface of simulators/ports/port.py.
 
-Whoever uses pyusb with a `Bus` as its backend meets devices that come and go, a kernel that holds keyboards, interfaces
-that another program has claimed, and permissions that are missing, with the errors that libusb gives on Linux. The
-device's side runs in an event loop, the host's reads come from any thread: one lock stands between them.
+With a `Bus` as its backend pyusb sees devices that come and go, keyboards held by the kernel's driver, interfaces
+claimed by another program and missing permissions, with the errors of libusb on Linux. The device's side runs in an
+event loop, the host reads from any thread; one lock protects both.
 """
 
 import errno
@@ -40,10 +40,10 @@ def _fail(code: int) -> NoReturn:
 
 
 class Usb:
-    """One device's plug: interfaces, each with one interrupt endpoint; the first of them sends what it is given.
+    """One device's plug: interfaces, each with one interrupt endpoint; the first of them sends the device's reports.
 
-    `denied`: opening is not permitted. `busy`: claimed elsewhere. `kernel_driver`: held by the driver of the kernel,
-    as after every plugging in.
+    `denied`: opening is not permitted. `busy`: another program has claimed it. `kernel_driver`: the kernel's driver
+    holds it, as after every plugging in.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Usb:
 
 
 class _Handle:
-    """One opening of a device as it was plugged in then: an address is given once."""
+    """One opening of a device; it ends with the unplugging, because an address is given once."""
 
     def __init__(self, port: Usb) -> None:
         self.port = port
@@ -302,7 +302,7 @@ class Bus(usb.backend.IBackend):  # type: ignore[misc]
         data: "array[int]",
         timeout: int,  # noqa: ARG002
     ) -> int:
-        """String descriptors; of the class requests it takes note."""
+        """Answer string descriptors, and record class requests."""
         with self.lock:
             port = self._there(dev_handle)
             if bmRequestType == 0x80 and bRequest == 6 and wValue >> 8 == 3:

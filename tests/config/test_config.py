@@ -756,7 +756,7 @@ MUTUAL = 'host = "10.0.0.5"\nport = PORT\nca_file = "{there}"\ncertificate = "{t
         ),
         ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', ["[mqtt]: passwords alone prove the users"]),
         (MUTUAL.replace("PORT", "8883"), []),
-        (MUTUAL.replace("PORT", "1883"), ["[mqtt]: by TLS at port 1883"]),
+        (MUTUAL.replace("PORT", "1883"), ["[mqtt]: TLS at port 1883"]),
         ('port = 8883\nca_file = "{there}.crt"', ["mqtt.ca_file: {there}.crt is not there"]),
         ('host = "localhost"', []),
         ('host = "::1"', []),

@@ -136,7 +136,7 @@ def test_what_is_wrong_is_one_message(config: Path, tmp_path: Path) -> None:
         (
             'ruleset = "macau.baccarat"\n[table.options]\njackpot = "A"\n',
             "",
-            "bac-1 has no ruleset that tells its bets",
+            "bac-1 has no ruleset, which reports bets",
         ),
         ('tables = ["bac-1"]', 'tables = ["bac-2"]', ":14: jackpot 'red': no table 'bac-2'; did you mean 'bac-1'?"),
         ('tables = ["bac-1"]', "tables = []", "tables: name at least one"),

@@ -2133,5 +2133,5 @@ def test_the_console_s_journal_is_verified_where_there_is_a_console(site: Path, 
 def test_an_empty_file_is_no_journal_of_an_earlier_version(tmp_path: Path) -> None:
     (tmp_path / "j.db").write_bytes(b"")
     [finding] = verify(tmp_path / "j.db").findings
-    assert finding.text == "it is empty: no journal stands in it"
+    assert finding.text == "it is empty: it contains no journal"
     assert "version" not in str(finding)
