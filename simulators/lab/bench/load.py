@@ -1,4 +1,7 @@
-"""A load beside what is measured: `python -m simulators.lab.bench.load cpu` computes, `... load disk FILE` syncs."""
+"""A load beside what is measured: `python -m simulators.lab.bench.load cpu` computes, `... load disk FILE` syncs.
+
+It ends with the process that started it, also when that one is killed.
+"""
 
 import os
 import sys
@@ -6,24 +9,26 @@ from pathlib import Path
 
 BLOCK = bytes(64 * 1024)
 BLOCKS = 256
+STEPS = 1_000_000  # of the computation, between two looks at the parent
 
 
-def compute() -> None:
-    """Use a core until the end of the process."""
+def compute(parent: int) -> None:
+    """Use a core until the process `parent` ends."""
     number = 1
-    while True:
-        number = number * 1103515245 % 2**61 + 12345
+    while os.getppid() == parent:
+        for _ in range(STEPS):
+            number = number * 1103515245 % 2**61 + 12345
 
 
-def sync(path: Path) -> None:
-    """Write 64 KiB and wait for the disk, again and again, until the end of the process."""
+def sync(path: Path, parent: int) -> None:
+    """Write 64 KiB and wait for the disk, again and again, until the process `parent` ends."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     at = 0
-    while True:
+    while os.getppid() == parent:
         os.pwrite(file, BLOCK, at % BLOCKS * len(BLOCK))
         os.fdatasync(file)
         at += 1
 
 
 if __name__ == "__main__":
-    sync(Path(sys.argv[2])) if sys.argv[1] == "disk" else compute()
+    sync(Path(sys.argv[2]), os.getppid()) if sys.argv[1] == "disk" else compute(os.getppid())
