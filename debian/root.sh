@@ -51,4 +51,8 @@ sources() { # of the Debian that the package is for: $debian, $codename, and apt
     sed -E "s/(bookworm|trixie)/$codename/g" "$source" >"$work/sources/${source##*/}"
   done
   [ -n "$(ls "$work/sources")" ] || skip "apt is configured with no source of bookworm or trixie"
+  grep -q "^VERSION_CODENAME=$codename$" /etc/os-release && return
+  mkdir -p "$work/lists/partial"
+  apt-get -qq -o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$work/sources" -o Dir::State::Lists="$work/lists" \
+    --error-on=any update >/dev/null 2>&1 || skip "no $codename where this computer's apt looks"
 }
