@@ -1,4 +1,4 @@
-"""A broker for the demo and the tests: mosquitto where it is installed, else the embedded one. A child process."""
+"""A broker for the demo and the tests, as a child process: mosquitto if it is installed, else the embedded one."""
 
 import asyncio
 import contextlib
@@ -31,28 +31,28 @@ SAID_AGAIN = 2.0
 
 
 def find_mosquitto() -> str | None:
-    """The mosquitto program, also where Debian puts it."""
+    """The mosquitto program, also in Debian's place for it."""
     return shutil.which("mosquitto", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 
 
 def no_broker(*, embedded: bool = False) -> str:
-    """What to do where there is neither mosquitto nor the embedded broker; empty where a `Broker` can start."""
+    """The remedy if there is neither mosquitto nor the embedded broker; empty if a `Broker` can start."""
     if (not embedded and find_mosquitto()) or importlib.util.find_spec("amqtt"):
         return ""
     return "there is no MQTT broker here: apt-get install mosquitto, or use `make demo`, which brings a built-in one"
 
 
 def tied() -> list[str]:
-    """What stands before a command so that it ends with the process that started it, even when that is killed."""
+    """The prefix of a command that ends it with the process that started it, even if that is killed."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "TERM"] if setpriv else []
 
 
 def free_port(owner: object = None) -> int:
-    """A TCP port of loopback, reserved while `owner`, or else this process, lives.
+    """A TCP port of loopback, reserved for the lifetime of `owner`, or of this process.
 
-    It is bound without listening; a server with SO_REUSEADDR can still bind it. A port that is only looked up could be
-    taken a moment later by an outgoing connection or another broker.
+    It is bound without listening; a server with SO_REUSEADDR can still bind it. A free port without a reservation could
+    be taken a moment later by an outgoing connection or another broker.
     """
     sock = socket.socket()
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -77,7 +77,7 @@ class Broker:
     ) -> None:
         """Files go to `directory`. `embedded` forces the built-in broker. `more` ends mosquitto's configuration.
 
-        `before` stands before the command, such as `tied()`.
+        `before`: a prefix of the command, such as `tied()`.
         """
         self._before = before
         self.port = port or free_port(self)
@@ -89,7 +89,7 @@ class Broker:
 
     @property
     def name(self) -> str:
-        """What it is."""
+        """The broker's name."""
         return "mosquitto" if self._program else "embedded broker (amqtt)"
 
     @property
@@ -104,21 +104,21 @@ class Broker:
         return self._process.pid
 
     async def start(self) -> None:
-        """Start it and wait until it answers. Raises RuntimeError with what it said."""
+        """Start it and wait until it answers. Raises RuntimeError with its output."""
         if self._program:
             config = self._directory / "mosquitto.conf"
             text = _MOSQUITTO.format(
                 port=self.port, directory=self._directory, persistence="true" if self._persistence else "false"
             )
             if os.geteuid() == 0:
-                text += "user root\n"  # it would go to a user that cannot read our directory
+                text += "user root\n"  # otherwise it would change to a user that cannot read our directory
             config.write_text(text + self._more, encoding="utf-8")
             command = [self._program, "-c", str(config)]
         else:
             command = [sys.executable, "-m", "simulators.lab.embedded_broker", str(self.port)]
         log = (self._directory / "broker.log").open("ab")
         try:
-            # In a session of its own: a Ctrl-C in the terminal is for us, and we end the broker last.
+            # In a session of its own: only this process handles Ctrl-C in the terminal, and it ends the broker last.
             self._process = await asyncio.create_subprocess_exec(
                 *self._before,
                 *command,
@@ -150,18 +150,18 @@ class Broker:
         await self._end(signal.SIGKILL)
 
     async def stop(self) -> None:
-        """As an administrator does it."""
+        """Stop the broker in order."""
         await self._end(signal.SIGTERM)
 
     async def _end(self, number: signal.Signals) -> None:
-        """Said again and again: mosquitto forgets what comes in its first milliseconds, when it listens already."""
+        """Send the signal again and again: mosquitto ignores one in its first milliseconds, when it already listens."""
         while self._process is not None and self._process.returncode is None:
             self._process.send_signal(number)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._process.wait(), SAID_AGAIN)
 
     async def keep(self) -> None:
-        """Start it again whenever it ends, as systemd does."""
+        """Restart it whenever it ends, as systemd does."""
         assert self._process is not None
         while True:
             await self._process.wait()

@@ -129,7 +129,7 @@ def _need_mosquitto() -> None:
 
 
 def _rates(text: str) -> list[int]:
-    """What was asked for, where mosquitto is there to be measured with."""
+    """The rates of the option. Requires mosquitto. Raises BadInputError."""
     _need_mosquitto()
     try:
         rates = [int(rate) for rate in text.split(",")]
@@ -248,7 +248,7 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
         text = "is there already, and no simulator left it; give a path that is free"
         raise BadInputError(f"--listen {listen}: {text}") from error
     except OSError as error:
-        said = (error.strerror or str(error)).partition(" (while ")[0]  # what asyncio adds says the same again
+        said = (error.strerror or str(error)).partition(" (while ")[0]  # asyncio's addition repeats the message
         raise BadInputError(f"--listen {listen}: {said}") from error
 
 
@@ -283,7 +283,7 @@ def demo(
 
 
 def _kinds(_context: click.Context, _option: click.Parameter, typed: str | None) -> tuple[str, ...]:
-    """Kinds of tables, by commas. Raises BadInputError."""
+    """Kinds of tables, separated by commas. Raises BadInputError."""
     from simulators.lab.pit import KINDS, SIGNED
 
     known = {kind: table for kind, table in (KINDS | SIGNED).items() if table.ruleset}

@@ -1,9 +1,9 @@
 """`feltd demo`: a whole pit with one command.
 
-Paced, it runs the processes of production as children (broker, edge, rules), started again when they die, and shows
-what anybody on the broker sees: kill any of them, or inject a fault by a key, and watch. Headless without a pace, edge
-and rules run in this process on a loop whose clock jumps, over real ttys and a real broker, as fast as the machine
-goes. Either way the results must be what the simulators know they did.
+Paced, it runs the processes of production as children (broker, edge, rules), restarted when they die, and shows what
+any client of the broker sees: kill any of them, or inject a fault by a key, and watch. Headless without a pace, edge
+and rules run in this process in virtual time, over real ttys and a real broker, as fast as the machine allows. In both
+modes the results are compared with the truth of the simulators.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ ACCOUNTS: tuple[tuple[str, Role, str], ...] = (
     ("administrator", "administrator", "users and screens, nothing about money"),
     ("viewer", "viewer", "looks at everything except bytes"),
 )
-"""Name, role and what to try. They are for loopback: the console of the demo listens nowhere else."""
+"""Name, role and what to try. They work only on loopback, where the console of the demo listens."""
 PLAYED: Mapping[str, Mapping[str, str]] = {
     "macau": {"my-fan": "macau.fantan", "my-rou": "macau.roulette"},
     "angola": {"my-craps": "angola.craps", "my-rou": "angola.french-roulette"},
@@ -75,7 +75,7 @@ DRAWN_S = 0.25
 # Real seconds without a new result after the faults of a live demo were healed.
 HEALED_S = 5.0
 LUCK = 0.08
-"""How often a round of a table with a linked jackpot has a hand that wins it."""
+"""Probability that a round of a table with a linked jackpot has a hand that wins it."""
 # Real seconds until a simulated supervisor confirms or pays a jackpot: people in the browser may be first.
 PATIENCE_S = 45.0
 # Real seconds a child has to end by itself.
@@ -83,7 +83,7 @@ CHILD_STOP_TIMEOUT_S = 10.0
 
 
 class Settings(Struct, frozen=True):
-    """What was asked for. `speed` None: as fast as it can."""
+    """The options of the command. `speed` None: as fast as possible."""
 
     rounds: int | None
     seed: int
@@ -96,7 +96,7 @@ class Settings(Struct, frozen=True):
 
 
 def demo(settings: Settings) -> int:
-    """Run it; the exit code."""
+    """Run it; returns the exit code."""
     with tempfile.TemporaryDirectory(prefix="feltd-demo-") as directory:
         speed, in_one = settings.speed or 1.0, settings.speed is None
         kinds = PITS[settings.pit]
@@ -121,7 +121,7 @@ async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
         return 1
 
 
-# ---- as fast as it can
+# ---- as fast as possible
 
 
 def _fast(pit: Pit, settings: Settings) -> int:
@@ -220,7 +220,7 @@ def _lost(pit: Pit, table: str, account: Account, strict: bool) -> int:
 def _judge_pools(
     config: Config, pit: Pit, people: Supervisors | None, *, calm: bool
 ) -> tuple[PoolAccount, list[str]] | None:
-    """The books of the jackpots against the oracle; None where there are none."""
+    """Compare the accounts of the jackpots with the oracle; None if there are none."""
     if not config.jackpot or people is None:
         return None
     journals = (config.edge.journal, config.rules.journal, config.jackpots.journal)
@@ -250,7 +250,7 @@ class Child:
         try:
             while True:
                 self.starts += 1
-                # Its own session: Ctrl-C is for the demo, which then ends its children in order.
+                # In a session of its own: only the demo handles Ctrl-C, and then ends its children in order.
                 self.process = await asyncio.create_subprocess_exec(
                     *tied(),
                     sys.executable,
@@ -277,7 +277,7 @@ class Child:
 
 
 class Stage(Struct):
-    """A pit with the production processes, while they run. `pools`: the process of its jackpots, where it has any."""
+    """A pit with the production processes, while they run. `pools`: the process of its jackpots, if it has any."""
 
     config: Config
     site: SiteState
@@ -350,7 +350,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         injecting = None
         if settings.faults:
             injecting = group.create_task(FaultInjector(pit, settings.seed, faults.note).run(pace))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # from here on the end has an account, too
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # from here on the end prints the account, too
             asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
         if settings.headless or not sys.stdout.isatty():
             plain = Console(stderr=settings.headless, highlight=False, soft_wrap=True)
@@ -424,8 +424,8 @@ def _console(directory: Path, played: Mapping[str, str], broker_port: int) -> tu
         for name, role, _ in ACCOUNTS:
             users.add(By("demo", "system"), name, role, tuple(played) if role == "dealer" else (), hashed)
         people = [(name, role) for name, role, _ in ACCOUNTS if may(role, "vouch")]
-        for name, role in sorted(people, key=lambda one: one[1] != "inspector"):  # who confirms the others
-            code = code_at(login.secret, datetime.now(UTC) - timedelta(seconds=PERIOD_S))  # the next one counts, too
+        for name, role in sorted(people, key=lambda one: one[1] != "inspector"):  # the inspector vouches for the others
+            code = code_at(login.secret, datetime.now(UTC) - timedelta(seconds=PERIOD_S))  # the next code is valid, too
             users.set_factor(By(name, role), name, login.secret, code)
             users.confirm(By("demo", "system") if role == "inspector" else By("inspector", "inspector"), name)
     finally:
@@ -444,7 +444,7 @@ def _console(directory: Path, played: Mapping[str, str], broker_port: int) -> tu
 
 
 async def _show(screen: Screen, end: Callable[[], object]) -> None:
-    """Draw until cancelled; a key that ends the demo calls `end`. The terminal is put back in each case."""
+    """Draw until cancelled; a key that ends the demo calls `end`. The terminal is always restored."""
     drawn = asyncio.Event()
 
     def press(key: str) -> None:

@@ -1,7 +1,7 @@
 """The screen of `feltd demo`: one line for each table, what is wrong, the sign-in, and the keys.
 
 `Screen.lines` draws it for any size. The title, the sign-in and the keys are always there; tables that do not fit are
-counted in one line, and then the worst stand first.
+counted in one line, and then the worst come first.
 """
 
 from collections import Counter
@@ -59,25 +59,25 @@ class Login(Struct, frozen=True):
 
     @property
     def code(self) -> str:
-        """What orders about money ask for, in a line: there is no telephone in a demo."""
+        """One line with the second factor's code, which orders about money require: a demo has no telephone."""
         now = datetime.now(UTC)
         left = 30 - int(now.timestamp()) % 30
         return f"code of the second factor: {code_at(self.secret, now)}, for {left} s" if self.secret else ""
 
     @property
     def url(self) -> str:
-        """The address on loopback: nobody else can use the password."""
+        """The address on loopback: the password is of no use on other computers."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def others(self) -> str:
-        """The accounts beside the first one, in a line."""
+        """The further accounts, in one line."""
         said = f"the same password: {', '.join(name for name, _, _ in self.accounts[1:])}"
         return f"{said}; secret of the second factor: {self.secret}" if self.secret else said
 
     @property
     def broker(self) -> str:
-        """What a program needs to read the broker, in a line."""
+        """The data that a program needs to read the broker, in one line."""
         return f"broker: 127.0.0.1 port {self.broker_port}, site {self.site}; no user and no password"
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class _Row(Struct, frozen=True):
 
 
 class Screen:
-    """What is shown, and what a key changes. `lamps` are the broker and the processes with their process ids."""
+    """The screen's content and its keys. `lamps`: the broker and the processes with their process ids."""
 
     def __init__(  # all it shows
         self,
@@ -112,7 +112,7 @@ class Screen:
         played: Iterable[str] = (),
         seconds: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        """`games` are the tables in their order with their rulesets, `played` those that a person deals.
+        """`games`: the tables in order with their rulesets; `played`: those that a person deals.
 
         `seconds` is a monotonic clock.
         """
@@ -342,7 +342,7 @@ class Screen:
         return _Row(name, _game(ruleset), mark, phase, last, state)
 
     def _alerts(self) -> list[Text]:
-        """What is wrong and what to do: of the chosen table first."""
+        """The alerts with their remedies, those of the chosen table first."""
         found = [(name, alert) for name in self._games for alert in self._alerts_of(name)]
         found.sort(key=lambda one: (one[0] != self._chosen, one[1].severity != "error"))
         lines: list[Text] = []
@@ -358,7 +358,7 @@ class Screen:
         return self._site.tables.get(table, TableView()).alerts.values()
 
     def _noted_line(self) -> list[Text]:
-        """What the keys did; then the last fault that is open."""
+        """The effect of the last key, then the last open fault."""
         if self._note and self._seconds() - self._noted < RARE_S:
             return [Text(self._note, style="cyan")]
         if not self._faults.open:
@@ -369,7 +369,7 @@ class Screen:
         return [Text(f"injected{more}: {last.table}/{last.device} {last.fault}; {end}: {last.text}", style="cyan")]
 
     def _choices(self, width: int, room: int) -> list[Text]:
-        """The faults of the chosen table; of the marked one in full what happens."""
+        """The faults of the chosen table; the marked one with its whole description."""
         choices = self._faults.choices(self.chosen)
         ailment = choices[self._choice][2]
         end = "a person ends it (h)" if ailment.person else "it ends by itself"
@@ -423,7 +423,7 @@ def _result(result: Result) -> str:
 
 
 def _level(level: PoolLevel) -> Text:
-    """A jackpot: its amount and the wins that wait."""
+    """A jackpot: its amount and its waiting wins."""
     amount = Decimal(level.amount).scaleb(-level.decimals)
     text = Text(f"jackpot {level.pool}  ", style="bold")
     text.append(f"{amount:,.{level.decimals}f} {level.currency}", style="not bold")

@@ -1,7 +1,7 @@
-"""The embedded broker: amqtt on one port of loopback, for a demo where no mosquitto is installed.
+"""The embedded broker: amqtt on one port of loopback, for a demo without an installed mosquitto.
 
-Run as `python -m simulators.lab.embedded_broker PORT`. It is for looking, not for production: MQTT 3.1.1 only, and it
-forgets.
+Run as `python -m simulators.lab.embedded_broker PORT`. It is not for production: it has only MQTT 3.1.1, and keeps
+nothing over a restart.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from amqtt.contexts import BrokerConfig, ListenerConfig
 from amqtt.session import Session
 
 
-class Broker(broker.Broker):  # type: ignore[misc] # it has no types
+class Broker(broker.Broker):  # type: ignore[misc] # amqtt has no types
     """amqtt, which sends each new client the retained messages of everybody's subscriptions (0.12.1)."""
 
     async def _publish_retained_messages_for_subscription(
         self, subscription: tuple[str, int], session: Session
     ) -> None:
-        """Only for a subscription of this client."""
+        """Publish them only for a subscription of this client."""
         subscribers = self._subscriptions.get(subscription[0], ())
         if any(one.client_id == session.client_id for one, _ in subscribers):
             await super()._publish_retained_messages_for_subscription(subscription, session)

@@ -30,7 +30,7 @@ class LiveFaults:
     """A fault that ends by itself counts as open for so many simulated seconds."""
 
     def __init__(self, pit: Pit, pace: Pace) -> None:
-        """The chance of `inject_any` is that of the pit's seed."""
+        """The random numbers of `inject_any` come from the pit's seed."""
         self._pit = pit
         self._pace = pace
         self._rng = pit.chance("live faults")
@@ -52,7 +52,7 @@ class LiveFaults:
         ]
 
     def inject(self, table: str, device: str, fault: str) -> Injected:
-        """Begin a fault. A cable that is pulled out stays out until somebody heals it."""
+        """Begin a fault. A pulled cable stays out until a person heals it."""
         socket = self._pit.sockets[table][device]
         ailment = ailments(socket.device)[fault]
         socket.inject(fault)
@@ -69,7 +69,7 @@ class LiveFaults:
         return one
 
     def inject_any(self, table: str) -> Injected | None:
-        """Begin one of a table's faults by chance; None where no simulated device stands."""
+        """Begin a random fault of a table; None if it has no simulated device."""
         choices = self.choices(table)
         if not choices:
             return None
@@ -77,7 +77,7 @@ class LiveFaults:
         return self.inject(table, device, fault)
 
     def heal(self, *tables: str) -> int:
-        """A person follows the remedies at these tables, or at all; how many open faults that were."""
+        """Follow the remedies at these tables, or at all tables; returns the number of faults that were open."""
         places = tables or tuple(self._pit.sockets)
         for table in places:
             for socket in self._pit.sockets.get(table, {}).values():

@@ -74,7 +74,7 @@ __all__ = ["KINDS", "ORDER_KEY", "PITS", "SIGNED", "Pit", "UnderWay"]
 
 SITE, EDGE = "demo", "edge-1"
 ORDER_KEY = "console-orders.pem"
-"""In the folder of the pit, the key by which the console and its people sign orders about jackpots."""
+"""The key in the folder of the pit with which the console signs orders about jackpots."""
 KINDS: dict[str, type[Table]] = {
     "rou": RouletteTable,
     "sat": SaturnTable,
@@ -101,21 +101,21 @@ KINDS: dict[str, type[Table]] = {
     "abam": AngolaMacauTable,
     "text": TextShoeTable,
 }
-"""All kinds of tables, of the demo and of the campaign, which draws from them in this order."""
+"""All kinds of tables of the demo and the campaign. The campaign draws from them in this order."""
 KINDS |= {
     kind: table
     for module in iter_modules(tables.__path__, f"{tables.__name__}.")
     for table in vars(import_module(module.name)).values()
     if isinstance(table, type) and isinstance(kind := vars(table).get("kind"), str)
 }
-"""A table may say its kind itself, as that of a new game does."""
+"""A table may name its kind itself, as those of new games do."""
 KINDS |= {
     name.replace("_", "-"): with_device(KINDS[place[0]], place[1], device)
     for name, device in SIMULATORS.items()
     if (place := getattr(device, "stands_in", None)) is not None
 }
 SIGNED: dict[str, type[Table]] = {"jstud": SignedStudPokerTable, "jastud": SignedAngolaStudPokerTable}
-"""The same games as in KINDS, with the sign of a jackpot that they share with a neighbour."""
+"""Games of KINDS with the sign of a jackpot that they share with a neighbour."""
 PITS: dict[str, tuple[str, ...]] = {
     "macau": ("rou", "sat", "cus", "fpc", "bac", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "sfpc", "slot"),
     "angola": (
@@ -123,7 +123,7 @@ PITS: dict[str, tuple[str, ...]] = {
         *("holdem", "omaha", "synth", "mach", "chemin"),
     ),
 }
-"""The kinds of tables that stand together, by jurisdiction."""
+"""The kinds of tables of one pit, by jurisdiction."""
 # Real seconds for a command and its answer to travel, and simulated seconds for the device to execute it.
 COMMAND_TIMEOUT_S, COMMAND_WORK_S = 8.0, 30.0
 
@@ -144,7 +144,7 @@ class Pit:
     ) -> None:
         """Ports are made under `directory` when the pit opens. `speed` is that of the pace, as the drivers see it.
 
-        `luck`: how often a round of a linked poker table has a hand that wins its jackpot.
+        `luck`: probability that a round of a linked poker table has a hand that wins its jackpot.
 
         `usb`: edge and pit are one process, so that a USB device can be plugged in through pyusb; else its reports come
         over TCP.
@@ -163,7 +163,7 @@ class Pit:
         self.sockets: dict[str, dict[str, Socket]] = {}
         self.outcomes: dict[str, list[Outcome]] = {name: [] for name in self.tables}
         self._opened: dict[tuple[str, str], int] = {}
-        """By table and round under way, how many rounds of the table had truly ended when it was heard to open."""
+        """By table and round under way, how many rounds of the table had truly ended when its opening arrived."""
         self.told: dict[str, list[str]] = {name: [] for name in self.tables}
         """By table, the types and fault codes of all events, as they came over the broker."""
         self.dealing = 0
@@ -211,12 +211,12 @@ class Pit:
                 return Pty(self.directory / f"tty-{table}-{name}")
 
     def chance(self, what: str) -> random.Random:
-        """Chance from this pit's seed, for something beside its tables."""
+        """Random numbers from this pit's seed, for a use beside its tables."""
         return random.Random(f"{self._seed} {what}")
 
     @property
     def pools(self) -> list[LinkedPool]:
-        """The jackpots whose tables stand here."""
+        """The jackpots whose tables are in this pit."""
         return linked_pools(self.tables)
 
     @property
@@ -253,12 +253,14 @@ class Pit:
 
     @property
     def orders(self) -> str:
-        """Whose orders the jackpots obey: those with the signature of ORDER_KEY in this folder, where it is there."""
+        """The configuration of order signatures: with ORDER_KEY in this folder the jackpots obey only orders signed by
+        it.
+        """
         key = public_path(self.directory / ORDER_KEY)
         return f'order_public_key = "{key}"' if key.exists() else "insecure = true"
 
     def saw(self, table: str, wire: Wire, _event: Event | None) -> None:
-        """One event came over the broker. At a table without a game it may be an outcome by itself."""
+        """Record an event from the broker. At a table without a game it may be an outcome by itself."""
         if table not in self.tables:
             return
         data: dict[str, Any] = msgspec.json.decode(wire.data)
@@ -269,12 +271,12 @@ class Pit:
             self.outcomes[table].append(Outcome(wire.id, outcome))
 
     def opened(self, table: str, round_: str) -> None:
-        """A round was opened."""
+        """Record the opening of a round."""
         if table in self.tables:
             self._opened[table, round_] = len(self.tables[table].truth)
 
     def heard(self, table: str, kind: str, result: Result) -> None:
-        """One result came out, or took the place of the one before."""
+        """Record a result, or the correction of one."""
         if table not in self.outcomes:
             return
         round_, void = result.round, result.void.reason.code if result.void else ""
@@ -290,7 +292,7 @@ class Pit:
         ]
 
     async def serve(self, mqtt: MqttSettings, connect: Connect | None = None) -> None:
-        """The dealers' own line to the broker: what they tell their devices, and what those answer."""
+        """The dealers' own connection to the broker, for commands to their devices and the answers."""
 
         async def serve(session: Session) -> None:
             await session.subscribe(table_topic(SITE, "+", "device/+/cmd/+/result"))
@@ -302,7 +304,7 @@ class Pit:
                         with_reply(message.payload)
             finally:
                 self._session = None
-                for asked in self._asked.values():  # the answer went past us, or never came
+                for asked in self._asked.values():  # the answer was missed, or never came
                     if not asked.done():
                         asked.set_result("failed")
 
@@ -341,7 +343,7 @@ class Pit:
             del self._asked[request.id]
 
     async def live(self) -> None:
-        """Let all devices live, until cancelled."""
+        """Run all devices until cancelled."""
         async with asyncio.TaskGroup() as group:
             for sockets in self.sockets.values():
                 for socket in sockets.values():
@@ -402,9 +404,9 @@ class Pit:
         return {name: len(table.truth) for name, table in self.tables.items()}
 
     def accounts(self, dealt: dict[str, int], *, cut_short: bool = False) -> dict[str, Account]:
-        """What came out against what happened, for the first `dealt` rounds of each table.
+        """Compare the published results with the truth, for the first `dealt` rounds of each table.
 
-        `cut_short`: the dealers were sent away; what came out last may be of rounds that none of them finished.
+        `cut_short`: the dealers were stopped; the last results may be of rounds that they did not finish.
         """
         return {
             name: compare(table.truth[: dealt[name]], self.outcomes[name], cut_short=cut_short)
@@ -418,12 +420,12 @@ def settled(result: Result) -> Settled:
 
 
 def _hurried_rules(options: dict[str, Any], speed: float) -> dict[str, float]:
-    """What a ruleset measures in seconds of hands."""
+    """Options of a ruleset that are seconds of a dealer's work, divided by the speed."""
     return {name: options[name] / speed for name in ("reading_seconds",) if name in options and speed > 1.0}
 
 
 def _hurried(driver: str, speed: float) -> dict[str, float]:
-    """Hands, dice and wheels at many times their speed: what a driver takes for too soon is so much sooner."""
+    """Options of a driver that are seconds of hands, dice or wheels, adapted to the speed."""
     if speed <= 1.0:
         return {}
     match driver:
@@ -440,10 +442,10 @@ def _hurried(driver: str, speed: float) -> dict[str, float]:
                 "stands": saturn.stands / speed,
                 "shortest_spin": saturn.shortest_spin / speed,
             }
-        case "sas_machine":  # five seconds of its own without a poll, or without amounts, are a fault
+        case "sas_machine":  # five of its own seconds without a poll, or without amounts, are a fault
             machine = MachineOptions()
             return {"interval": max(machine.interval / speed, 0.04), "broadcast": max(machine.broadcast / speed, 0.5)}
-        case "billy_iii":  # its shake is over long before the seconds that were ordered
+        case "billy_iii":  # its shake ends long before the ordered seconds
             return {"early": min(BillyOptions().duration, 10.0), "shortest": BillyOptions().shortest / speed}
         case _:
             return {}
@@ -452,8 +454,8 @@ def _hurried(driver: str, speed: float) -> dict[str, float]:
 class UnderWay:
     """Whether bytes are still between a simulator and its driver, by the counts at both ends.
 
-    Bytes that a cable or a closed port swallowed never arrive: a difference that stays the same for SETTLED seconds is
-    what is lost, and counts as nothing from then on.
+    Bytes lost in a cable or at a closed port never arrive: a difference that stays the same for SETTLED seconds is
+    lost, and is ignored from then on.
     """
 
     SETTLED = 0.5
@@ -461,7 +463,7 @@ class UnderWay:
     def __init__(self, pit: Pit, received: Callable[[str], tuple[int, int]], clock: Callable[[], float]) -> None:
         """`received` is (bytes read, bytes written) by the host's end of "table/device".
 
-        `clock`: that of the loop, which stands still while this process is kept from running.
+        `clock`: that of the loop, which stops while this process cannot run.
         """
         self._pit = pit
         self._received = received

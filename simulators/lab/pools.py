@@ -1,7 +1,7 @@
 """The jackpots of a simulated pit: pools that two tables share, and supervisors who confirm and pay what is won.
 
-The supervisors see what anybody on the broker sees and send the same orders as the console: a request that is not
-answered is sent again as it was, because it may have been obeyed.
+The supervisors read the broker as any client does and send the same orders as the console: a request without an answer
+is repeated unchanged, because it may have been executed.
 """
 
 import asyncio
@@ -49,9 +49,9 @@ __all__ = ["LINKED", "LinkedPool", "Sent", "Supervisors", "linked_pools"]
 PEOPLE = ("ana", "rui")
 LIFE = timedelta(minutes=9)
 BATCHES = 0.3
-"""How often the supervisors confirm and pay all that waits by one order each."""
+"""Probability that the supervisors confirm and pay all waiting wins by one order each."""
 ANSWER_S = 5.0
-"""Seconds until a request that was not answered is sent again."""
+"""Seconds until a request without an answer is repeated."""
 
 
 class LinkedPool(Struct, frozen=True):
@@ -72,7 +72,7 @@ class LinkedPool(Struct, frozen=True):
 
 # Of two tables that win at nearly the same time the one whose result comes first is paid first.
 _BY_ARRIVAL = "simultaneous_s = 0" if "simultaneous_s" in PoolTerms.__struct_fields__ else ""
-# By the kinds of tables. The parts of a bet are no whole minor units, and the limit is near.
+# By the kinds of tables. A bet's parts are fractions of a minor unit, and the limit is near.
 _POOLS = {
     ("stud", "jstud"): (
         "poker",
@@ -115,7 +115,7 @@ LINKED: tuple[tuple[str, str], ...] = tuple(_POOLS)
 
 
 def linked_pools(tables: Iterable[str]) -> list[LinkedPool]:
-    """Those of a pit with these tables: where all kinds of a pool are there."""
+    """The pools of a pit with these tables: those whose kinds of tables are all there."""
     found = []
     for kinds, (name, terms) in _POOLS.items():
         mine = tuple(table for table in tables if table.rpartition("-")[0] in kinds)
@@ -126,7 +126,7 @@ def linked_pools(tables: Iterable[str]) -> list[LinkedPool]:
 
 
 class Sent(Struct):
-    """An order as it was sent, and the last answer to it: "" where none came."""
+    """An order as it was sent, and the last answer to it, "" for none."""
 
     pool: str
     order: Order
@@ -144,7 +144,7 @@ class Supervisors:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         key: Path | None = None,
     ) -> None:
-        """They do nothing before `run`. `key`: the console's, which signs their orders."""
+        """They act from `run` on. `key`: the console's key, which signs their orders."""
         self._key = Key.load(key) if key is not None else None
         self._site = site
         self._rng = rng
@@ -156,7 +156,7 @@ class Supervisors:
         self.levels: dict[str, PoolLevel] = {}
         self._pages: dict[str, asyncio.Future[WinsPage]] = {}
         self.done: Counter[str] = Counter()
-        """What they did to many wins at once, and how often."""
+        """Number of each kind of order for many wins at once."""
         self.most_waiting = 0
         self._heard = asyncio.Event()
         self.sent: dict[str, Sent] = {}
@@ -168,7 +168,7 @@ class Supervisors:
         return bool(self._answers)
 
     async def run(self, mqtt: Mqtt, connect: Connect | None = None) -> None:
-        """Hear levels and answers, until cancelled."""
+        """Receive levels and answers until cancelled."""
         await stay_connected(mqtt, "supervisors", None, self._serve, logs.get(client="supervisors"), connect)
 
     async def _serve(self, session: Session) -> None:
@@ -200,13 +200,13 @@ class Supervisors:
             answer.set_result(reply.status)
 
     async def until_begun(self, pools: Collection[str]) -> None:
-        """Until these pools have begun: what is played before is not their own."""
+        """Wait until these pools have begun: they do not count earlier play."""
         while not self.levels.keys() >= set(pools):
             self._heard.clear()
             await self._heard.wait()
 
     async def work(self, patience: float, *, changes: float = 0.0) -> None:
-        """Confirm and pay each win some seconds after it was seen, and now and then propose a change.
+        """Confirm and pay each win some seconds after it appears, and sometimes propose a change.
 
         `patience`: the seconds for each step, on average. `changes`: how many of a hundred steps are changes.
         """
@@ -220,7 +220,7 @@ class Supervisors:
                         await self.give(pool, order)
 
     async def _whole_pages(self, pool: str) -> list[Order]:
-        """More wait than the level shows: all of a page in one order for each step."""
+        """If more wins wait than the level shows: all wins of a page in one order for each step."""
         first, second = PEOPLE
         known = [one.id for one in await self._page(pool, "pending") if one.shares]
         confirmed = [one.id for one in await self._page(pool, "confirmed")]
@@ -229,7 +229,7 @@ class Supervisors:
         return orders + ([PayMany(second, tuple(confirmed))] if confirmed else [])
 
     async def _page(self, pool: str, state: Literal["pending", "confirmed"]) -> tuple[PoolWin, ...]:
-        """The oldest wins in this state; none where nobody answers."""
+        """The oldest wins in this state; none without an answer."""
         if self._session is None:
             return ()
         request = WinsRequest(uuid.uuid4().hex[:16], 0, 100, state)
@@ -250,7 +250,7 @@ class Supervisors:
             answer.set_result(page)
 
     def _due(self, pool: str, changes: float) -> list[Order]:
-        """What waits at a pool, and at times a change besides."""
+        """Orders for the waiting wins of a pool, and sometimes a change."""
         first, second = PEOPLE
         level, rng = self.levels[pool], self._rng
         orders: list[Order] = [Approve(second, one.id) for one in level.proposals if one.person != second]
@@ -267,7 +267,7 @@ class Supervisors:
 
     @staticmethod
     def _batches(level: PoolLevel) -> list[Order]:
-        """What waits in two orders for many; wins whose seats a person must name are left."""
+        """Two orders for all waiting wins, without those whose seats a person must name."""
         first, second = PEOPLE
         known = [one.win for one in level.pending if one.state == "pending" and one.shares]
         confirmed = [one.win for one in level.pending if one.state == "confirmed"]
@@ -282,7 +282,7 @@ class Supervisors:
         return Confirm(first, win.win, () if win.shares else (4,))
 
     async def give(self, pool: str, order: Order) -> str:
-        """Send an order until it is answered; the answer, "" where it expired without one."""
+        """Repeat an order until it is answered; the answer, "" if it expired without one."""
         name = str(type(order).__struct_config__.tag)
         args = msgspec.to_builtins(order)
         del args["order"]

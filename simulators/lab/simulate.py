@@ -42,7 +42,7 @@ def _port_at(listen: str) -> Pty | Tcp | Mqtt:
 async def simulate(
     name: str, listen: str, *, seed: int, speed: float, manual: bool, control: str, say: Callable[[str], None]
 ) -> None:
-    """One device at `listen`, told what to do by lines on standard input, and at `control` (HOST:PORT) if given."""
+    """One device at `listen`, controlled by lines on standard input, and at `control` (HOST:PORT) if given."""
     device = make(name, seed, secrets.randbelow(fdl.MAX_COUNTER) + 1)
     pace = Pace(speed)
     port = _port_at(listen)
@@ -78,12 +78,12 @@ async def simulate(
 
 @contextlib.asynccontextmanager
 async def _control_port(hand: Control, control: str) -> AsyncIterator[asyncio.Server]:
-    """Raises BadControl."""
+    """Open the control port. Raises BadControl."""
     host, _, number = control.rpartition(":")
     talks: set[asyncio.Task[None]] = set()
 
     def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Tasks of ours: asyncio's own complain when they are cancelled.
+        # Own tasks: those of asyncio log an error when they are cancelled.
         talk = asyncio.create_task(_controlled(hand, reader, writer))
         talks.add(talk)
         talk.add_done_callback(talks.discard)
@@ -120,7 +120,7 @@ async def _controlled(hand: Control, reader: asyncio.StreamReader, writer: async
 
 
 async def _lines() -> AsyncIterator[str]:
-    """Lines of standard input, where it can be waited for."""
+    """Lines of standard input, if it can be polled."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     try:

@@ -32,12 +32,12 @@ __all__ = ["RunningPit", "run_in_virtual_time", "running_in_virtual_time", "wait
 
 # Seconds without a new result after which the missing results count as lost.
 RESULT_TIMEOUT_S = 15.0
-# The same where the account would be wrong without them.
+# The same if the account would be wrong without them.
 LOST_TIMEOUT_S = 60.0
 # Seconds within which a message between two parts of one process arrives.
 DELIVERY_TIMEOUT_S = 2.0
 
-# Time may jump over the broker's answer to a ping, or to a subscription of a device's link.
+# Virtual time may jump over the broker's answer to a ping, or to a subscription of a device's link.
 MQTT_TIMEOUT_S = 60_000
 
 # Simulated seconds until a supervisor confirms or pays a jackpot.
@@ -78,7 +78,7 @@ class RunningPit(Struct):
         if not waits:
             self.waiting_since = None
             return False
-        # Seconds of the loop, which stand still while this process is kept from running.
+        # Seconds of the loop, which stop while this process cannot run.
         now = self.pace.now()
         if self.waiting_since is None:
             self.waiting_since = now
@@ -101,20 +101,20 @@ class RunningPit(Struct):
             return False
         if self.consumer.position(name) < newest or self.pools_behind(name):
             return True
-        # Dealers compare the cards on the display too, not the phase alone.
+        # Dealers compare the cards on the display, not only the phase.
         shown = {"round": view.round, "phase": view.phase, "detail": view.detail}
         stands = msgspec.json.decode(msgspec.json.encode(self.consumer.view(name)))
         return not self.consumer.retained.waiting and stands != shown
 
     async def until_pools_are_through(self) -> None:
-        """Until the jackpots have used all results, as long as messages take."""
+        """Wait until the jackpots have used all results, for at most the time that messages take."""
         for _ in range(int(RESULT_TIMEOUT_S / 0.05)):
             if not any(map(self.pools_behind, self.pit.tables)):
                 return
             await asyncio.sleep(0.05)
 
     def pools_behind(self, table: str) -> bool:
-        """Whether a jackpot has not used what the rules told of its table."""
+        """Whether a jackpot has not yet used all verdicts of the rules on this table."""
         if self.pools is None:
             return False
         newest = self.consumer.journal.last(table)
@@ -178,7 +178,7 @@ async def running_in_virtual_time(
     finally:
         links_usb.backend = usb_before
         mqtt5_session.KEEPALIVE_S, mqtt5_session.ANSWER_TIMEOUT_S = mqtt_before
-        await broker.kill()  # it has nothing to keep, and takes a tenth of a second to end in order
+        await broker.kill()  # it has nothing to store, and an orderly end takes a tenth of a second
 
 
 async def wait_for_results(
@@ -190,9 +190,9 @@ async def wait_for_results(
 ) -> None:
     """Wait for the results of all rounds dealt, until none came for `timeout_s`.
 
-    A void round may come out as nothing. While `is_lost()`, a result is missing: it may be late on a busy computer, and
-    is waited for until none came for LOST_TIMEOUT_S. More results than rounds were dealt at a table are of wheels that
-    spin on without a dealer: nothing waits for them.
+    A void round may have no result. While `is_lost()` is true, a result is missing: on a busy computer it may be late,
+    so the wait ends only when none came for LOST_TIMEOUT_S. Results beyond the number of dealt rounds come from wheels
+    that spin without a dealer; they are not waited for.
     """
     clock = asyncio.get_running_loop().time
     count, since, judged, lost = -1, clock(), -1, False

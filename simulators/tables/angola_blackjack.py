@@ -22,7 +22,7 @@ from simulators.tables.table import Floor
 __all__ = ["AngolaBlackjackTable", "AngolaShufflerTable"]
 
 NINE_HANDS = 9
-# Of a hundred: how often the dealer turns the bank's second card, or draws a card without a request.
+# Of a hundred rounds: in how many the dealer turns the bank's second card, or draws a card without a request.
 TURNED, MISPULLED = 2, 1
 
 
@@ -51,7 +51,7 @@ class AngolaBlackjackTable(BlackjackTable):
         await self._draw(floor)
 
     async def _first_cards(self, floor: Floor) -> None:
-        """Art. 6(20), (21), (39): a second card that is turned goes; against an ace a blackjack is asked."""
+        """Art. 6(20), (21), (39): a turned second card is discarded; against an ace players decide about blackjack."""
         await super()._first_cards(floor)
         if self._bank[0][0] == "A":
             for hand in self._hands:
@@ -79,7 +79,7 @@ class AngolaBlackjackTable(BlackjackTable):
                 return
 
     async def _before_peek(self, floor: Floor) -> None:
-        """Art. 6(38): insurance, against an ace only."""
+        """Art. 6(38): insurance, only against an ace."""
         if self._bank[0][0] == "A":
             await super()._before_peek(floor)
 
@@ -87,14 +87,14 @@ class AngolaBlackjackTable(BlackjackTable):
         """No peek: the bank does not look at its hole card."""
 
     async def _decide(self, floor: Floor, hand: _Hand) -> None:
-        """Art. 6(23): now and then a card comes that the hand had not asked for. It was seen, and is discarded."""
+        """Art. 6(23): now and then the dealer draws a card without a request. It was seen, and is discarded."""
         if not hand.ended and len(hand.cards) > 1 and self._rng.randrange(100) < MISPULLED:
             await self._until(floor, lambda look: _due(look, "decision") == hand.name)
             await self._draw(floor)
         await super()._decide(floor, hand)
 
     def _judge(self, hand: _Hand) -> None:
-        """The reason that ends a hand without a decision."""
+        """End the hand where the rules end it without a decision."""
         total = self._total(hand)
         if total > 21:
             hand.ended = "bust"
@@ -121,7 +121,7 @@ class AngolaBlackjackTable(BlackjackTable):
         return sum(one.seat == hand.seat for one in self._hands) < NINE_HANDS
 
     def _wish(self, hand: _Hand, up: str) -> str:
-        """What the player decides: as at home, and sometimes an ace is doubled as one, or two tens are split."""
+        """The player's decision, as in Macau; sometimes an ace is doubled as one, or two tens are split."""
         chance = self._minds.random()
         if _blackjack(hand.cards) and not hand.split:
             return "even_money" if chance < 0.4 else "stand"
@@ -137,11 +137,11 @@ class AngolaBlackjackTable(BlackjackTable):
         return "hit" if wish == "double" and (soft or total not in (9, 10, 11)) else wish
 
     def _needs(self) -> bool:
-        """Art. 6(24), (27): to 17, where a hand depends on it."""
+        """Art. 6(24), (27): whether the bank draws, to 17, because a hand depends on it."""
         return _count(self._bank)[0] < 17 and any(hand.ended in ("stand", "twenty_one") for hand in self._hands)
 
     def _told(self) -> dict[str, Any]:
-        """Art. 6(25) to (29), (40): the special prize is beside the result."""
+        """Art. 6(25) to (29), (40): the special prize comes besides the result."""
         told = super()._told()
         for hand in self._hands:
             mine = self._total(hand)
@@ -162,7 +162,7 @@ class AngolaBlackjackTable(BlackjackTable):
             self.players.place(floor, seat, "jackpot", self.options["jackpot_bet"])
 
     def _pays(self, hand: _Hand, *, double: bool = False) -> Fraction:
-        """Art. 6(25) to (29), (39) to (41): the special prize is paid beside the result of the hand."""
+        """Art. 6(25) to (29), (39) to (41): the special prize is paid besides the result of the hand."""
         if hand.ended in ("surrender", "even_money"):
             pays = Fraction(-1, 2) if hand.ended == "surrender" else Fraction(1)
         else:
@@ -170,12 +170,12 @@ class AngolaBlackjackTable(BlackjackTable):
         return pays + 3 if _special(hand.cards) else pays
 
     def _beside(self, seat: int, bet: str) -> Fraction:  # noqa: ARG002 - as every table
-        """Art. 7: the chip is the pool's, whatever the cards bring."""
+        """Art. 7: the chip goes to the pool with any cards."""
         return Fraction(-1)
 
 
 class AngolaShufflerTable(AngolaBlackjackTable):
-    """Article 8: an automatic shuffler, loaded before a supervisor; the cards go back after each round."""
+    """Article 8: an automatic shuffler, loaded in the presence of a supervisor; the cards go back after each round."""
 
     options: ClassVar[dict[str, Any]] = {"surrender": "before_own_card", "device": "continuous"}
 

@@ -12,7 +12,7 @@ from simulators.tables.table import AnyShoe, Floor, ShoeTable, Truth, settle
 
 __all__ = ["AngolaMacauTable", "AngolaTable", "BaccaratTable", "ContinuousTable", "ScannerTable"]
 
-# What the display shows when a coup was declared void, its result too: one that still stands was not heard.
+# What the display shows after a coup was declared void. If it still shows the coup, the declaration did not arrive.
 VOID = ("idle", "burning", "ended")
 
 
@@ -33,7 +33,7 @@ class BaccaratTable(ShoeTable):
         return Shoe(random.Random(f"shoe {seed}"), 8, game_mode=bool(seed % 2))
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Art. 2: shuffle and burn; then coups until the white card comes, and the one under way is the last."""
+        """Art. 2: shuffle and burn; then coups until the white card comes; the coup under way is the last."""
         for _ in range(rounds):
             await floor.ready()
             if self._cut_shown:
@@ -65,10 +65,10 @@ class BaccaratTable(ShoeTable):
         await pace.sleep(1.0)
 
     async def _before_the_deal(self, floor: Floor) -> None:
-        """Nothing, in Macau."""
+        """Nothing in Macau."""
 
     async def _dealt(self, floor: Floor, hands: dict[str, list[str]]) -> bool:
-        """All cards of a coup; False where it was given up."""
+        """Deal all cards of a coup; False if the dealer gave it up."""
         for side in ("player", "banker", "player", "banker"):
             if not await self._deal(floor, hands, side):
                 return False
@@ -94,7 +94,7 @@ class BaccaratTable(ShoeTable):
         return not wrong or await self._correct(floor, hands)
 
     async def _correct(self, floor: Floor, hands: dict[str, list[str]]) -> bool:
-        """Art. 10: the supervisor comes, and the hands are entered as they lie, where the display still needs it.
+        """Art. 10: the supervisor comes, and enters the hands as they lie if the display still needs them.
 
         If the console does not accept them the coup is declared void.
         """
@@ -137,7 +137,7 @@ class ContinuousTable(BaccaratTable):
         return ContinuousShuffler(random.Random(f"continuous {seed}"), f"SIM-CS{seed}")
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Coups, and the cards back after each."""
+        """Play coups; the cards go back after each."""
         assert isinstance(self.shoe, ContinuousShuffler)
         self._cut_shown = True
         for _ in range(rounds):
@@ -155,7 +155,7 @@ class AngolaTable(BaccaratTable):
     options: ClassVar[dict[str, Any]] = {"opening": "bell", "handling": "dealer", "deduction": "2_percent"}
 
     def __init__(self, seed: int) -> None:
-        """The first shoe is to be shuffled."""
+        """The first shoe has to be shuffled."""
         super().__init__(seed)
         self._first = True
 
@@ -193,7 +193,7 @@ def _points(cards: list[str]) -> int:
 
 
 def _banker_draws(banker: int, third: int | None) -> bool:
-    """The rule on the card of every dealer: banker's points against the player's third card."""
+    """The table of the third card: the banker's points against the player's third card."""
     if third is None:
         return banker <= 5
     return (

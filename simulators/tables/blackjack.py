@@ -21,17 +21,17 @@ from simulators.tables.table import Floor, GivenUpError, Look, Settled, ShoeTabl
 __all__ = ["BlackjackTable"]
 
 DECKS, SEATS, PLAYERS, HANDS = 6, 7, 4, 4
-# How often a dealer looks whether his display shows what it should, some seconds apart, until he gives the round up.
+# How often a dealer checks his display, some seconds apart, before he gives the round up.
 LOOKS = 50
 GLANCES = 5
-# How often a hole card may be missing on the display before it counts as unseen.
+# After so many checks a hole card missing on the display counts as not read.
 TRIES = 3
 HIDDEN = "??"
 BANK = "dealer"
 
 
 class _Hand(Struct):
-    """One hand as it lies there. `ended` says why it decides no more."""
+    """One hand on the table. `ended`: why it has no more decisions."""
 
     seat: int
     number: int = 1
@@ -52,12 +52,12 @@ class _Hand(Struct):
 
 
 class BlackjackTable(ShoeTable):
-    """One to four players, who play as it stands on the card they all carry, mostly."""
+    """One to four players, who mostly play basic strategy."""
 
     ruleset: ClassVar[str] = "macau.blackjack"
     options: ClassVar[dict[str, Any]] = {"procedure": "3", "burn_each_round": "one"}
     at_terminals: ClassVar[bool] = True
-    """Whether there are betting terminals; else nobody reports the bets."""
+    """Whether there are betting terminals; otherwise bets are not reported."""
     shoe: Shoe
 
     def __init__(self, seed: int) -> None:
@@ -65,7 +65,7 @@ class BlackjackTable(ShoeTable):
         shoe = Shoe(random.Random(f"blackjack shoe {seed}"), DECKS, game_mode=bool(seed % 2))
         console = Console(random.Random(f"blackjack console {seed}"), f"SIM-C{seed}", DECKS)
         super().__init__(random.Random(f"blackjack {seed}"), shoe, console)
-        # Of their own: the same players decide the same, however often the dealer has to look.
+        # Random numbers of their own: the players decide the same however often the dealer has to check the display.
         self._minds = random.Random(f"blackjack players {seed}")
         self.peek = PeekReader(random.Random(f"blackjack peek {seed}"), f"SIM-P{seed}")
         self.devices: dict[str, Device] = {"shoe-1": self.shoe, "peek-1": self.peek, "console-1": self.console}
@@ -74,7 +74,7 @@ class BlackjackTable(ShoeTable):
             self.devices["terminals-1"] = terminals
         self.players = Players(random.Random(f"blackjack bettors {seed}"), terminals)
         self.shoes = 0
-        """How many were shuffled."""
+        """Number of shoes shuffled."""
         self._players: set[int] = set()
         self._unseen = 0
         self._round = ""
@@ -84,12 +84,12 @@ class BlackjackTable(ShoeTable):
         self._laid: Laid = {}
         self._insured: dict[int, int] = {}
         self._doubted = False
-        """Whether what the bets bring is not counted: the round waited for a person, and bets that were told before a
-        loss are not known to the rules then.
+        """Whether the settlement is not compared: the round was suspended, and the rules may not know the bets from
+        before a loss.
         """
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Arts. 2 to 9: shuffle and burn; rounds until the white card comes, and the one under way is the last."""
+        """Arts. 2 to 9: shuffle and burn; rounds until the white card comes; the round under way is the last."""
         for _ in range(rounds):
             await floor.ready()
             if self._cut_shown:
@@ -107,7 +107,7 @@ class BlackjackTable(ShoeTable):
             await floor.pace.sleep(1.0)
 
     async def _give_up(self, floor: Floor) -> None:
-        """The round is declared void, also where the display has ended it: by other cards than those that lie here."""
+        """Declare the round void, also if the display shows its end, which then came from other cards."""
         for _ in range(LOOKS):
             await floor.ready()
             look = floor.look()
@@ -126,7 +126,7 @@ class BlackjackTable(ShoeTable):
     # ---- one round
 
     async def _play(self, floor: Floor) -> bool:
-        """False where the dealer gave it up."""
+        """Play one round; False if the dealer gave it up."""
         self._round, self._bank, self._hands, self._open, self._unseen = "", [], [], False, 0
         self._laid, self._insured, self._doubted = {}, {}, False
         self.players.begin()
@@ -137,7 +137,7 @@ class BlackjackTable(ShoeTable):
             await self._peek(floor)
             if self.options.get("surrender", "before_any_card") == "before_any_card":
                 await self._give_in(floor)
-            for hand in self._hands:  # what a split adds comes after it
+            for hand in self._hands:  # hands added by a split follow it
                 await self._decide(floor, hand)
             await self._bank_cards(floor)
             await self._until(floor, _never, over=True)
@@ -146,7 +146,7 @@ class BlackjackTable(ShoeTable):
         return True
 
     async def _bets(self, floor: Floor) -> None:
-        """Players come and go while the bets are laid; the bell ends that."""
+        """Players come and go while bets are open; the bell closes them."""
         if not await self._press_until(floor, "bets_opened", ("betting",)):
             raise GivenUpError
         self._round = floor.look().mine
@@ -182,7 +182,7 @@ class BlackjackTable(ShoeTable):
             self.players.repeat(floor)
 
     async def _lay(self, floor: Floor) -> None:
-        """Players bet at the terminals, or with chips that nobody reports. Who has no bet does not play."""
+        """Players bet at the terminals, or with chips that are not reported. A seat without a bet does not play."""
         rng = self.players.rng
         if not self.at_terminals or rng.random() < 0.3:
             return
@@ -195,7 +195,7 @@ class BlackjackTable(ShoeTable):
         if laid is None:
             raise GivenUpError
         self._laid = laid
-        # Who decides for a seat without a bet of its own, and adds to his bet, is not counted here.
+        # A player who decides for a seat without a bet of its own, and adds to his bet, is not counted here.
         self._doubted = any(bet.startswith("main:") and (seat, "main") not in laid for seat, bet in laid)
         if with_bets := {seat for seat, bet in laid if bet.startswith("main")}:
             self._players &= with_bets
@@ -216,19 +216,19 @@ class BlackjackTable(ShoeTable):
                 hand.ended = "blackjack"
 
     async def _card(self, floor: Floor, name: str, cards: list[str]) -> None:
-        """A card, where the display too waits for that one; as long as it waits for the burn, one is burnt."""
+        """Deal a card once the display waits for it; while the display waits for the burn, burn one."""
 
         async def burn() -> None:
             if _due(floor.look(), "card") == "burn":
                 await self._draw(floor)
-                # Who has burnt one burns no other so soon.
+                # After burning a card the dealer does not burn another one so soon.
                 await shows(floor, lambda look: _due(look, "card") != "burn")
 
         await self._until(floor, lambda look: _due(look, "card") == name, burn)
         cards.append(await self._draw(floor))
 
     async def _before_peek(self, floor: Floor) -> None:
-        """Arts. 10(3), 12: even money and insurance, now and then."""
+        """Arts. 10(3), 12: sometimes even money and insurance."""
         up = _worth(self._bank[0])
         if up not in (1, 10):
             return
@@ -258,7 +258,7 @@ class BlackjackTable(ShoeTable):
         await self._pause(floor, 1.0, 1.5)
 
     async def _peek(self, floor: Floor) -> None:
-        """Art. 5(2)(3)(3): under an ace or a ten; what the reader does not see is put in again."""
+        """Art. 5(2)(3)(3): peek under an ace or a ten; a card that the reader does not see is put in again."""
         if _worth(self._bank[0]) not in (1, 10):
             return
         blackjack = _blackjack(self._bank)
@@ -281,7 +281,7 @@ class BlackjackTable(ShoeTable):
         return any(not hand.ended for hand in self._hands) or self._needs()
 
     async def _give_in(self, floor: Floor) -> None:
-        """Art. 18(2): before any further card is dealt, out of turn too."""
+        """Art. 18(2): surrender before any further card is dealt, also out of turn."""
         for hand in self._hands:
             if not hand.ended and self._gives_up(hand):
                 hand.ended = "surrender"
@@ -293,13 +293,13 @@ class BlackjackTable(ShoeTable):
                 )
 
     def _gives_up(self, hand: _Hand) -> bool:
-        """Whether the player does, who may: mostly, where his card says so."""
+        """Whether the player surrenders when he may: mostly as basic strategy says."""
         total, soft = _count(hand.cards)
         bad = (total, _worth(self._bank[0])) in ((16, 9), (16, 10), (15, 10)) and not soft
         return bad and not self._may_split(hand) and self._minds.random() < 0.6
 
     async def _decide(self, floor: Floor, hand: _Hand) -> None:
-        """Arts. 6, 16 to 19: until the hand is over."""
+        """Arts. 6, 16 to 19: decisions until the hand is over."""
         up = self._bank[0]
         while not hand.ended:
             if len(hand.cards) == 1:
@@ -332,7 +332,7 @@ class BlackjackTable(ShoeTable):
                     )
 
     async def _split(self, floor: Floor, hand: _Hand) -> None:
-        """Art. 16: the second card begins a hand after the last of the seat."""
+        """Art. 16: the second card begins a new hand, the last of the seat."""
         mine = [one for one in self._hands if one.seat == hand.seat]
         await self._act(floor, hand, "split")
         hand.split = True
@@ -343,7 +343,7 @@ class BlackjackTable(ShoeTable):
         await self._until(floor, lambda look: _due(look, "card") == hand.name, again, unsplit=True)
 
     def _judge(self, hand: _Hand) -> None:
-        """What ends a hand by itself."""
+        """End the hand where the rules end it without a decision."""
         total = _count(hand.cards)[0]
         five = len(hand.cards) == 5 and self._bank[0][0] != "A"
         if total > 21:
@@ -359,12 +359,12 @@ class BlackjackTable(ShoeTable):
             hand.ended = "twenty_one"
 
     def _may_split(self, hand: _Hand) -> bool:
-        """A pair, and not more hands than four. No player here leaves one of two like pairs unsplit for the other."""
+        """A pair, and not more hands than four. With two like pairs a player here never splits only one."""
         pair = len(hand.cards) == 2 and hand.cards[0][0] == hand.cards[1][0]
         return pair and sum(one.seat == hand.seat for one in self._hands) < HANDS
 
     def _wish(self, hand: _Hand, up: str) -> str:
-        """What the player decides."""
+        """The player's decision."""
         bank, chance = _worth(up), self._minds.random()
         total, soft = _count(hand.cards)
         if self._may_split(hand) and bank in _SPLITS[_worth(hand.cards[0])]:
@@ -383,7 +383,7 @@ class BlackjackTable(ShoeTable):
         return "stand" if total >= 17 or bank in _STANDS.get(total, ()) else "hit"
 
     async def _bank_cards(self, floor: Floor) -> None:
-        """Art. 6(1), 6(6): the hole card is turned; to 17, where anything depends on it."""
+        """Art. 6(1), 6(6): turn the hole card; draw to 17 if any hand depends on it."""
         self._open = True
         while self._needs():
             await self._card(floor, BANK, self._bank)
@@ -404,9 +404,10 @@ class BlackjackTable(ShoeTable):
         over: bool = False,
         unsplit: bool = False,
     ) -> None:
-        """Until the display shows these cards and what is wanted; `again` is what makes it, `over` its end does too.
+        """Wait until the display shows these cards and the wanted state. `again` repeats the act; `over`: the end of
+        the round will do, too.
 
-        Raises GivenUpError where it never does. `unsplit`: it may still show a hand that was just split as one.
+        Raises GivenUpError if it never does. `unsplit`: it may still show a hand that was just split as one.
         """
         for _ in range(LOOKS):
             await floor.ready()
@@ -450,9 +451,9 @@ class BlackjackTable(ShoeTable):
         return shown == hands and bank in (self._bank, [*self._bank[:1], HIDDEN][: len(self._bank)])
 
     async def _correct(self, floor: Floor) -> None:
-        """Art. 5(1)(2): the supervisor comes, and the hands are entered as they lie, where the display still needs it.
+        """Art. 5(1)(2): the supervisor comes, and enters the hands as they lie if the display still needs them.
 
-        What lies face down is never entered: a hole card that the display still lacks then ends the round.
+        A card that lies face down is never entered: if the display lacks the hole card, that ends the round.
         """
         await self._pause(floor, 3.0, 8.0)
         await floor.ready()
@@ -512,7 +513,7 @@ class BlackjackTable(ShoeTable):
         return tuple(sorted(settled))
 
     def _pays(self, hand: _Hand, *, double: bool = False) -> Fraction:
-        """What a bet on the hand wins on top of itself; -1 where it is lost. `double`: what a double added."""
+        """The win of a bet on the hand as a fraction of it; -1 if it is lost. `double`: the bet that a double added."""
         match hand.ended:
             case "surrender":
                 return Fraction(-1, 2)
@@ -526,7 +527,7 @@ class BlackjackTable(ShoeTable):
                 return Fraction({"win": 1, "push": 0, "lose": -1}[self._told()["results"][hand.name]])
 
     def _beside(self, seat: int, bet: str) -> Fraction:
-        """Arts. 13, 14: on the first two cards; any pair again for each further pair."""
+        """Arts. 13, 14: the additional bets, on the first two cards; any pair pays again for each further pair."""
         hands = [hand for hand in self._hands if hand.seat == seat]
         first = hands[0].cards[0], (hands[0].cards[1] if len(hands) == 1 else hands[1].cards[0])
         points = sum(map(_worth, first))
@@ -547,7 +548,7 @@ def _paid(stake: int, pays: Fraction) -> int:
     return stake + int(stake * pays) if pays > -1 else 0
 
 
-# Against which cards of the bank a player splits, doubles and stands: what everybody's card says.
+# Basic strategy: against which cards of the bank a player splits, doubles and stands.
 _LOW = range(2, 8)
 _SPLITS = {
     1: range(1, 11),
@@ -606,13 +607,13 @@ def _result(hand: _Hand, bank: int, *, blackjack: bool) -> str:
 
 
 def _due(look: Look, kind: str) -> str:
-    """The hand that the display waits for a card, a peek or a decision of; "" where it is something else."""
+    """The hand whose card, peek or decision the display waits for; "" if it waits for something else."""
     due = look.detail.get("due", {})
     return str(due["hand"]) if due.get("kind") == kind else ""
 
 
 def _gave_up(look: Look, hand: _Hand) -> bool:
-    """Whether the display waits for the decision of others, and would not take this one any more."""
+    """Whether the display waits for another hand's decision and no longer accepts one of this hand."""
     others = _due(look, "decision") not in ("", hand.name)
     return others and hand.seat not in look.detail["due"].get("surrender", ())
 

@@ -1,7 +1,7 @@
 """A table of chemin de fer of Angola: a reading shoe of six decks, a console, and terminals for the bets.
 
-The dealer counts cards, bets and the bank by himself, from the text: nothing here comes from the rules. Players bank,
-pass, bid, make banco in all forms, leave, bet too late and change their word; the banker makes mistakes.
+The dealer counts cards, bets and the bank from the text of the law; nothing here comes from the rules. Players bank,
+pass, bid, make banco in all forms, leave, bet too late and change their decisions; the banker makes mistakes.
 """
 
 import random
@@ -43,7 +43,7 @@ MISHAPS: Final[dict[Mishap, int]] = {
     "slow": 30,
     "late": 30,
 }
-"""What goes wrong, and in how many of a thousand coups."""
+"""Mishaps, and in how many of a thousand coups each happens."""
 
 # ---- the cards: 12(2), 12(9), 12(65), 12(68)
 
@@ -54,12 +54,12 @@ DRAWS: Final = {
     5: {5, 6, 7, NOTHING},
     6: {6, 7},
 }
-"""The banker's total against the punter's third card; 3 against 9 and 5 against 4 are as he likes."""
+"""The banker's total against the punter's third card; with 3 against 9 and 5 against 4 he may choose."""
 AS_HE_LIKES: Final = {(3, 9), (5, 4)}
 
 
 def total(cards: Sequence[str]) -> int:
-    """Ace 1, court cards and tens nothing; the last digit."""
+    """The points: ace 1, court cards and tens 0; the last digit of the sum."""
     return sum("A23456789".find(card[0]) + 1 for card in cards) % 10
 
 
@@ -78,10 +78,10 @@ def by_the_text(
     table: bool = False,
     given: bool = False,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Both hands of a coup from its cards in order. Raises IndexError where one more has to come.
+    """Both hands of a coup from its cards in order. Raises IndexError if a card is missing.
 
-    `word`: what the punter said; `given`: whether he has a third card is as the banker answered. `likes`: what the
-    banker said where he may choose, if he did; `table`: he may not.
+    `word`: the punter's decision; `given`: the banker's answer decides whether the punter has a third card. `likes`:
+    the banker's decision, if he may choose; `table`: he may not.
     """
     mine, his, rest = [cards[0], cards[2]], [cards[1], cards[3]], list(cards[4:])
     if total(his) > 7 or (word == "show" and total(mine) > 7):
@@ -115,7 +115,7 @@ def higher(mine: Sequence[str], his: Sequence[str], *, shown: bool) -> str:
 
 
 class Chips(Struct, frozen=True):
-    """What lies on the table: the bank of banker and partner, and what each seat has on "cover" and on the line.
+    """The chips on the table: the bank of banker and partner, and each seat's bets on "cover" and on the line.
 
     `back`: bets that gave way to banco.
     """
@@ -133,19 +133,19 @@ class Chips(Struct, frozen=True):
         return sum(self.plays(where) for where in self.bets)
 
     def two(self, amount: int) -> list[tuple[int, int]]:
-        """Banker and partner, and their parts: an odd one is the banker's."""
+        """`amount` divided between banker and partner; the odd unit is the banker's."""
         if not self.partner:
             return [(self.banker, amount)]
         return [(self.banker, amount - amount // 2), (self.partner, amount // 2)]
 
 
 def kept_of(chips: Chips, winner: str, per_mille: int, chip: int) -> int:
-    """The percentage of what the bank wins."""
+    """The percentage that the house takes of the bank's win."""
     return chips.covered() * per_mille // 1000 // chip * chip if winner == "banker" else 0
 
 
 def brings(chips: Chips, winner: str, per_mille: int, chip: int) -> tuple[tuple[int, int, str, int, int], ...]:
-    """Seat, hand, bet, what was laid and what comes back, in order."""
+    """The settlements in order: seat, hand, bet, stake and amount returned."""
     sign = {"player": 1, "banker": -1, "tie": 0}[winner]
     lost = dict(chips.two(chips.covered()))
     found = [(seat, 0, "bank", part, part - sign * lost[seat]) for seat, part in chips.two(chips.bank)]
@@ -160,13 +160,13 @@ def _at(where: tuple[int, str]) -> tuple[int, int, str]:
 
 
 class _GivenUpError(Exception):
-    """The display does not show what lies on the table."""
+    """The display never shows what lies on the table: the dealer gives the coup up."""
 
 
 class _Coup(Struct):
     """A coup that is dealt: its round, who has the cards, and what goes wrong.
 
-    `word`: by which cards are drawn; `final`: the one that counts, if it is another one.
+    `word`: the decision by which cards are drawn; `final`: the decision that counts, if it is another one.
     """
 
     mine: str
@@ -183,7 +183,7 @@ class _Coup(Struct):
 
 
 class CheminTable(ShoeTable):
-    """Six or seven players sit; now and then somebody stands behind one of them."""
+    """Six or seven seated players; now and then another person stands behind one of them."""
 
     kind: ClassVar[str] = "chemin"
     ruleset: ClassVar[str] = "angola.chemin-de-fer"
@@ -204,12 +204,12 @@ class CheminTable(ShoeTable):
         self.devices: dict[str, Device] = {"shoe-1": shoe, "console-1": console, "terminals-1": terminals}
         self.mishaps: Counter[Mishap] = Counter()
         self._bank = 0
-        """What is in the bank by the dealer's count; 0 where a new hand begins, or it is not certain."""
+        """The bank by the dealer's count; 0 when a new hand begins or the bank is not certain."""
         self._banker = 0
         self._takings = 0
         self._suivi = 0
         self._no_claim: set[int] = set()
-        """Who may not make banco in the next coup: 12(58), 12(90)."""
+        """Seats that may not make banco in the next coup: 12(58), 12(90)."""
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Shoe after shoe, coup after coup; the coup in which the warning card comes is the last."""
@@ -232,7 +232,7 @@ class CheminTable(ShoeTable):
     # ---- what the display shows
 
     async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
-        """A key, until the display shows what it does. Raises _GivenUpError where it never does."""
+        """Press a key until the display shows its effect. Raises _GivenUpError if it never does."""
         for _ in range(TRIES):
             await floor.ready()
             press()
@@ -247,7 +247,7 @@ class CheminTable(ShoeTable):
         return self.console.act(seat, action, floor.pace.now(), amount=amount)
 
     async def _pressed(self, floor: Floor, seat: int, action: str) -> None:
-        """A key of which the display shows nothing, until the keys take it."""
+        """Press a key whose effect the display does not show, until the console accepts it."""
         for _ in range(TRIES):
             await floor.ready()
             if self._act(floor, seat, action):
@@ -260,7 +260,7 @@ class CheminTable(ShoeTable):
     async def _does(
         self, floor: Floor, seat: int, action: str, shown: Callable[[dict[str, Any]], bool], amount: int = 0
     ) -> None:
-        """What is told of the bank, until the display has it."""
+        """Enter an action of the bank until the display shows it."""
         await self._until(floor, lambda: self._act(floor, seat, action, amount), lambda look: shown(look.detail))
         await self._pause(floor, 0.5, 1.0)
 
@@ -330,8 +330,8 @@ class CheminTable(ShoeTable):
     # ---- a coup
 
     async def _round(self, floor: Floor) -> Truth:
-        """What it truly was: void where the dealer gave it up."""
-        if not floor.look().over:  # an old screen hid that the last one is not over
+        """Play a coup; its true outcome, void if the dealer gave it up."""
+        if not floor.look().over:  # an outdated screen hid that the last round is still open
             await settle(floor, self.console, self._rng)
         self.players.begin()
         coup: _Coup | None = None
@@ -348,7 +348,7 @@ class CheminTable(ShoeTable):
             floor.press(self.console, "void", MISTAKE)
         counts = await settle(floor, self.console, self._rng, mine)
         if coup is None or coup.ended is None or not counts:
-            self._bank = self._banker = self._suivi = 0  # as the display has it, at the next opening
+            self._bank = self._banker = self._suivi = 0  # the display gives it at the next opening
             return Truth({}, void=True) if coup is None or coup.ended is None else self._truth(coup, void=True)
         floor.press(self.console, "paid")
         truth = self._truth(coup, void=False)
@@ -371,7 +371,7 @@ class CheminTable(ShoeTable):
         return Truth(told, void=void, settled=brings(coup.chips, winner, PER_MILLE, CHIP))
 
     async def _open(self, floor: Floor) -> _Coup:
-        """The bets are opened, the banker tells a new bank, and punters cover it."""
+        """The bets are opened, the banker announces a new bank, and punters cover it."""
         rng = self._rng
         if not await self._press_until(floor, "bets_opened", ("betting",)):
             raise _GivenUpError
@@ -379,7 +379,7 @@ class CheminTable(ShoeTable):
         detail = floor.look().detail
         banker = detail["banker"]
         if not self._bank or banker != self._banker:
-            if self._bank and self._banker:  # it was passed on, and nobody saw it
+            if self._bank and self._banker:  # the hand was passed on unseen
                 raise _GivenUpError
             self._banker, self._bank = banker, detail.get("bank", 0)
         if not self._bank:
@@ -423,7 +423,9 @@ class CheminTable(ShoeTable):
         return _Coup(mine, chips, punter, alone, mishap)
 
     async def _covers(self, floor: Floor, mine: str, seats: Sequence[int], room: int) -> dict[tuple[int, str], int]:
-        """Punters tap their bets, up to what is left of the bank; what the terminals answer is what lies there."""
+        """Punters tap their bets, up to the rest of the bank; the bets are those that the terminals' answers
+        confirm.
+        """
         rng = self._rng
         crowd = [*seats, rng.choice(seats) + 10] if rng.random() < 0.3 else list(seats)
         for seat in rng.sample(crowd, rng.randint(1, len(crowd))):
@@ -441,10 +443,12 @@ class CheminTable(ShoeTable):
     def _is(self, look: Look, mine: str, *phases: str) -> bool:
         return look.round == mine and look.phase in phases
 
-    # ---- cards and words
+    # ---- cards and decisions
 
     async def _says(self, floor: Floor, coup: _Coup, side: str, word: str) -> None:
-        """Once it is due, until the display has it. Raises _GivenUpError where the coup waits for a person."""
+        """Enter a decision once it is due, until the display shows it. Raises _GivenUpError if the coup is
+        suspended.
+        """
         seat = coup.punter if side == "player" else coup.chips.banker
 
         def asked(look: Look) -> bool:
@@ -460,7 +464,7 @@ class CheminTable(ShoeTable):
         await self._pause(floor, 0.5, 1.0)
 
     async def _shown(self, floor: Floor, coup: _Coup, what: Callable[[Look], bool]) -> None:
-        """The display follows, or the coup is given up."""
+        """Wait for the display; raises _GivenUpError if it does not follow."""
         for _ in range(20):
             look = floor.look()
             if what(look):
@@ -509,7 +513,7 @@ class CheminTable(ShoeTable):
         coup.ended = (higher(*hands, shown=coup.word == "show"), *hands)
 
     def _word(self, coup: _Coup, mine: Sequence[str]) -> str:
-        """What the punter says; now and then he plays falsely, or forgets to show."""
+        """The punter's decision; now and then he plays wrongly, or forgets to show."""
         if coup.mishap == "forgets" and total(mine) > 7:
             return self._rng.choice(("stand", "draw"))
         if total(mine) > 7:
@@ -521,7 +525,9 @@ class CheminTable(ShoeTable):
         return {"draw": "stand", "stand": "draw"}[right] if coup.mishap == "false" else right
 
     async def _changes(self, floor: Floor, coup: _Coup, mine: Sequence[str], his: Sequence[str]) -> None:
-        """Art. 12(106)(c), (d): with 5 the first word counts, against a banker with 0 the last; else his answer."""
+        """Art. 12(106)(c), (d): with 5 the punter's first decision counts, against a banker with 0 the last, otherwise
+        the banker's answer.
+        """
         first, last = coup.word, {"draw": "stand", "stand": "draw"}[coup.word]
         await self._says(floor, coup, "player", first)
         await self._until(
@@ -537,7 +543,7 @@ class CheminTable(ShoeTable):
         coup.final = coup.word if coup.given else first if total(mine) == 5 else last
 
     async def _banker_draws(self, floor: Floor, coup: _Coup, his: Sequence[str]) -> None:
-        """Art. 12(68), by what everybody sees; the banker may choose under banco, and in two cells of the table."""
+        """Art. 12(68), by the visible cards; the banker may choose under banco, and in two cells of the table."""
         third, forced = coup.cards[4] if coup.word == "draw" else "", coup.mishap == "turned"
         free = (total(his), total([third]) if third else NOTHING) in AS_HE_LIKES or (coup.banco and total(his) > 0)
         takes = draws(his, third, likes=True)
@@ -551,7 +557,7 @@ class CheminTable(ShoeTable):
                 await self._two_thirds(floor, coup)
 
     async def _two_thirds(self, floor: Floor, coup: _Coup) -> None:
-        """Art. 12(105)(e): the lowest total of three of the four; a supervisor tells the hands as they lie."""
+        """Art. 12(105)(e): the lowest total of three of the four; a supervisor enters the hands as they lie."""
         mine = (coup.cards[0], coup.cards[2], *([coup.cards[4]] if coup.word == "draw" else []))
         his = (coup.cards[1], coup.cards[3], *coup.cards[-2:])
         await self._pressed(floor, coup.chips.banker, "fault_105e")
@@ -571,7 +577,7 @@ class CheminTable(ShoeTable):
         self.console.supervisor_key(on=False, now=now)
 
     async def _put_right(self, floor: Floor, coup: _Coup) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Art. 12(72): both hands, with the cards that the table gives yet."""
+        """Art. 12(72): both hands, with the cards that the table of draws still gives."""
         table = coup.mishap == "turned"
         for _ in range(3):
             try:

@@ -19,7 +19,7 @@ OFF_TABLE, SHORT = NULL["a_die_off_the_table"], NULL["short_of_the_middle"]
 class CrapsTable(Ruled):
     """The stickman enters what the recogniser does not read. `marker` is the point that lies on the layout, 0 for none.
 
-    Where the display shows another point, all bets are given back and the series ends.
+    If the display shows another point, all bets are given back and the series ends.
     """
 
     ruleset: ClassVar[str] = "angola.craps"
@@ -38,7 +38,7 @@ class CrapsTable(Ruled):
         self.shooter = 1
 
     def hurry(self, times: float) -> None:  # noqa: ARG002 - as every table
-        """Faster than a camera's seconds: the stickman enters each throw."""
+        """The camera would be too slow: the stickman enters each throw."""
         del self.devices["reader-1"]
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -80,7 +80,7 @@ class CrapsTable(Ruled):
             await self._pass_dice(floor)
 
     def _move_marker(self) -> dict[str, Any]:
-        """What the stickman knows of a throw that counts; the marker goes where it belongs."""
+        """The facts of a throw that counts; moves the marker accordingly."""
         before, total = self.marker, sum(self.faces)
         if before:
             self.marker = 0 if total in (before, 7) else before
@@ -89,7 +89,7 @@ class CrapsTable(Ruled):
         return {"faces": sorted(self.faces), "total": total, "point": before, "next_point": self.marker}
 
     async def _read(self, floor: Floor) -> bool:
-        """Read the dice by the recogniser, where there is one."""
+        """Read the dice by the recogniser, if there is one."""
         if "reader-1" not in self.devices:
             return False
         number = f"{self._seed}-{len(self.truth)}"
@@ -115,7 +115,7 @@ class CrapsTable(Ruled):
             await floor.pace.sleep(1.0)
 
     async def _give_back(self, floor: Floor) -> None:
-        """The round waits, or the display shows another point: declare it void until it is over."""
+        """The round is suspended, or the display shows another point: declare it void until it is over."""
         for _ in range(PRESSES):
             await floor.ready()
             floor.press(self.console, "void", 2)

@@ -17,12 +17,12 @@ __all__ = ["AngolaCussecTable", "CussecTable", "ShakenTable"]
 
 
 class ShakenTable(Ruled):
-    """Three pulls of the lever, or one electronic agitation where the lever's sensor is known to be stuck."""
+    """Three pulls of the lever, or one electronic agitation if the lever's sensor is known to be stuck."""
 
     options: ClassVar[dict[str, Any]] = {"payment": "console", "agitation": "either"}
 
     def __init__(self, seed: int, game: str, dice: str) -> None:
-        """Some throws end stacked or leaning. `game` and `dice` name what chance decides at this table."""
+        """Some throws end stacked or leaning. `game` and `dice` name the random numbers of this table."""
         self._rng = random.Random(f"{game} {seed}")
         self.shaker = Shaker(random.Random(f"{dice} {seed}"), f"SIM-S{seed}")
         self.console = Console(random.Random(f"{game} console {seed}"), f"SIM-C{seed}")
@@ -35,18 +35,18 @@ class ShakenTable(Ruled):
         self.truth: list[Truth] = []
 
     def _facts(self, faces: tuple[int, ...]) -> dict[str, Any]:
-        """What the dealer knows of a throw that counts."""
+        """The facts of a throw that counts."""
         return {"faces": sorted(faces)}
 
     async def _show(self, floor: Floor, faces: tuple[int, ...]) -> None:
-        """Light the winning places; no faces: none."""
+        """Light the winning places; none without faces."""
 
     async def _open(self, floor: Floor) -> None:
         """Open the bets by the console's key."""
         await open_bets(floor, self.console)
 
     async def _read(self, floor: Floor) -> tuple[tuple[int, ...], int, int] | None:
-        """Let the reader read; None where it is blind."""
+        """Let the reader read; None if it sees nothing."""
         seen: tuple[tuple[int, ...], int, int] | None = await self._act(floor, self.shaker.read)
         return seen
 
@@ -80,7 +80,7 @@ class ShakenTable(Ruled):
         mine = floor.claim()
         await self._act(floor, self.shaker.uncover)
         seen = await self._read(floor)
-        if seen is None:  # the reader is blind: by hand, twice, where the round still waits for it
+        if seen is None:  # the reader sees nothing: entered by hand, twice, if the round still waits for it
             seen = self.shaker.lie() if floor.look().over else await self._by_hand(floor)
         faces, stacked, leaning = seen
         void = bool(stacked or leaning) or len(faces) != 3
@@ -98,7 +98,7 @@ class ShakenTable(Ruled):
         await pace.sleep(1.0)
 
     async def _shake(self, floor: Floor) -> None:
-        """Three pulls. Where the dice did not move the dealer pulls once more; a dead lever is left for the motor."""
+        """Three pulls. If the dice did not move the dealer pulls once more; if the lever is dead he uses the motor."""
         if self.shaker.lever_works(floor.pace.now()):
             pulls = 0
             while pulls < 3:
@@ -121,7 +121,7 @@ class ShakenTable(Ruled):
 
 
 class CussecTable(ShakenTable):
-    """Its lamp tells that bets may be placed; the croupier announces the rest."""
+    """Its lamp shows that bets may be placed; the croupier announces the rest."""
 
     ruleset: ClassVar[str] = "macau.cussec"
 
@@ -139,7 +139,7 @@ class AngolaCussecTable(ShakenTable):
         super().__init__(seed, "angola cussec", "angola shaker")
 
     async def _open(self, floor: Floor) -> None:
-        """Open the bets by the console's key where the light does not show it."""
+        """Open the bets by the console's key if the light does not do it."""
         if not await shows(floor, lambda look: look.phase == "betting"):
             await super()._open(floor)
 

@@ -1,4 +1,4 @@
-"""A place without a ruleset: a slot machine, and the jackpots that really fell, event by event."""
+"""A place without a ruleset: a slot machine, and the jackpots that were truly won, each compared with its event."""
 
 import random
 from collections import Counter
@@ -17,14 +17,14 @@ __all__ = ["IN_DOUBT", "MachinePlace"]
 
 FIRST_AMOUNT = 1_000_000
 IN_DOUBT = ("sas.doubtful", "sas.exceptions_lost")
-"""What a slot machine's driver says where a jackpot may be missing."""
+"""Faults by which a slot machine's driver reports that a jackpot may be missing."""
 
 
 class MachinePlace:
     """A slot machine and the sign of its jackpot.
 
-    Where `pooled`, a pool of `feltd jackpots` takes the bets from the machine's meter and sends the amount to both.
-    Otherwise the place sends it itself: the bets above the first amount.
+    With `pooled` a pool of `feltd jackpots` takes the bets from the machine's meter and sends the amount to both.
+    Otherwise the place sends the amount itself: the first amount and the bets since.
     """
 
     ruleset: ClassVar[str] = ""
@@ -32,7 +32,7 @@ class MachinePlace:
     pooled: ClassVar[bool] = False
 
     def __init__(self, seed: int) -> None:
-        """The jackpot falls now and then."""
+        """The jackpot is won now and then."""
         self._rng = random.Random(f"Slot {seed}")
         self.truth: list[Truth] = []
         self.machine = Machine(random.Random(f"Slot machine {seed}"))
@@ -41,14 +41,14 @@ class MachinePlace:
         self._began = self.machine.meters["coin_in"]
 
     def hurry(self, times: float) -> None:
-        """Nothing here waits for a machine."""
+        """No effect: the dealer waits for no machine here."""
 
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """A jackpot that fell, in the words of the truth. A prize that a person pays is no jackpot of this place."""
+        """A reported jackpot, in the form of the truth. A handpay is no jackpot of this place."""
         return {"type": type_, **data} if type_ == "jackpot.won" and data.get("level") else None
 
     def account(self, told: Sequence[tuple[str, bytes]]) -> Account:
-        """Each jackpot once. An unreported one is lost, unless a doubt was reported."""
+        """Each jackpot must be reported once. An unreported one is lost, unless a doubt was reported."""
         wins = [one.split()[2] for one in self.machine.truth if one.startswith("hit ")]
         events = [(type_, msgspec.json.decode(data)) for type_, data in told]
         won = Counter(str(data["amount"]) for type_, data in events if type_ == "jackpot.won" and data.get("level"))
@@ -62,7 +62,7 @@ class MachinePlace:
         )
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Play; the jackpot grows, falls, is announced and begins again."""
+        """Play; the jackpot grows, is won, is announced and begins again."""
         for _ in range(rounds):
             await floor.ready()
             for _ in range(self._rng.randint(2, 6)):

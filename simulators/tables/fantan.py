@@ -46,7 +46,7 @@ class FantanTable(Ruled):
             await self._pay(floor, paid=not self.truth[-1].void)
 
     async def _round(self, floor: Floor) -> Truth:
-        """The true outcome; void where the cup fell over, or the display did not show the end of the count."""
+        """The true outcome; void if the cup fell over, or the display did not show the end of the count."""
         self.players.begin()
         await self._separate(floor)
         noticed = self._rng.random() < 0.5
@@ -89,7 +89,7 @@ class FantanTable(Ruled):
         return self.players.rng.randint(1, SEATS)
 
     async def _bets(self, floor: Floor) -> None:
-        """Art. 6: some players bet, and now and then one takes a part back."""
+        """Art. 6: some players bet, and sometimes one takes a part back."""
         rng = self.players.rng
         for _ in range(rng.randint(0, MOST_BETS)):
             seat, bet, amount = self._seat(), _bet(rng), rng.randint(1, 40) * 25
@@ -100,7 +100,7 @@ class FantanTable(Ruled):
         await floor.pace.sleep(rng.uniform(1.0, 4.0))
 
     async def _separate(self, floor: Floor) -> None:
-        """A heap under the cup. Where the display does not show it, by the console's key."""
+        """Set a heap under the cup. If the display does not show it, press the console's key."""
         await floor.ready()
         self.counter.separate(floor.pace.now())
         floor.stir("counter-1")

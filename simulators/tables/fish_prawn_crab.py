@@ -11,7 +11,7 @@ from simulators.tables.table import Floor
 
 __all__ = ["FishPrawnCrabTable"]
 
-# What the dice show, by their numbers.
+# The symbols on the dice, by their numbers.
 FACES: Final = {
     1: ("fish", "red"),
     2: ("prawn", "green"),
@@ -24,8 +24,8 @@ _FIGURES: Final = [figure for figure, _ in FACES.values()]
 _COLOURED: Final = [
     f"{many}_colour:{colour}" for many in ("one", "two", "three") for colour in ("red", "green", "blue")
 ]
-# The layout from its upper left corner. Lamp 1 tells that bets may be placed, lamp 2 is that of the first place; what
-# one set of lamps has no room for is on the second.
+# The layout from its upper left corner. Lamp 1 shows that bets may be placed, lamp 2 is that of the first place; places
+# beyond the first set of lamps are on the second.
 LAYOUT: Final = [
     *("small", "big"),
     *(f"figure:{figure}" for figure in _FIGURES),

@@ -12,14 +12,14 @@ from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, show
 __all__ = ["FrenchBankTable"]
 
 CHANCES: Final = {"aces": range(3, 4), "small": range(5, 8), "big": range(14, 17)}
-# The console's reasons for a null throw that no other set follows, and those that one does.
+# The console's reasons for a null throw: those after which the dice stay, and those after which another set is used.
 SAME_SET, NEW_SET = (0x01, 0x05, 0x06, 0x07), (0x02, 0x03, 0x04)
 HOUR_S = 3600.0
 TRIES = 3
 
 
 class FrenchBankTable(Ruled):
-    """The dealer enters each throw, or has it read; after a total that decides nothing he throws again."""
+    """The dealer enters each throw, or has it read; after a total that does not decide he throws again."""
 
     ruleset: ClassVar[str] = "angola.french-bank"
     options: ClassVar[dict[str, Any]] = {"minimum": 100, "reading_seconds": 10.0}
@@ -41,7 +41,7 @@ class FrenchBankTable(Ruled):
         self.truth: list[Truth] = []
 
     def hurry(self, times: float) -> None:  # noqa: ARG002 - as every table
-        """In a hurry the dealer enters each throw and does not wait for a camera."""
+        """The dealer enters each throw and does not wait for a camera."""
         self._reads = False
         self.devices.pop("reader-1", None)
 
@@ -108,7 +108,7 @@ class FrenchBankTable(Ruled):
             await self._press(floor, "dice_replaced")
 
     async def _tell(self, floor: Floor, *, decides: bool) -> None:
-        """The recogniser reads; the dealer enters the throw where it fails or the display does not show it."""
+        """The recogniser reads; the dealer enters the throw if it fails or the display does not show it."""
         self._throws += 1
         await floor.ready()
         if self._reads:
@@ -125,7 +125,7 @@ class FrenchBankTable(Ruled):
             await self._enter(floor)
 
     async def _enter(self, floor: Floor) -> None:
-        """The console reports what was entered twice alike."""
+        """Enter the throw twice: the console reports it when both entries are the same."""
         for _ in range(2):
             await floor.ready()
             self.console.throw_dice(self._faces, floor.pace.now())

@@ -22,9 +22,10 @@ NAMES: Mapping[str, str] = {
 
 
 class GamingMachinePlace(Ruled):
-    """An attendant opens and closes the machine; the truth is what its own meters advanced meanwhile.
+    """An attendant opens and closes the machine; the truth is the advance of its own meters meanwhile.
 
-    Its coin in wraps around in the first period. What the display has not shown at the closing is of no certain period.
+    Its coin in wraps around in the first period. Games that the display has not shown at the closing may be of either
+    period.
     """
 
     kind: ClassVar[str] = "mach"
@@ -32,7 +33,7 @@ class GamingMachinePlace(Ruled):
     options: ClassVar[dict[str, Any]] = {"largest_bet": 500}
 
     def __init__(self, seed: int) -> None:
-        """The meters are a few games before the end of their digits."""
+        """The meters will wrap around after a few games."""
         self._rng = random.Random(f"gaming machine {seed}")
         self.machine = Machine(random.Random(f"slot machine {seed}"), serial=f"SIM-GM{seed}")
         self.machine.meters["coin_in"] = WRAPS - self._rng.randint(1, 20)
@@ -40,7 +41,7 @@ class GamingMachinePlace(Ruled):
         self.devices: dict[str, Device] = {"slot-1": self.machine, "console-1": self.console}
         self.truth: list[Truth] = []
         self._from = self._read()
-        self._known = True  # whether the display showed what the last period ended with
+        self._known = True  # whether the display showed the last meters of the last period
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Open, play, now and then a prize for the cashier, close."""
@@ -70,7 +71,7 @@ class GamingMachinePlace(Ruled):
                 await floor.pace.sleep(8.0)
 
     async def _close(self, floor: Floor) -> Truth:
-        """Once the display shows the last game. A machine that waits for approval is declared void."""
+        """Close once the display shows the last game. A machine that waits for approval is declared void."""
         await floor.pace.sleep(8.0)
         now = self._read()
         wire = {name: self.machine.meters[name] % WRAPS for name in NAMES.values()}
@@ -83,7 +84,7 @@ class GamingMachinePlace(Ruled):
             if await shows(floor, lambda look: look.settled(mine)):
                 break
         counted = {word: now[word] - self._from[word] for word in NAMES} | {"jackpots": 0}
-        shown = shown and self._read() == now  # who repairs it plays a game to see
+        shown = shown and self._read() == now  # a repair includes a test game
         sure = shown and self._known
         self._from, self._known = now, shown
         return Truth({"counted": counted} if sure else {"return_bp": 9000}, not floor.look().ended.get(mine, False))

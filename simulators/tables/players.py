@@ -1,7 +1,7 @@
-"""Players who bet at terminals, for the simulated tables: what they asked for, and what of it counts.
+"""Players who bet at terminals, for the simulated tables: their requests, and which of them count.
 
-The terminals' answers say which bets were taken in which round. What they bring is the table's own count. Terminals of
-odd seats name the round that the display shows; the others name none.
+The terminals' answers say which bets were taken in which round. The table itself computes what they return. Terminals
+of odd seats name the round that the display shows; the others name none.
 """
 
 import random
@@ -22,8 +22,8 @@ DEVICE: Final = "terminals-1"
 
 
 class _Tap(Struct, frozen=True):
-    """One request: `amount` is negative where it was taken back. `late`: the round whose bets the display showed as
-    closed when it was tapped.
+    """One request: `amount` is negative for a withdrawal. `late`: the round whose bets the display showed as closed
+    when it was tapped.
     """
 
     seat: int
@@ -42,12 +42,12 @@ class Players:
         self._taps: dict[str, _Tap] = {}
 
     def begin(self) -> None:
-        """A round begins: what was asked for in the last one is over."""
+        """Begin a round: forget the requests of the last one."""
         self._taps.clear()
         self.terminals.end_round()
 
     def repeat(self, floor: Floor) -> None:
-        """A terminal sends a request of this round once more, though it was answered."""
+        """A terminal repeats a request of this round that was already answered."""
         if answered := [id_ for id_ in self._taps if id_ in self.terminals.answers]:
             self.terminals.repeat(self.rng.choice(answered), floor.pace.now())
             floor.stir(DEVICE)
@@ -65,11 +65,10 @@ class Players:
         floor.stir(DEVICE)
 
     async def laid(self, floor: Floor, round_: str = "") -> Laid | None:
-        """What lies on the bets of this round, as the answers say; None where that is not known.
+        """The bets of this round by the answers; None if they are not known.
 
-        A late bet never counts, whatever its answer: if the rules took it, their settlement differs. Bets that were
-        taken in two rounds, or in another one than `round_`, are not known: the dealer and the rules did not mean the
-        same one.
+        A late bet never counts, whatever its answer: if the rules took it, their settlement differs. Bets are not known
+        if they were taken in two rounds or not in `round_`: then the dealer and the rules meant different rounds.
         """
         until = floor.pace.now() + ANSWERED_WITHIN_S
         while not all(id_ in self.terminals.answers for id_ in self._taps):
@@ -89,6 +88,6 @@ class Players:
 
 
 def _named(floor: Floor, seat: int) -> str:
-    """The round that the terminal of a seat names; none where the last one is over, and a bet may begin the next."""
+    """The round that the terminal of a seat names; none if the last one is over, because a bet may begin the next."""
     look = floor.look()
     return look.round if seat % 2 and not look.over else ""

@@ -1,6 +1,6 @@
 """Tables of poker without a bank: hold'em, Omaha and synthetic poker of Angola. A reading shoe of one deck, a console.
 
-The dealer counts the chips of each seat and the pots by himself, from the text: nothing here comes from the rules.
+The dealer counts the chips of each seat and the pots from the text of the law; nothing here comes from the rules.
 Players bluff, go all-in, leave, come too late and act out of turn; the dealer mixes up cards and deals streets early.
 """
 
@@ -31,7 +31,7 @@ COMMON: Final = 5
 MISTAKE: Final = 1  # the console's reason for a void: dealing error
 BUY_IN: Final = (2_000, 5_000, 10_000)
 RICH: Final = 30_000
-"""Who has so many chips takes them home."""
+"""A player with so many chips leaves with them."""
 SUITS: Final = "SHDC"
 
 Mishap: TypeAlias = Literal["", "misdeal", "absent", "leaves", "mixed", "early", "fold_early", "mucks"]
@@ -44,7 +44,7 @@ MISHAPS: Final[dict[Mishap, int]] = {
     "fold_early": 20,
     "mucks": 40,
 }
-"""What goes wrong, and in how many of a thousand hands."""
+"""Mishaps, and in how many of a thousand hands each happens."""
 
 # ---- which hand is higher: 13(17), 13(18), 16(9), 16(11)
 
@@ -65,7 +65,9 @@ Worth: TypeAlias = tuple[int, tuple[int, ...]]
 
 
 def worth(cards: Sequence[str], *, courts: bool) -> Worth:
-    """Five cards as they compare. `courts`: by the order of synthetic poker, whose lowest card is the eight."""
+    """The rank of five cards, for comparison. `courts`: by the order of synthetic poker, whose lowest card is the
+    eight.
+    """
     times = Counter(RANKS.index(card[0]) for card in cards)
     ranks = tuple(sorted(times, key=lambda rank: (times[rank], rank), reverse=True))
     shape = SHAPES[tuple(sorted(times.values(), reverse=True))]
@@ -87,11 +89,13 @@ def worth(cards: Sequence[str], *, courts: bool) -> Worth:
 def payments(
     laid: dict[int, int], dead: dict[int, int], worths: dict[int, Any], order: Sequence[int]
 ) -> tuple[dict[int, int], set[int], int]:
-    """What comes back to each seat, the seats that win a pot, and what the house keeps. `worths`: of hands in play."""
+    """The amount returned to each seat, the seats that win a pot, and the rake. `worths`: those of the hands in
+    play.
+    """
     back, rest = dict.fromkeys(laid, 0), dict(laid)
     most = max(laid, key=lambda seat: laid[seat])
     second = max((amount for seat, amount in laid.items() if seat != most), default=0)
-    if most in worths and laid[most] > second:  # nobody called it
+    if most in worths and laid[most] > second:  # the excess was not called
         back[most] = laid[most] - second
         rest[most] = second
     found: list[tuple[int, tuple[int, ...]]] = []
@@ -120,7 +124,7 @@ def payments(
 
 
 class _Hand(Struct):
-    """What the dealer has in his head. `chips` of each seat before its line; `waiting`: who is to act, in order."""
+    """The dealer's own record of the hand. `chips`: stacks by seat; `waiting`: the seats that have to act, in order."""
 
     order: list[int]
     chips: dict[int, int]
@@ -155,16 +159,16 @@ class _Hand(Struct):
         return self.order[place:] + self.order[:place]
 
     def ended(self) -> bool:
-        """All is known that decides it."""
+        """Whether the hand is decided."""
         return len(self.live()) == 1 or (len(self.board) == COMMON and not self.waiting)
 
     def begins(self, first: int) -> None:
-        """A round of bets, unless one seat or none can bet and owes nothing."""
+        """Begin a round of bets, unless at most one seat can bet and owes nothing."""
         able = [seat for seat in (first, *self.after(first)[:-1]) if seat in self.live() and self.chips[seat]]
         self.waiting = able if len(able) > 1 or any(map(self.due, able)) else []
 
     def acted(self, seat: int) -> None:
-        """It is the next one's turn; nobody's where one hand is left, or the last with chips owes nothing."""
+        """Give the turn to the next seat; to none if one hand is left, or the last seat with chips owes nothing."""
         self.waiting = [other for other in self.waiting if other != seat]
         able = [other for other in self.live() if self.chips[other]]
         if len(self.live()) < 2 or (self.waiting == able and len(able) == 1 and not self.due(able[0])):
@@ -172,7 +176,7 @@ class _Hand(Struct):
 
 
 class _PokerTable(Ruled, ABC):
-    """Five or six players; each text of the law derives from it."""
+    """Five or six players; the game of each article derives from it."""
 
     own_cards: ClassVar[int] = 2
     streets: ClassVar[tuple[int, ...]] = (3, 4, 5)
@@ -181,7 +185,7 @@ class _PokerTable(Ruled, ABC):
     seats: ClassVar[int] = 10
     pot_limit: ClassVar[bool] = False
     reads: ClassVar[bool] = True
-    """Whether the shoe tells the cards; else a supervisor tells the common ones and the hands that are shown."""
+    """Whether the shoe reports the cards; otherwise a supervisor enters the common cards and the shown hands."""
 
     def __init__(self, seed: int) -> None:
         """Everything that chance decides comes from `seed`."""
@@ -197,14 +201,14 @@ class _PokerTable(Ruled, ABC):
         self._chips: dict[int, int] = {}
 
     async def deal(self, floor: Floor, rounds: int) -> None:
-        """Art. 13: players come and go, and hand follows hand."""
+        """Art. 13: play hand after hand, while players come and go."""
         for _ in range(rounds):
             await floor.ready()
             self.truth.append(await self._round(floor))
             await self._pause(floor, 2.0, 4.0)
 
     async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
-        """A key, until the display shows what it does. Raises GivenUpError where it never does."""
+        """Press a key until the display shows its effect. Raises GivenUpError if it never does."""
         for _ in range(TRIES):
             await floor.ready()
             press()
@@ -221,7 +225,7 @@ class _PokerTable(Ruled, ABC):
     # ---- players and their chips
 
     async def _seat_players(self, floor: Floor) -> None:
-        """Art. 13(28), 14(8): who has too few chips buys, now and then one goes and another comes."""
+        """Art. 13(28), 14(8): players with too few chips buy more; sometimes one leaves and another comes."""
         rng = self._rng
         for seat, chips in sorted(self._chips.items()):
             if chips > RICH or rng.random() < 0.02:
@@ -256,8 +260,8 @@ class _PokerTable(Ruled, ABC):
     # ---- a hand
 
     async def _round(self, floor: Floor) -> Truth:
-        """What it truly was: void where the dealer gave it up."""
-        if not floor.look().over:  # an old screen hid that the last one is not over
+        """Play a hand; its true outcome, void if the dealer gave it up."""
+        if not floor.look().over:  # an outdated screen hid that the last round is still open
             await settle(floor, self.console, self._rng)
         hand: _Hand | None = None
         before = dict(self._chips)
@@ -287,7 +291,7 @@ class _PokerTable(Ruled, ABC):
         return Truth(truth.outcome, void=not counts or not decided, settled=truth.settled)
 
     async def _open(self, floor: Floor) -> _Hand | None:
-        """The hand begins, and the first bets are laid; None where the table has to tell its chips first."""
+        """Begin the hand with the first bets; None if the chips of the table have to be entered first."""
         rng = self._rng
         await self._until(
             floor,
@@ -334,7 +338,7 @@ class _PokerTable(Ruled, ABC):
         return hand
 
     async def _does(self, floor: Floor, hand: _Hand, seat: int, action: str, amount: int = 0) -> None:
-        """An action of a seat, until the display has its chips and waits for something else."""
+        """Enter an action of a seat until the display shows its chips and waits for something else."""
 
         def shown(look: Look) -> bool:
             if look.round != hand.mine or look.over:
@@ -352,7 +356,7 @@ class _PokerTable(Ruled, ABC):
         await self._pause(floor, 0.3, 0.8)
 
     async def _played(self, floor: Floor, hand: _Hand) -> bool:
-        """Cards, bets and showdown; False where the hand is given up."""
+        """Cards, bets and showdown; False if the hand is given up."""
         deck = self._deck()
         if not await self._own_cards(floor, hand, deck):
             return False
@@ -388,7 +392,7 @@ class _PokerTable(Ruled, ABC):
         return card
 
     async def _own_cards(self, floor: Floor, hand: _Hand, deck: Iterator[str]) -> bool:
-        """Art. 13(35), 14(6): one at a time from the hand on."""
+        """Art. 13(35), 14(6): one card at a time, beginning after the button."""
         hand.own = {seat: [] for seat in hand.order}
         for place in range(len(hand.order) * self.own_cards):
             if hand.mishap == "misdeal" and place == len(hand.order) + 1:
@@ -400,7 +404,7 @@ class _PokerTable(Ruled, ABC):
         return not floor.look().over
 
     async def _shown(self, floor: Floor, hand: _Hand, what: Callable[[Look], bool]) -> None:
-        """The display follows, or the hand is given up."""
+        """Wait for the display; raises GivenUpError if it does not follow."""
         for _ in range(20):
             look = floor.look()
             if look.round == hand.mine and (look.phase == "suspended" or what(look)):
@@ -414,7 +418,7 @@ class _PokerTable(Ruled, ABC):
     # ---- bets
 
     async def _betting(self, floor: Floor, hand: _Hand, deck: Iterator[str]) -> bool:
-        """Art. 13(39), 13(47): one round; a mishap happens in the middle of one. False where nobody has a hand."""
+        """Art. 13(39), 13(47): one round of bets, perhaps with a mishap in its middle. False if no hand is left."""
         while hand.waiting:
             seat = hand.waiting[0]
             mishap, others = hand.mishap, [one for one in hand.live() if one != seat and hand.chips[one]]
@@ -474,7 +478,7 @@ class _PokerTable(Ruled, ABC):
             await self._does(floor, hand, seat, "call" if due else "check")
 
     async def _raises(self, floor: Floor, hand: _Hand, seat: int, by: int, word: str) -> None:
-        """Art. 14(15): less than the minimum is no raise, and who has acted may only call."""
+        """Art. 14(15): less than the minimum is no raise, and seats that have acted may only call."""
         whole, laid = by >= MINIMUM, hand.due(seat) + by
         hand.raises += whole and hand.level > 0
         hand.lays(seat, laid)
@@ -489,7 +493,7 @@ class _PokerTable(Ruled, ABC):
     # ---- common cards
 
     async def _street(self, floor: Floor, hand: _Hand, deck: Iterator[str], *, burns: bool | None = None) -> None:
-        """Art. 13(41)-(46), 16(13), 16(14), and who begins the bets."""
+        """Art. 13(41)-(46), 16(13), 16(14): deal a street; sets who begins the bets."""
         due = next(count for count in self.streets if count > len(hand.board)) - len(hand.board)
         if not self.ante if burns is None else burns:
             await self._draw(floor, deck)
@@ -537,7 +541,7 @@ class _PokerTable(Ruled, ABC):
         self.console.supervisor_key(on=False, now=now)
 
     async def _showdown(self, floor: Floor, hand: _Hand) -> None:
-        """Art. 13(62), 13(64), 13(71)(b): each shows in turn, or throws his cards away."""
+        """Art. 13(62), 13(64), 13(71)(b): each player in turn shows or mucks."""
         if hand.mishap == "mucks":
             seat = floor.look().detail.get("due", {}).get("seat", 0)
             if seat in hand.live():
@@ -566,10 +570,10 @@ class _PokerTable(Ruled, ABC):
 
     @abstractmethod
     def _worth(self, own: Sequence[str], board: Sequence[str]) -> Worth:
-        """The best five of those that the text lets the player choose."""
+        """The rank of the best five cards that the article allows."""
 
     def _outcome(self, hand: _Hand) -> tuple[Truth, dict[int, int]]:
-        """What each seat is paid, and its chips afterwards."""
+        """The outcome with what each seat is paid, and each seat's chips afterwards."""
         live = hand.live()
         unseen = len(live) == 1
         worths: dict[int, Any] = {seat: 0 if unseen else self._worth(hand.own[seat], hand.board) for seat in live}

@@ -14,10 +14,10 @@ from simulators.tables.table import Floor, Ruled, Truth, open_bets, settle, show
 
 __all__ = ["AmericanRouletteTable", "FrenchRouletteTable", "RouletteTable", "SaturnTable"]
 
-# Seconds that a round waits for a person before the dealer declares it void.
+# Seconds that a round stays suspended before the dealer declares it void.
 SUSPENDED_S = 4.0
 TRIES = 30
-# How often he looks before he believes that no round is open: a broker that was away shows what it knows of before.
+# How often the dealer checks before he accepts that no round is open: after an outage the broker shows an old state.
 LOOKS = 3
 # Seconds after which Angola's tables change ball and dealer: within the hour.
 CHANGE_EVERY_S = 3300.0
@@ -47,7 +47,7 @@ class RouletteTable(Ruled):
     options: ClassVar[dict[str, Any]] = {"betting": "no_more_bets"}
 
     def __init__(self, seed: int) -> None:
-        """Odd seeds show the wheel's pause before each game; every other pair of wheels goes round in the night."""
+        """Odd seeds show the wheel's pause before each game; seeds 0, 1, 4, 5 … start near the end of its counter."""
         self._rng = random.Random(f"roulette {seed}")
         self.wheel = self._make_wheel(seed)
         self.console = Console(random.Random(f"roulette console {seed}"), f"SIM-C{seed}")
@@ -59,11 +59,11 @@ class RouletteTable(Ruled):
 
     @property
     def truth(self) -> list[Truth]:
-        """The wheel knows."""
+        """The truth of the wheel."""
         return [Truth({"pocket": one.pocket} if one.pocket else {}, void=bool(one.reason)) for one in self.wheel.truth]
 
     def hurry(self, times: float) -> None:
-        """Its spins are short."""
+        """Its spins become shorter."""
         self.wheel.hurry = times
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -74,7 +74,7 @@ class RouletteTable(Ruled):
         floor.stir("wheel-1")
         paid = len(self.wheel.truth)
         before = False
-        known: Container[str] = ()  # what had ended by the display when the last ball fell
+        known: Container[str] = ()  # rounds that the display showed as ended when the last ball fell
         doubt = 0.0
         while len(self.wheel.truth) < rounds or paid < len(self.wheel.truth):
             await pace.sleep(0.25)
@@ -112,14 +112,14 @@ class RouletteTable(Ruled):
                 return
 
     async def _opened(self, floor: Floor) -> None:
-        """What else the dealer does when bets are open."""
+        """Further acts of the dealer when bets are open."""
 
 
 class SaturnTable(RouletteTable):
     """A Saturn wheel, a console and a betting timer."""
 
     def __init__(self, seed: int) -> None:
-        """The timer stands beside the console and shows the players how long they may bet."""
+        """The timer shows the players how long they may bet."""
         super().__init__(seed)
         self.timer = Timer(random.Random(f"timer {seed}"), f"SIM-T{seed}")
         self.devices["timer-1"] = self.timer
@@ -132,7 +132,7 @@ class SaturnTable(RouletteTable):
 
 
 class _Hourly:
-    """Another ball and another dealer, hour by hour."""
+    """Change ball and dealer every hour."""
 
     console: Console
     _changed_at: float | None = None
@@ -148,7 +148,7 @@ class _Hourly:
 
 
 class AmericanRouletteTable(_Hourly, RouletteTable):
-    """Angola's: rotor and ball reverse in each game, and the call comes while the ball runs."""
+    """Angola's table: rotor and ball reverse in each game, and the call comes while the ball runs."""
 
     ruleset: ClassVar[str] = "angola.american-roulette"
     options: ClassVar[dict[str, Any]] = {}
@@ -158,7 +158,7 @@ class AmericanRouletteTable(_Hourly, RouletteTable):
 
 
 class FrenchRouletteTable(_Hourly, Ruled):
-    """Angola's: the dealer turns the wheel by hand, and enters each launch and each number at the console."""
+    """Angola's table: the dealer turns the wheel by hand, and enters each launch and each number at the console."""
 
     ruleset: ClassVar[str] = "angola.french-roulette"
     options: ClassVar[dict[str, Any]] = {"payment": "console"}
@@ -199,7 +199,7 @@ class FrenchRouletteTable(_Hourly, Ruled):
         return floor.look().mine
 
     async def _null(self, floor: Floor, mine: str) -> bool:
-        """A chip falls on the wheel. Whether the display shows the end of the spin: else the bets do not stand."""
+        """A chip falls on the wheel. Whether the display shows the end of the spin: otherwise the bets do not stand."""
         await floor.ready()
         floor.press(self.console, "void", OBJECT)
         await settle(floor, self.console, self._rng, mine)

@@ -1,8 +1,8 @@
 """Stud poker tables: a batch shuffler that gives packets of five, sensors under the jackpot bets, and the console.
 
-The shuffler does not know its cards, so the dealer tells what lies there: his open card, and at the showdown the hands
-that are opened, with the supervisor's key. He compares hands by the card that he carries, which is the one below.
-Angola's dealer burns a card, knows no order of suits, and ends the round at any error of the deal.
+The shuffler does not know its cards, so the dealer enters them: his open card, and at the showdown the opened hands,
+with the supervisor's key. He ranks hands by the table below, which is independent of the rules. Angola's dealer burns a
+card, knows no order of suits, and ends the round at any error of the deal.
 """
 
 import random
@@ -49,15 +49,15 @@ Mishap: TypeAlias = Literal[
 
 SEATS: Final = range(1, 8)
 FIVE: Final = 5
-APART: Final = 500  # between the seeds of two tables of one pit
+APART: Final = 500  # difference of the seeds of two tables in one pit
 DEALER: Final = "dealer"
 ANTES: Final = (10_000, 20_000, 50_000)
-PLAYERS: Final = (4, 4, 4, 3, 2, 1, 1)  # how often one plays, two, three …
+PLAYERS: Final = (4, 4, 4, 3, 2, 1, 1)  # weights of one player, two, three …
 TRIES: Final = 60
 MISTAKE: Final = 1  # the console's reason for a void: dealing error
 SUPERVISORS_DECISION: Final = 5
 
-# What goes wrong at the table itself, and in how many of a thousand rounds.
+# Mishaps at the table itself, and in how many of a thousand rounds each happens.
 MISHAPS: Final[dict[Mishap, int]] = {
     "one_seen": 40,
     "two_seen": 15,
@@ -86,7 +86,7 @@ IN_THE_SHUFFLER: Final[dict[Mishap, str]] = {"jam": "jam_outfeed", "short": "pac
 RANKS: Final = "23456789TJQKA"
 SUITS: Final = "DCHS"
 FLUSH, STRAIGHT_FLUSH, ROYAL_FLUSH = 5, 8, 9
-# How often the ranks come, and what that is; five ranks that come once are something else where they run or match.
+# The hand by how often its ranks occur; five different ranks may also be a straight or a flush.
 SHAPES: Final[dict[tuple[int, ...], int]] = {
     (1, 1, 1, 1, 1): 0,
     (2, 1, 1, 1): 1,
@@ -96,12 +96,12 @@ SHAPES: Final[dict[tuple[int, ...], int]] = {
     (4, 1): 7,
 }
 STRAIGHT: Final = 4
-# Three of a kind, full house and four of a kind go by the rank that comes most often, and by nothing else.
+# Three of a kind, full house and four of a kind are compared only by the rank that occurs most often.
 BY_ONE_RANK: Final = (3, 6, 7)
 
 
 def compared(cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
-    """Five cards as they compare: what they are, the ranks that count, and the suit that settles the rest."""
+    """Five cards for comparison: the kind of hand, the ranks that count, and the suit that breaks ties."""
     times = Counter(RANKS.index(card[0]) for card in cards)
     ranks = tuple(sorted(times, key=lambda rank: (times[rank], rank), reverse=True))
     shape = SHAPES[tuple(times[rank] for rank in ranks)]
@@ -119,7 +119,7 @@ def compared(cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
 
 
 def compared_in_angola(cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
-    """The same without an order of suits: equal odd cards go by three of one suit, others are equal."""
+    """The same without an order of suits: with equal odd cards three of one suit win, otherwise hands are equal."""
     shape, ranks, _ = compared(cards)
     suits = Counter(card[1] for card in cards)
     return shape, ranks, int(shape == 0 and max(suits.values()) >= 3)
@@ -141,9 +141,9 @@ WINNING: Final = {
 
 
 class Laid(Struct, frozen=True):
-    """What lay on the jackpot in a round: the seats with a chip, and each hand that was raised and can win it.
+    """The jackpot bets of a round: the seats with a chip, and each hand that raised and can win the jackpot.
 
-    `misread`: the same as people told it at first, before they corrected themselves.
+    `misread`: the hands as they were first entered, before the correction.
     """
 
     seats: frozenset[int]
@@ -152,7 +152,7 @@ class Laid(Struct, frozen=True):
 
 
 class _Round(Struct):
-    """What the dealer has in his head. `mine`: what the display calls this round."""
+    """The dealer's own record of the round. `mine`: its id on the display."""
 
     antes: dict[int, int] = {}
     mishap: Mishap = ""
@@ -161,13 +161,13 @@ class _Round(Struct):
     raised: tuple[int, ...] = ()
     folded: tuple[int, ...] = ()
     shown: int = 0
-    """The seat that showed its cards and has lost for it."""
+    """The seat that showed its cards, and so has lost."""
     misread: tuple[dict[int, str], ...] = ()
 
 
 Act: TypeAlias = Literal["pay", "misread", "correct", "void"]
 
-# What follows the end of a round where a supervisor looks again, and how often. No act: the key is forgotten.
+# What a supervisor does after the end of a round, and how often. No act: the key is forgotten.
 SECOND_LOOKS: Final[dict[tuple[Act, ...], int]] = {
     ("pay",): 10,
     (): 3,
@@ -193,9 +193,9 @@ class StudPokerTable(Ruled):
     carries: ClassVar[bool] = True
     """Whether the jackpot bets of a void round are laid again."""
     locks_first: ClassVar[bool] = False
-    """Whether the bets on the jackpot are locked before the bell: after it they are too late."""
+    """Whether the jackpot bets are locked before the bell, after which they are too late."""
     fold_is_final: ClassVar[bool] = False
-    """Whether a fold that was told by mistake is taken back by a supervisor alone."""
+    """Whether only a supervisor can take back a fold that was entered by mistake."""
 
     def __init__(self, seed: int) -> None:
         """Two decks, seven seats."""
@@ -210,29 +210,29 @@ class StudPokerTable(Ruled):
         }
         self.truth: list[Truth] = []
         self.mishaps: Counter[Mishap] = Counter()
-        """How often what went wrong at the table itself, "" for the rounds in which nothing did."""
+        """Number of rounds by mishap at the table itself, "" for rounds without one."""
         self.laid: dict[str, Laid] = {}
-        """By round, as the display calls it, what lay on the jackpot."""
+        """The jackpot bets by the round's id on the display."""
         self._carried: frozenset[int] = frozenset()
         self.second_looks = False
-        """Whether a supervisor now and then changes the result of a round that has ended."""
+        """Whether a supervisor sometimes changes the result of a round that has ended."""
         self.supervised: Counter[str] = Counter()
-        """What supervisors did after the end of rounds with a bet on the jackpot, and how often."""
+        """Number of each act of supervisors after rounds with a jackpot bet."""
         self.forgets_to_pay = 0.0
-        """How often the dealer forgets the payment key."""
+        """Probability that the dealer forgets the payment key."""
         self._supervisor = random.Random(f"stud poker supervisor {seed}")
 
     def hurry(self, times: float) -> None:
-        """The shuffler packs `times` faster, and gives out cards twice as fast again: the hands that take them do."""
+        """The shuffler packs `times` faster, and gives out cards twice as fast again, as the dealer takes them."""
         self.shuffler.pack_takes /= times
         self.shuffler.card_takes /= 2 * times
 
     def chances(self) -> Mapping[Mishap, int]:
-        """What goes wrong here, and in how many of a thousand rounds."""
+        """Mishaps, and in how many of a thousand rounds each happens."""
         return MISHAPS
 
     def compared(self, cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
-        """Five cards as the text compares them."""
+        """Five cards for comparison by the article."""
         return compared(cards)
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -245,7 +245,7 @@ class StudPokerTable(Ruled):
         await self._deck(floor)  # wait until no cards move in the machine
 
     async def _until(self, floor: Floor, press: Callable[[], object], shown: Callable[[Look], bool]) -> None:
-        """Something at the console, until the display shows it. Raises GivenUpError where it never does."""
+        """Do something at the console until the display shows it. Raises GivenUpError if it never does."""
         for _ in range(TRIES):
             await floor.ready()
             press()
@@ -268,7 +268,7 @@ class StudPokerTable(Ruled):
             if self.shuffler.ready(floor.pace.now(), FIVE):
                 return
             await self._shuffle(floor)
-            for _ in range(20):  # it takes three quarters of a minute
+            for _ in range(20):  # a shuffle takes three quarters of a minute
                 await floor.pace.sleep(4.0)
                 if self.shuffler.ready(floor.pace.now(), FIVE):
                     return
@@ -278,13 +278,13 @@ class StudPokerTable(Ruled):
                 floor.stir("shuffler-1")
 
     async def _shuffle(self, floor: Floor) -> None:
-        """The deck that is on the table goes in."""
+        """Put the deck on the table into the shuffler."""
         self.shuffler.load(floor.pace.now())
         floor.stir("shuffler-1")
         await floor.tell("shuffler-1", "shuffle", {})
 
     async def _packet(self, floor: Floor, number: int = FIVE) -> tuple[str, ...]:
-        """What lies in the tray, no card where none comes."""
+        """Take the packet from the tray; empty if none comes."""
         for _ in range(10):
             await floor.ready()
             self.shuffler.dispense(floor.pace.now(), number)
@@ -294,11 +294,11 @@ class StudPokerTable(Ruled):
             floor.stir("shuffler-1")
             if cards or not self.shuffler.ready(floor.pace.now(), FIVE):
                 return cards
-            await floor.pace.sleep(2.0)  # it was without power when the key was pressed
+            await floor.pace.sleep(2.0)  # the machine had no power when the key was pressed
         return ()
 
     async def _mend(self, floor: Floor, round_: _Round) -> None:
-        """The round ends as the display says; then the supervisor opens the machine."""
+        """End the round as the display asks; then the supervisor opens the machine."""
         await settle(floor, self.console, self._rng, round_.mine)
         await self._pause(floor, 5.0, 15.0)
         await floor.ready()
@@ -308,8 +308,8 @@ class StudPokerTable(Ruled):
     # ---- the round
 
     async def _round(self, floor: Floor) -> Truth:
-        """What it truly was: void where the cards were not dealt as they should be, or the display would not follow."""
-        if not floor.look().over:  # an old screen hid that the last one is not over
+        """Play a round; its true outcome, void if the deal was wrong or the display did not follow."""
+        if not floor.look().over:  # an outdated screen hid that the last round is still open
             await settle(floor, self.console, self._rng)
         round_ = _Round()
         locks = len(self.bets.locks)
@@ -333,7 +333,7 @@ class StudPokerTable(Ruled):
         valid = await self._deal(floor, round_)
         if not valid or _over(floor.look(), round_):
             await settle(floor, self.console, self._rng, round_.mine)
-            # Shown as void, and nothing that happened here made it so: it should have been played.
+            # The display shows it as void without a cause at the table: it should have been played.
             cut_short = valid and round_.mine in floor.look().ended
             return Truth({"cut_short": True}) if cut_short else Truth({}, void=True)
         await self._decisions(floor, round_)
@@ -351,7 +351,7 @@ class StudPokerTable(Ruled):
         return Truth(outcome, void=not counts)
 
     async def _after(self, floor: Floor, round_: _Round, outcome: Mapping[str, Any]) -> bool:
-        """The payment key, and a supervisor's second look; whether the round was declared void."""
+        """The payment key, and a supervisor's later correction; whether the round was declared void."""
         acts: Sequence[Act] = ("pay",)
         bets = self.bets.locks[-1] if self.bets.locks else frozenset()
         if self.second_looks and bets & {*round_.raised} and "hands" in outcome and len(outcome["hands"]) > 1:
@@ -383,7 +383,7 @@ class StudPokerTable(Ruled):
         return "void" in acts
 
     def _other_hand(self, round_: _Round, seats: Sequence[int]) -> tuple[str, tuple[str, ...]]:
-        """A seat, and five cards that lie nowhere: often a flush, for which another prize is due than for its own."""
+        """A seat, and five cards that nobody has: often a flush, whose prize differs from that of the true hand."""
         rng = self._supervisor
         lying = {card for cards in round_.hands.values() for card in cards}
         free = [rank + suit for rank in RANKS for suit in SUITS if rank + suit not in lying]
@@ -393,7 +393,7 @@ class StudPokerTable(Ruled):
         return f"seat_{rng.choice(seats)}", tuple(rng.sample(same if flush else free, FIVE))
 
     def _void(self, floor: Floor, round_: _Round) -> None:
-        """A supervisor declares it void, with his key, and names it."""
+        """A supervisor declares the named round void with his key."""
         now = floor.pace.now()
         self.console.supervisor_key(on=True, now=now)
         self.console.press("void", now, SUPERVISORS_DECISION, round_.mine)
@@ -407,7 +407,7 @@ class StudPokerTable(Ruled):
         chances = self.chances()
         [mishap] = rng.choices(("", *chances), (1000 - sum(chances.values()), *chances.values()))
         if (mishap == "no_bet" and len(seats) == len(SEATS)) or (mishap == "wrong_key" and len(seats) == 1):
-            mishap = ""  # not with a full table; not with the decision that ends the round as it was told
+            mishap = ""  # not with a full table, nor if the wrong decision would end the round
         round_.antes, round_.mishap = {seat: rng.choice(ANTES) for seat in seats}, mishap
         await self._until(
             floor,
@@ -435,14 +435,14 @@ class StudPokerTable(Ruled):
             await self._lock(floor)
 
     async def _lock(self, floor: Floor) -> None:
-        """The bets on the jackpot."""
+        """Lock the jackpot bets."""
         if await floor.tell("bets-1", "lock-bets", {}) != "done":
             self.bets.lock(floor.pace.now())
             floor.stir("bets-1")
         await self._pause(floor, 1.0, 2.0)
 
     async def _act(self, floor: Floor, round_: _Round, seat: int, action: str, amount: int, shown: str) -> None:
-        """What a seat does, until the display has it in its list `shown`, or the round is over."""
+        """Enter a seat's action until the display has it in its list `shown`, or the round is over."""
         await self._until(
             floor,
             lambda: self.console.act(seat, action, floor.pace.now(), amount=amount),
@@ -450,7 +450,7 @@ class StudPokerTable(Ruled):
         )
 
     async def _deal(self, floor: Floor, round_: _Round) -> bool:
-        """Art. 7(2), and what art. 11 says of mishaps: whether the round is valid."""
+        """Deal by art. 7(2), with the mishaps of art. 11; whether the round is valid."""
         rng = self._rng
         names = [f"seat_{seat}" for seat in round_.antes]
         unbid = [seat for seat in SEATS if seat not in round_.antes]
@@ -464,7 +464,7 @@ class StudPokerTable(Ruled):
                 self.shuffler.inject(IN_THE_SHUFFLER[round_.mishap], floor.pace.now())
             cards = await self._packet(floor)
             round_.hands[name] = cards
-            if len(cards) != FIVE:  # 11(1), 11(4): the others see it, too
+            if len(cards) != FIVE:  # 11(1), 11(4): the other players see it, too
                 await self._mend(floor, round_)
                 return False
             if place == trouble and round_.mishap == "wrong_order":  # 11(1)
@@ -473,7 +473,7 @@ class StudPokerTable(Ruled):
             if round_.mishap == "seen_dealing" and place == min(trouble, len(order) - 2):
                 await self._seen(floor, round_, name, cards[0])
                 return False
-            if _over(floor.look(), round_):  # 11(4), where the machine may deal no more
+            if _over(floor.look(), round_):  # 11(4), if the machine may deal no more
                 return self.shuffler.ready(floor.pace.now(), FIVE)
         await self._shuffle(floor)
         if dead:  # 11(3)
@@ -489,11 +489,11 @@ class StudPokerTable(Ruled):
         return await self._turn_up(floor, round_)
 
     async def _burn(self, floor: Floor, round_: _Round) -> bool:  # noqa: ARG002 - as every table
-        """The card before the deal, where the text has one; whether it came."""
+        """Burn a card before the deal, if the article requires it; whether it came."""
         return True
 
     async def _seen(self, floor: Floor, round_: _Round, name: str, card: str) -> None:
-        """A card is seen; until the display has it, or the round is over."""
+        """Enter an exposed card until the display has it, or the round is over."""
         await self._until(
             floor,
             lambda: self._expose(floor, name, card),
@@ -502,7 +502,9 @@ class StudPokerTable(Ruled):
         await self._pause(floor, 1.0, 2.0)
 
     async def _turn_up(self, floor: Floor, round_: _Round) -> bool:
-        """The dealer's last card lies open, unless another of his was seen (11(2)); two that were seen are 11(1)."""
+        """Open the dealer's last card, unless another of his was exposed (11(2)); two exposed cards void the round
+        (11(1)).
+        """
         rng, hands = self._rng, round_.hands
         number = {"one_seen": 1, "two_seen": 2}.get(round_.mishap, 0)
         lying = [(name, card) for name, cards in hands.items() for card in cards]
@@ -516,7 +518,7 @@ class StudPokerTable(Ruled):
         return True
 
     async def _open(self, floor: Floor, round_: _Round) -> None:
-        """The dealer's last card."""
+        """Open the dealer's last card."""
         last = round_.hands[DEALER][-1]
         await self._until(
             floor,
@@ -528,14 +530,14 @@ class StudPokerTable(Ruled):
         self.console.expose_card(name, card, floor.pace.now())
 
     def _tell(self, floor: Floor, round_: _Round, hands: Mapping[str, Sequence[str]]) -> None:
-        """The supervisor turns his key, and names the round."""
+        """The supervisor enters hands with his key, and names the round."""
         now = floor.pace.now()
         self.console.supervisor_key(on=True, now=now)
         self.console.correct(hands, now, named=round_.mine)
         self.console.supervisor_key(on=False, now=now)
 
     async def _decisions(self, floor: Floor, round_: _Round) -> None:
-        """Art. 6(5) to (7), from the dealer's left. A wrong key is seen at once, and the right one pressed."""
+        """Art. 6(5) to (7), from the dealer's left. A wrong key is noticed at once and corrected."""
         for place, seat in enumerate(round_.antes):
             await self._pause(floor, 2.0, 5.0)
             if round_.mishap == "shows" and place == len(round_.antes) // 2:
@@ -577,13 +579,13 @@ class StudPokerTable(Ruled):
             await self._act(floor, round_, seat, "fold", 0, "folded")
 
     def _raises(self, cards: Sequence[str]) -> bool:
-        """Whether the player raises: with a pair, ace and king, and with less by mood."""
+        """Whether the player raises: with a pair or with ace and king, and sometimes with less."""
         return opens(cards) or self._rng.random() < 0.2
 
     # ---- the showdown
 
     def _opened(self, round_: _Round) -> Hands:
-        """The hands that the dealer opens, the own one included; none if no player raised."""
+        """The hands that the dealer opens, with his own; none if no player raised."""
         if not round_.raised:
             return {}
         names = [DEALER]
@@ -592,7 +594,7 @@ class StudPokerTable(Ruled):
         return {name: round_.hands[name] for name in names}
 
     def _outcome(self, round_: _Round) -> dict[str, Any] | None:
-        """Art. 9; None where a card lies in two of the hands that are opened."""
+        """The outcome by art. 9; None if a card lies in two of the opened hands."""
         opened = self._opened(round_)
         cards = [card for hand in opened.values() for card in hand]
         if len(set(cards)) < len(cards):
@@ -606,13 +608,13 @@ class StudPokerTable(Ruled):
             fate = "wins" if mine > his else "ties" if mine == his else "loses"
             fates[name] = fate if open_ else "not_opened"
         outcome: dict[str, Any] = {"opens": open_, "seats": fates}
-        # A hand that has won the jackpot is shown, where its bet was seen by the sensors, even if the dealer's is not.
+        # A hand that wins the jackpot is shown if the sensors saw its bet, even if the dealer's hand is not.
         if open_ or not any(compared(round_.hands[f"seat_{seat}"])[0] >= FLUSH for seat in round_.raised):
             outcome["hands"] = {name: list(hand) for name, hand in opened.items()}
         return outcome
 
     async def _showdown(self, floor: Floor, round_: _Round) -> None:
-        """Art. 6(8): what the display still needs, until it needs nothing more."""
+        """Art. 6(8): enter hands until the display needs no more."""
         for _ in range(TRIES):
             await floor.ready()
             if _over(floor.look(), round_):
@@ -635,7 +637,7 @@ class StudPokerTable(Ruled):
             await self._pause(floor, 2.0, 3.0)
 
     async def _jackpots(self, floor: Floor, round_: _Round) -> None:
-        """Art. 10, at the panel: the highest is the first level; the supervisor pays."""
+        """Art. 10, at the panel: the highest hand is the first level; the supervisor pays."""
         for seat in round_.raised:
             shape = compared(round_.hands[f"seat_{seat}"])[0]
             if shape < FLUSH or not self.bets.win(seat, ROYAL_FLUSH - shape + 1, floor.pace.now()):
@@ -662,12 +664,14 @@ class StudPokerTable(Ruled):
         self.shuffler.collect(floor.pace.now())
         floor.stir("shuffler-1")
         await self._pause(floor, 4.0, 6.0)
-        self.bets.remove_all(floor.pace.now())  # a last look at the layout
+        self.bets.remove_all(floor.pace.now())  # clear the rest of the layout
         floor.stir("bets-1")
 
 
 class AngolaStudPokerTable(StudPokerTable):
-    """The same by article 9 of Angola: a card is burnt, errors of the deal are void, who shows cards has lost."""
+    """The same by article 9 of Angola: a card is burnt, an error of the deal voids the round, a player who shows cards
+    loses.
+    """
 
     ruleset: ClassVar[str] = "angola.stud-poker"
     carries: ClassVar[bool] = False
@@ -675,7 +679,7 @@ class AngolaStudPokerTable(StudPokerTable):
     fold_is_final: ClassVar[bool] = True
 
     def chances(self) -> Mapping[Mishap, int]:
-        """What goes wrong here, and in how many of a thousand rounds."""
+        """Mishaps, and in how many of a thousand rounds each happens."""
         return MISHAPS_IN_ANGOLA
 
     def compared(self, cards: Sequence[str]) -> tuple[int, tuple[int, ...], int]:
@@ -690,7 +694,7 @@ class AngolaStudPokerTable(StudPokerTable):
         return False
 
     async def _turn_up(self, floor: Floor, round_: _Round) -> bool:
-        """9(22), 9(30): the bank's last card lies open, unless another of his was seen before it."""
+        """9(22), 9(30): open the bank's last card, unless another of its cards was exposed before."""
         if round_.mishap == "bank_seen":
             await self._seen(floor, round_, DEALER, self._rng.choice(round_.hands[DEALER][:-1]))
         else:
@@ -699,7 +703,7 @@ class AngolaStudPokerTable(StudPokerTable):
 
 
 class SignedStudPokerTable(StudPokerTable):
-    """The same with the sign of its jackpot, and other players than its neighbour's."""
+    """The same with a sign for its jackpot, and with players of its own."""
 
     def __init__(self, seed: int) -> None:
         """All its devices are others, too."""
@@ -717,7 +721,9 @@ class SignedAngolaStudPokerTable(AngolaStudPokerTable):
 
 
 def _over(look: Look, round_: _Round) -> bool:
-    """Whether the round has ended, or another one is open. What ended long ago is an old screen, and says nothing."""
+    """Whether the round has ended, or another one is open. An older round on the screen is outdated and does not
+    count.
+    """
     if look.round == round_.mine:
         return look.over
     return round_.mine in look.ended or (not look.over and look.mine != "")
@@ -728,6 +734,6 @@ def _is_void(look: Look, round_: _Round) -> bool:
 
 
 def _shows_hand(look: Look, *, round_: _Round, name: str, cards: Sequence[str]) -> bool:
-    """Whether the last result is of this round, and has the hand."""
+    """Whether the last result is that of this round, and has the hand."""
     last = look.last if look.last is not None and look.last.round == round_.mine else None
     return last is not None and (last.void is not None or list(last.outcome.get("hands", {}).get(name, ())) == [*cards])

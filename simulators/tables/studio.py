@@ -1,6 +1,6 @@
 """Tables of shaken dice whose shaker and camera speak MQTT: a Billy-III, which sees neither dice nor dome, and an IDP.
 
-The dealer orders each shake and each reading. What the camera does not read he enters by hand.
+The dealer orders each shake and each reading. If the camera does not read the dice, he enters them by hand.
 """
 
 import random
@@ -17,7 +17,7 @@ __all__ = ["FixedDomeTable", "KeyedDomeTable"]
 
 
 class _MotorTable(Ruled):
-    """A shake that was seen to end well, bets, bell, a reading."""
+    """Each round: a shake that was reported as complete, bets, bell, a reading."""
 
     def __init__(self, seed: int, game: str) -> None:
         """The camera looks at the shaker's dice."""
@@ -34,14 +34,14 @@ class _MotorTable(Ruled):
         self.truth: list[Truth] = []
 
     def _facts(self, faces: tuple[int, ...]) -> dict[str, Any]:
-        """What the dealer knows of a throw that counts."""
+        """The facts of a throw that counts."""
         return {"faces": sorted(faces)}
 
     async def _cover(self, floor: Floor) -> None:
-        """Put the dome on, where it can be lifted."""
+        """Put the dome on, if it can be lifted."""
 
     async def _uncover(self, floor: Floor) -> None:
-        """Lift the dome, where it can be lifted."""
+        """Lift the dome, if it can be lifted."""
 
     async def deal(self, floor: Floor, rounds: int) -> None:
         """Arts. 2 to 4."""
@@ -80,8 +80,8 @@ class _MotorTable(Ruled):
         await floor.pace.sleep(self._rng.uniform(0.6, 1.4))
 
     async def _read(self, floor: Floor) -> None:
-        """By the camera; by hand, twice, where it fails and the round still waits for it. Dice that lie badly decide
-        nothing.
+        """Read by the camera; enter by hand, twice, if it fails and the round still waits. Stacked or leaning dice do
+        not decide.
         """
         await floor.ready()
         asked = {"round": f"{self._seed}-{len(self.truth)}"}
@@ -108,7 +108,7 @@ class FixedDomeTable(_MotorTable):
 
 
 class KeyedDomeTable(_MotorTable):
-    """Fish-prawn-crab with a dome that is lifted by hand: the dealer tells it by keys of the console."""
+    """Fish-prawn-crab with a dome that is lifted by hand: the dealer reports it by keys of the console."""
 
     ruleset: ClassVar[str] = "macau.fish-prawn-crab"
     options: ClassVar[dict[str, Any]] = {"payment": "console", "agitation": "electronic"}
@@ -123,7 +123,7 @@ class KeyedDomeTable(_MotorTable):
         await self._press(floor, "dice_uncovered", "uncovered")
 
     async def _press(self, floor: Floor, key: str, phase: str) -> None:
-        """Press the key, once more where the display does not follow: it was dark."""
+        """Press the key, and again if the display does not follow because it was dark."""
         for _ in range(2):
             await floor.ready()
             floor.press(self.console, key)

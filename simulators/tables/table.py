@@ -37,9 +37,9 @@ __all__ = [
 ]
 
 OPEN = ("betting", "covered", "uncovered", "closed", "running", "dealing", "deciding", "showdown", "suspended")
-# Seconds on the wall: neither processes nor the broker are faster where hands are.
+# Real seconds, not simulated ones: faster hands make neither processes nor the broker faster.
 DISPLAY_TIMEOUT_S = 6.0
-# How often a dealer presses a key that the display does not follow.
+# How often a dealer presses a key while the display does not follow.
 PRESSES = 60
 
 
@@ -50,8 +50,8 @@ Settled: TypeAlias = tuple[tuple[int, int, str, int, int], ...]
 class Truth(Struct, frozen=True):
     """One round as it truly was: the facts of its outcome, or void.
 
-    Both, where the dealer gave it up for what his display did not show: then either is right. `settled`: what its
-    wagers bring, by the table's own count; None where that is not known.
+    Both, if the dealer gave it up because of his display: then either is right. `settled`: the settlement of its wagers
+    by the table's own count; None if it is not known.
     """
 
     outcome: dict[str, Any]
@@ -73,16 +73,16 @@ class Look(Struct, frozen=True):
 
     @property
     def over(self) -> bool:
-        """No round is open."""
+        """Whether no round is open."""
         return self.phase not in OPEN
 
     @property
     def mine(self) -> str:
-        """The round that is shown; none where that has ended: a broker with an old memory shows an old screen."""
+        """The shown round; none if it has ended: after an outage the broker may show an outdated screen."""
         return "" if self.round in self.ended else self.round
 
     def settled(self, mine: str) -> bool:
-        """No round is open, and the screen is not that of a round before `mine`."""
+        """Whether no round is open, and the screen is not that of a round before `mine`."""
         outdated = bool(mine) and mine not in self.ended and self.round in self.ended
         return self.over and not outdated
 
@@ -90,8 +90,9 @@ class Look(Struct, frozen=True):
 class Floor(Struct, frozen=True):
     """The surroundings of a dealer: the devices' sockets, the pace, the display, and commands to the devices.
 
-    `ready` waits until all devices of the table are known to be online, and returns whether they were not: nobody deals
-    at a dark table. `tell` gives a device a command and returns how that ended: done, refused or failed.
+    `ready` waits until all devices of the table are known to be online, and returns whether it had to wait: a dealer
+    does not deal while the display is dark. `tell` gives a device a command and returns its result: done, refused or
+    failed.
     """
 
     sockets: dict[str, Socket]
@@ -102,9 +103,10 @@ class Floor(Struct, frozen=True):
     claimed: set[str] = msgspec.field(default_factory=set)
 
     def claim(self) -> str:
-        """The shown round, as that which the dealer deals now; none where he dealt it before: the screen is outdated.
+        """Take the shown round as the one that the dealer deals now; none if he dealt it before: the screen is
+        outdated.
 
-        Its end may become known while he deals the next round, and is not the end of that.
+        Its end may become visible while he deals the next round, and must not be taken for that round's end.
         """
         mine = self.look().mine
         if mine in self.claimed:
@@ -113,12 +115,12 @@ class Floor(Struct, frozen=True):
         return mine
 
     def press(self, console: Console, key: str, reason: int = 0) -> None:
-        """A key of the console."""
+        """Press a key of the console."""
         console.press(key, self.pace.now(), reason)
         self.stir("console-1")
 
     def stir(self, device: str) -> None:
-        """Something was done to a device by hand."""
+        """Call after an act on a device."""
         self.sockets[device].stir()
 
 
@@ -129,7 +131,7 @@ class GivenUpError(Exception):
 class Table(Protocol):
     """One table with its devices and its dealer.
 
-    Where `ruleset` is empty no game is resolved: the truth is compared with events, and `outcome` names them.
+    With an empty `ruleset` no game is resolved: the truth is compared with events, which `outcome` selects.
     """
 
     ruleset: ClassVar[str]
@@ -146,11 +148,11 @@ class Table(Protocol):
         ...
 
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:
-        """What an event says of a round where no ruleset does; None where it says nothing."""
+        """The outcome that an event reports at a table without a ruleset; None for other events."""
         ...
 
     def hurry(self, times: float) -> None:
-        """Before the first round: let the machines run `times` faster than real ones, for a dealer in a hurry."""
+        """Before the first round: let the machines run `times` faster than real ones."""
         ...
 
     async def deal(self, floor: Floor, rounds: int) -> None:
@@ -159,24 +161,24 @@ class Table(Protocol):
 
 
 class Ruled:
-    """A table whose rounds a ruleset resolves: events by themselves say nothing of them."""
+    """A table whose rounds a ruleset resolves: single events are no outcome."""
 
     _rng: random.Random
     """The dealer's own."""
 
     def outcome(self, type_: str, data: dict[str, Any]) -> dict[str, Any] | None:  # noqa: ARG002 - as every table
-        """Nothing."""
+        """No outcome."""
         return None
 
     def hurry(self, times: float) -> None:
-        """Nothing here waits for a machine."""
+        """No effect: the dealer waits for no machine here."""
 
     async def _pause(self, floor: Floor, least: float, most: float) -> None:
         await floor.pace.sleep(self._rng.uniform(least, most))
 
 
 def with_device(kind: type[Any], place: str, made: type[Device]) -> type[Table]:
-    """The tables of a kind, with another device at one place, e.g. another shoe."""
+    """The same kind of table with another device at one place, e.g. another shoe."""
 
     class Other(kind):  # type: ignore[misc]
         def __init__(self, seed: int) -> None:
@@ -218,7 +220,7 @@ class ShoeTable(Ruled):
         floor.press(self.console, "new_shoe")
 
     async def _draw(self, floor: Floor) -> str:
-        """The white card lies before the last cards; the dealer shows it when it comes."""
+        """Draw the next card; the dealer shows the white card when it comes."""
         await floor.ready()
         if self.shoe.left <= self._below_cut and not self._cut_shown:
             self._cut_shown = True
@@ -230,7 +232,7 @@ class ShoeTable(Ruled):
         return card
 
     async def _press_until(self, floor: Floor, key: str, phases: tuple[str, ...], reason: int = 0) -> bool:
-        """A key, until the display shows what it means; whether it ever does."""
+        """Press a key until the display shows its effect; whether it did."""
         for _ in range(PRESSES):
             await floor.ready()
             floor.press(self.console, key, reason)
@@ -242,7 +244,7 @@ class ShoeTable(Ruled):
 
 
 async def open_bets(floor: Floor, console: Console) -> None:
-    """Press the key, again and again until the display shows a round that is open: an old screen shows the last one."""
+    """Press the key again and again until the display shows an open round: an outdated screen shows the last one."""
     for _ in range(PRESSES):
         floor.press(console, "bets_opened")
         if await shows(floor, lambda look: not look.over):
@@ -251,9 +253,9 @@ async def open_bets(floor: Floor, console: Console) -> None:
 
 
 async def settle(floor: Floor, console: Console, rng: random.Random, mine: str = "") -> bool:
-    """Give the display a moment to show the end of the round `mine`; whether that counts.
+    """Give the display a moment to show the end of the round `mine`; whether the round counts.
 
-    Where the display waits for a person, in this round or in one that a stray signal opened, it is declared void.
+    If this round, or one that a stray signal opened, is suspended on the display, it is declared void.
     """
     await floor.pace.sleep(rng.uniform(2.0, 4.0))
     over = await shows(floor, lambda look: look.settled(mine))
@@ -264,11 +266,11 @@ async def settle(floor: Floor, console: Console, rng: random.Random, mine: str =
 
 
 async def shows(floor: Floor, what: Callable[[Look], bool]) -> bool:
-    """Whether the display shows it before it was lit for DISPLAY_TIMEOUT_S without showing it."""
+    """Whether the display shows it within DISPLAY_TIMEOUT_S of being lit."""
     loop = asyncio.get_running_loop()
     until = loop.time() + DISPLAY_TIMEOUT_S
     while not what(floor.look()) and loop.time() < until:
-        if await floor.ready():  # it was dark, and may still show what was
+        if await floor.ready():  # it was dark, and may still show an old state
             until = loop.time() + DISPLAY_TIMEOUT_S
         await floor.pace.sleep(0.5)
     return what(floor.look())

@@ -1,14 +1,15 @@
-"""`feltd bench console`: what the console costs and how late it is, with many tables looked at at once.
+"""`feltd bench console`: CPU and delay of the console with many tables and several open pages.
 
 A real broker, a console as in production, and five pages of five technicians: three follow the pit, one a table, one a
-device. The bench itself is the edge and the rules of all tables, at a given rate: events, rounds that begin, change
-with each event and end with a result. As theirs, the retained states follow at most four times a second.
+device. The benchmark publishes in place of the edge and the rules of all tables, at a given rate: events, rounds that
+begin, change with each event and end with a result. As in production, retained states are published at most four times
+a second.
 
 Two delays are measured at a table that has no other load: from the publishing of a new phase to the arrival of its tile
 at a page of the pit, and from the publishing of an event to the arrival of its time at the page of the table. A bare
-reader of the same messages, all with QoS 1, which decodes their JSON and does nothing, is measured in the same run.
-Then the site is quiet but for one alert that comes and goes: what that costs with five pages of one user, and with five
-pages of five users, who each get a fragment of their own.
+reader, which only decodes the JSON of the same messages, all with QoS 1, is measured in the same run. Then one alert
+comes and goes on a quiet site: its CPU cost with five pages of one user, and with five pages of five users, who each
+get a fragment of their own.
 """
 
 import asyncio
@@ -130,7 +131,7 @@ def _port(log: Path) -> int:
 
 
 class _Pit:
-    """Says what an edge and the rules would: events, and the states they lead to."""
+    """Publishes what an edge and the rules would: events, and the resulting states."""
 
     def __init__(self, tables: int) -> None:
         self.tables = tables
@@ -163,13 +164,13 @@ class _Pit:
         return DeviceState(online=True, counters={"events": seq}, last_event=last)
 
     def _round(self, number: int) -> RoundState:
-        """A round is bets, then play; each event changes what is known of it."""
+        """A round is bets, then play; each event changes its state."""
         rounds, played = divmod(self.seq[number], ROUND_EVENTS)
         phase = "betting" if played * 2 < ROUND_EVENTS else "playing"
         return RoundState(f"rou-{number}:2026-11-21:{rounds + 1}", phase, {"count": played}, {"j": self.seq[number]})
 
     async def event(self, number: int) -> None:
-        """One event of one table."""
+        """Publish one event of one table."""
         assert self.session is not None
         self.seq[number] += 1
         place = f"rou-{number}"
@@ -180,7 +181,7 @@ class _Pit:
         await self.session.publish(f"{source}/event/ball.launched", encode_wire(wire))
 
     async def say(self, number: int) -> None:
-        """One event of one table, the states that follow, and the result of the round that it ends."""
+        """Publish one event of one table, the resulting states, and the result if it ends the round."""
         await self.event(number)
         place = f"rou-{number}"
         self._retained.touch(device_topic(SITE, place, "wheel-1", "state"))
@@ -201,7 +202,7 @@ class _Pit:
         await self.session.publish(f"{source}/result", result, retain=True)
 
     async def turn(self, number: int) -> None:
-        """A table enters another phase, and the rules say so at once."""
+        """A table enters another phase, which the rules publish at once."""
         assert self.session is not None
         self._turned = not self._turned
         state = RoundState(f"rou-{number}:2026-11-21:1", "playing" if self._turned else "betting", {}, {})
@@ -218,7 +219,7 @@ class _Pit:
 
 
 class _Browser:
-    """Follows a page as a real one does, by the fragments the page holds, and notes when a fragment came."""
+    """Follows a page like a real browser, by its fragments, and records when each fragment arrives."""
 
     def __init__(self, port: int, cookie: str, page: str) -> None:
         self._port = port
@@ -237,7 +238,7 @@ class _Browser:
         return reader, writer
 
     async def read(self) -> bytes:
-        """The page once."""
+        """Read the page once."""
         reader, writer = await self._ask(self._page, "text/html")
         try:
             return await reader.read()
@@ -258,7 +259,7 @@ class _Browser:
             writer.close()
 
     def next(self, fragment: str) -> asyncio.Event:
-        """Set when this fragment comes the next time."""
+        """Set at the next arrival of this fragment."""
         event = self._waiting[fragment] = asyncio.Event()
         return event
 
@@ -286,7 +287,7 @@ async def _reader(port: int, seconds: float) -> None:
         await session.subscribe(table_topic(SITE, "+", "#"))
         while True:
             for message in await session.messages():
-                with contextlib.suppress(msgspec.DecodeError):  # availability is no JSON
+                with contextlib.suppress(msgspec.DecodeError):  # availability is not JSON
                     msgspec.json.decode(message.payload)
 
     with contextlib.suppress(TimeoutError):
@@ -295,7 +296,7 @@ async def _reader(port: int, seconds: float) -> None:
 
 
 class _Turn(Struct):
-    """What one turn found."""
+    """The measurements of one turn."""
 
     sent: int = 0
     tile: list[float] = []
@@ -305,7 +306,7 @@ class _Turn(Struct):
 async def _measure(pit: _Pit, browsers: Sequence[_Browser], rate: int, seconds: float) -> _Turn:
     """Events at `rate`, evenly over the tables; the delays of one table's, a few a second."""
     found = _Turn()
-    quiet = pit.tables  # speaks only to be waited for
+    quiet = pit.tables  # has only the events that are timed
     loop = asyncio.get_running_loop()
 
     async def load() -> None:
@@ -362,7 +363,7 @@ async def _row(pit: _Pit, browsers: Sequence[_Browser], pid: int, port: int, rat
 
 
 async def _cost_of_alerts(pit: _Pit, pid: int, port: int, cookies: Sequence[str], seconds: float) -> float:
-    """CPU seconds of one change of an alert, with so many pages of the pit, beside what they cost when all is quiet."""
+    """CPU seconds of one change of an alert with so many pages of the pit, less their cost on a quiet site."""
     count = int(seconds * ALERTS_S)
     async with _browsers(port, cookies, ["/"] * len(cookies)):
         before = cpu_seconds(pid)
@@ -440,7 +441,7 @@ def _sessions(store: Path, count: int) -> list[str]:
 def bench_console(
     say: Callable[[str], None], *, rates: tuple[int, ...] = (60, 240, 1200), seconds: float = 10.0, tables: int = TABLES
 ) -> ConsoleReport:
-    """`rates` are events a second of the whole pit. Raises RuntimeError where the console does not serve."""
+    """`rates` are events a second of the whole pit. Raises RuntimeError if the console does not serve."""
     return asyncio.run(_bench(rates, seconds, tables, say))
 
 

@@ -1,13 +1,12 @@
-"""`feltd bench decoders`: how fast each wire is read, valid or not, and how much an endless one can make us hold.
+"""`feltd bench decoders`: the speed of each decoder on valid and invalid bytes, and its memory on an endless message.
 
 Traffic comes in chunks of CHUNK bytes, as a busy port gives it. Three kinds: *valid*, a mix of everything that the wire
-carries, encoded by the same codec; *garbage*, random bytes; *worst*, the slowest that was found: cycles of the bytes
-that mean something on that wire, and its own frames without their begin, end or checksum. Rates are megabytes (10^6) a
-second of CPU time, medians over turns in which every wire has its turn; two yardsticks stand in the same run. A line of
-115200 baud carries LINE megabytes a second.
+carries, encoded by the same codec; *garbage*, random bytes; *worst*, the slowest that was found: cycles of the wire's
+control bytes, and its own frames without their begin, end or checksum. Rates are megabytes (10^6) a second of CPU time,
+medians over turns, each with all wires; two yardsticks are measured in the same run. A line of 115200 baud carries
+LINE megabytes a second.
 
-Bytes held are what the decoder's own fields take in memory beyond a fresh one's, at most, while a message that never
-ends comes in.
+Bytes held are the most memory that the decoder's fields take beyond a new decoder's while an endless message arrives.
 """
 
 import itertools
@@ -71,14 +70,14 @@ SLOWLY = 8192
 
 Feed = Callable[[bytes], Sequence[object]]
 Opened = tuple[object, Feed]
-"""A fresh decoder, and what gives it bytes."""
+"""A new decoder, and the function that gives it bytes."""
 
 
 class Wire(Struct, frozen=True):
     """One decoder in one direction.
 
-    `frames`: whole messages, the mix of valid traffic. `meaning`: the bytes that delimit. `endless`: how a message
-    begins, and what can follow it for ever. `ask`: an answer is read as the answer to its own question, frame by frame.
+    `frames`: whole messages, the mix of valid traffic. `meaning`: the delimiting bytes. `endless`: the beginning of a
+    message, and bytes that can follow it for ever. `ask`: each frame is decoded as the answer to its own poll.
     """
 
     name: str
@@ -91,7 +90,7 @@ class Wire(Struct, frozen=True):
 
 
 class Row(Struct, frozen=True):
-    """What was found for one wire: megabytes a second, what the worst was, bytes held."""
+    """The figures of one wire: megabytes a second, the worst traffic, bytes held."""
 
     name: str
     valid: float
@@ -102,7 +101,7 @@ class Row(Struct, frozen=True):
 
     @property
     def met(self) -> bool:
-        """Valid and garbage alike."""
+        """Whether valid traffic and garbage both reach the target."""
         return min(self.valid, self.garbage) >= GOAL
 
 
@@ -167,11 +166,11 @@ _BY_HAND: Final[dict[type[fdl.Happening], fdl.Happening]] = {
         LimitsChanged("dora", 100, 5000),
     )
 }
-"""Texts and numbers that must agree are not found by chance."""
+"""Fields that must agree with each other, which random data would never do."""
 
 
 def _data_of(happening: type[fdl.Happening], rng: random.Random) -> bytes:
-    """Some data that this happening takes, found by trying, so that no new one is left out. Raises LookupError."""
+    """Valid data of an event type, found by trying, so that new types are included. Raises LookupError."""
     if happening in _BY_HAND:
         return _BY_HAND[happening].to_bytes()
     for size in range(1 + fdl.MAX_DATA):
@@ -183,7 +182,7 @@ def _data_of(happening: type[fdl.Happening], rng: random.Random) -> bytes:
 
 
 def _fdl_frames(kind: int, own: dict[int, type[fdl.Happening]]) -> tuple[bytes, ...]:
-    """What such a device sends: every event it has, a heartbeat after each third, who it is, an answer."""
+    """The frames of such a device: each of its events, a heartbeat after each third, its identity, an answer."""
     rng = random.Random(kind)
     messages: list[fdl.Message] = [
         fdl.Identity(kind, 7, 1, 400, 1, "Felt", "Device", "SIM-1", "1.0"),
@@ -285,13 +284,13 @@ def _alpha_frames() -> tuple[bytes, ...]:
     return (*map(wire.encode, amounts), *(wire.encode(wire.Frame((one,))) + b"\x06" for one in others))
 
 
-# What a host asks in its rounds: a general poll each time, the meters now and then.
+# The polls of a host: a general poll each time, the meters now and then.
 ADDRESS = 1
 _METERS = Meters({"coin in": 123_456})
 
 
 def _sas_asked() -> list[tuple[Poll, bytes]]:
-    """Questions with their answers: many polls that find nothing, meters, what is long."""
+    """Polls with their answers: many without an event, meters, long answers."""
     general = GeneralPoll(ADDRESS)
     asked: list[tuple[Poll, bytes]] = []
     for command, names in METERS.items():
@@ -304,7 +303,7 @@ def _sas_asked() -> list[tuple[Poll, bytes]]:
 
 
 def _sas_host() -> Opened:
-    """Each other chunk comes for an answer, the others come unasked; after each the line is quiet."""
+    """Every other chunk is an answer, the others are unsolicited; after each the line is quiet."""
     decoder = sas.HostDecoder(ADDRESS)
     polls = itertools.cycle([LongPoll(ADDRESS, 0x54), None])
 
@@ -329,7 +328,9 @@ def _sas_host_asking() -> Opened:
 
 
 def _sas_machine() -> Opened:
-    """Out of step there is a quiet moment, else the rest of the noise would be thrown away unread."""
+    """After a lost synchronisation the line is quiet for a moment; otherwise the rest of the noise would be discarded
+    unread.
+    """
     decoder = sas.MachineDecoder()
 
     def feed(data: bytes) -> list[Poll | Garbage]:
@@ -340,7 +341,7 @@ def _sas_machine() -> Opened:
 
 
 def _sas_polls() -> tuple[bytes, ...]:
-    """The same from the machine's side: each long poll among general ones, and the jackpot's amounts."""
+    """The same from the machine's side: each long poll between general polls, and the jackpot's amounts."""
     polls: list[bytes] = []
     for command in METERS:
         polls += [sas.encode(GeneralPoll(ADDRESS))] * 4
@@ -438,12 +439,12 @@ def chunks(data: bytes) -> list[bytes]:
 
 
 def repeated(cycle: bytes, size: int) -> list[bytes]:
-    """`size` bytes of it, cut where it comes."""
+    """The cycle repeated to `size` bytes, in chunks that ignore its boundaries."""
     return chunks((cycle * (size // len(cycle) + 1))[:size])
 
 
 def valid(wire: Wire) -> list[bytes]:
-    """About SIZE bytes; frame by frame where each answers a question of its own."""
+    """About SIZE bytes; frame by frame if each answers its own poll."""
     stream = b"".join(wire.frames)
     if wire.ask is not None:
         return [*wire.frames] * max(SIZE // len(stream), 1)
@@ -451,7 +452,7 @@ def valid(wire: Wire) -> list[bytes]:
 
 
 def candidates(wire: Wire) -> dict[str, bytes]:
-    """What might be slow, by a name: cycles of meaning bytes, and spoiled frames of every length."""
+    """Candidates for slow traffic by name: cycles of delimiting bytes, and damaged frames of every length."""
     found = {}
     for size in (1, 2, 3):
         for picked in itertools.product(sorted(set(wire.meaning)), repeat=size):
@@ -492,7 +493,7 @@ def slowest(wire: Wire) -> list[str]:
 
 
 def size_of(value: object) -> int:
-    """Bytes of memory that a decoder's fields take, as deep as they go; patterns and functions are everybody's."""
+    """Bytes of memory of a decoder's fields, recursively; without patterns and functions, which are shared."""
     if isinstance(value, re.Pattern | type) or callable(value):
         return 0
     size = sys.getsizeof(value)
@@ -502,14 +503,14 @@ def size_of(value: object) -> int:
 
 
 def held_after(wire: Wire, endless: int = ENDLESS) -> int:
-    """The most that is held while `endless` bytes of a message without an end come in, beyond a fresh decoder."""
-    decoder: Any = wire.open()[0]  # by itself, without the pauses that would end a message
+    """The most bytes held beyond a new decoder while `endless` bytes of a message without an end arrive."""
+    decoder: Any = wire.open()[0]  # the bare decoder, without the pauses that would end a message
     if isinstance(decoder, sas.HostDecoder):
         decoder.expect(LongPoll(ADDRESS, 0x54))
     fresh = most = size_of(decoder)
     begin, cycle = wire.endless
     piece = cycle * (CHUNK // len(cycle) + 1)
-    # Byte by byte as long as anything may grow, so that no peak is missed; then as fast as it goes.
+    # Byte by byte while memory may grow, so that no peak is missed; then in large chunks.
     for byte in begin + piece * (SLOWLY // len(piece)):
         decoder.feed(bytes((byte,)))
         most = max(most, size_of(decoder))
@@ -564,7 +565,7 @@ def bench_decoders(
     budget: float = BUDGET,
     endless: int = ENDLESS,
 ) -> DecoderReport:
-    """Everything, in turns."""
+    """Measure all wires, in turns."""
     rng = random.Random(1)
     garbage = chunks(rng.randbytes(SIZE))
     worst = {}
@@ -590,7 +591,7 @@ def bench_decoders(
         middle = {kind: statistics.median(figures) for (name, kind), figures in rates.items() if name == wire.name}
         good, noise = middle.pop("valid"), middle.pop("garbage")
         pattern = min(middle, key=middle.__getitem__)
-        # All devices of one wire have one decoder: once is enough for them.
+        # All devices of one wire share a decoder, which is measured once.
         key = (type(wire.open()[0]), wire.endless)
         if key not in held:
             held[key] = held_after(wire, endless)

@@ -1,13 +1,13 @@
 """`feltd bench jackpots`: how many durable contributions the jackpots process takes, and how late a pool's level is.
 
 The process runs as in production, alone on one core, beside a real mosquitto. Sixteen tables bet at a fixed pace, five
-bets a round: as devices tell them (an event for each bet, a verdict for each round) or as the rules settle them (one
+bets a round: as devices report them (an event for each bet, a verdict for each round) or as the rules settle them (one
 verdict with five bets). Milliseconds are from the publication of a bet to the arrival of the first level that includes
-it, which the number of the pool's last entry says. Two yardsticks of the same turn stand beside them: a message
-of the same size that is published and received at the same pace, and one page that is written and synced to the same
-disk, two hundred times a second.
+it, by the number of the pool's last entry. Two yardsticks are measured in the same turn: a message of the same
+size that is published and received at the same pace, and one page that is written and synced to the same disk, two
+hundred times a second.
 
-A turn whose pools are not exact to the last coin is an error, not a figure.
+A turn whose pools are not exact ends as an error, without a figure.
 """
 
 import asyncio
@@ -55,8 +55,9 @@ Latencies = tuple[float, float, float]
 class JackpotRow(Struct, frozen=True):
     """One case: `pools` that count by `counts`. Figures are medians of the turns.
 
-    `rate`: bets a second as they were published; `sustained`: as they are taken from a queue that never is empty.
-    `level`, `bare`, `synced`: of the pools' levels and of the yardsticks. `cpu_us`: of the process for each bet.
+    `rate`: bets published a second; `sustained`: bets a second from a queue that is never empty.
+    `level`, `bare`, `synced`: latencies of the pools' levels and of the yardsticks. `cpu_us`: CPU time of the process
+    for each bet.
     """
 
     counts: str
@@ -78,7 +79,7 @@ class JackpotsReport(Struct, frozen=True):
 
 
 class Bets(Struct):
-    """What the tables bet: messages in order, and for each the pool that it feeds and the entries that it makes."""
+    """The bets of the tables: messages in order, each with its pool and the number of its entries."""
 
     counts: str
     pools: int
@@ -107,7 +108,7 @@ class Bets(Struct):
         return f"{source}/event/{kind}", encode_wire(wire)
 
     def next(self, count: int) -> list[tuple[str, bytes, str, int]]:
-        """`count` rounds: topic, payload, pool, bets."""
+        """The messages of `count` rounds: topic, payload, pool, bets."""
         messages = []
         for _ in range(count):
             number, self.rounds = self.rounds % TABLES, self.rounds + 1
@@ -131,32 +132,32 @@ class Bets(Struct):
 
 
 def _later() -> datetime:
-    """A time after the pools began, whenever the process starts."""
+    """A time that is certainly after the start of the pools."""
     return datetime.now(UTC) + timedelta(minutes=1)
 
 
 class Levels:
-    """The levels that arrive, and the bets that wait for theirs."""
+    """The arriving levels, and the bets that no level includes yet."""
 
     def __init__(self) -> None:
-        """No bet was made."""
+        """Without bets."""
         self.bets: dict[str, int] = {}
-        """By pool the bets of its whole life."""
+        """The number of all bets, by pool."""
         self.amounts: dict[str, int] = {}
         self.waits: dict[str, list[tuple[int, int]]] = {}
-        """By pool the numbers of entries that were not heard of, with the time when their bet was published."""
+        """By pool the numbers of entries that no level includes yet, with the time when their bet was published."""
         self.times: list[tuple[int, int]] = []
         self.yards: list[tuple[int, int]] = []
         self.heard = 0
 
     def published(self, pool: str, bets: int) -> None:
-        """A message with `bets` of a pool is under way now."""
+        """A message with `bets` of a pool is published now."""
         if bets:
             self.bets[pool] = self.bets.get(pool, 0) + bets
             self.waits.setdefault(pool, []).append((self.bets[pool] + 1, time.monotonic_ns()))
 
     def hear(self, message: Message) -> None:
-        """A level, or a bare message, which carries when it was published."""
+        """Take a level, or a bare message, which holds its time of publication."""
         now = time.monotonic_ns()
         if message.topic == YARD:
             self.yards.append((int(message.payload[:20]), now))
@@ -171,11 +172,11 @@ class Levels:
 
     @property
     def waiting(self) -> int:
-        """Messages whose bets are in no level yet."""
+        """Number of messages whose bets no level includes yet."""
         return sum(map(len, self.waits.values()))
 
     def check(self) -> None:
-        """Raises NothingCameError where a pool is not what was bet."""
+        """Raises NothingCameError if a pool differs from the bets."""
         for pool, bets in self.bets.items():
             right = SEED + int(bets * BET * Fraction(VISIBLE))
             if self.amounts.get(pool) != right:
@@ -184,7 +185,7 @@ class Levels:
 
 @asynccontextmanager
 async def playing(directory: Path, bets: Bets) -> AsyncIterator[tuple[int, Session, Levels]]:
-    """Broker and process; its pid, a session and what it hears."""
+    """Start broker and process; yields its pid, a session and the levels received."""
     broker = Broker(directory)
     await broker.start()
     (directory / "feltd.toml").write_text(bets.config(directory, broker.port), encoding="utf-8")
@@ -207,7 +208,7 @@ async def playing(directory: Path, bets: Bets) -> AsyncIterator[tuple[int, Sessi
 
 
 async def publish(session: Session, levels: Levels, messages: list[tuple[str, bytes, str, int]], rate: float) -> float:
-    """Publish at `rate` bets a second (infinity: as fast as the broker takes them); the rate that was kept."""
+    """Publish at `rate` bets a second (infinity: as fast as the broker takes them); returns the real rate."""
     loop = asyncio.get_running_loop()
     began = due = loop.time()
     count = 0
@@ -249,7 +250,7 @@ def sync_pages(directory: Path, seconds: float) -> list[tuple[int, int]]:
     count = max(int(seconds / SYNC_EVERY_S), 1)
     file = os.open(directory / "yard", os.O_CREAT | os.O_WRONLY, 0o600)
     try:
-        os.write(file, bytes(4096 * count))  # a file that does not grow, as the journal's log
+        os.write(file, bytes(4096 * count))  # the file has its full size before, as the journal's log
         os.fsync(file)
         for number in range(count):
             began = time.monotonic_ns()

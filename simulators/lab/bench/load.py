@@ -1,6 +1,6 @@
-"""A load beside what is measured: `python -m simulators.lab.bench.load cpu` computes, `... load disk FILE` syncs.
+"""A load beside a measurement: `python -m simulators.lab.bench.load cpu` computes, `... load disk FILE` syncs.
 
-It ends with the process that started it, also when that one is killed.
+It ends with the process that started it, also if that is killed.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Measures programs from outside: lines go into a tty, and a subscriber written in C notes what the broker delivers.
+"""Measures programs from outside: lines go into a tty, and a subscriber in C records what the broker delivers.
 
-A subscriber in Python takes a millisecond a message at low rates, which hides the difference between what it measures.
+A subscriber in Python takes a millisecond a message at low rates, which hides the differences between the programs.
 The C program is `outside.c`; it is built when a benchmark starts. The same file contains the bridges that feltd is
 compared with.
 """
@@ -50,17 +50,17 @@ HERE = Path(__file__).parent
 FLAT_OUT = float("inf")
 """The rate of a burst: lines a second, as fast as the tty takes them."""
 LOST_AFTER_S = 30.0
-"""Seconds without any message after which what is missing counts as lost."""
+"""Seconds without any message after which missing messages count as lost."""
 BLOCK = 64  # lines that a burst writes at once
 START_TIMEOUT_S = 60.0
 
 
 class CannotMeasureError(Exception):
-    """Something that the measurement needs is not installed. The message names it."""
+    """A requirement of the measurement is not installed. The message names it."""
 
 
 class NothingCameError(Exception):
-    """The measured part does not answer. The message names it."""
+    """The measured program does not answer. The message names it."""
 
 
 class Heard(Struct, frozen=True):
@@ -86,7 +86,7 @@ def build(folder: Path) -> Path:
 
 
 def node_command() -> list[str]:
-    """The Node.js bridge, without its arguments. Raises CannotMeasureError where Node or a library of it is missing."""
+    """The Node.js bridge, without its arguments. Raises CannotMeasureError if Node or a library of it is missing."""
     node = shutil.which("node")
     if node is None:
         raise CannotMeasureError("no bridge in Node.js: node is not installed")
@@ -108,7 +108,7 @@ def cards(count: int) -> list[bytes]:
 
 
 def wait(reached: Callable[[], bool], came: Callable[[], int], what: str) -> None:
-    """Return when `reached`, and wait as long as `came` grows. Raises NothingCameError."""
+    """Wait until `reached`, as long as `came` grows. Raises NothingCameError."""
     last, since = came(), time.monotonic()
     while not reached():
         time.sleep(0.02)
@@ -119,10 +119,10 @@ def wait(reached: Callable[[], bool], came: Callable[[], int], what: str) -> Non
 
 
 class Program:
-    """A child process, its log, and the CPU time and memory that it takes."""
+    """A child process with its log, its CPU time and its memory."""
 
     def __init__(self, command: Sequence[str], log: Path, env: dict[str, str] | None = None) -> None:
-        """Started when it returns; `log` receives what it says."""
+        """Start the process; `log` receives its output."""
         self._log, self._name = log, " ".join(command[:3])
         with log.open("wb") as file:
             self._process = subprocess.Popen(  # noqa: S603
@@ -208,10 +208,10 @@ class Tap:
 
 
 class Feeder:
-    """Ttys into which lines are written at a pace, and what the program answers is thrown away."""
+    """Ttys into which lines are written at a pace; the program's answers are discarded."""
 
     def __init__(self, links: Sequence[Path]) -> None:
-        """A program opens `links`, in the order of which `write` returns its times."""
+        """The measured program opens `links`; `write` returns its times in their order."""
         self._masters: list[int] = []
         self._slaves: list[int] = []
         for link in links:
@@ -262,7 +262,7 @@ class Feeder:
         return times
 
     def close(self) -> None:
-        """Give the ttys back."""
+        """Close the ttys."""
         self._ended.set()
         self._drain.join()
         for one in (*self._masters, *self._slaves):
@@ -309,7 +309,7 @@ def python(*words: str, beside: Path | None = None) -> tuple[list[str], dict[str
     """A module of this Python with its arguments, and its environment; `beside`: from another checkout."""
     env = dict(os.environ)
     env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed program starts from compiled modules
-    env["PYTHONSAFEPATH"] = "1"  # not from the folder we stand in
+    env["PYTHONSAFEPATH"] = "1"  # not from the current folder
     if beside is not None:
         env["PYTHONPATH"] = str(beside.resolve())
     return [sys.executable, "-m", *words], env

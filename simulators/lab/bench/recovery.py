@@ -1,9 +1,9 @@
-"""`feltd bench recovery`: how soon everything goes on after a crash, over real mosquitto on loopback.
+"""`feltd bench recovery`: the time to recover from a crash, over real mosquitto on loopback.
 
-An edge with a journal of very many events, signed, its last file as large as one gets: from the start of its process
-to its first new event, durable and at a subscriber. A rules consumer that missed very many events of a table: from the
-start of its process to the verdict that the last of them causes. The journal is written by the journal's own code;
-each round in it is one of baccarat, eight events.
+An edge with a signed journal of very many events, whose last file has its full size: from the start of its process to
+its first new event, durable and at a subscriber. A rules consumer that missed very many events of a table: from the
+start of its process to the verdict that the last of them causes. The journal is written by the journal's own code; each
+round in it is one of baccarat, eight events.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ TABLES = 10
 EDGE_GOAL, GAP_GOAL = 2.0, 5.0
 TURNS = 5
 FULL = 0.95
-"""Of a file's size: the last file of the journal is made so large, as its start takes longest then."""
+"""Share of the full size to which the last file of the journal is filled, as the start takes longest then."""
 _BATCH = 125
 _KEY = bytes((2, 16)) + b"\x10\x08\x00\x2a" * 3
 _ROUND: tuple[tuple[str, Event, bytes], ...] = (
@@ -81,7 +81,9 @@ def _rounds(began: datetime, first: int, count: int) -> Iterable[Entry]:
 
 
 def write_journal(path: Path, key: Path, events: int, say: Callable[[str], None]) -> tuple[int, int]:
-    """At least `events` rows, in as many files as they take, the last one FULL. Its rows, and all of them."""
+    """Write at least `events` rows, in several files, the last one FULL. Returns the rows of the last file and of
+    all.
+    """
     from daemon.journal.signing import Key
 
     keeping = Keeping()
@@ -162,7 +164,7 @@ async def _shoe() -> AsyncIterator[Tcp]:
 
 
 async def _heard(session: Session, what: Callable[[str, bytes], bool]) -> float:
-    """When the first message came that is `what`. Raises RuntimeError."""
+    """The time of the first message for which `what` is true. Raises RuntimeError."""
     try:
         async with asyncio.timeout(_EVENT_TIMEOUT_S):
             while True:
@@ -174,7 +176,9 @@ async def _heard(session: Session, what: Callable[[str, bytes], bool]) -> float:
 
 
 async def _edge_turn(config: Path, broker: Broker, turn: int) -> float:
-    """Seconds from the process to its first new card at a subscriber: published is what was durable before."""
+    """Seconds from the start of the process to its first new card at a subscriber; events are durable before they are
+    published.
+    """
     topic = "felt/1/bench/table/bac-1/device/shoe-1/event/card.drawn"
     async with connect(Mqtt(port=broker.port), f"bench-{turn}") as session:
         await session.subscribe(topic)
@@ -184,13 +188,13 @@ async def _edge_turn(config: Path, broker: Broker, turn: int) -> float:
 
 
 async def _consumer_turn(config: Path, broker: Broker, turn: int, missed: int, newest: int, edge: str) -> float:
-    """Seconds from the process to the end of the last round that it missed."""
+    """Seconds from the start of the process to the end of the last round that it missed."""
     path = config.with_name("rules.db")
     for suffix in ("", "-wal", "-shm", "-lock", "-readers", "-signed"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
     with closing(Journal(path)) as rules:
         rules.append([], {f"stream/edge-1/{edge}/bac-{TABLES}": b'{"seq":%d}' % (newest - missed)})
-    last = f"edge-1:bac-{TABLES}:{newest - 1}/"  # the payment after it says nothing
+    last = f"edge-1:bac-{TABLES}:{newest - 1}/"  # the payment after it causes no verdict
     topic = f"felt/1/bench/table/bac-{TABLES}/round/event/resolved"
     async with connect(Mqtt(port=broker.port), f"bench-rules-{turn}") as session:
         await session.subscribe(topic)
@@ -203,7 +207,7 @@ async def _consumer_turn(config: Path, broker: Broker, turn: int, missed: int, n
 async def bench_recovery(
     say: Callable[[str], None], *, events: int = EVENTS, gap: int = GAP, turns: int = TURNS
 ) -> RecoveryReport:
-    """All of it; the journal is written first, once."""
+    """Write the journal once, then run all turns."""
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="feltd-bench-", dir=Path.cwd())))
         key = directory / "key.pem"

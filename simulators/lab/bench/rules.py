@@ -1,8 +1,8 @@
-"""`feltd bench rules`: how many events a second each ruleset takes on one core, results built and written down.
+"""`feltd bench rules`: how many events a second each ruleset applies on one core, with results built and encoded.
 
-Whole rounds as their tables tell them, console included, with the chips of a busy table and without any. The events
-are decoded once, then applied again and again; beside each figure stands a yardstick of the same run: decoding the
-same envelopes from JSON. A turn in which not every round was resolved is an error, not a figure.
+Whole rounds as their tables report them, console included, with the chips of a busy table and without any. The events
+are decoded once, then applied again and again. The yardstick of the same run is decoding the same envelopes from JSON.
+A turn with an unresolved round ends as an error, without a figure.
 
 The replay reads a journal of very many rounds of baccarat from its envelopes to the bytes of every verdict, twice, in
 two processes with different hash seeds: the same events must give the same bytes.
@@ -77,7 +77,7 @@ CHIPS: Final = (1_000, 2_000, 5_000, 10_000, 50_000)
 class Mix(Struct, frozen=True):
     """How a table is played: an endless game of whole rounds, given what is bet on each; so many chips on these bets.
 
-    Without `chips` there are no bets. `laid_in_turn`: the players lay their chips by what they do.
+    Without `chips` there are no bets. `laid_in_turn`: the players bet by their actions during the round.
     """
 
     game: Callable[[Random, Betting], Iterator[Round]]
@@ -89,7 +89,7 @@ class Mix(Struct, frozen=True):
 
 
 def _shoe(rng: Random, _: Betting) -> Iterator[Round]:
-    """Each coup is the cards of it; the first one of a shoe comes after the burn."""
+    """A coup is its cards; the first coup of a shoe comes after the burn."""
     while True:
         shoe = list(DECK) * 8
         rng.shuffle(shoe)
@@ -118,9 +118,9 @@ def _angola_baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
 
 
 def _chemin(rng: Random, betting: Betting) -> Iterator[Round]:
-    """Six players; the hand goes round as it is lost. Punters cover the bank, or one makes banco where none bets.
+    """Six players; a banker who loses passes the hand. Punters cover the bank, or one makes banco if none bets.
 
-    What punter and banker say is what they must. The first card of a shoe comes while its first bets are laid.
+    Punter and banker decide as the rules require. The first card of a shoe comes while its first bets are laid.
     """
     seats, banker, bank = tuple(range(1, 7)), 1, 0
     start: Round = tuple(map(SeatOpened, seats))
@@ -142,7 +142,7 @@ def _chemin(rng: Random, betting: Betting) -> Iterator[Round]:
             said = "show" if shows else "draw" if player < 5 else "stand"
             if not shows and his < 8:
                 thirds = [shoe.pop()] if said == "draw" else []
-                chooses = not covers and his > 0  # under banco, where he has not 0
+                chooses = not covers and his > 0  # under banco, unless he has 0
                 rule = "free" if chooses else banker_rule(his, POINTS[thirds[0]] if thirds else NO_CARD)
                 draws = tuple(map(CardDrawn, thirds))
                 player = points((cards[0], cards[2], *thirds))
@@ -185,7 +185,7 @@ def _wheel(rng: Random, betting: Betting) -> Iterator[Round]:
 
 
 def _alternating_wheel(rng: Random, betting: Betting) -> Iterator[Round]:
-    """The ball runs one way round and then the other; the call comes while it runs."""
+    """The ball runs in one direction and then in the other; the call comes while it runs."""
     one, other = BallLaunched("clockwise", "anticlockwise"), BallLaunched("anticlockwise", "clockwise")
     for launch in cycle((one, other)):
         call = (launch, BetsClosed(), BallLanded(str(rng.randrange(37))), RoundPaid())
@@ -211,14 +211,14 @@ def _heap(rng: Random, betting: Betting) -> Iterator[Round]:
 
 
 def _throw(rng: Random, betting: Betting) -> Iterator[Round]:
-    """Series of throws; what the bets of one throw leave is there for the next."""
+    """Series of throws; bets that a throw does not decide stay for the next."""
     while True:
         thrown = DiceThrown((rng.randint(1, 6), rng.randint(1, 6)))
         yield (BetsOpened(), *betting(), BetsClosed(), thrown, RoundPaid())
 
 
 def _stud(rng: Random, betting: Betting, burnt: int = 0) -> Iterator[Round]:
-    """Five players and a reading shoe. Chips are an ante of each, or none; three bet on the jackpot beside it."""
+    """Five players and a reading shoe. Each lays an ante, or none does; three also bet on the jackpot."""
     seats = range(1, 6)
     opened: Round = tuple(map(SeatOpened, seats))
     laid = tuple(WagerPlaced(seat, "ante", 10_000) for seat in seats)
@@ -231,13 +231,13 @@ def _stud(rng: Random, betting: Betting, burnt: int = 0) -> Iterator[Round]:
 
 
 def _angola_stud(rng: Random, betting: Betting) -> Iterator[Round]:
-    """A card is burnt before."""
+    """As Macau's, with a card burnt before the deal."""
     return _stud(rng, betting, 1)
 
 
 def _poker(rng: Random, deck: Sequence[str], own: int, *, ante: bool) -> Iterator[Round]:
     """Eight players and a reading shoe. About half of them give up at once; a bet on the fourth common card."""
-    idle = dict.fromkeys(range(1, 9), 0)  # who sits out five deals posts a big bet, 14(18)
+    idle = dict.fromkeys(range(1, 9), 0)  # a player who sat out five deals posts a big bet, 14(18)
     first, streets, burns = 0, (1, 1, 1, 1, 1) if ante else (3, 1, 1), int(not ante)
     while True:
         order = [(first + place) % 8 + 1 for place in range(8)]
@@ -277,7 +277,7 @@ def _synthetic(rng: Random, _: Betting) -> Iterator[Round]:
 
 
 def _machine(rng: Random, _: Betting) -> Iterator[Round]:
-    """A period of a machine, which is read after every few games."""
+    """A period of a machine, whose meters are read after every few games."""
     meters = dict.fromkeys(("coin_in", "coin_out", "jackpot", "drop", "games_played"), 0)
     while True:
         told: list[Event] = [BetsOpened(), MachineIdentified(paytable="LUCKY", return_bp=9000, credit=1)]
@@ -340,7 +340,7 @@ def _blackjack(
 
 
 def _wish(actions: Sequence[str], total: int) -> str:
-    """The decision of a player who sees only the own hand."""
+    """The decision of a player who sees only his own hand."""
     if "split" in actions and total in (12, 16):
         return "split"
     if "double" in actions and total in (10, 11):
@@ -355,7 +355,7 @@ ANGOLAN_CLOTH: Final = (
 )
 _SIDES: Final = ("player", "banker", "player", "banker", "tie", "player_pair", "banker_pair")
 
-# By the ruleset's id, and after a comma how its table differs from the usual.
+# By the ruleset's id, and after a comma the difference of its table from the usual one.
 _OWN: Final[dict[str, Mix]] = {
     "macau.baccarat, a shoe alone": Mix(_shoe),
     "macau.baccarat": Mix(
@@ -469,7 +469,7 @@ def rounds(mix: Mix, *, wagers: bool, seed: int = 1) -> Iterator[Round]:
     rng = Random(seed)
 
     def betting() -> Round:
-        """The chips in turn, each seat on its own bets."""
+        """The chips of the seats in turn, each on its own bets."""
         return tuple(
             WagerPlaced(rng.randint(1, mix.seats), rng.choice(mix.bets), rng.choice(CHIPS))
             for _ in range(mix.chips if wagers else 0)
@@ -507,17 +507,17 @@ class RulesRow(Struct, frozen=True):
 
     @property
     def ratio(self) -> float:
-        """How many times as long it takes as decoding them."""
+        """The time to apply the events, as a multiple of the time to decode them."""
         return statistics.median(self.yards) / self.rate
 
     @property
     def met(self) -> bool:
-        """The goal."""
+        """Whether the target is reached."""
         return self.rate >= GOAL
 
 
 class Replayed(Struct, frozen=True):
-    """One replay: seconds of CPU from envelopes to verdicts, hashes of the bytes that came in and went out."""
+    """One replay: CPU seconds from envelopes to verdicts, hashes of the input and of the output."""
 
     rounds: int
     events: int
@@ -536,7 +536,7 @@ class RulesReport(Struct, frozen=True):
 
     @property
     def same(self) -> bool:
-        """The same events gave the same bytes."""
+        """Whether the same events gave the same bytes."""
         return len({(one.events_hash, one.verdicts_hash) for one in self.replays}) == 1
 
 
@@ -572,7 +572,7 @@ def yard(lines: Sequence[bytes]) -> float:
 
 
 def replay(rounds_: int, seed: int = 1) -> Replayed:
-    """A journal of `rounds_` rounds of baccarat, without chips: read, resolved and written down."""
+    """Read, resolve and encode a journal of `rounds_` rounds of baccarat, without chips."""
     ruleset = ruleset_of("macau.baccarat")
     encode = msgspec.json.Encoder().encode
     state = ruleset.start("t1")
@@ -597,7 +597,7 @@ def replay(rounds_: int, seed: int = 1) -> Replayed:
 
 
 def replay_elsewhere(rounds_: int, hash_seed: int) -> Replayed:
-    """The same in a process of its own, whose sets and dicts of text are in another order."""
+    """The same in a process with another hash seed, whose sets of text have another order."""
     code = f"import msgspec, simulators.lab.bench.rules as b; print(msgspec.json.encode(b.replay({rounds_})).decode())"
     done = subprocess.run(  # noqa: S603 - this very program
         [sys.executable, "-c", code],
@@ -616,7 +616,7 @@ def bench_rules(
     rounds_: int = ROUNDS,
     replayed: int = REPLAYED,
 ) -> RulesReport:
-    """Each ruleset in turn, `turns` times over, so that the machine's noise meets all; then the replays."""
+    """Each ruleset in turn, `turns` times over, so that the machine's noise affects all; then the replays."""
     streams = {}
     for name in names:
         for wagers in (False, True) if MIXES[name].chips else (False,):

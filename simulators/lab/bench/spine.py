@@ -1,7 +1,7 @@
-"""`feltd bench`: how fast feltd is, beside programs that do less, in one run.
+"""`feltd bench`: the speed of feltd, compared in one run with programs that do less.
 
 All get the same lines at the same pace through a real tty and the same mosquitto, in turns, so that the noise of the
-machine meets all. A subscriber in C notes what arrives (`outside.py`); before anything is measured it must find the
+machine affects all. A subscriber in C records what arrives (`outside.py`); before anything is measured it must find the
 delay of a bridge whose delay is known. Times are milliseconds from the write of a line to the arrival of its event or
 result, by one clock. CPU time an event is that of the process, which a busy machine changes less than latency.
 """
@@ -75,7 +75,7 @@ QUIET_S, EVENT_TIMEOUT_S = 0.3, 30.0
 ATTEMPTS = 3
 BURST = 20_000
 LOADS = 8
-"""Processes beside what is measured: half of them compute, half of them sync."""
+"""Load processes beside the measurement: half of them compute, half of them sync."""
 NICE = -5
 """The priority of edge, rules and broker in their systemd units."""
 BUSY_RATE = 100
@@ -126,7 +126,7 @@ class Grown(Struct, frozen=True):
 class Busy(Struct, frozen=True):
     """Edge and rules beside other processes that compute and sync: `what` is event or result, times in ms.
 
-    `nice`: the priority of edge, rules and broker, 0 as everything else has.
+    `nice`: the priority of edge, rules and broker; 0 is that of all other processes.
     """
 
     loads: int
@@ -171,7 +171,7 @@ class _Turn(Struct, frozen=True):
 
 
 async def until(reached: Callable[[], bool], came: Callable[[], int], what: str) -> None:
-    """Wait for as long as more comes. Raises NothingCameError."""
+    """Wait until `reached`, as long as `came` grows. Raises NothingCameError."""
     loop = asyncio.get_running_loop()
     last, since = came(), loop.time()
     while not reached():
@@ -184,7 +184,7 @@ async def until(reached: Callable[[], bool], came: Callable[[], int], what: str)
 
 @contextlib.asynccontextmanager
 async def program(*words: str, core: int | None = None) -> AsyncIterator[int]:
-    """A child of this Python, pinned to a core where one is named; its pid."""
+    """A child of this Python, pinned to `core` if given; its pid."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", *words, stderr=asyncio.subprocess.DEVNULL)
     if core is not None:
         os.sched_setaffinity(process.pid, {core})
@@ -199,7 +199,7 @@ async def program(*words: str, core: int | None = None) -> AsyncIterator[int]:
 
 
 def configuration(folder: Path, port: int, links: Sequence[Sequence[Path]]) -> Path:
-    """Tables of baccarat, each with its shoes; journals durable and events signed as always."""
+    """Tables of baccarat, each with its shoes; journals are durable and events are signed, as in production."""
     make_mac_keys(folder, "edge-1", "bench")
     lines = [f'[site]\nname = "bench"\n[edge]\nname = "edge-1"\njournal = "{folder}/edge.db"']
     lines += [f'mac_key_file = "{folder}/edge-mac.key"\n[rules]\njournal = "{folder}/rules.db"']
@@ -262,9 +262,9 @@ class _Side:
                 return {"bridge": (words, None)}
 
     def quiet(self) -> None:
-        """Return when nothing more comes and the programs rest. Raises NothingCameError if one of them ended."""
+        """Return when no more messages come and the programs are idle. Raises NothingCameError if one of them ended."""
         last, still = (-1, 0.0), 0
-        while still < 2:  # once may be a wait for the disk
+        while still < 2:  # a single idle moment may be a wait for the disk
             time.sleep(QUIET_S)
             for one in self.programs.values():
                 one.check()
@@ -273,7 +273,7 @@ class _Side:
             last = now
 
     def run(self, count: int, rate: float) -> _Turn:
-        """Write lines and wait for all that comes of them. Raises NothingCameError."""
+        """Write lines and wait for all their messages. Raises NothingCameError."""
         if self.name == "broker":
             return self._paced(count, rate)
         for _ in range(ATTEMPTS):
@@ -282,7 +282,7 @@ class _Side:
         raise NothingCameError(f"{SIDES[self.name]}: more than {count} events came of {count} lines, {ATTEMPTS} times")
 
     def _run(self, count: int, rate: float) -> _Turn | None:
-        """None where an event of earlier lines came so late that it cannot be told from these."""
+        """None if an event of earlier lines came so late that it cannot be distinguished from these."""
         self.quiet()
         first = self.tap.look()
         before = {name: one.cpu_us() for name, one in self.programs.items()}
@@ -351,7 +351,7 @@ def _latencies(written: Sequence[int], heard: Sequence[int]) -> list[float]:
 
 
 def _rate(heard: Sequence[Heard]) -> float:
-    """Events a second after the first tenth, when every buffer was full."""
+    """Events a second after the first tenth, when all buffers are full."""
     tenth = len(heard) // 10
     span = heard[-1].at - heard[tenth].at
     return (len(heard) - 1 - tenth) / (span / 1e9) if span else 0.0
@@ -384,7 +384,7 @@ def _side(name: str, tool: Path, beside: Path | None) -> Iterator[_Side]:
 def known_delay(tool: Path) -> float:
     """The delay that the subscriber finds between two bridges, of which one waits KNOWN_MS. Raises CannotMeasureError.
 
-    Compared are the tenths percentiles: load only adds.
+    It compares the tenth percentiles, because load only adds delay.
     """
     found = float("nan")
     for _ in range(3):
@@ -484,7 +484,7 @@ def busy(tool: Path, seconds: float, nice: int) -> list[Busy]:
 
 
 async def idle(directory: Path, seconds: float) -> tuple[int, float]:
-    """Resident memory and CPU share of an edge with three devices that are there and do what devices do when idle."""
+    """Resident memory and CPU share of an edge with three connected, idle devices."""
     broker = Broker(directory)
     await broker.start()
     pit = Pit(directory, 1, kinds=("rou", "cus"))
@@ -523,7 +523,7 @@ def bench(
     growth: Sequence[tuple[int, int]] = GROWTH,
     niced: Sequence[int] = (0, NICE),
 ) -> Report:
-    """Everything; `seconds` at each rate of each turn. Raises NothingCameError, CannotMeasureError."""
+    """Run all measurements; `seconds` at each rate of each turn. Raises NothingCameError, CannotMeasureError."""
     began = os.getloadavg()[0]
     wanted = [one for one in (sides or SIDES) if one != "before" or beside is not None]
     left_out: list[str] = []
@@ -568,7 +568,7 @@ def bench(
 
 
 class _Run:
-    """What the turns of one run measured."""
+    """The measurements of the turns of one run."""
 
     def __init__(self, rates: Sequence[int], seconds: float, burst: int, beside: Path | None) -> None:
         self._rates, self._seconds, self._burst, self._beside = rates, seconds, burst, beside
@@ -577,7 +577,7 @@ class _Run:
         self.synced: dict[int, list[tuple[float, float]]] = {}
 
     def turn(self, sides: Sequence[str], tool: Path, folder: Path) -> None:
-        """Each side once."""
+        """Measure each side once."""
         for name in sides:
             with _side(name, tool, self._beside) as one:
                 if name != "broker":
@@ -643,7 +643,7 @@ def _figures(side: str, rate: int, turns: Sequence[_Turn]) -> list[Figure]:
     return found
 
 
-# ---- what it says
+# ---- the report
 
 
 MARGINS = {"p50": 15.0, "cpu": 30.0, "burst": 15.0}

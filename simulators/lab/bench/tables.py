@@ -1,8 +1,8 @@
-"""`feltd bench tables`: how many simulated seconds each kind of table plays in one of the wall.
+"""`feltd bench tables`: how many simulated seconds each kind of table plays in one real second.
 
-One table alone with all its devices, over real ttys and a real broker, edge and rules in the same process, on a clock
-that jumps, as the headless demo has it. The time is that of the whole turn, from the start of the broker to the last
-result; medians over turns. A turn whose results are not what the simulators did is an error, not a figure.
+One table alone with all its devices, over real ttys and a real broker, edge and rules in the same process, in virtual
+time, as in the headless demo. The time is that of the whole turn, from the start of the broker to the last result;
+medians over turns. A turn whose results differ from the simulators' truth ends as an error, without a figure.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ TURNS = 3
 
 
 class TableRow(Struct, frozen=True):
-    """One kind of table: its devices by name, simulated seconds of a turn, times real time of each turn."""
+    """One kind of table: its devices by name, simulated seconds of a turn, and each turn's multiple of real time."""
 
     kind: str
     devices: tuple[str, ...]
@@ -51,7 +51,7 @@ class TableReport(Struct, frozen=True):
 
 
 def play(kind: str, rounds: int, seed: int) -> tuple[float, float]:
-    """Simulated and real seconds of one turn. Raises RuntimeError where a result is not what was done."""
+    """Simulated and real seconds of one turn. Raises RuntimeError if a result differs from the truth."""
 
     async def body(busy: list[Callable[[], bool]]) -> float:
         loop = asyncio.get_running_loop()
@@ -77,7 +77,7 @@ def play(kind: str, rounds: int, seed: int) -> tuple[float, float]:
 def bench_tables(
     say: Callable[[str], None], *, kinds: Sequence[str] = tuple(KINDS), rounds: int = ROUNDS, turns: int = TURNS
 ) -> TableReport:
-    """Each kind in turn, `turns` times over, so that the machine's noise meets all. A turn's number is its seed."""
+    """Each kind in turn, `turns` times over, so that the machine's noise affects all. A turn's number is its seed."""
     played: dict[str, list[tuple[float, float]]] = {kind: [] for kind in kinds}
     for turn in range(1, turns + 1):
         for kind in kinds:

@@ -1,6 +1,6 @@
-"""What `feltd bench` shall reach, and whether a run did: ratios to yardsticks of the run, and times people see.
+"""The targets of `feltd bench`, and whether a run met them: ratios to the run's yardsticks, and delays that people see.
 
-Figures of two runs are not compared. A target whose yardstick was left out of the run is "not measured".
+Figures of two runs are not compared. A target without its yardstick in the run is "not measured".
 """
 
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ __all__ = ["Target", "targets", "targets_markdown"]
 
 EVENT_P50 = {2: 1.4, 100: 1.5, 1000: 1.6}
 EVENT_P99 = 1.5
-"""Wire to event, times the durable C bridge, at lines a second."""
+"""Delay from wire to event, as a multiple of the durable C bridge's, by lines a second."""
 RESULT_P50 = {2: 1.75, 100: 1.7, 1000: 1.65}
 RESULT_P99 = 1.7
-"""Wire to result, times wire to event of the same edge."""
+"""Delay from wire to result, as a multiple of that from wire to event of the same edge."""
 PER_CORE = {"edge": 25_000, "rules": 22_000}
 """Events a second of one core, by CPU time in a burst."""
 RESIDENT_MIB = 33.0
 START_MS = 150.0
 BUSY_P99_MS, BUSY_TIMES = 10.0, 3.0
-"""Beside other load: p99 in ms, and times that of the same run without it."""
+"""Beside other load: p99 in ms, and its multiple of the same run's p99 without load."""
 
 
 class Target(Struct, frozen=True):
-    """`measured` is None where the run left it out."""
+    """`measured`: None if the run left it out."""
 
     what: str
     limit: float

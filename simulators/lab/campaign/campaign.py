@@ -2,10 +2,9 @@
 
 A campaign is many short lives. In each, dealers play two or three games on simulated devices; drivers, edge, rules
 consumer and their journals are the real ones, with a standby of the rules beside them in every second life; broker,
-cables, disks and clocks are models that fail. What fails in a life, and how often, its seed decides. At the end
-everything is put right, and the judges look: every round dealt came out once, right or void for a stated reason;
-nothing that was promised is missing; nothing was said twice; two consumers said the same. The seed of a life plays it
-again, step by step.
+cables, disks and clocks are models that fail. The seed of a life decides what fails in it, and how often. At the end
+all faults are repaired, and the judges check: every round dealt has one result, right or void for a stated reason; no
+durable row is missing; no message was duplicated; two consumers agree. The seed of a life replays it step by step.
 """
 
 import asyncio
@@ -67,12 +66,12 @@ __all__ = ["Failure", "Life", "Report", "campaign", "forgot", "live", "replay", 
 ROUNDS = 24
 """Rounds of each table in one life."""
 SETTLE_TIMEOUT_S = 300.0
-"""Seconds of play after everything was put right until everything must have come out."""
+"""Seconds after all faults are repaired until all results must have been published."""
 ONE_AT_A_TIME = 45.0
-OFTEN_S, SELDOM_S = 10.0, 400.0  # until supervisors look at what waits, on average
+OFTEN_S, SELDOM_S = 10.0, 400.0  # until supervisors handle waiting wins, on average
 LONGEST = 6 * 3600.0
 NEIGHBOUR_TIMEOUT_S = 5.0
-"""Seconds until the broker has an event of a table, while it refuses those of another one."""
+"""Seconds until the broker has an event of a table while it refuses those of another one."""
 STORY = 60
 AHEAD = 32  # lives for each process that may be over before the oldest is; with two, four stood still a quarter
 INTERRUPTED = 130  # the exit code of what Ctrl-C ended, as shells have it
@@ -85,16 +84,16 @@ _WAY = (
 )
 RULES = ("rules", "standby")
 JACKPOTS = "jackpots"
-PLAYED = tuple(kind for kind in KINDS if kind != "text")  # which has the driver and the dealer of "bac"
+PLAYED = tuple(kind for kind in KINDS if kind != "text")  # "text" has the driver and the dealer of "bac"
 """The kinds of tables in a life."""
 POOLS, LUCK = 0.25, 0.3
-"""How many of the lives have two tables with one jackpot, and how often a round of theirs has a hand that wins it."""
+"""Share of the lives with two tables on one jackpot, and probability that a round of theirs wins it."""
 TAKEN_BACK = ("number_changed", "number_unsteady")
 """Reasons of a void spin that may have been reported with a number before."""
 
 
 class Failure(Struct, frozen=True):
-    """A life that the judges did not let pass."""
+    """A life in which a judge found a broken promise."""
 
     seed: int
     step: int
@@ -104,7 +103,7 @@ class Failure(Struct, frozen=True):
 
 
 class Report(Struct):
-    """What a campaign came to. `seconds` are the processor's, `after` the lives that it left to the ones before it."""
+    """The outcome of a campaign. `seconds`: CPU time; `after`: lives that earlier campaigns of the seed played."""
 
     seed: int
     after: int = 0
@@ -126,7 +125,7 @@ class Report(Struct):
     failures: list[Failure] = []
 
     def add(self, other: "Report") -> None:
-        """One more life, or several."""
+        """Add one more life, or several."""
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.jackpots.add(other.jackpots)
@@ -140,7 +139,7 @@ _SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "forgot
 
 
 class _Nature:
-    """What goes wrong in one life: some kinds of faults, seldom or often. A tenth of all lives are calm."""
+    """The faults of one life: some kinds, seldom or often. A tenth of all lives have no faults."""
 
     def __init__(self, rng: random.Random) -> None:
         calm = rng.random() < 0.1
@@ -183,7 +182,7 @@ class Life:
         self._linked = rng.choice(linked) if linked and rng.random() < POOLS else ()
         self._nature.killed[JACKPOTS] = rng.random() < 0.7
         self._slow = bool(self._linked) and rng.random() < 0.4
-        """Whether supervisors come seldom, while many small prizes fall that the payment key did not pay."""
+        """Whether supervisors come seldom, while many small prizes are won that the payment key did not pay."""
         self.injected: Counter[str] = Counter()
         self.story: list[str] = []
         self._kills = self._chance("kills")
@@ -216,23 +215,23 @@ class Life:
         self.story.append(f"{self.loop.time():9.3f} s, step {self.loop.steps}: {text}")
 
     def now(self) -> Any:
-        """The edge's wall clock, as it was set."""
+        """The edge's wall clock, with its changes."""
         return self.loop.utc() + self._clock
 
     @property
     def rounds(self) -> int:
-        """How many were dealt."""
+        """Number of rounds dealt."""
         return sum(self.pit.dealt().values()) if hasattr(self, "pit") else 0
 
     @property
     def events(self) -> int:
-        """How many stand in the edge's journal."""
+        """Number of events in the edge's journal."""
         return len(self.ledgers[EDGE].rows)
 
     # ---- processes
 
     async def _keep(self, name: str, body: Callable[[Disk, Process], Coroutine[Any, Any, None]]) -> None:
-        """One process, started again whenever it ends, as its unit says."""
+        """Run one process and restart it whenever it ends, as its systemd unit does."""
         rng = self._chance(f"keep {name}")
         path = self._file(name)
         while True:
@@ -262,7 +261,7 @@ class Life:
         return self._directory / f"{name}-{self._files}.db"
 
     def _fate(self, process: Process, name: str) -> Fate:
-        """When it will die, if at all."""
+        """Draw when the process will die, if at all."""
         rng, nature = self._kills, self._nature
         if self._healing:
             return Fate()
@@ -305,7 +304,7 @@ class Life:
         self._bodies[JACKPOTS] = jackpots
         await jackpots.run()
 
-    # ---- what goes wrong
+    # ---- faults
 
     async def _strike(self, every: float, what: str, do: Callable[[random.Random], str]) -> None:
         rng = self._chance(what)
@@ -320,7 +319,7 @@ class Life:
         device = rng.choice(list(self.pit.sockets[table]))
         socket = self.pit.sockets[table][device]
         fault = rng.choice(list(socket.device.line))
-        # What each fault of a line must look like is known for one at a time.
+        # The expected effects of faults of a line are known only for one fault at a time.
         if self.loop.time() < self._line_sound.get(f"{table}/{device}", 0.0):
             return ""
         self._line_sound[f"{table}/{device}"] = self.loop.time() + ONE_AT_A_TIME
@@ -361,7 +360,7 @@ class Life:
     def _set_clock(self, rng: random.Random) -> str:
         step = rng.choice((0.05, 1.0, 30.0, 3600.0)) * rng.uniform(-1.0, 1.0)
         if self._linked and not self._pools_began():
-            step = abs(step)  # a table whose first result is older than its pool is taken for its past
+            step = abs(step)  # a table's first result that is older than the pool counts as its past
         self._clock_s += step
         self._clock = timedelta(seconds=1) * self._clock_s
         return f"clock: set {'back' if step < 0 else 'forward'} at {step:+.3f} s"
@@ -378,7 +377,7 @@ class Life:
         self.loop.call_later(NEIGHBOUR_TIMEOUT_S, self._allow, len(self.ledgers[EDGE].rows))
 
     def _allow(self, due: int) -> None:
-        """The list is whole again. In a life without other faults the neighbours' first `due` events have arrived."""
+        """Restore the list. In a life without other faults the neighbours' first `due` events have arrived."""
         denied, self.broker.denied = self.broker.denied, ""
         late = [place for place in self.ledgers[EDGE].unsent(due) if place != denied]
         if late and denied and self._nature.calm:
@@ -441,7 +440,7 @@ class Life:
         await self._heal()
 
     async def _begin_pools(self) -> list[asyncio.Task[None]]:
-        """Before the tables play: what was before a pool began is not its own."""
+        """Start the pools before the tables play: a pool does not count what happened before its beginning."""
         self.people = people = Supervisors(SITE, self._chance("supervisors"), self.loop.utc)
         parts = (
             self._keep(JACKPOTS, self._pools),
@@ -461,7 +460,7 @@ class Life:
             self.broker.write_down()
 
     async def _listen(self) -> None:
-        """Which spins of a wheel ended while no edge was there to hear it."""
+        """Record which spins of a wheel ended while no edge listened."""
         wheels = {name: table for name, table in self.pit.tables.items() if isinstance(table, RouletteTable)}
         ended = dict.fromkeys(wheels, 0)
         away = False
@@ -474,7 +473,7 @@ class Life:
                 ended[name] = len(wheel.truth)
 
     async def _heal(self) -> None:
-        """End all faults and restart all processes; then every round must come out."""
+        """End all faults and restart all processes; then every round must get its result."""
         self._healing = True
         weather = self.broker.weather
         weather.doubled = weather.delayed = weather.swapped = weather.dropped = weather.refused = weather.hung = 0.0
@@ -489,7 +488,7 @@ class Life:
                 socket.stir()
         until = self.loop.time() + SETTLE_TIMEOUT_S
         quiet = 0
-        while quiet < 12:  # a device that lost its power, or a line that is mute, has its say within some seconds
+        while quiet < 12:  # a device that lost its power, or sits on a mute line, reports within some seconds
             await asyncio.sleep(1.0)
             why = self._not_out()
             quiet = 0 if why else quiet + 1
@@ -511,7 +510,7 @@ class Life:
                 return f"{name} holds rows of {', '.join(sorted(body.outbox.held))}"
         if not self.site.connected:
             return "the display is not connected"
-        for name, account in self._jackpots():  # a machine that is deaf for a while says later what it owes
+        for name, account in self._jackpots():  # a machine that is deaf for a while reports its jackpots later
             if account.lost:
                 return f"a jackpot of {name} was not told"
         if self._linked and (why := self._pools_not_out(self._bodies[JACKPOTS])):
@@ -526,14 +525,16 @@ class Life:
         return ""
 
     def _pools_began(self) -> bool:
-        """Whether each pool has heard each of its tables."""
+        """Whether each pool has received events of each of its tables."""
         jackpots = self._bodies.get(JACKPOTS)
         return jackpots is not None and all(
             table in jackpots.books[pool.name].tables for pool in self._config.jackpot for table in pool.tables
         )
 
     def _pools_not_out(self, jackpots: Jackpots) -> str:
-        """Levels as the books, and all verdicts used that any consumer told."""
+        """The first level that differs from its account, or the first consumer with unused verdicts; empty if there is
+        none.
+        """
         for pool in self._config.jackpot:
             book = jackpots.books[pool.name]
             retained = self.broker.retained.get(jackpot_topic(SITE, pool.name, "level"))
@@ -549,7 +550,7 @@ class Life:
         return ""
 
     def _resolved(self) -> list[str]:
-        """The tables that rules speak of."""
+        """The tables with rules."""
         return [name for name, table in self.pit.tables.items() if table.ruleset]
 
     def _ended(self, table: str) -> int:
@@ -574,7 +575,7 @@ class Life:
         told = {name: self._disks[name].after(0, sys.maxsize) for name in self._nature.rules}
         judge_journals(self._config, events, told)
         for ledger in self.ledgers.values():
-            ledger.cursor(len(ledger.rows), {})  # at the end the broker took all of it
+            ledger.cursor(len(ledger.rows), {})  # at the end the broker has received all rows
         self._no_spin_invented(events)
         if self._linked:
             self._pools_right(events, told["rules"])
@@ -590,7 +591,7 @@ class Life:
             raise WrongError("; ".join(bad))
 
     def _pools_right(self, events: Sequence[Row], verdicts: Sequence[Row]) -> None:
-        """The books agree with themselves and with the oracle."""
+        """The accounts agree with themselves and with the oracle."""
         rows = self._disks[JACKPOTS].after(0, sys.maxsize)
         for pool in self._config.jackpot:
             mine = [row for row in rows if row.place == pool.name]
@@ -653,7 +654,7 @@ class Life:
                 yield name, table.account([(type_, data) for place, _, type_, data in rows if place == name])
 
     def run(self) -> Failure | None:
-        """From the first step to the judgement."""
+        """Run the life from its first step to the judgement."""
         loop = self.loop
         try:
             with _chance(self.seed), _made_once():
@@ -674,10 +675,9 @@ class Life:
 def forgot(spins: Sequence[SpinTruth], unheard: Container[int], *, began_again: bool) -> int:
     """The number of spins with a number that no driver received before the wheel's counter restarted.
 
-    `unheard`: the places of those that ended while no edge was there. What the counter skips from one that was heard to
-    the next proves so many of them; before the first that ever was heard it proves nothing. The same number again is
-    that of a void spin again, or proves that the counter began again. `began_again`: after the last of them it did, and
-    that was all.
+    `unheard`: indexes of the spins that ended while no edge listened. Numbers that the counter skips between two
+    received spins prove so many of them; before the first received spin nothing is proven. The same number again is a
+    repeated void spin, or proves that the counter restarted. `began_again`: the counter restarted after the last spin.
     """
     count = run = 0
     heard: SpinTruth | None = None
@@ -703,7 +703,7 @@ _WRITERS = {
 
 
 class _Made:
-    """A ruleset's class that makes each table's rules once: they are pure, one will do for all consumers and lives."""
+    """A ruleset's class that builds each table's rules once: they are pure, so all consumers and lives share them."""
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
@@ -740,7 +740,7 @@ def _is_bad_journal(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def _chance(seed: int) -> Iterator[None]:
-    """What processes draw from the system's own chance comes from the seed, too."""
+    """Replace the system's random numbers by those of the seed."""
     rng = random.Random(f"{seed} system")
     uuid4, system = uuid.uuid4, random.SystemRandom
     try:
@@ -755,7 +755,7 @@ def _chance(seed: int) -> Iterator[None]:
 
 
 def live(seed: int, rounds: int = 0) -> tuple[Life, Failure | None]:
-    """One life of `rounds` rounds a table, of ROUNDS unless told."""
+    """One life of `rounds` rounds a table, by default ROUNDS."""
     shared = Path("/dev/shm")  # noqa: S108 - where there is one, it is as fast as memory
     with tempfile.TemporaryDirectory(prefix="feltd-", dir=shared if shared.is_dir() else None) as directory:
         life = Life(seed, Path(directory), rounds or ROUNDS)
@@ -763,7 +763,7 @@ def live(seed: int, rounds: int = 0) -> tuple[Life, Failure | None]:
 
 
 def _lived(seed: int) -> Report:
-    """One life, in figures."""
+    """Play one life; its figures."""
     began = time.process_time()
     collecting = gc.isenabled()
     gc.disable()  # no garbage collection during a life
@@ -816,10 +816,10 @@ def _in_order(first: int, jobs: int) -> Generator[Report, None, None]:
 
 
 def campaign(rounds: int, seed: int, *, after: int = 0, jobs: int = 1, most_failures: int = 10) -> Iterator[Report]:
-    """Lives until `rounds` rounds were dealt; the seeds of its lives follow from its own. After each: the sum so far.
+    """Play lives until `rounds` rounds were dealt, with seeds derived from `seed`. Yields the sum after each life.
 
-    `after`: lives that an interrupted campaign of this seed has behind it; its sum and this one's are that of one which
-    was not. `jobs` processes share the lives; what they come to is the same however many there are.
+    `after`: lives that an interrupted campaign of this seed has played; both sums together are those of an
+    uninterrupted campaign. `jobs` processes share the lives; the outcome does not depend on their number.
     """
     report = Report(seed, after)
     with contextlib.closing(_in_order(seed * 1_000_000 + after, jobs)) as lives:
@@ -829,7 +829,7 @@ def campaign(rounds: int, seed: int, *, after: int = 0, jobs: int = 1, most_fail
 
 
 def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool) -> int:
-    """`feltd campaign`; the exit code. Interrupted, it tells what it came to until then."""
+    """`feltd campaign`; the exit code. An interrupted campaign prints its outcome so far."""
     logs.set_up("critical")
     began = time.monotonic()
     report = Report(seed, after)
@@ -880,7 +880,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
 
 
 def replay(seed: int) -> int:
-    """`feltd campaign --replay`: one life once more, with its story; the exit code."""
+    """`feltd campaign --replay`: replay one life and print its story; the exit code."""
     logs.set_up("warning")
     life, failure = live(seed)
     console = Console(highlight=False, soft_wrap=True)

@@ -1,7 +1,7 @@
-"""The journal of a simulated process: the real one on a real file, whose disk and whose process may die at any write.
+"""The journal of a simulated process: a real one on a real file, whose disk or process may fail at any write.
 
-A process that dies leaves the file and its log as they stand; a power cut in the middle of a write leaves any part of
-what was being written. The next process opens a copy of that. What `append` returned must be there: `Ledger` remembers.
+A dead process leaves the file and its log as they are; a power cut in the middle of a write leaves any part of the
+written bytes. The next process opens a copy of them. Rows that `append` returned must be there: `Ledger` records them.
 """
 
 import random
@@ -27,33 +27,33 @@ class WrongError(AssertionError):
 
 
 class Fate:
-    """What becomes of one write: the `at`-th of this process, 0 for none.
+    """The planned failure of one write: the `at`-th of this process, 0 for none.
 
-    `what`: "before", "after", "power" (the process dies), "error" or "full" (the disk does not take it).
+    `what`: "before", "after", "power" (the process dies), "error" or "full" (the disk refuses the write).
     """
 
     def __init__(self, at: int = 0, what: str = "") -> None:
-        """Nothing happens."""
+        """By default no write fails."""
         self.at = at
         self.what = what
 
 
 class Ledger:
-    """What one process was promised by its disk over all its lives, and what the broker took of it."""
+    """The rows that the disk acknowledged to one process over all its lives, and those that the broker received."""
 
     def __init__(self, name: str) -> None:
-        """Nothing yet."""
+        """An empty ledger."""
         self.name = name
         self.rows: list[tuple[str, int, str, bytes]] = []
         self.taken: set[str] = set()
         self.wrong = ""
-        """What was found first, in the words of the judges."""
+        """The first broken promise, as a message."""
         self._known: list[str] = []
         self._acknowledged = 0
         self._held: Mapping[str, int] = {}
 
     def promised(self, rows: list[Row], ids: list[str]) -> None:
-        """`append` returned these; `ids` are what readers know them by."""
+        """Record rows that `append` returned; `ids`: their event ids."""
         for row in rows:
             if row.n != len(self.rows) + 1:
                 raise WrongError(f"{self.name}: row {row.n} follows row {len(self.rows)}")
@@ -61,19 +61,19 @@ class Ledger:
         self._known += ids
 
     def unsent(self, until: int) -> list[str]:
-        """The tables of those of the first `until` rows that the broker did not take."""
+        """The tables of those of the first `until` rows that the broker did not receive."""
         rows = zip(self.rows[:until], self._known, strict=False)
         return [row[0] for row, its_id in rows if its_id not in self.taken]
 
     def reopened(self, journal: Journal) -> None:
-        """Every acknowledged row is there; further rows were being written when the process died."""
+        """Check that every acknowledged row is there; further rows were being written when the process died."""
         if journal.head < len(self.rows):
             raise WrongError(f"{self.name}: {len(self.rows)} rows were promised, {journal.head} survived")
 
     def cursor(self, n: int, held: Mapping[str, int] | None = None) -> None:
-        """What the process wrote down as acknowledged was taken by the broker, but for the rows of suspended tables.
+        """Check that the broker received all rows before the process' cursor, except those of suspended tables.
 
-        `held`: by suspended table, the seq of its first row that waits.
+        `held`: by suspended table, the seq of its first waiting row.
         """
         if held is not None:
             self._held = held
@@ -89,19 +89,19 @@ class Ledger:
 class Disk(Journal):
     """One process' journal."""
 
-    # Before Journal.__init__ is through, it appends already.
+    # Journal.__init__ itself appends.
     _process: Process | None = None
     _listed = False
 
     def __init__(
         self, path: Path, process: Process, fate: Fate, ledger: Ledger, source: str, rng: random.Random
     ) -> None:
-        """`source` is what an edge's event ids begin with; empty where the cause is the id."""
+        """`source`: the beginning of an edge's event ids; empty if the cause is the id."""
         super().__init__(path)
         self._adopt(process, fate, ledger, source, rng)
         try:
             ledger.reopened(self)
-            if self.head > len(ledger.rows):  # a write that never returned was through
+            if self.head > len(ledger.rows):  # a write that never returned was completed
                 self._promise(self.after(len(ledger.rows), self.head))
         except WrongError as error:
             self._found(error)
@@ -115,19 +115,23 @@ class Disk(Journal):
         self._rng = rng
 
     def _found(self, error: WrongError) -> NoReturn:
-        """Kill the process with the finding. `Killed` is no Exception, so that no code of the process catches it."""
+        """Kill the process with the finding. `Killed` is not an Exception, so that no code of the process catches
+        it.
+        """
         assert self._process is not None
         self.ledger.wrong = str(error)
         self._process.die("judged")
         raise Killed from error
 
     def _grow_log(self) -> None:
-        """Nothing is gained here; a short log is written back often. Nobody reads beside it: one lock for a life."""
+        """No growth: a short log is written back often. There is no other reader: one lock serves a whole life."""
         self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute(f"PRAGMA wal_autocheckpoint={_WAL_PAGES}")
 
     def _look(self) -> None:
-        """As Journal, once between two files: it lists a folder again that changed in the last seconds on the wall."""
+        """As Journal, but once between two files: Journal lists a folder again if it changed in the last real
+        seconds.
+        """
         if not self._listed:
             super()._look()
             self._listed = True
@@ -179,7 +183,7 @@ class Disk(Journal):
                 process.die("killed after a write")
             case "power":
                 log = self.path.with_name(self.path.name + "-wal")
-                # What is written back to the file itself was in the log before, and is no more in doubt.
+                # Pages written back to the file were in the log before, so they are safe.
                 self._db.execute("PRAGMA wal_autocheckpoint=0")
                 before = log.read_bytes()
                 super().append(entries, memory)
@@ -204,7 +208,7 @@ class Disk(Journal):
         """Each sector of the log that the last write changed is kept or lost."""
         after = log.read_bytes()
         if not after.startswith(before[:32]):
-            return  # the log began anew: what was before it was written back first
+            return  # the log was restarted: its earlier content was written back first
         torn = bytearray(after)
         old = before.ljust(len(after), b"\0")
         for at in range(0, len(after), 512):
@@ -213,7 +217,7 @@ class Disk(Journal):
         log.write_bytes(torn)
 
     def spare(self) -> None:
-        """Nothing more happens to it."""
+        """Cancel the planned failure."""
         self._fate.at = 0
 
     def leave(self, to: Path) -> None:

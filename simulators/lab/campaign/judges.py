@@ -21,7 +21,7 @@ __all__ = ["done_by_people", "judge_journals"]
 
 
 def done_by_people(tables: Iterable[Dealt], people: Supervisors) -> Counter[str]:
-    """What dealers and supervisors did to jackpots besides their daily work, for the report."""
+    """Unusual acts of dealers and supervisors on jackpots, counted for the report."""
     done = Counter(people.done)
     for table in tables:
         if isinstance(table, StudPokerTable):
@@ -66,7 +66,7 @@ def _gapless(name: str, rows: Sequence[Row]) -> None:
 
 
 def _requests_once(rows: Sequence[Row]) -> None:
-    """However often a betting terminal repeated a request, its table kept it once."""
+    """Check that a repeated request of a betting terminal was journalled once."""
     wagers = [(row.place, decode_data(row.type, row.data)) for row in rows if row.type.startswith("wager.")]
     kept = Counter(
         (table, one.terminal, one.request)
@@ -95,7 +95,7 @@ def _once(name: str, rows: Sequence[Row]) -> None:
 
 
 def _judged_again(config: Config, table: Table, events: Sequence[Row]) -> list[tuple[str, bytes, str]]:
-    """What the rules say of the journal's events, each once and in order, when nothing goes wrong."""
+    """The verdicts of the rules on the journal's events, each applied once and in order."""
     kind = RULESETS[table.ruleset]
     ruleset: Ruleset[Any] = kind(options_from(kind, table.options))
     state = ruleset.start(table.name)

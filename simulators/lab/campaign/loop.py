@@ -1,8 +1,8 @@
 """Virtual time, and processes that can be killed between any two of their steps.
 
-One loop runs everything. Each simulated process has a context of its own, which its tasks and callbacks inherit; what
-runs without one is the world. A killed process is not asked to end: from that instant none of its callbacks runs any
-more, and what it holds (journal, links, connections) is dead, so that no clause of its code has an effect that a dead
+One loop runs everything. Each simulated process has a context of its own, which its tasks and callbacks inherit; code
+without one belongs to the world. A killed process gets no chance to clean up: from that instant none of its callbacks
+runs, and its journal, links and connections are dead, so that no `finally` of its code has an effect that a dead
 process could not have. Its tasks are kept until the world ends, so that they are not garbage-collected before.
 """
 
@@ -28,7 +28,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Killed(BaseException):
-    """The process died here. Nothing in a process catches it and lives."""
+    """The process died here. No code in a process catches it and goes on."""
 
 
 class StandingStillError(Exception):
@@ -39,20 +39,20 @@ class Process:
     """One life of one process: from its start to its death or its end."""
 
     def __init__(self, name: str, loop: "VirtualLoop") -> None:
-        """Begins with `start`. `kill_at`: the process is killed before this step; 0: never."""
+        """It runs from `start` on. `kill_at`: the process is killed before this step; 0: never."""
         self.name = name
         self.loop = loop
         self.alive = True
         self.steps = 0
         self.kill_at = 0
         self.how = ""
-        """How it was killed; empty while it runs or where it ended by itself."""
+        """How it was killed; empty while it runs or if it ended by itself."""
         self.tasks: list[asyncio.Task[Any]] = []
         self.on_death: list[Callable[[], None]] = []
         self.context = contextvars.copy_context()
         self.context.run(_PROCESS.set, self)
         self.over: asyncio.Future[BaseException | None] = loop.create_future()
-        """Done when the process was killed or ended by itself; it then has the exception."""
+        """Done when the process was killed or ended by itself; its result is the exception."""
 
     @staticmethod
     def current() -> "Process | None":
@@ -60,7 +60,7 @@ class Process:
         return _PROCESS.get()
 
     def start(self, body: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Let it run."""
+        """Start the process with this coroutine."""
         task = self.loop.create_task(body, context=self.context)
         task.add_done_callback(self._ended, context=self.loop.world)
         return task
@@ -72,7 +72,7 @@ class Process:
             self.over.set_result(error)
 
     def die(self, how: str) -> None:
-        """Now, at this instant."""
+        """Kill the process at this instant."""
         if not self.alive:
             return
         self.how = how
@@ -91,11 +91,11 @@ _PROCESS: contextvars.ContextVar[Process | None] = contextvars.ContextVar("proce
 
 
 def _nothing() -> None:
-    """The callback of a cancelled timer: nothing."""
+    """The callback of a cancelled timer."""
 
 
 class _Handle(Struct):
-    """A callback that waits, soon or for its time. As asyncio's, without what those keep for their debug mode."""
+    """A waiting callback, as asyncio's handles, without their fields for the debug mode."""
 
     _when: float
     _callback: Callable[..., Any]
@@ -115,7 +115,7 @@ class _Handle(Struct):
 
 
 class _Task(asyncio.Task[Any]):
-    """Hash a task by its number, so that sets of tasks have the same order in each run."""
+    """A task that is hashed by its number, so that sets of tasks have the same order in each run."""
 
     number = 0
 
@@ -127,7 +127,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     """Jumps from one timer to the next; deterministic, without files, threads or a real clock."""
 
     def __init__(self, most_steps: int = 20_000_000) -> None:
-        """`most_steps`: what takes more than that is going round in circles."""
+        """`most_steps`: a run with more steps is an endless loop."""
         super().__init__()
         self._now = 0.0
         self._utc = 0.0, START
@@ -147,7 +147,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._now
 
     def utc(self) -> datetime:
-        """A wall clock that is never set."""
+        """A wall clock that is never adjusted."""
         at, utc = self._utc
         if at != self._now:
             utc = START + timedelta(seconds=self._now)
@@ -162,7 +162,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         **more: Any,
     ) -> asyncio.Task[Any]:
         process = _PROCESS.get() if context is None else context.get(_PROCESS)
-        # Python 3.11 has no eager tasks: nothing of it runs before it has its number.
+        # Python 3.11 has no eager tasks: a task does not run before it has its number.
         task = _Task.__new__(_Task)
         task.number = next(self._number)
         task.__init__(coro, loop=loop, context=context, **more)  # type: ignore[misc]
@@ -190,7 +190,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_soon_threadsafe(  # type: ignore[override]
         self, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.Handle:
-        """There is one thread."""
+        """As `call_soon`: there is one thread."""
         return self.call_soon(callback, *args, context=context)
 
     def call_later(  # type: ignore[override]
@@ -205,7 +205,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(  # type: ignore[override]
         self, when: float, callback: Callable[..., Any], *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """At `when`."""
+        """Call at `when`."""
         timer = _Handle(when, callback, args, contextvars.copy_context() if context is None else context)
         heapq.heappush(self._timers, (when, next(self._number), timer))
         return timer  # type: ignore[return-value]
@@ -248,8 +248,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
                 raise StandingStillError(f"{most} steps, and no end at {self._now:.1f} s")
 
     def bury(self) -> None:
-        """The world is over: end what still waits. Nothing is logged: a closed coroutine that awaits is no bug."""
-        asyncio._set_running_loop(self)  # what ends asks for it
+        """End all waiting tasks at the end of the world. Nothing is logged: closing a waiting coroutine is not a
+        bug.
+        """
+        asyncio._set_running_loop(self)  # ending coroutines ask for it
         try:
             with capture_logs():
                 for task in sorted({*self.graves, *asyncio.all_tasks(self)}, key=hash):
@@ -264,7 +266,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers.clear()
 
     def close(self) -> None:
-        """Nothing is left open."""
+        """There is nothing to close."""
         self.bury()
         sys.set_asyncgen_hooks(None, None)
         super().close()

@@ -1,4 +1,4 @@
-"""The pit of the campaign: tables, devices and dealers as everywhere, on cables in memory, and hands in a hurry."""
+"""The pit of the campaign: the usual tables, devices and dealers, with cables in memory and fast hands."""
 
 import asyncio
 import contextlib
@@ -34,12 +34,12 @@ HURRY = 5.0
 
 
 class Hands(Pace):
-    """The pace of the campaign: seconds of the loop; hands wait only for machines."""
+    """The pace of the campaign in seconds of the loop: dealers wait only for machines."""
 
     LEAST: ClassVar[float] = 0.25
 
     async def sleep(self, seconds: float) -> None:
-        """A short pause is a hand's work, a long one is waiting for players."""
+        """Sleep for a short pause, the dealer's own work; shorten a long one, which waits for players."""
         await asyncio.sleep(seconds if seconds <= self.LEAST else max(seconds / HURRY, self.LEAST))
 
 
@@ -79,7 +79,7 @@ class _End(asyncio.Transport):
         pass
 
     def pulled(self) -> None:
-        """The cable is gone."""
+        """The cable was pulled."""
         self._hang_up(OSError("device reports readiness to read but returned no data"))
 
     def _hang_up(self, error: Exception | None) -> None:
@@ -93,7 +93,7 @@ class _End(asyncio.Transport):
 
 
 class Cable:
-    """A serial cable in memory, with a device's end as every port has it."""
+    """A serial cable in memory, with a device's end like every port."""
 
     def __init__(self, loop: VirtualLoop, url: str, rng: random.Random) -> None:
         """Nothing appears before `plug`."""
@@ -108,11 +108,11 @@ class Cable:
         self.received_bytes = 0
 
     def plug(self) -> None:
-        """It is there."""
+        """Plug the cable in."""
         self._plugged = True
 
     def unplug(self) -> None:
-        """It is gone; the host's end hangs up."""
+        """Pull the cable; the host's end hangs up."""
         self._plugged = False
         if self.end is not None:
             self.end.pulled()
@@ -135,7 +135,7 @@ class Cable:
         self._free_at = at
 
     def from_host(self, data: bytes) -> None:
-        """To the device."""
+        """Deliver bytes to the device."""
         if self._plugged:
             self.loop.call_later(LATENCY, self._arrived, data, context=self.loop.world)
 
@@ -182,7 +182,7 @@ class _Opening(AbstractAsyncContextManager[HostLink]):
 
 
 class Radio:
-    """A device's own connection to the broker in memory: as `simulators.ports.mqtt.Mqtt`, one line a message."""
+    """A device's own connection to the broker in memory, as `simulators.ports.mqtt.Mqtt`: one line a message."""
 
     def __init__(self, loop: VirtualLoop, connect: Connect, name: str, hear: str, say: str) -> None:
         """Nothing connects before `plug`."""
@@ -204,12 +204,12 @@ class Radio:
         return f"mqtt://127.0.0.1:1883/?hear={self._say}&say={self._hear}"
 
     def plug(self) -> None:
-        """Connect, and reconnect after the broker was away."""
+        """Connect, and reconnect after each loss of the broker."""
         if self._task is None:
             self._task = self._loop.create_task(self._stay(), context=self._loop.world)
 
     def unplug(self) -> None:
-        """Pull the cable. What waits to be sent is lost."""
+        """Pull the cable. Unsent lines are lost."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -217,7 +217,7 @@ class Radio:
         self._unsent.clear()
 
     def send(self, data: bytes) -> None:
-        """Lines to the host; lost while the broker is away."""
+        """Send lines to the host; they are lost without a broker."""
         if self._connected:
             self._unsent += data
             self._news.set()
@@ -254,7 +254,7 @@ class Radio:
             lost.cancel()
             await asyncio.wait([lost])
             if not lost.cancelled():
-                lost.exception()  # the broker is lost: publishing says the same
+                lost.exception()  # the broker is lost: publishing raises the same
 
     def _heard(self, message: Message) -> None:
         if not message.retain:
@@ -299,10 +299,10 @@ class VirtualPit(Pit):
         hurry: float = 1.0,
         luck: float = 0.0,
     ) -> None:
-        """`kinds` of tables, one of each. `tables`: what they are made of.
+        """One table of each of `kinds`. `tables`: their classes.
 
         `connect`: to the broker in memory, for devices that speak MQTT. `hurry`: how many times faster than real ones
-        the tables' machines run. `luck`: as of every pit.
+        the tables' machines run. `luck`: as in `Pit`.
         """
         super().__init__(Path("/"), seed, kinds=())
         self._loop = loop

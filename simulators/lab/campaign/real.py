@@ -1,10 +1,10 @@
 """`feltd campaign --real`: the processes of production, a real broker, and `kill -9`.
 
-What the virtual campaign models is real here: child processes, ttys, sockets, files. Night after night a simulated pit
-plays at speed, and edge, rules and broker are killed at random and started again, as systemd does it. At the end of
-each night the judges of the virtual campaign look into the journals, and the results that came over the broker are
-compared with what the simulators know they did. The seed plays the same pit and draws the same kills, but time is the
-wall's: no two runs are alike, so the files of a night that did not pass are kept.
+Child processes, ttys, sockets and files are real here, which the virtual campaign models. Night after night a simulated
+pit plays fast, and edge, rules and broker are killed at random and restarted, as systemd does it. At the end of each
+night the judges of the virtual campaign check the journals, and the results from the broker are compared with the truth
+of the simulators. The same seed gives the same pit and the same kills, but in real time no two runs are equal, so the
+files of a failed night are kept.
 """
 
 import asyncio
@@ -45,16 +45,17 @@ ROUNDS = 12
 """Rounds of each table in one night, at most."""
 TABLES = ("rou", "sat", "cus", "fpc", "bac", "text", "scan", "csm", "stud", "jstud", "bj", "fan", "studio", "sfpc")
 LUCK = 0.2
-"""How often a round of the two poker tables has a hand that wins their jackpot."""
+"""Probability that a round of the two poker tables has a hand that wins their jackpot."""
 PATIENCE_S = 3.0
 """Seconds until a supervisor confirms or pays a jackpot."""
 EVERY = 1.5
 """Seconds between two kills, on average."""
 STILL = 120.0
-"""Seconds without the end of a round at any table after which the dealers stand still. A pit that is dark most of the
-time is slow: on a busy machine a poker round with four hands took half a minute between two kills."""
+"""Seconds without the end of a round at any table after which the dealers count as stuck. With dark displays a pit is
+slow: on a busy machine a poker round with four hands took half a minute between two kills.
+"""
 RESULT_TIMEOUT_S = 40.0
-"""Seconds after the last round until everything must have come out."""
+"""Seconds after the last round until all results must have been published."""
 QUIET = 3.0
 
 
@@ -67,7 +68,7 @@ class Kind(Struct):
 
 
 class Report(Struct):
-    """What it came to. `seconds` are the wall's."""
+    """The outcome of the campaign. `seconds`: real time."""
 
     seed: int
     nights: int = 0
@@ -109,7 +110,7 @@ class _Night:
         report.broker = self._broker.name
 
     async def body(self) -> None:
-        """Raises WrongError."""
+        """Play the night and judge it. Raises WrongError."""
         pace = Pace(SPEED)
         try:
             async with staged(self._pit, pace, self._broker) as stage:
@@ -148,7 +149,7 @@ class _Night:
             await asyncio.wait(tasks)
 
     async def _kill(self, stage: Stage) -> None:
-        """From the moment that all are there for the first time."""
+        """Kill processes from the moment when all run for the first time."""
         site, children = stage.site, {"edge": stage.edge, "rules": stage.rules}
         if stage.pools is not None:
             children["jackpots"] = stage.pools
@@ -169,7 +170,7 @@ class _Night:
             self._report.kills[victim] = self._report.kills.get(victim, 0) + 1
 
     async def _wait_for_results(self, stage: Stage) -> None:
-        """Until each round came out and nothing more comes. What never does is for the judges."""
+        """Wait until each round has its result and no more messages come. The judges find missing results."""
         site, people = stage.site, stage.people
         dealt = self._pit.dealt()
         until = time.monotonic() + RESULT_TIMEOUT_S
@@ -214,7 +215,7 @@ class _Night:
             self._judge_pools(config, events, verdicts)
 
     def _judge_pools(self, config: Config, events: Sequence[Row], verdicts: Sequence[Row]) -> None:
-        """The books agree with themselves and with the oracle."""
+        """The accounts agree with themselves and with the oracle."""
         with contextlib.closing(Journal(Path(config.jackpots.journal))) as journal:
             rows = journal.after(0, sys.maxsize)
             for pool in config.jackpot:
@@ -237,7 +238,8 @@ async def real(
     least: int = 0,
     most_failures: int = 3,
 ) -> Report:
-    """Nights until so many processes were killed and at least `least` rounds were dealt, the kills spread over them.
+    """Play nights until `kills` processes were killed and at least `least` rounds were dealt, with the kills spread
+    over them.
 
     `rounds`: of each table in one night. `copies`: tables of each kind.
     """

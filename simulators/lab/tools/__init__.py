@@ -1,1 +1,1 @@
-"""Generators of documents from the code: what is written with `make docs` and no table's computer runs."""
+"""Generators of documents from the code, for `make docs`; they are not installed on table computers."""

@@ -1,6 +1,6 @@
-"""Writes what lists all devices, from the drivers: the English of their faults, and the device table of the README.
+"""Writes the lists of all devices from the drivers: the English texts of their faults, and the README's device table.
 
-`make docs` runs it; tests/simulators/test_pages.py fails when a list differs. The translations of a device stand in
+`make docs` runs it; tests/simulators/test_pages.py fails when a list differs. The translations of a device are in
 daemon/words/devices/<driver>.toml.
 """
 
@@ -24,7 +24,7 @@ _BEGIN, _END = "<!-- devices: `make docs` writes this table -->\n", "<!-- end of
 
 
 def english() -> str:
-    """The catalogue; a key holds the name of its driver where two drivers say one code in different words."""
+    """The catalogue; a key includes the name of its driver if two drivers have different texts for one code."""
     lines = dict(_lines())
     return _HEAD + "".join(f'"{key}" = {msgspec.json.encode(text).decode()}\n' for key, text in lines.items())
 

@@ -1,4 +1,4 @@
-"""Writes docs/reference/devices: the page of each driver, and what its simulator can do wrong.
+"""Writes docs/reference/devices: the page of each driver, with the faults of its simulator.
 
 `make docs` runs it; tests/simulators/test_pages.py fails when a page differs.
 """

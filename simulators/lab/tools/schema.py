@@ -144,7 +144,7 @@ def asyncapi(version: str) -> dict[str, Any]:
 
 
 def _merge_facts(schemas: dict[str, dict[str, Any]], kinds: Iterable[str]) -> None:
-    """The schema of the facts of any game has the fields of all: a reader need not know which game it is."""
+    """The schema of facts has the fields of all games: a reader need not know which game it is."""
     fields = schemas["RoundFacts"]["properties"]
     for kind in sorted(kinds):
         for name, schema in schemas[kind]["properties"].items():
@@ -157,7 +157,7 @@ def _merge_facts(schemas: dict[str, dict[str, Any]], kinds: Iterable[str]) -> No
 
 
 def _channels() -> dict[str, tuple[str, str, list[str]]]:
-    """By the name of a channel its topic, what it carries, and its messages."""
+    """By the name of a channel: its topic, a description of its content, and its messages."""
     table, device, edge = "table/{table}", "table/{table}/device/{device}", "edge/{edge}"
     return {
         "deviceEvent": (f"{device}/event/{{type}}", "what a device saw; QoS 1, not retained", list(EVENT_TYPES)),
