@@ -1,8 +1,8 @@
-# Shared by debian/try, debian/try-systemd and debian/try-attacks: a bare Debian with the package and what it depends on, in $root:
-# that Debian whose number the package's version ends with.
+# Shared by debian/try, debian/try-systemd and debian/try-attacks: a bare Debian with the package and its dependencies, in $root:
+# the Debian whose number ends the package's version.
 #
-# The root is made by mmdebstrap from the sources that apt is configured with, whichever of the two Debians they name. What follows runs in a network of its own,
-# without a way out: so the installation needs no internet, and no port of this computer is used.
+# The root is made by mmdebstrap from the sources that apt is configured with, whichever of the two Debians they name. All further steps run in a network namespace without
+# a route outside, which shows that the installation needs no internet, and uses no port of this computer.
 
 skip() { echo "$0: skipped: $1"; exit 0; }
 step() { # name command…
@@ -30,7 +30,7 @@ scored() { # unit, words for systemd-analyze…
   expect "$unit is at $WORST or better" awk -v score="$score" -v worst="$WORST" 'BEGIN { exit !(score != "" && score <= worst) }'
 }
 
-bare_root() { # packages besides, joined by commas
+bare_root() { # further packages, joined by commas
   [ "$(id -u)" = 0 ] || skip "only root can make a Debian root"
   for tool in mmdebstrap unshare ip chroot mount; do command -v $tool >/dev/null || skip "no $tool on this computer"; done
   unshare --net --mount --pid --fork true 2>/dev/null || skip "this computer allows no namespaces"

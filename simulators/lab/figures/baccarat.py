@@ -14,7 +14,7 @@ HALF_ON_5: Final = "excelpunks.com, Baccarat vs. non-commission baccarat"
 
 
 def coups(name: str) -> Callable[[Mapping[str, str]], Weights]:
-    """The weights of a text: coups begin with their first card, and what was burnt before it changes nothing."""
+    """The weights of a ruleset: coups begin with their first card; cards burnt before it change no probability."""
 
     def weigh(options: Mapping[str, str]) -> Weights:
         ruleset = ruleset_of(name, {**options, "opening": "first_card"})
@@ -83,7 +83,7 @@ MACAU: Final = Game(
 
 
 def _deductions(*deductions: str) -> tuple[Variant, ...]:
-    """With eight decks and with six."""
+    """The variants with eight decks and with six."""
     variants = []
     for decks in ({}, {"decks": "6"}):
         variants.append(Variant(decks, None))

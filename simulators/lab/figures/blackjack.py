@@ -1,8 +1,8 @@
 """The figures of Angola's blackjack: insurance exactly, the main bet by rounds played through the ruleset's `House`.
 
-A round is the first of a full shoe, one seat playing by the strategy that stands here as data. `House` deals, decides
-and compares as in the ruleset; the events between are left out, for speed. `tests/rules/test_figures_blackjack.py`
-plays the same rounds as events and compares what they pay.
+A round is the first of a full shoe, with one seat that plays by the strategy below. `House` deals, decides and compares
+as in the ruleset; the events between are left out, for speed. `tests/rules/test_figures_blackjack.py` plays the same
+rounds as events and compares what they pay.
 """
 
 from collections.abc import Mapping
@@ -31,10 +31,10 @@ AS_PUBLISHED: Final[dict[str, Any]] = {
     "split_by": "value",
 }
 STAKE: Final = 2
-"""Half a unit is the smallest amount that a round pays."""
+"""With a bet of 2 every payment is a whole number: the smallest is half the bet."""
 
 # Against 2 to 10 and the ace: Stand, Hit, Double, suRrender; a hand of more cards hits where these say D or R. Totals
-# that are not named stand, up to 8 they hit. The best by total for decks without end.
+# that are not listed stand, those up to 8 hit. The optimum by total for infinite decks.
 _HARD: Final = {
     9: "HDDDDHHHHH",
     10: "DDDDDDDDHH",
@@ -46,7 +46,7 @@ _HARD: Final = {
     16: "SSSSSHHRRH",
 }
 _SOFT_18: Final = "SSSSSSSHHH"
-# Pairs by what one card counts: sPlit, or as their total (.).
+# Pairs by the value of one card: sPlit, or played as their total (.).
 _PAIRS: Final = {
     1: "PPPPPPPPP.",
     2: "PPPPPP....",
@@ -57,14 +57,14 @@ _PAIRS: Final = {
     8: "PPPPPPPP..",
     9: "PPPPP.PP..",
 }
-# Two sevens may become three: they hit where other hands of 14 surrender.
+# Two sevens may become three: they hit when other hands of 14 surrender.
 _SEVENS: Final = "PPPPPPHHHH"
 _UP: Final = {2: 0, 3: 1, 4: 2, 5: 3, 6: 4, 7: 5, 8: 6, 9: 7, 10: 8, 1: 9}
 _WORDS: Final = {"S": "stand", "H": "hit", "D": "double", "R": "surrender", "P": "split"}
 
 
 def action(hand: Hand, up: int, *, may_split: bool, surrenders: bool = True) -> str:
-    """What the player decides; `up` is what the bank's first card counts."""
+    """The player's decision; `up`: the value of the bank's first card."""
     cards, place = hand.cards, _UP[up]
     if len(cards) == 2:
         one = PIPS[cards[0]]
@@ -90,7 +90,7 @@ def _table(options: Mapping[str, str]) -> Blackjack:
 
 
 def round_played(house: House, shoe: list[str], rng: Random) -> tuple[Play, list[Compared], int]:
-    """One round from a full shoe, which is shuffled as far as it is dealt: the cards, what they pay, how many came."""
+    """One round from a full shoe, shuffled as far as it is dealt: the play, the compared hands, the number of cards."""
     play, dealt = Play(hands=(Hand(1),), first_deal=4, round="computed"), 0
     size, random, begun = len(shoe), rng.random, True
     while begun or not house.over(play):
@@ -115,7 +115,7 @@ def round_played(house: House, shoe: list[str], rng: Random) -> tuple[Play, list
 
 @lru_cache(maxsize=32)
 def gain(pays: str) -> int:
-    """The gain of a bet of STAKE, in its smallest amounts."""
+    """The gain of a bet of STAKE."""
     return int(STAKE * odds(pays)) if pays else -STAKE
 
 
@@ -146,12 +146,12 @@ def part(options: tuple[tuple[str, str], ...], published: bool, number: int, rou
 
 @lru_cache(maxsize=8)
 def play_rounds(options: tuple[tuple[str, str], ...], rounds: int, *, published: bool = False) -> Tally:
-    """Play rounds of one seat with the main bet, in parts with a seed of their own."""
+    """Play rounds of one seat with the main bet, in parts, each with its own seed."""
     return shared(partial(part, options, published), rounds)
 
 
 def simulated(tally: Tally, published: Tally | None = None) -> Weights:
-    """What depends on the player's decisions. `published`: rounds with the rules of the published figure."""
+    """The figures that depend on the player's decisions. `published`: rounds with the rules of the published figure."""
 
     def how(edge: Mean | None, more: str) -> str:
         words = f"simulated: {tally.rounds:,} rounds through the ruleset's House, seed {SEED}"
@@ -174,7 +174,7 @@ def simulated(tally: Tally, published: Tally | None = None) -> Weights:
 
 
 def exact(options: Mapping[str, str]) -> Weights:
-    """Insurance, the ace being all that is seen; and blackjack, of the seat and of the bank."""
+    """Insurance, when only the ace is known; and blackjack of the seat and of the bank."""
     decks = _table(options).options.decks
     cards = 52 * decks
     ten = Fraction(16 * decks, cards - 1)

@@ -1,12 +1,12 @@
-"""Rounds of the two games that are too large to count, played in great number through the rulesets themselves.
+"""Simulated rounds of the two games that are too large to enumerate, played through the rulesets themselves.
 
-The cards are dealt at random, the player decides by the strategies that stand here as data, and every showdown is
-`apply`: what a round pays is read from its settlements. A run is cut into parts that are seeded each for itself, and
-only whole numbers are added, so the sums do not depend on how many processes share the work.
+The cards are dealt at random, the player decides by the strategies below, and every showdown is `apply`: the payments
+are read from the settlements. A run is divided into parts with their own seeds, and only whole numbers are added, so
+the sums do not depend on the number of processes.
 
-A blackjack round is the first of a full shoe, one seat playing. Its streak button tells whether the round counts as
-won. At stud poker one seat plays against the dealer, whose last card is the open one; a shuffler deals, so that the
-hands are told at the showdown. A run under other options plays the very same cards.
+A blackjack round is the first of a full shoe, with one seat. Its streak button shows whether the round counts as won.
+At stud poker one seat plays against the dealer, whose last card is the open one; a shuffler deals, so the hands are
+entered at the showdown. A run under other options plays the same cards.
 """
 
 import os
@@ -66,17 +66,17 @@ __all__ = [
 ]
 
 SEED: Final = 1
-# A run is so many parts, whoever plays them.
+# Parts of a run, for any number of processes.
 PARTS: Final = 40
 ROUNDS: Final = 10_000_000
 """Rounds that are simulated under each set of options."""
-# What is bet on the main bet or as the ante: every prize of it is a whole number.
+# The main bet or the ante: all its prizes are whole numbers.
 STAKE: Final = 2
 AT: Final = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Mean(Struct, frozen=True):
-    """A mean of so many, and its standard error."""
+    """A mean and its standard error."""
 
     mean: float
     error: float
@@ -91,34 +91,34 @@ class Tally(Struct):
     won: int = 0
     lost: int = 0
     bets: int = 0
-    """Doubles or raises that were laid."""
+    """Number of doubles or raises."""
     bets_won: int = 0
     bets_net: int = 0
     bets_squares: int = 0
     specials: int = 0
     fives: int = 0
     equal: int = 0
-    """Hands that differ in suits only, where the dealer opened."""
+    """Hands that differ only in suits, when the dealer opened."""
     other: int = 0
-    """What the same rounds would give more to the player as the game is published, or under other options."""
+    """The player's additional gain in the same rounds under the published rules, or under other options."""
     other_squares: int = 0
     other_won: int = 0
-    """How many rounds more are won there."""
+    """Number of additional rounds won under them."""
 
     def __add__(self, more: "Tally") -> "Tally":
-        """Both."""
+        """The sum of both."""
         return Tally(*(getattr(self, field) + getattr(more, field) for field in self.__struct_fields__))
 
     def edge(self) -> Mean:
-        """What the house keeps of one first bet."""
+        """The house edge on the first bet."""
         return _mean(-self.net, self.squares, self.rounds, STAKE)
 
     def bets_edge(self) -> Mean:
-        """What the house keeps of one unit doubled or raised."""
+        """The house edge on one unit doubled or raised."""
         return _mean(-self.bets_net, self.bets_squares, self.bets, 1)
 
     def differs(self) -> Mean:
-        """How much more the house keeps of one first bet than in the other game."""
+        """The house edge on the first bet, less that in the other game."""
         return _mean(self.other, self.other_squares, self.rounds, STAKE)
 
 
@@ -128,13 +128,13 @@ def _mean(total: int, squares: int, number: int, unit: int) -> Mean:
 
 
 def simulated(tally: Tally, edge: Mean | None = None) -> str:
-    """How a figure came about."""
+    """The method of a figure, as text."""
     words = f"simulated: {tally.rounds:,} rounds through the ruleset, seed {SEED}"
     return words if edge is None else f"{words}, standard error of the edge {edge.error * 100:.4f} %"
 
 
 def measured(won: int, number: int, tally: Tally, edge: Mean | None, more: str = "") -> Weight:
-    """A figure that was counted."""
+    """A figure counted in a simulation."""
     kept = None if edge is None else Fraction(edge.mean)
     return Weight(Fraction(won, number), kept, simulated(tally, edge) + more)
 
@@ -155,8 +155,8 @@ def _seen(event: Event) -> Envelope:
 # ---- blackjack
 
 # Hard or soft, how many cards (6: or more), totals, and what to do against 2 to 10 and the ace: Stand, Hit, Double (d:
-# or stand, where that is not allowed), suRrender (or hit), Five cards for half the bet. Totals that stand against
-# everything are left out. The best by total and number of cards for decks without end, the bank drawing to ace and six.
+# or stand, where that is not allowed), suRrender (or hit), Five cards for half the bet. Totals that stand against every
+# card are left out. The optimum by total and number of cards for infinite decks, with a bank that draws to ace and six.
 HANDS: Final = """
 hard 2 4-8   HHHHHHHHHH
 hard 2 9     HDDDDHHHHH
@@ -198,14 +198,14 @@ hard 6 13-16 SSSSSHHHHH
 soft 6 12-17 HHHHHHHHHH
 soft 6 18    SSSSSSSHHH
 """
-# Where the bank has looked first, its ten hides no blackjack.
+# After a peek the bank's ten hides no blackjack.
 PEEKED: Final = """
 hard 2 14    SSSSSHHHHH
 hard 5 20    SSSSSSSSSS
 soft 4 20    SSSSSSSSSS
 soft 5 20    SSSSSSSSSS
 """
-# Pairs by what one card counts, to be split (P) or played as their total.
+# Pairs by the value of one card, to be split (P) or played as their total.
 PAIRS: Final[dict[int, str]] = {
     1: "PPPPPPPPPP",
     2: "PPPPPP....",
@@ -222,7 +222,9 @@ ACTIONS: Final = {"S": "stand", "H": "hit", "D": "double", "P": "split", "R": "s
 
 
 class Strategy:
-    """What a player decides. Without `five_cards` he never takes half for them and plays as if nobody could."""
+    """A player's decisions. Without `five_cards` he never takes half for five cards, and plays as if that did not
+    exist.
+    """
 
     def __init__(self, *, peeked: bool, five_cards: bool) -> None:
         """Read the tables."""
@@ -240,7 +242,7 @@ class Strategy:
         self._many = {n: n if five_cards or n == 2 else 6 for n in range(2, 6)}
 
     def action(self, cards: tuple[str, ...], up: int, *, split: bool, may_split: bool) -> str:
-        """The decision, as the table tells it."""
+        """The decision by the strategy's tables."""
         number = len(cards)
         if may_split and number == 2 and cards[0][0] == cards[1][0] and self._pairs.get((PIPS[cards[0]], up)):
             return "split"
@@ -259,7 +261,7 @@ def play_blackjack(options: Mapping[str, Any], rounds: int, *, five_cards: bool 
 
 
 def play_soft_17(reading: str, rounds: int) -> Tally:
-    """So many rounds with the default options, and what each would have given had the bank read its soft 17 so."""
+    """Rounds with the default options, each also with `reading` as the bank's option for a soft 17."""
     return shared(partial(_soft_17, reading), rounds)
 
 
@@ -272,7 +274,7 @@ def _blackjack(options: dict[str, Any], five_cards: bool, part: int, rounds: int
 
 
 def _soft_17(reading: str, part: int, rounds: int) -> Tally:
-    """Up to a soft 17 of the bank both rounds are one; from there the other goes on with cards of its own."""
+    """Up to a soft 17 of the bank both rounds are the same; from there the other continues with cards of its own."""
     played = BlackjackPart(_table({}), five_cards=True, beside=_table({"soft_17": reading}))
     return played.play(Random(f"blackjack {SEED} {part}"), rounds)
 
@@ -281,7 +283,7 @@ class BlackjackPart:
     """One seat against the bank."""
 
     def __init__(self, ruleset: Blackjack, *, five_cards: bool, beside: Blackjack | None = None) -> None:
-        """Up to the bell every round is the same."""
+        """Build the state up to the bell, which is the same for every round."""
         self._ruleset = ruleset
         self._beside = beside
         self._peeks = ruleset.options.procedure == "3"
@@ -338,7 +340,7 @@ class BlackjackPart:
             seen, dealt = self._drawn(rng, dealt), dealt + 1
 
     def _decided(self, state: Table[Position]) -> Envelope | None:
-        """What is told next, None where it is a card."""
+        """The next event; None if it is a card."""
         play = state.position.play
         assert play is not None
         if play.dealt < play.first_deal:
@@ -356,7 +358,7 @@ class BlackjackPart:
 
 
 def _result(verdicts: tuple[Verdict, ...]) -> Result:
-    """A round in which anything but its end is said was not played by the rules."""
+    """The result of a round. A verdict other than its end means that it was not played by the rules."""
     (verdict,) = verdicts
     if not isinstance(verdict, Resolved) or verdict.result.irregularities:
         raise RuntimeError(f"a round went wrong: {verdict}")
@@ -377,7 +379,7 @@ def _gain(result: Result) -> int:
 
 
 def _won(state: Table[Position]) -> bool:
-    """The button of the streak has advanced."""
+    """Whether the button of the streak has advanced."""
     return bool(state.position.streaks) and state.position.streaks[0].wins == 1
 
 
@@ -400,15 +402,15 @@ def _count_blackjack(tally: Tally, result: Result, state: Table[Position]) -> No
 
 
 class CardWantedError(Exception):
-    """The seat's cards are at their end, the round is not."""
+    """The seat's cards are used up before the end of the round."""
 
 
 def hand_played(
     ruleset: Blackjack, mine: Sequence[str], bank: Sequence[str] = ("TD", "7H"), *, splits: bool = True
 ) -> Result:
-    """A round in which a seat that splits pairs, or never, and else stands receives these cards; it is insured.
+    """A round of a seat that receives these cards; it splits all pairs or none, otherwise stands, and is insured.
 
-    The bank's cards are these, and then tens.
+    `bank`: the bank's first cards; tens follow.
     """
     cards, banks = iter(mine), chain(bank, repeat("TD"))
     state = ruleset.start("figures")
@@ -446,9 +448,9 @@ _ACE_KING: Final = HEIGHT["A"] << 4 | HEIGHT["K"]
 def raises(strength_: int, ranks: str, up: str) -> bool:
     """Whether a hand is raised: a pair or better, and ace-king by the three usual rules of thumb.
 
-    With ace and king where the dealer shows one of the hand's ranks from two to queen; where he shows an ace or a
-    king and the hand has a queen or a jack; where he shows a rank that the hand has not, lower than its fourth card,
-    and the hand has a queen.
+    With ace and king it is raised if the dealer shows one of the hand's ranks from two to queen; if he shows an ace or
+    a king and the hand has a queen or a jack; if he shows a rank that is not in the hand and is lower than its fourth
+    card, and the hand has a queen.
     """
     if strength_ >> 20 >= _PAIR:
         return True
@@ -462,7 +464,9 @@ def raises(strength_: int, ranks: str, up: str) -> bool:
 
 
 class Stud(Struct, frozen=True):
-    """How a text's stud poker is played here: its ruleset without a jackpot, and the packets before the hands."""
+    """How the stud poker of a jurisdiction is played here: its ruleset without a jackpot, and the packets before the
+    hands.
+    """
 
     ruleset: Callable[[], Ruleset[Any]]
     before: tuple[Event, ...] = ()

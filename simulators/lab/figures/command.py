@@ -35,7 +35,7 @@ def compute_figures(ruleset: str | None, as_json: bool, write: Path | None, opti
         )
     variants = [Variant(option_pairs(options), None)] if options else None
     if write is not None:
-        write_files(write, {})  # or an hour is computed for nothing
+        write_files(write, {})  # check the folder first: the computation may take an hour
     try:
         with ProgressLine() as progress:
             rows = {name: figures(name, variants, progress.of(name)) for name in ([ruleset] if ruleset else GAMES)}

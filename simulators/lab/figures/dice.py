@@ -34,25 +34,25 @@ from simulators.lab.figures.figure import (
 
 SIC_BO: Final = "Wizard of Odds, Sic Bo"
 BANK: Final = "Wizard of Odds, Banca Francesa"
-STAKE: Final = 2  # chips, of which a line plays one
+STAKE: Final = 2  # chips, of which one counts on a line
 
 
 def throws() -> Iterator[tuple[Event, ...]]:
-    """The 216 throws of a cussec whose light opens the bets; a bet opened by hand changes nothing."""
+    """The 216 throws of a cussec whose light opens the bets; opening by hand changes no probability."""
     for faces in product(range(1, 7), repeat=3):
         yield DiceCovered(), DiceAgitated("lever", 3), BetsClosed(), DiceUncovered(), DiceRead(faces)
 
 
 def ended(ruleset: Ruleset[Any], events: Sequence[Event]) -> Iterator[Result]:
-    """The result of a round, where these events decide it."""
+    """The result of a round, if these events decide it."""
     with contextlib.suppress(UnresolvedError):
         yield played(ruleset, events)
 
 
 def french_bank(options: Mapping[str, str]) -> Weights:
-    """A throw that decides nothing is thrown again: the round ends with one of those that decide, all equally likely.
+    """An undecided throw is repeated: the round ends with one of the deciding throws, all equally likely.
 
-    Every place bears a wager: what a line gives back when it loses stands in the settlement alone.
+    Every place has a wager, because only the settlement shows what a losing line returns.
     """
     ruleset = ruleset_of("angola.french-bank", options)
     places = [bet.id for bet in ruleset.bets()]
@@ -74,7 +74,7 @@ def french_bank(options: Mapping[str, str]) -> Weights:
     }
 
 
-# Where the odds are those of other tables too the edge is published, else the probability alone.
+# The published edge is used if the odds are the same at other tables, otherwise only the probability.
 PROBABILITIES: Final = {
     "triple": "0.0046",
     "any_triple": "0.0278",

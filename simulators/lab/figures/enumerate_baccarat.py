@@ -1,12 +1,12 @@
-"""Every coup a shoe can deal, exactly: how likely each end of baccarat is, as the ruleset resolves it.
+"""Enumerates every coup that a shoe can deal: the exact probability of each outcome by the ruleset.
 
-Rule of this file: the ruleset itself deals and decides; here cards are only counted. Weights are integers and the
-figures fractions: nothing is rounded, nothing is drawn at random.
+The ruleset itself deals and decides; this module only counts cards. Weights are integers and figures are fractions,
+without rounding or random numbers.
 
-Three prunings, all by symmetry. Totals depend on points alone, so one card stands for each of the ten values, and of
-the first two cards of a hand the lower goes first, counted twice. A pair depends on the ranks of two cards, which are
-any two of the shoe, so it is counted over the thirteen ranks while the other hand is one that ends the coup. A jackpot
-combination depends on ranks alone but for two: only where five cards are A K Q J T, or six of one rank, do suits count.
+Three prunings by symmetry. Totals depend only on points, so one card stands for each of the ten values, and of the
+first two cards of a hand the lower goes first, counted twice. A pair depends on the ranks of two cards, which are any
+two of the shoe, so it is counted over the thirteen ranks while the other hand ends the coup. A jackpot combination
+depends only on ranks, with two exceptions: suits count if five cards are A K Q J T, or six have one rank.
 """
 
 from collections import defaultdict
@@ -46,13 +46,13 @@ _BY_POINTS: Final = tuple(_BY_RANK[rank] for rank in "TA23456789")
 
 
 def first_coup(ruleset: Coups) -> Table[Position]:
-    """A table before the first coup of a shoe, its burn over."""
+    """A table before the first coup of a shoe, after the burn."""
     state = ruleset.start("shoe")
     return replace(state, position=replace(state.position, order="first"))
 
 
 class Ending(Struct, frozen=True):
-    """All coups that end alike but for pairs: how likely they are, and one of them."""
+    """All coups with the same end apart from pairs: their probability, and one of them."""
 
     probability: Fraction
     result: Result
@@ -66,7 +66,7 @@ def shoe(decks: int) -> Counts:
 
 
 def endings(ruleset: Coups, counts: Counts) -> list[Ending]:
-    """Every way a coup from `counts` ends. Raises ValueError where the cards do not suffice for every coup."""
+    """All ends of a coup from `counts`. Raises ValueError if the cards do not suffice for every coup."""
     weights: dict[tuple[object, ...], int] = defaultdict(int)
     ends: dict[tuple[object, ...], tuple[Result, Line]] = {}
     for weight, line, result in _coups(ruleset, first_coup(ruleset), list(counts), (), 1):
@@ -104,7 +104,9 @@ def _coups(
 
 
 def pair_weights(ruleset: Coups, decks: int) -> dict[str, Weight]:
-    """How often the first two cards of a side are a pair, as the ruleset says, over every two ranks; and the edge."""
+    """By the ruleset over every two ranks: the probability that the first two cards of a side are a pair, and the
+    edge.
+    """
     weights = dict.fromkeys(PAIRS, 0)
     nine, ten = _BY_RANK["9"], _BY_RANK["T"]
     for first in RANKS:
@@ -130,7 +132,7 @@ def played(ruleset: Coups, line: Line) -> Result:
 
 
 def jackpot_probabilities(options: BaccaratOptions) -> dict[str, Fraction]:
-    """How often each combination of the jackpot of `options` falls, from a full shoe, the most seldom first."""
+    """The probability of each combination of the jackpot of `options`, from a full shoe, the rarest first."""
     ruleset = Baccarat(replace(options, opening="first_card", burn_each_coup=False))
     cards, copies = 52 * options.decks, 4 * options.decks
     weights: dict[str, Fraction] = defaultdict(Fraction)
@@ -154,7 +156,7 @@ def _coups_by_rank(
 ) -> Iterator[tuple[int, str, Result]]:
     """Depth first, as `_coups`, over the thirteen ranks; every card is a spade.
 
-    A sixth card is the last: one of the ranks not dealt yet stands for them all.
+    A sixth card is the last: one rank that is not dealt yet stands for all of them.
     """
     dealt = len(ranks)
     lowest = RANKS.index(ranks[dealt - 2]) if dealt in (2, 3) else 0
@@ -175,13 +177,13 @@ def _coups_by_rank(
 
 
 def _suits(ranks: str, decks: int) -> Iterator[tuple[Fraction, str]]:
-    """Suits that stand for all there can be, each with its share, of six cards of a rank or five of five ranks."""
+    """Representative suits with their shares, for six cards of one rank or five cards of five ranks."""
     if len(set(ranks)) == 1:
         one_colour = Fraction(2 * perm(2 * decks, len(ranks)), perm(4 * decks, len(ranks)))
         yield one_colour, "S" * len(ranks)
         yield 1 - one_colour, "S" * (len(ranks) - 1) + "H"
         return
-    # Of five ranks each suit is any of four: the ace's with the other four's, another than theirs, or they differ.
+    # Five ranks, each with any of four suits: all of one suit, four of one suit with another ace, or any others.
     ace = "".join("H" if rank == "A" else "S" for rank in ranks)
     king = "".join("H" if rank == "K" else "S" for rank in ranks)
     yield from ((Fraction(1, 256), "S" * len(ranks)), (Fraction(3, 256), ace), (Fraction(252, 256), king))

@@ -1,4 +1,4 @@
-"""How a game is weighed: every end of a round is played through its ruleset and counted."""
+"""Computes the figures of a game: every end of a round is played through its ruleset and counted."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,9 +17,9 @@ from rules.engine.ruleset import Resolved, Result, Ruleset, options_from
 
 
 class Weight(Struct, frozen=True):
-    """How likely a bet wins, and what the house keeps of one unit; None where that depends on amounts not printed.
+    """The probability that a bet wins, and the house edge; None if it depends on amounts that are not printed.
 
-    Simulated, both are what was counted.
+    In a simulation both are the counted values.
     """
 
     probability: Fraction
@@ -28,7 +28,7 @@ class Weight(Struct, frozen=True):
 
 
 class Published(Struct, frozen=True):
-    """What somebody else says of a bet: text as printed, by whom, and why it differs."""
+    """A published figure of a bet: the text as printed, its source, and the reason of a difference."""
 
     source: str
     probability: str = ""
@@ -41,7 +41,7 @@ Chances: TypeAlias = Iterable[tuple[Fraction, Result]]
 
 
 class Variant(Struct, frozen=True):
-    """A set of options as `--option` takes them, and the set whose rows need not be said again."""
+    """A set of options as `--option` takes them, and the set whose equal rows are left out."""
 
     options: Mapping[str, str] = {}
     beside: Mapping[str, str] | None = {}
@@ -53,7 +53,7 @@ class Variant(Struct, frozen=True):
 
 
 class Game(Struct, frozen=True):
-    """How a game is weighed under some options, and which sets of options are worth a look."""
+    """How the figures of a game are computed under given options, and the sets of options that are shown."""
 
     weigh: Callable[[Mapping[str, str]], Weights]
     variants: tuple[Variant, ...]
@@ -69,13 +69,13 @@ def said(options: Mapping[str, str]) -> str:
 
 
 def ruleset_of(name: str, options: Mapping[str, str]) -> Ruleset[Any]:
-    """The game with options as a command line gives them, without the duties that are watched beside its rounds."""
+    """The game with options as a command line gives them, without the duties that are monitored beside its rounds."""
     kind = RULESETS[name]
     return without_duties(kind(options_from(kind, dict(options), text=True)))
 
 
 class UnresolvedError(RuntimeError):
-    """Events that resolve no round."""
+    """The events resolve no round."""
 
 
 def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
@@ -93,7 +93,7 @@ def played(ruleset: Ruleset[Any], events: Sequence[Event]) -> Result:
 
 
 def weighed(chances: Chances) -> Weights:
-    """Every bet that wins or comes back on some result. What is neither won nor back is lost."""
+    """The weight of every bet that some result pays or returns. All other bets are lost."""
     won: dict[str, Fraction] = defaultdict(Fraction)
     back: dict[str, Fraction] = defaultdict(Fraction)
     for probability, result in chances:
@@ -106,7 +106,7 @@ def weighed(chances: Chances) -> Weights:
 
 
 def equally(name: str, rounds: Iterable[Sequence[Event]]) -> Callable[[Mapping[str, str]], Weights]:
-    """The weights of a game whose ends are equally likely."""
+    """The weights of a game with equally likely ends."""
     ends = tuple(tuple(events) for events in rounds)
 
     def weigh(options: Mapping[str, str]) -> Weights:

@@ -1,14 +1,13 @@
 """`feltd compute-figures`: the probabilities and house edges of every bet, computed through the rulesets themselves.
 
-Every end of a round that there can be is played as events, counted with the number of ways it comes about, and the
-bets are weighed by what the result says they pay: nothing of a game's odds stands here. Beside them stand figures that
-others have published, and why ours differ where they do. `rules/figures/` is what `--write` makes of it, and what a
-table's computer has.
+Every possible end of a round is played as events and counted with its number of ways; the payments come from the
+results, so this module contains no odds. Published figures of others are shown beside them, with the reason of each
+difference. `--write` writes the tables to `rules/figures/`, which are installed on a table computer.
 
-Two games have more ends than can be played. Of stud poker and of blackjack's main bet what can be exact is exact, the
-rest is simulated with a fixed seed (cards.py), and its row says so with the standard error.
+Two games have too many ends. The figures of stud poker and of blackjack's main bet are exact where possible; the rest
+is simulated with a fixed seed (cards.py), which its row states with the standard error.
 
-Dice, wheels and heaps of buttons are taken as perfect: every throw, pocket and remainder is equally likely. A coup of
+Dice, wheels and heaps of buttons are assumed to be fair: every throw, pocket and remainder is equally likely. A coup of
 baccarat, and a round of blackjack, is the first of a full shoe; cards burnt unseen change no probability.
 """
 
@@ -90,9 +89,10 @@ def _blackjack_rounds(options: tuple[tuple[str, str], ...], five_cards: bool) ->
 
 
 def _blackjack(options: Mapping[str, str]) -> Weights:
-    """Without the special prize also without five cards for half: the game as it is elsewhere.
+    """Without the special prize also without five cards for half: the usual game of other casinos.
 
-    Another soft 17 is a difference to the default: rounds ended in both ways tell it far better than two runs would.
+    Another rule for soft 17 is computed as a difference from the default: ending the same rounds in both ways is far
+    more exact than two runs.
     """
     exact = blackjack_exact(options)
     if list(options) == ["soft_17"]:
@@ -110,7 +110,7 @@ def _soft_17_rounds(reading: str) -> Tally:
 
 
 def soft_17_simulated(default: Tally, beside: Tally) -> Weights:
-    """The main bet: as by default, and what differs."""
+    """The main bet: the default figure and the difference."""
     edge, less = default.edge(), beside.differs()
     mean = Mean(edge.mean - less.mean, (edge.error**2 + less.error**2) ** 0.5)
     won = Fraction(default.won, default.rounds) + Fraction(beside.other_won, beside.rounds)
@@ -122,7 +122,7 @@ def soft_17_simulated(default: Tally, beside: Tally) -> Weights:
 
 
 def blackjack_simulated(options: Mapping[str, str], tally: Tally) -> Weights:
-    """What depends on the player's decisions."""
+    """The figures that depend on the player's decisions."""
     how = "; by the strategy, a round that ends above its bets counts as won"
     as_elsewhere = options.get("special_prize") == "none"
     weights = {
@@ -183,9 +183,9 @@ def _edge(weight: Weight) -> Fraction:
 
 
 def _pairs(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
-    """Every way in which cards of one rank, and others, come to a seat that splits. Suits do not matter here.
+    """Every order in which cards of one rank, and others, come to a seat that splits. Suits do not matter here.
 
-    The cards of the bank and of others between them change no probability.
+    Cards of the bank and of other seats in between change no probability.
     """
     decks = ruleset.options.decks
     for rank in RANKS:
@@ -203,12 +203,12 @@ def _pairs(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
             again = Fraction(4 * decks - same, 52 * decks - len(cards))
             waiting.append((probability * again, (*cards, f"{rank}S"), same + 1))
             if cards:
-                # A first card of another rank is the first of that rank's turn.
+                # A first card of another rank is counted with that rank.
                 waiting.append((probability * (1 - again), (*cards, other), same))
 
 
 def _sevens(ruleset: Blackjack) -> Iterator[tuple[Fraction, Result]]:
-    """Two sevens, and what comes third; nothing depends on what follows."""
+    """Two sevens and the third card; later cards do not matter."""
     decks = ruleset.options.decks
     rest = ("9C",) * 12
     sevens = tuple(f"7{suit}" for suit in SUITS)
@@ -242,7 +242,7 @@ _SIC_BO: Final[dict[str, Published]] = {
     "total:9, total:12": Published(SIC_BO, "0.1157", "18.98"),
     "total:10, total:11": Published(SIC_BO, "0.1250", "12.50"),
 }
-# What 5 and 16 keep for the house when they pay 19 to 30.
+# The house edge of 5 and 16 when they pay 19 to 30.
 _SIC_BO_5_16: Final = (
     *("44.44", "41.67", "38.89", "36.11", "33.33", "30.56", "27.78", "25.00", "22.22", "19.44", "16.67", "13.89"),
 )
@@ -375,18 +375,20 @@ def _by_its_rounds(name: str) -> Game:
 UNBANKED: Final = frozenset(
     {"angola.chemin-de-fer", "angola.holdem", "angola.omaha", "angola.synthetic-poker", "angola.gaming-machines"}
 )
-"""Players play each other, and what one gains depends on the others; the return of a machine is that of its model."""
+"""Games without figures: poker players play each other, so a gain depends on the others; a machine's return is that of
+its model.
+"""
 GAMES: Final[dict[str, Game]] = {
     name: _OWN.get(name) or _by_its_rounds(name) for name in RULESETS if name not in UNBANKED
 }
-"""A game without an entry of its own is weighed by its whole rounds."""
+"""The figures of a game without its own entry are computed from its whole rounds."""
 
 
 # ---- rows
 
 
 def _decimal(probability: Fraction) -> str:
-    """Six places, or six digits where it is smaller; never an exponent."""
+    """Six decimal places, or six digits for small values; never an exponent."""
     places = 6
     while 0 < probability * 10**places < 10**5 and probability < Fraction(1, 1000):
         places += 1
@@ -398,7 +400,7 @@ def _family(bet: str) -> str:
 
 
 def _names(ruleset: Ruleset[Any], weights: Weights, bets: Sequence[str]) -> str:
-    """A whole family by the pattern that offers it, else the names of its members."""
+    """A whole family of bets by its pattern, otherwise the names of its members."""
     family = _family(bets[0])
     whole = [bet for bet in weights if _family(bet) == family]
     if len(bets) == len(whole) > 1:
@@ -409,9 +411,9 @@ def _names(ruleset: Ruleset[Any], weights: Weights, bets: Sequence[str]) -> str:
 def figures(
     name: str, variants: Sequence[Variant] | None = None, progress: Callable[[float], None] = lambda _: None
 ) -> list[Figure]:
-    """Every bet of a game under each of its `variants`; bets alike in all that is said share a row.
+    """Every bet of a game under each of its `variants`; bets with equal figures share a row.
 
-    A variant's rows are those that differ from the one it stands beside. `progress` hears which part of the variants
+    A variant has only rows that differ from those of its base variant. `progress` gets the share of the variants that
     is computed.
     """
     game = GAMES[name]
@@ -430,7 +432,7 @@ def figures(
         weights = weights_of(variant.options)
         known = weights_of(variant.beside) if variant.beside is not None else {}
         order = {_family(bet.id): place for place, bet in enumerate(ruleset.bets())}
-        # What is no bet comes last.
+        # Rows that are not bets come last.
         order |= {_family(bet): len(ruleset.bets()) for bet in weights if _family(bet) not in order}
         new = sorted((bet for bet in weights if known.get(bet) != weights[bet]), key=lambda bet: order[_family(bet)])
         for _, members in groupby(new, key=_family):
@@ -455,9 +457,9 @@ def _figure(game: Game, bet: str, options: str, weight: Weight) -> Figure:
 
 
 def agrees(figure: Figure) -> bool:
-    """Whether the published figures are ours, to as many places as they are printed with.
+    """Whether the published figures equal ours in the places that are printed.
 
-    A simulated edge may be three standard errors away.
+    A simulated edge may differ by three standard errors.
     """
     error = re.search(r"standard error of the edge ([0-9.]+) %", figure.method)
     for word, ours in (("probability", figure.probability), ("edge", figure.edge_percent)):

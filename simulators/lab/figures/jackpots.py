@@ -1,4 +1,4 @@
-"""What each jackpot of the law costs, exactly: how often its combinations fall, and what each bet is paid on average.
+"""The exact cost of each jackpot of the law: the probability of its combinations, and the mean payment for each bet.
 
 Frequencies are counted over every hand of a full shoe, through the functions that decide awards. A play is one bet in
 one round. The pool then is a chain of plays, whose mean has an exact formula:
@@ -40,12 +40,12 @@ from simulators.lab.figures.enumerate_baccarat import jackpot_probabilities
 
 BET: Final = 1_000
 SEED: Final = 10_000 * BET
-"""The least that Angola allows; here for all."""
+"""The least seed that Angola allows, used for all jackpots here."""
 BLACKJACK_PRIZES: Final = ("AAAA=pool", "777/suit=1/10", "777=fixed", "AA/suit=fixed", "AA=fixed")
 
 
 class Hit(Struct, frozen=True):
-    """A combination: how often it falls in a play, and what it pays; `share` 1 is the whole pool."""
+    """A combination: its probability in a play, and its prize; `share` 1 is the whole pool."""
 
     name: str
     probability: Fraction
@@ -58,7 +58,7 @@ class Hit(Struct, frozen=True):
 
 
 class House(Struct, frozen=True):
-    """An example of what a house may set for a jackpot; the law leaves amounts and rates to it."""
+    """An example of a house's terms for a jackpot; the law leaves amounts and rates to the house."""
 
     name: str
     law: str
@@ -80,16 +80,16 @@ class Cost(Struct, frozen=True):
 
     @property
     def paid(self) -> Fraction:
-        """What a play is paid."""
+        """The mean payment for a play."""
         return sum((one.probability * prize for one, prize in zip(self.hits, self.prizes, strict=True)), Fraction(0))
 
     @property
     def seed(self) -> Fraction:
-        """What the house adds to begin again."""
+        """The mean amount for a play that the house adds to the seed."""
         return self.whole * self.begins - self.reserve
 
 
-# ---- how often combinations fall
+# ---- probabilities of combinations
 
 
 def _hit(name: str, probability: Fraction, pays: str, share: str, fixed: int) -> Hit:
@@ -155,7 +155,7 @@ def _first_cards(
 
 
 def takes_another(cards: tuple[str, ...], offered: tuple[Combination, ...]) -> bool:
-    """Whether a seat takes a card more: two are dealt, and then while one is allowed and can make a combination."""
+    """Whether a seat takes another card: after two cards, while one is allowed and can complete a combination."""
     if len(cards) < 2:
         return True
     total = sum(POINTS[card] or 10 for card in cards)
@@ -184,7 +184,7 @@ def cost(hits: tuple[Hit, ...], terms: PoolTerms, bet: int = BET) -> Cost:
     begins = _begins_with(whole, Fraction(terms.seed), reserve)
     level = Fraction(terms.seed)
     by_share: list[Hit] = []
-    while True:  # which of fixed amount and share is larger depends on the level, and the level on that
+    while True:  # the larger of fixed amount and share depends on the level, and the level on that choice
         shares = [one for one in hits if one.share and one.share * level >= one.fixed]
         if shares == by_share:
             break
@@ -205,7 +205,7 @@ def _begins_with(whole: Fraction, seed: Fraction, reserve: Fraction) -> Fraction
     return seed + rest * (reserve * (covered + 1 / whole) - seed)
 
 
-# ---- an example of a house for each
+# ---- an example of terms for each
 
 
 _A: Final = PoolTerms(

@@ -1,7 +1,7 @@
 """The figures of Angola's roulettes: every bet is laid, the ball falls into each pocket, the settlements are counted.
 
-What an announced bet brings is therefore the sum of its chips, as a table pays it. All neighbours of one size are alike
-and share a row.
+The figure of an announced bet is therefore that of the sum of its chips, as a table pays it. All neighbours of one size
+have the same figures and share a row.
 """
 
 from collections import defaultdict
@@ -13,7 +13,7 @@ from protocols.contract.events import BallLanded, BallLaunched, BetsClosed, Bets
 from rules.angola.roulette import AngolanRoulette
 from simulators.lab.figures.figure import Game, Published, Variant, Weight, Weights, beside, played, ruleset_of
 
-# Each chip of 3, 5, 6, 7 or 9, and half of a prize, is a whole amount.
+# Divisible by 3, 5, 6, 7 and 9 chips, and by 2 for half of a prize.
 STAKE: Final = 1260
 POCKETS: Final = 37
 
@@ -26,7 +26,7 @@ _PUBLISHED: Final = dict.fromkeys(_CLOTH, Published("Wizard of Odds, Roulette", 
 
 def _settled(name: str, options: Mapping[str, str]) -> Weights:
     ruleset = ruleset_of(name, options)
-    game = getattr(ruleset, "game", ruleset)  # beside the watch of its duties
+    game = getattr(ruleset, "game", ruleset)  # without the monitor of its duties
     assert isinstance(game, AngolanRoulette)
     bets: Sequence[Event] = [WagerPlaced(1, bet, STAKE) for bet in game.board]
     won: dict[str, int] = defaultdict(int)

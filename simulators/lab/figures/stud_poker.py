@@ -1,4 +1,6 @@
-"""The figures of stud poker, by each text: what hands are is exact, what depends on decisions is simulated."""
+"""The figures of stud poker, by each text: frequencies of hands are exact, figures that depend on decisions are
+simulated.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
@@ -23,7 +25,7 @@ def _rounds(name: str) -> Tally:
 
 
 def stud_exact(jackpot: Iterable[str] = JACKPOT) -> Weights:
-    """What five cards of one deck are, by classes of equal hands; a jackpot's hand is always raised."""
+    """The frequencies of five-card hands of one deck, by classes of equal hands; a jackpot's hand is always raised."""
     counted = hands_by_category()
     hands = sum(counted.values())
     opening = sum(ways for strength, ways in classes() if strength << VALUE_BITS >= OPENING)
@@ -33,7 +35,7 @@ def stud_exact(jackpot: Iterable[str] = JACKPOT) -> Weights:
 
 
 def stud_simulated(tally: Tally, published: str) -> Weights:
-    """What depends on the player's decisions; `published`: how others play the same rounds."""
+    """The figures that depend on the player's decisions; `published`: the name of the published game."""
     as_published = (tally.edge().mean - tally.differs().mean) * 100
     how = f"; one ante with its raise, by three rules of thumb; the same rounds with {published}: {as_published:.4f} %"
     return {
