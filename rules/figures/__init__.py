@@ -60,4 +60,4 @@ def figures_table(name: str, rows: Sequence[Figure]) -> str:
 def how_computed(rows: Sequence[Figure]) -> str:
     """How the figures of a game were found."""
     simulated = any(row.method.startswith("simulated") for row in rows)
-    return "what can be counted, and very many rounds simulated" if simulated else "every end of a round"
+    return "exact where every round can be counted, otherwise simulated" if simulated else "every end of a round"

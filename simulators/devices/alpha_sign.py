@@ -185,7 +185,7 @@ class Sign:
         return b""
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """What a hand can do."""
+        """What a person can do to it."""
         return {"reset": self.reset}
 
     def inject(self, fault: str, now: float) -> None:

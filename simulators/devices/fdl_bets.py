@@ -133,7 +133,7 @@ class BetSensors(ManyPlaces):
         self._show(now)
 
     def acts(self) -> Mapping[str, Callable[[float], Any]]:
-        """What players and dealer do; `place` at a seat that chance picks."""
+        """What players and dealer do; `place` at a random seat."""
         return {
             "place": lambda now: self.place(self._rng.randint(1, SEATS), now),
             "remove_all": self.remove_all,

@@ -1,4 +1,4 @@
-// A serial port to MQTT as it is usually written in Node.js: node node_bridge.js TTY PORT TOPIC. It keeps nothing.
+// The usual bridge from a serial port to MQTT in Node.js: node node_bridge.js TTY PORT TOPIC. It stores no events.
 const { SerialPort, ReadlineParser } = require('serialport');
 const [path, port, topic] = process.argv.slice(2);
 const client = require('mqtt').connect('mqtt://127.0.0.1:' + port);

@@ -1,9 +1,9 @@
-/* What `feltd bench` measures with and beside, in C so that it costs next to nothing. outside.py builds and runs it.
+/* The subscriber, bridge and publisher of `feltd bench`, in C for their low cost. outside.py builds and runs it.
 
    outside tap PORT FILE TOPIC...             subscribe; write each message with its time of arrival
    outside bridge PORT TTY TOPIC FILE DELAY   publish each line of a tty; FILE: one fdatasync for the lines that were
                                               read together, "-" for none; DELAY: microseconds to wait before publishing
-   outside pace PORT TOPIC FILE RATE COUNT    publish at a pace (0: as fast as it goes); write the time of each message
+   outside pace PORT TOPIC FILE RATE COUNT    publish at a rate (0: as fast as possible); write the time of each message
 
    Times are nanoseconds of CLOCK_MONOTONIC, which Python's time.monotonic_ns() reads, too. Everything is on loopback. */
 #define _GNU_SOURCE
@@ -101,7 +101,7 @@ static int tap(char **word, int words) {
     struct mosquitto *client = client_of(word[0]);
     struct pollfd waiting = {mosquitto_socket(client), POLLIN, 0};
     while (!ended) {
-        if (poll(&waiting, 1, 10) == 0) fflush(out); /* nothing more comes for now */
+        if (poll(&waiting, 1, 10) == 0) fflush(out); /* no more messages for now */
         if (waiting.revents && mosquitto_loop_read(client, 100)) break;
         if (mosquitto_want_write(client)) mosquitto_loop_write(client, 1);
         mosquitto_loop_misc(client);

@@ -292,7 +292,7 @@ class Broker:
     def connect(
         self, _settings: Mqtt, identifier: str, will: Will | None = None
     ) -> AbstractAsyncContextManager[Session]:
-        """As daemon.mqtt.connect; without an identifier the broker chooses one that nobody has."""
+        """As daemon.mqtt.connect; without an identifier the broker chooses an unused one."""
         self._chosen += 1
         return _Connection(self, identifier or f"auto-{self._chosen}", will)
 
