@@ -8,14 +8,14 @@ from pathlib import Path
 __all__ = ["STARTED", "version"]
 
 STARTED = datetime.now(UTC)
-"""When this process began, as it publishes it."""
+"""The time when this process started, which it publishes."""
 
 
 @functools.cache
 def version() -> str:
-    """The installed version: a part of the name of its folder of metadata (PyPA's binary distribution format).
+    """The installed version, read from the name of the `.dist-info` folder (PyPA's binary distribution format).
 
-    importlib.metadata reads the same and takes 2.3 MiB and 30 ms, so it is asked only where there is no such folder.
+    importlib.metadata returns the same for 2.3 MiB and 30 ms, so it is used only where there is no such folder.
     """
     for folder in sys.path:
         for found in Path(folder).glob("feltd-*.dist-info"):

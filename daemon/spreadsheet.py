@@ -1,4 +1,4 @@
-"""Text for spreadsheets: CSV whose cells no program takes for a formula."""
+"""Text for spreadsheets: CSV in which no cell is executed as a formula."""
 
 import csv
 import io
@@ -11,12 +11,12 @@ BYTE_ORDER_MARK = "\ufeff"
 
 
 def harmless(cell: str) -> str:
-    """Escape text so that spreadsheets do not execute it as a formula; some of them take the wide signs too."""
+    """Escape text so that spreadsheets do not execute it as a formula; some also execute full-width signs."""
     return "'" + cell if cell.startswith(tuple("=+-@\t\r\n＝＋－＠")) else cell
 
 
 def csv_text(rows: Iterable[Sequence[str]]) -> str:
-    """Lines of CSV."""
+    """The rows as CSV text."""
     text = io.StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue()

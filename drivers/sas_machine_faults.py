@@ -283,9 +283,9 @@ UNRELIABLE: dict[int, Literal["cleared", "memory", "program"]] = {
     **dict.fromkeys((0x32, 0x33, 0x34, 0x35), "memory"),
     **dict.fromkeys((0x36, 0x37, 0x38, 0x39), "program"),
 }
-"""Exceptions after which meters or program are not those of before."""
+"""Exceptions after which the meters or the program may have changed."""
 NO_PLAY = (
     *("machine.ram", "machine.ram_device", "machine.eeprom", "machine.program", "sas.meter_back"),
     *("machine.not_approved", "machine.plan_return"),
 )
-"""While one of these stands, nobody enables the machine; `close_faulty` shuts it down."""
+"""While one of these faults is open, the machine cannot be enabled by a command; `close_faulty` shuts it down."""

@@ -1,4 +1,4 @@
-"""The options of a slot machine's driver, and what survives its session."""
+"""The options of a slot machine's driver, and the state that survives a session."""
 
 from typing import Annotated, Any
 
@@ -18,7 +18,7 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
     `group`: of the progressive, if amounts are shown. `interval`: seconds between polls. `answer`: seconds until the
     first byte of an answer, adapter included; `gap`: the pause that ends a message. `silence`: seconds without a good
-    answer until the link is lost, at least five intervals. `meters`: seconds between readings;
+    answer after which the link counts as lost, at least five intervals. `meters`: seconds between readings;
     `records`: seconds within which bills, tickets, validations and enabled features are all read again. `broadcast`:
     seconds within which each amount is repeated, at most 5. `close_faulty`: shut the machine down when a meter runs
     backwards, memory or program fail, its plan returns too little, or it is not as approved.
@@ -27,10 +27,10 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
     `signature_seed`: the seed with which the signature of its program is requested; 0: it is not requested.
 
     `feeds`: the pools to which its bets contribute, by its coin in meter; `games`: the numbers of the games that do,
-    none for all. `jump`: credits between two readings above which a step of that meter is no play. `levels`: the pool
-    of each level from 1 on; further levels, and level 0, belong to `pool`. `stale`: seconds after which an amount that
-    was not sent again is no longer shown; 0 for never. An amount that was won is not shown again, either.
-    `least_return`: percent of the bets that a machine's plan must return, 0 for no such rule.
+    empty for all. `jump`: credits between two readings above which a step of that meter does not count as play.
+    `levels`: the pool of each level from 1 on; further levels, and level 0, belong to `pool`. `stale`: seconds after
+    which an amount that was not sent again is no longer shown; 0 for never. An amount that was won is not shown again,
+    either. `least_return`: percent of the bets that a machine's plan must return, 0 for no such rule.
     """
 
     address: Annotated[int, Meta(ge=1, le=127)] = 1
@@ -60,9 +60,9 @@ class MachineOptions(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Hit(Struct, frozen=True):
-    """A reported progressive win: what it was, which polls have shown it, and whether it was paid.
+    """A reported progressive win: what it was, which polls have reported it, and whether it was paid.
 
-    A paid one is kept while another poll may still show it.
+    A paid one is kept while another poll may still report it.
     """
 
     level: int
@@ -75,10 +75,10 @@ class Memory(Struct, frozen=True):
     """The state of a machine that survives a session.
 
     `meters`: the last good ones, in minor units by `factor`. `back`: those that ran backwards since. `cleared`: the
-    machine reported a cleared memory, and no meter has shown it yet.
+    machine reported a cleared memory, and no meter has confirmed it yet.
 
     `seen`: exceptions that were read and not reported, oldest first; the machine may have forgotten them. `sure`:
-    places in `seen` of those read while a checksum was seen, with no loop break or echo after it.
+    indexes in `seen` of the exceptions read while a checksum was seen, with no loop break or echo after it.
 
     `real_time`: the machine has sent exceptions in place of answers. `mute`: it did not answer general polls.
 
@@ -86,26 +86,27 @@ class Memory(Struct, frozen=True):
     hand, oldest first. `levels`: amounts to be shown.
 
     `unproved`: the last answered poll, if the machine may not know that we received it. `blind`: the exception that was
-    reported without that confirmation. `again`: such a one that the machine may still repeat. `doubted`: polls whose
-    next answer may therefore repeat one of the `past` wins.
+    reported without that confirmation. `again`: one of these that the machine may still repeat. `doubted`: polls
+    whose next answer may therefore repeat one of the `past` wins.
 
     `unlisted`: progressive wins that were reported and paid without poll 87: it may still list them. `unsure`: one of
-    the `prizes` may be over, and it is open which. `undescribed`: the only cause is a handpay without a description,
-    which may still come.
+    the `prizes` may be over, and it is not known which. `undescribed`: the only cause of that is a handpay without a
+    description, which may still come.
 
     `games_from`: games played at the last reading; None if the present open faults began after it. `was_closed`:
-    the machine was shut down for the faults that stand.
+    the machine was shut down for the open faults.
 
     `features`: the flags of poll A0; `status`: the content of 7B, as last reported; `has_id`: whether it has a
     validation id.
 
-    `counted`: up to which coin in the bets were contributed, in credits, by game, 0 for the whole machine. `uncounted`:
-    why the next step of such a meter is no contribution. `sent`: by level, the last amounts that were sent to it.
+    `counted`: by game (0: the whole machine), the coin in meter in credits up to which bets were contributed.
+    `uncounted`: by game, why the next step of that meter is not contributed. `sent`: by level, the last amounts that
+    were sent to it.
 
     `identified`: its characteristics, as last reported.
 
-    `tickets`: records of tickets may wait. `looked`: a record was read with look-ahead and is not marked as read.
-    `record`: the last reported one.
+    `tickets`: the machine may hold unread records of tickets. `looked`: a record was read with look-ahead and is not
+    marked as read. `record`: the last reported one.
     """
 
     serial: str = ""
@@ -145,7 +146,7 @@ class Memory(Struct, frozen=True):
 
 
 def recalled(memory: bytes) -> Memory:
-    """The memory of a session. An earlier version stored at most one exception: a number, or null."""
+    """Decode the stored state. An earlier version stored at most one exception: a number, or null."""
     left = msgspec.json.decode(memory, type=dict[str, Any])
     if not isinstance(seen := left.get("seen"), list):
         left["seen"] = [] if seen is None else [seen]

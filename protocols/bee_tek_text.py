@@ -7,8 +7,9 @@ operation is `Game` or `Manual Burn Cards`. `<Game>` in place of the card is a c
 and are not published.
 
 A message ends with its `>`: a line end may be missing. There is no checksum: a damaged rank or suit that is another
-rank or suit cannot be detected. Any other form is Broken (probably a card) or Garbage. Other has an operation and a
-body that are both unknown: one damaged byte of a card leaves one of them whole. Accepts any bytes without an exception.
+rank or suit cannot be detected. Any other form is Broken (probably a card) or Garbage. Other has an unknown operation
+and an unknown body: a card's message with one damaged byte still has one of them intact, and is Broken. The decoders
+accept any bytes without an exception.
 
 `EitherDecoder` reads this wire and the one of `bee_tek_shoe`, and finds out which it is.
 """
@@ -72,11 +73,11 @@ class Decoder:
 
     @property
     def waiting(self) -> bool:
-        """Something has begun and is not finished: after a pause call `quiet`."""
+        """Whether a message has begun and is not finished: then call `quiet` after a pause."""
         return bool(self._held)
 
     def feed(self, data: bytes) -> list[Message]:
-        """The messages completed by `data`; garbage without waiting for its end."""
+        """The messages completed by `data`; garbage is returned at once."""
         messages: list[Message] = []
         for byte in data:
             if byte in b"\r\n" or (not self._held and byte in _BETWEEN):
@@ -91,7 +92,7 @@ class Decoder:
         return messages
 
     def quiet(self) -> list[Message]:
-        """The line paused: the held bytes are complete."""
+        """The messages after a pause of the line, which ends the held bytes."""
         messages: list[Message] = []
         self._finish(messages)
         return messages
@@ -136,7 +137,7 @@ def _parse(raw: bytes) -> Message:
 
 
 def encode(message: Drawn | NotRead | Alarm | Warned | Other, *, ten: str = "T", line_end: bytes = b"\r\n") -> bytes:
-    """The message with its blanks and `line_end`. `ten`: how the rank is written.
+    """The message with its blanks and `line_end`. `ten`: how the rank ten is written.
 
     Raises ValueError for values that a line cannot carry.
     """
@@ -167,14 +168,14 @@ class EitherDecoder:
     """
 
     def __init__(self, wire: Literal["", "checksum", "text"] = "") -> None:
-        """`wire`: where it is known from an earlier session."""
+        """`wire`: the one of an earlier session, if known."""
         self.wire = wire
         self._checksum, self._text = bee_tek_shoe.Decoder(), Decoder()
         self._pending: dict[str, list[Either]] = {"checksum": [], "text": []}
 
     @property
     def waiting(self) -> bool:
-        """A message has begun and is not finished: after a pause call `quiet`."""
+        """Whether a message has begun and is not finished: then call `quiet` after a pause."""
         match self.wire:
             case "checksum":
                 return self._checksum.waiting
@@ -188,7 +189,7 @@ class EitherDecoder:
         return self._decided(self._checksum.feed(data), self._text.feed(data))
 
     def quiet(self) -> list[Either]:
-        """The line paused: what was begun is complete."""
+        """The messages after a pause of the line, which ends the held bytes."""
         return self._decided(self._checksum.quiet(), self._text.quiet())
 
     def _decided(self, checksum: list[bee_tek_shoe.Message], text: list[Message]) -> list[Either]:

@@ -5,9 +5,9 @@ Source: the client side of a public studio software (studio-sdp); no manual was 
 picture is wanted, and `{"command":"timeout","arg":{}}` to give up. The recogniser publishes
 `{"response":"result","arg":{"round_id":"R","res":[1,2,3],"err":0}}`: `err` 0 ok, -1 no result (`res` null), -3 the dice
 did not move since the last round. An answer without `err` counts as 0, as in that public software. The same
-service reads wheels and cards: their results fit the form and are no dice.
+service reads wheels and cards: their results have the same form but are not dice.
 
-Accepts any bytes without an exception: an unknown object is Other, anything else is Garbage.
+The decoder accepts any bytes without an exception: an unknown object is Other, anything else is Garbage.
 """
 
 from typing import Any, Literal, TypeAlias
@@ -44,11 +44,11 @@ class Result(Struct, frozen=True):
 
     @property
     def faces(self) -> tuple[int, ...] | None:
-        """The dice of a reading of three."""
+        """The faces of a valid reading of three dice; None for any other result."""
         return self.reading(DICE)
 
     def reading(self, dice: int) -> tuple[int, ...] | None:
-        """The dice of a reading: no error, exactly `dice` integers, each a face."""
+        """The faces of a valid reading: no error and `dice` integers, each from 1 to 6. None for any other result."""
         good = self.err == OK and self.res is not None and len(self.res) == dice
         return self.res if good and self.res and all(1 <= face <= 6 for face in self.res) else None
 
@@ -81,7 +81,7 @@ class _ResultArg(Struct):
 
 
 class _Wire(Struct, omit_defaults=True):
-    """The common part of all messages; exactly one of the two words."""
+    """The common part of all messages; either `command` or `response` is set."""
 
     command: Literal["detect", "timeout", ""] = ""
     response: Literal["result", ""] = ""
@@ -105,7 +105,7 @@ class Decoder:
     def feed(self, data: bytes) -> list[Message]:
         """The messages completed by `data`."""
         return [
-            # Finds most messages that are no JSON without an exception, which costs more than all the rest.
+            # This finds most messages that are not JSON without an exception, which costs more than all the rest.
             _parse(line) if line[0] == 0x7B and line[-1] == 0x7D and len(line) < MAX_LINE else Garbage(line)
             for line in self._lines.feed(data)
         ]
@@ -133,7 +133,7 @@ def _parse(line: bytes) -> Message:
 
 
 def _integers(res: Any) -> tuple[int, ...] | None:
-    """`true` is no integer, and a list with anything else in it is no list of dice."""
+    """A list that holds only integers, as a tuple; None for any other value. `true` is not an integer."""
     return tuple(res) if isinstance(res, list) and all(type(one) is int for one in res) else None
 
 

@@ -1,4 +1,4 @@
-"""Answers replay requests beside live traffic: the edge for its events, the rules for their verdicts.
+"""Answers replay requests beside live traffic: the edge replays its events, the rules process its verdicts.
 
 Every client with a password may request replays, so the number of requests must not delay live traffic:
 
@@ -50,12 +50,13 @@ MOST_BYTES = 1024
 READ_INTERVAL_S = 0.1
 """Seconds between two reads of the socket. More messages wait in the broker and do not delay the live session."""
 AT_ONCE = 32
+"""Requests taken from the session at a time."""
 READY_S = 1.0
 """Seconds that a session waits for the connection of the requests before it reports itself online."""
 UNHEARD_S = 10.0
-"""Seconds without that connection until it is logged."""
+"""Seconds between two checks of that connection; the second failed one in a row is logged."""
 STORM, STORM_S = 1000, 10.0
-"""This many requests within this many seconds are a storm; it ends after this many seconds with fewer."""
+"""STORM requests within STORM_S seconds are a storm; it ends after STORM_S seconds with fewer requests."""
 
 
 def _start(span: tuple[int, int]) -> int:
@@ -67,7 +68,7 @@ def _end(span: tuple[int, int]) -> int:
 
 
 class _Ranges:
-    """A set of seqs as few disjoint ranges in order. A set with too many ranges grows over its holes."""
+    """A set of seqs as ordered, disjoint ranges. Above MOST_RANGES the two nearest ranges are joined over their gap."""
 
     def __init__(self) -> None:
         self.spans: list[tuple[int, int]] = []
@@ -99,23 +100,23 @@ class _Ranges:
 
 
 class _Wanted:
-    """The requested rows of one table. Time is a parameter."""
+    """The requested rows of one table. The caller passes the time."""
 
     def __init__(self) -> None:
         self._now = _Ranges()
         self._served = _Ranges()
-        """Published since the last COOLDOWN began."""
+        """Rows published since the present cooldown began."""
         self._later = _Ranges()
-        """Wanted again since: published after the next one begins."""
+        """Rows requested again since then: published when the next cooldown begins."""
         self._asked: dict[tuple[int, int], _Ranges] = {}
-        """Requests that await their answer, the oldest first: the answer, and its unpublished part."""
+        """Requests without an answer yet, the oldest first: the range of the answer, and its unpublished part."""
         self._crowded = False
         """Whether rows are wanted by requests that are not in `_asked`."""
         self._turn = self._cursor = 0
         self._until = float("-inf")
 
     def want(self, said: tuple[int, int], first: int, last: int, now: float) -> bool:
-        """Publish a range again, then send `said`. False: too many requests wait, and no answer will be sent."""
+        """Request rows for the answer `said`. Returns False if too many requests wait: no answer will be sent."""
         self._begin_cooldown(now)
         new = _Ranges()
         new.add(first, last)
@@ -141,7 +142,7 @@ class _Wanted:
         return self._until - now if self._later.spans else None
 
     def portion(self) -> tuple[int, int]:
-        """The next rows to publish; `wait` must have said that there are some. They no longer count as requested."""
+        """The next rows to publish, after `wait` has returned 0. They no longer count as requested."""
         first, last = self._next()
         self._now.remove(first, last)
         self._served.add(first, last)
@@ -151,7 +152,7 @@ class _Wanted:
         """The oldest request goes first, from its beginning.
 
         With more requests than are kept, two of three portions serve the others: one the newest rows, because most gaps
-        are young, one the next in turn, so that each row is published in bounded time.
+        are recent, one the next in turn, so that each row is published in bounded time.
         """
         self._turn = (self._turn + 1) % 3 if self._crowded else 0
         spans = self._now.spans
@@ -171,7 +172,7 @@ class _Wanted:
         return first, last
 
     def published(self, first: int, last: int) -> list[tuple[int, int]]:
-        """A portion was published: the answers of requests that are now complete."""
+        """Record a published portion. Returns the answers of the requests that are now complete."""
         for left in self._asked.values():
             left.remove(first, last)
         complete = [said for said, left in self._asked.items() if not left.spans]
@@ -180,7 +181,7 @@ class _Wanted:
         return complete
 
     def failed(self, first: int, last: int) -> None:
-        """A portion was perhaps not published."""
+        """Request a portion again that may not have been published."""
         self._now.add(first, last)
 
     def _begin_cooldown(self, now: float) -> None:
@@ -244,7 +245,7 @@ class ReplayService:
         await stay_connected(settings, f"{identifier}-replay", None, self._hear_all, log, connecting)
 
     def _silenced(self, _logger: Any, _method: str, fields: Any) -> Any:
-        """The live connection reports a lost broker; `_watch` reports if only this connection is lost."""
+        """Drop a log line: the live connection reports a lost broker, `_watch` the loss of this connection alone."""
         self._why = fields.get("reason", "")
         raise structlog.DropEvent
 
@@ -261,7 +262,7 @@ class ReplayService:
             self._heard.clear()
 
     async def until_heard(self) -> None:
-        """Return when requests are received, or after a time limit."""
+        """Wait until requests can be received, at most READY_S seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READY_S):
                 await self._heard.wait()
@@ -289,7 +290,7 @@ class ReplayService:
         start = max(first, self._journal.oldest(table))
         last = min(newest if request.last is None else request.last, start + PAGE - 1, newest)
         span = (start, last)
-        if last < start:  # rows that do not exist delay no others: this answer has its COOLDOWN, too
+        if last < start:  # no such rows: an unused number stands for them, so that COOLDOWN limits this answer, too
             span = (newest + 1, newest + 1)
         if not self._wanted[table].want((first, last), *span, now):
             self._unanswered += 1
@@ -325,7 +326,7 @@ class ReplayService:
                     async with asyncio.timeout(soonest if waits else None):
                         await self._news.wait()
                 continue
-            while self._busy():  # noqa: ASYNC110 - the outbox sends without a word; this is seldom, and short
+            while self._busy():  # noqa: ASYNC110 - the outbox signals no end; waits are rare and short
                 await asyncio.sleep(PORTION / RATE)
             table = next(table for table, wait in waits.items() if not wait)
             self._tables.remove(table)
@@ -336,7 +337,7 @@ class ReplayService:
             await asyncio.sleep(max(due - loop.time(), 0.0))
 
     async def _publish(self, session: Session, table: str) -> int:
-        """Publish one portion of a table with the answers that it completes. Returns their number when acknowledged."""
+        """Publish a portion of a table and the answers it completes. Returns how many messages were acknowledged."""
         wanted, sent, done = self._wanted[table], 0, False
         first, last = wanted.portion()
         try:
@@ -375,7 +376,7 @@ class ReplayService:
         self._acknowledged(session)
 
     def _acknowledged(self, session: Session) -> None:
-        if session is self._session:  # a late acknowledgement of an ended session
+        if session is self._session:  # otherwise a late acknowledgement of an ended session
             self._unacknowledged -= 1
             self._landed.set()
 
@@ -405,7 +406,7 @@ class ReplayService:
             self._log.info("replay.storm_over", requests=requests, unreadable=unreadable, unanswered=unanswered)
 
     async def _watch(self) -> None:
-        """Log when requests are not received although the broker is there, and when they are again."""
+        """Log when requests cannot be received although the broker is connected, and when they can again."""
         looks = 0
         while True:
             await asyncio.sleep(UNHEARD_S)
@@ -415,7 +416,7 @@ class ReplayService:
                 looks = 0
             else:
                 looks += 1
-                if looks == 2:  # not just between two connections
+                if looks == 2:  # one failed check may be a reconnection
                     remedy = "allow a second connection of this user, <client id>-replay; live events are not affected"
                     self._log.warning("replay.unheard", reason=self._why, remedy=remedy)
 

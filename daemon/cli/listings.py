@@ -34,7 +34,7 @@ def device_list() -> list[dict[str, Any]]:
 
 
 def device_table() -> str:
-    """The same as a table."""
+    """Every driver as a text table: name, title, evidence."""
     rows = [("driver", "device", "evidence")]
     rows += [(one["driver"], one["title"], ", ".join(one["evidence"])) for one in device_list()]
     return _columns(rows)
@@ -60,7 +60,7 @@ def plugged() -> list[tuple[str, str]]:
 
 
 def detected() -> str:
-    """The same as a table."""
+    """The plugged-in devices as a text table; one sentence if there are none."""
     rows = plugged()
     return (
         _columns([("link", "what"), *rows])
@@ -81,12 +81,12 @@ def ruleset_info(kind: type[Ruleset[Any]]) -> dict[str, Any]:
 
 
 def ruleset_table() -> str:
-    """All games."""
+    """All games as a text table: name, title, law."""
     return _columns([("ruleset", "game", "law"), *((kind.id, kind.title, kind.law) for kind in RULESETS.values())])
 
 
 def ruleset_page(kind: type[Ruleset[Any]]) -> str:
-    """One game for people."""
+    """The page of one game for people: law, bets and options as text tables."""
     bets = [("bet", "pays", "article", "")]
     bets += [(bet.id, f"{bet.pays} to 1", bet.law, bet.text) for bet in kind(kind.Options()).bets()]
     options = [("option", "default", "article", "values")]

@@ -17,7 +17,7 @@ _CLEAR = "\r\x1b[K"
 
 
 class ProgressLine:
-    """Shows the name of long work and the part that is done, from 0 to 1. Work of less than a second shows nothing.
+    """Shows the name of a task and the part that is done, from 0 to 1. A task of less than a second shows nothing.
 
     `also_on`: nothing is shown if this is a terminal too, because a command writes its output there.
     """
@@ -25,7 +25,7 @@ class ProgressLine:
     def __init__(
         self, file: TextIO | None = None, also_on: TextIO | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """`file` is standard error where none is given."""
+        """`file`: standard error by default."""
         self._file = file or coloured(sys.stderr)
         self._terminal = self._file.isatty() and not (also_on is not None and also_on.isatty())
         self._clock = clock
@@ -43,7 +43,7 @@ class ProgressLine:
         self._file.flush()
 
     def of(self, what: str) -> Progress:
-        """The progress of one piece of work."""
+        """The callback that reports the progress of the task `what`."""
         return lambda part: self(what, part)
 
     def __enter__(self) -> Self:

@@ -28,6 +28,7 @@ __all__ = ["ConnectionLimiter", "Forwarded", "HeaderTimeoutProtocol", "Hosts", "
 
 # Seconds for the TLS handshake, and for the head of a request after the handshake or the previous answer.
 REQUEST_TIMEOUT_S = 10.0
+# Seconds after which the kernel closes the connection of a client that does not read its answer.
 UNREAD = 60.0
 # Connections at once. Each live page holds one, and files need room below the limit of 1024 descriptors.
 MOST_CONNECTIONS = 600
@@ -35,11 +36,11 @@ MOST_CONNECTIONS = 600
 MOST_UNASKED = 32
 # Connections of one address from which somebody signed in; many people may be behind one router.
 MOST_OF_KNOWN = 300
-# Connections of one address from which nobody signed in, of the addresses of one network by IPv6, and of all such.
+# Connections from addresses without a signed-in user: of one address, of one IPv6 network, and of all together.
 MOST_OF_ADDRESS = 64
 MOST_OF_NETWORK = 225
 MOST_UNKNOWN = 450
-# Addresses from which somebody signed in that are remembered.
+# Number of remembered addresses from which somebody signed in.
 MOST_KNOWN = 1000
 # Bytes that asyncio allocates per TLS connection: one record. The default of 256 KiB would be 150 MiB for all.
 ROOM = 16 * 1024
@@ -66,7 +67,7 @@ class Hosts:
         self._names = names
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, or answer 421; 400 for a request whose end a proxy may see differently."""
+        """Pass the request on, or answer 421; 400 for two lengths, where a proxy may see another end."""
         app = self._app
         headers = Headers(scope=scope) if scope["type"] == "http" else Headers()
         if "content-length" in headers and "transfer-encoding" in headers:
@@ -160,11 +161,11 @@ class ConnectionLimiter(socket.socket):
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
     def asked(self, peer: tuple[Any, ...]) -> None:
-        """A complete request came from that connection."""
+        """Record a complete request on the connection from `peer`."""
         self._unasked.pop(peer[:2], None)
 
     def signed_in(self, host: str) -> None:
-        """A request of a user came from that address."""
+        """Record a request of a signed-in user from the address `host`."""
         self._known[host] = None
         self._known.move_to_end(host)
         if len(self._known) > MOST_KNOWN:
@@ -235,6 +236,6 @@ class HeaderTimeoutProtocol(H11Protocol):
         self._late = self.loop.call_later(REQUEST_TIMEOUT_S, self._look)
 
     def _look(self) -> None:
-        asked: Any = self.cycle  # None before the first
+        asked: Any = self.cycle  # None before the first request
         if asked is None or asked.response_complete:
             self.transport.close()

@@ -29,17 +29,17 @@ __all__ = [
 Source = tuple[str, ...]
 """Edge, journal and table."""
 KEPT_DIGESTS = 2000
-"""Used events of a stream whose digests are in memory, to notice another event under the number of one of them."""
+"""Digests kept of a stream's last used events, to detect a different event with the number of one of them."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
-"""This value in place of a digest means that different events came under this number."""
+"""Stands in place of a digest after different events were received with one number."""
 
 
 class Position(Struct, frozen=True, omit_defaults=True):
     """The offset of a stream: how far the events of one journal were used for one table.
 
-    `at` and `digest` (hexadecimal) are of the last one: another event under its number shows that the journal was
-    replaced. `retired`: its edge changed to a new journal. `doubt`: events before the next one are gone. `after`: the
-    newest round before the first of them.
+    `at` and `digest` (hexadecimal) are those of the last used event: a different event with its number shows that the
+    journal was replaced. `retired`: its edge changed to a new journal. `doubt`: events before the next one are lost.
+    `after`: the newest round before the first lost event.
     """
 
     seq: int = 0
@@ -81,7 +81,7 @@ class Events(Stream[Envelope]):
         return msgspec.json.encode(Position(last, self.at, retired, self.doubt, digest, self.after))
 
     def take(self, item: Envelope) -> list[Envelope]:
-        """As `Stream.take`. Of two different events that wait under one number neither is used: it counts as lost."""
+        """As `Stream.take`. If two different events wait with one number, neither is used: it counts as lost."""
         if item.seq == self.expected and not self._early:  # the usual case
             self.expected += 1
             self._remember(item.seq, item.digest)
@@ -95,7 +95,7 @@ class Events(Stream[Envelope]):
         return ready
 
     def skip(self, to: int) -> list[Envelope]:
-        """As `Stream.skip`. The digests of used events are forgotten: they are of other numbers, or far behind."""
+        """As `Stream.skip`. Forgets all digests before `to`, because the skipped numbers have none."""
         ready = super().skip(to)
         self._known_from = to
         for one in ready:
@@ -112,7 +112,7 @@ class Events(Stream[Envelope]):
         return item.seq == self.expected - 1 and self.at not in (None, item.time)
 
     def settle(self, item: Envelope) -> bool:
-        """Mark its number, which was used, as in conflict for good; whether the conflict is to be reported."""
+        """Mark the used number of `item` as in conflict permanently. Returns whether to report the conflict."""
         self._known_from = min(self._known_from, item.seq)
         self._remember(item.seq, IN_CONFLICT)
         told, self.in_conflict = self.in_conflict, True
@@ -128,13 +128,13 @@ class Events(Stream[Envelope]):
 
 
 def digested(envelope: Envelope) -> Envelope:
-    """The event with its digest, which is missing if it did not come over the wire."""
+    """Add the digest to an event that was not received over the wire, and therefore has none."""
     data = encode_data(envelope.event)
     return replace(envelope, digest=digest_of(envelope.source, type_of(envelope.event), envelope.time, data))
 
 
 def is_journal(name: str) -> bool:
-    """Whether it can be the name of a journal, and so part of a position's key."""
+    """Whether `name` can be the name of a journal, and therefore a part of a position's key."""
     return len(name) <= 64 and "/" not in name and name.isascii() and name.isprintable()
 
 

@@ -14,11 +14,11 @@ __all__ = ["decide", "equal_shares", "gross", "matched", "takes_all"]
 
 
 def decide(terms: PoolTerms, base: int, awards: Sequence[Award]) -> tuple[PoolWin, ...]:
-    """The amounts of the awards of one round, in their order, of a pool of `base` minor units.
+    """The wins for the awards of one round, in their order, from a pool of `base` minor units.
 
-    A share is of the pool before the round, less the prizes of the combination in `after`; `pool` without a share is
-    the rest after the prizes before it. Equal shares are whole minor units: the odd coins stay in the pool, or go to
-    the first seats.
+    A share is a part of the pool before the round, less the prizes of the combination in `after`. `pool` without a
+    share is the rest of the pool after the earlier prizes. Equal shares are whole minor units: the odd coins stay in
+    the pool, or go to the first seats.
     """
     spent: dict[str, int] = {}
     left = base
@@ -63,7 +63,7 @@ def _why_zero(award: Award, amount: int, there: int, base: int) -> WhyZero:
 
 
 def equal_shares(amount: int, seats: Sequence[int], odd: str) -> tuple[tuple[tuple[int, int], ...], int]:
-    """Equal shares in whole minor units, and the odd coins; with `odd` "first" those are in the first shares."""
+    """Equal shares in whole minor units, and the number of odd coins; `odd` "first" adds those to the first shares."""
     if not seats:
         return (), 0
     each, rest = divmod(amount, len(seats))
@@ -83,10 +83,10 @@ def matched(
     mine: Sequence[PoolWin],
     awards: Sequence[Award],
 ) -> tuple[list[PoolWin], list[PoolWin]]:
-    """The earlier wins that the corrected result names with the same amount, and its new wins.
+    """The earlier wins that a corrected result contains with the same amount, and the wins that are new in it.
 
-    Both results are decided in the same way, each with its own of `bases`, the pool at that time: later changes of a
-    win (new terms, its price, its odd coins) do not matter.
+    Each result is decided with the same terms and with the pool at its own time, from `bases`. Later changes of a win
+    (new terms, its price, its odd coins) therefore do not matter.
     """
     was = list(decide(terms, bases[0], before))
     left: list[tuple[PoolWin, int]] = []
@@ -107,12 +107,12 @@ def matched(
 
 
 def gross(win: PoolWin, terms: PoolTerms) -> int:
-    """The prize before odd coins stay in the pool."""
+    """The prize including the odd coins that stay in the pool."""
     return win.amount + (win.odd if win.award.among and terms.odd == "pool" else 0)
 
 
 def _names(win: PoolWin, award: Award) -> bool:
-    """Whether the award belongs to the win, whose seats a person may have named."""
+    """Whether `award` is that of the win. A person may have entered the seats of the win later."""
     seats = tuple(sorted(seat for seat, _ in win.shares))
     named = replace(win.award, among=award.among)
     return win.award == award or (not win.award.among and award == named and seats == tuple(sorted(award.among)))

@@ -46,7 +46,7 @@ _SCHEMAS = {0: "", VERSION: SCHEMA}
 # Settings in the header that keep SQLite's default.
 _HEADER = {"application_id": 0, "encoding": "UTF-8", "page_size": 4096, "auto_vacuum": 0}
 _MOST = 20  # differences that are reported for one file
-_SHOWN = 60  # characters of a planted name or text in a message
+_SHOWN = 60  # characters of a name or text of the file in a message
 
 TAMPERED = "somebody or something changed it after it was written: keep the file as it is and tell the inspector"
 OTHER = "read it with the version of feltd that wrote it"
@@ -84,9 +84,7 @@ def connected(db: sqlite3.Connection) -> None:
 
 
 def differences(db: sqlite3.Connection, version: int) -> list[str]:
-    """The differences between the file's schema and that of a format version, a limited number. Raises
-    sqlite3.Error.
-    """
+    """The differences between the file's schema and that of a format version, at most _MOST. Raises sqlite3.Error."""
     found = []
     for name, expected in _HEADER.items():
         value = db.execute(f"PRAGMA {name}").fetchone()[0]
@@ -140,14 +138,14 @@ def _objects(version: int) -> tuple[tuple[tuple[bytes, bytes], tuple[bytes, byte
 
 
 def _shown(value: object) -> str:
-    """A value of a planted row, shortened to one line."""
+    """A value from the schema of the file, which may be any text, shortened to one printable line."""
     text = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else repr(value)
     text = text if text.isprintable() else ascii(text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _from_the_difference(sql: object, expected: bytes | None) -> str:
-    """The text from the first difference on."""
+    """Describe the first difference between the two texts."""
     if not isinstance(sql, bytes) or expected is None:
         return "its text"
     at = next((n for n, (a, b) in enumerate(zip(sql, expected, strict=False)) if a != b), min(len(sql), len(expected)))

@@ -14,13 +14,13 @@ from daemon.words.numbers import Lang, Numeral, locale, number
 __all__ = ["Local", "zone_of"]
 
 DAYS = 400
-"""Number of cached dates: the pages show few."""
+"""Number of cached dates. The pages show few different dates."""
 SECONDS, MINUTES = 100, 5970
-"""Limits in seconds up to which a duration is written in seconds, and in minutes."""
+"""A duration below SECONDS is written in seconds, below MINUTES in minutes; both limits are in seconds."""
 
 
 def zone_of(name: str) -> tzinfo:
-    """The zone of [site] timezone; "": this computer's."""
+    """The time zone that [site] timezone names; for "" the one of this computer."""
     return ZoneInfo(name) if name else LOCALTZ
 
 
@@ -33,11 +33,11 @@ class Local:
         self.zone_name: str = getattr(zone, "key", "") or "UTC"
 
     def number(self, value: float | Decimal, digits: int = 0) -> Numeral:
-        """A number in groups of three digits, with so many decimals."""
+        """A number in groups of three digits, with `digits` decimals."""
         return number(self.lang, value, digits)
 
     def significant(self, value: float, digits: int) -> Numeral:
-        """A number with this many significant digits."""
+        """A number with `digits` significant digits."""
         whole = math.floor(math.log10(float(f"{abs(value):.{digits - 1}e}"))) + 1 if value else 1
         return self.number(value, max(digits - whole, 0))
 
@@ -54,11 +54,11 @@ class Local:
         return _short_day(self.lang, self.at(time).date())
 
     def clock(self, time: datetime, *, ms: bool = False) -> str:
-        """The time of day, with seconds."""
+        """The time of day with seconds; with milliseconds if `ms`."""
         return self.at(time).strftime("%H:%M:%S") + (f".{time.microsecond // 1000:03d}" if ms else "")
 
     def minute(self, time: datetime) -> str:
-        """The time of day, for what is planned."""
+        """The time of day without seconds, for planned times."""
         return self.at(time).strftime("%H:%M")
 
     def exact(self, time: datetime) -> str:

@@ -1,6 +1,6 @@
 """The languages of the console, and CLDR's rules for each (by babel): plural forms and the format of numbers.
 
-babel is loaded with the first number, because most sentences of the rules have none.
+babel is imported when the first number is written, because most sentences of the rules have no number.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _LOCALES: Final[Mapping[Lang, str]] = {"en": "en_GB", "pt": "pt_PT", "zh-Hant": 
 
 
 class Numeral(str):
-    """A written number that knows its value, from which the plural form follows."""
+    """The text of a number, with the `value` that determines the plural form."""
 
     __slots__ = ("value",)
     value: float | Decimal
@@ -41,12 +41,12 @@ def plural(lang: Lang, count: float | Decimal) -> str:
 
 @cache
 def plural_forms(lang: Lang) -> frozenset[str]:
-    """The plural forms of a catalogue. Numbers from a million on, which have their own form, do not occur."""
+    """The plural forms of a catalogue. "many" is left out: it is the form of numbers from a million on."""
     return frozenset({"other", *locale(lang).plural_form.tags} - {"many"})
 
 
 def number(lang: Lang, value: float | Decimal, digits: int = 0) -> Numeral:
-    """A number in groups of three digits, with so many decimals."""
+    """A number in groups of three digits, with `digits` decimals."""
     from babel.numbers import format_decimal
 
     pattern = "#,##0" + ("." + "0" * digits if digits else "")

@@ -15,7 +15,7 @@ from protocols.contract.topics import Time, in_utc, mac_of_texts
 Whole: TypeAlias = Annotated[int, Meta(ge=-MOST, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
 Short: TypeAlias = Annotated[str, Meta(max_length=64)]
-# An alert holds at most two texts of an event, and words between them.
+# The text of an alert contains at most two texts of an event, and words between them.
 LONGEST_ALERT = 2 * LONGEST_TEXT + 200
 AlertText: TypeAlias = Annotated[str, Meta(max_length=LONGEST_ALERT)]
 
@@ -25,7 +25,7 @@ class Alert(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
     `round` where it is about a round, `device` where it is about a device; `count` is how often it happened. `text` and
     `remedy` are English; `why` and `to_do` are the same as codes with values, for readers in other languages. The
-    fault of a device has its own `code` alone.
+    alert of a device's fault has only its `code` and neither of these.
     """
 
     device: AlertText = ""
@@ -41,7 +41,7 @@ class Alert(Struct, frozen=True, omit_defaults=True, kw_only=True):
     to_do: Reason | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a time that is not plausible, and values that are longer than a text."""
+        """Refuse a time that is not plausible, and values that together are longer than a text."""
         if self.since is not None:
             in_utc(self.since)
         for reason in (self.why, self.to_do):
@@ -89,7 +89,7 @@ class DeviceMeta(Struct, frozen=True):
 class DeviceState(Struct, frozen=True):
     """A device's retained `state`: a full snapshot. `traced_until`: the end of its running trace.
 
-    `since`: when it came online, or was lost.
+    `since`: when it came online or went offline.
     """
 
     online: bool = False
@@ -102,9 +102,9 @@ class DeviceState(Struct, frozen=True):
 
 
 class TableSign(Struct, frozen=True, omit_defaults=True):
-    """Whether a table is open, and the limits on its sign in minor units; a `maximum` of 0 is none.
+    """Whether a table is open, and the limits on its sign in minor units; a `maximum` of 0: no limit.
 
-    `state` "" is not known: nobody opened or closed the table yet. `by` and `since`: who opened or closed it, and when.
+    `state` "": not known, nobody opened or closed the table yet. `by` and `since`: who opened or closed it, and when.
     `limits_by`, `limits_since`: who changed the limits after that.
     """
 
@@ -120,9 +120,9 @@ class TableSign(Struct, frozen=True, omit_defaults=True):
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
     """The retained `info` of an edge, or of the rules (`rules`: true), with the `tables` whose rounds they resolve.
 
-    `config` is the digest of the configuration, `boots` the number of starts of the edge with this journal,
+    `config`: the digest of the configuration. `boots`: the number of starts of the edge with this journal.
     `suspended`: by table, what the broker refuses; the process does not serve the table until the access list is
-    corrected. `started`: when the process began. `signs`: of an edge only; by table, whether it is open, and its
+    corrected. `started`: when the process started. `signs`: of an edge only; by table, whether it is open, and its
     limits.
     """
 
@@ -184,8 +184,8 @@ class EdgeHealth(Struct, frozen=True):
 class TraceLine(Struct, frozen=True):
     """One line of a trace: bytes from the device (`in`) or to it (`out`), as hexadecimal digits.
 
-    `n` counts the lines since the edge started, `dropped` the lines that the edge left out so far. Any further gap in
-    `n` was lost on the way to the reader.
+    `n` counts the lines since the edge started, `dropped` the lines that the edge left out so far. All other lines
+    missing from `n` were lost on the way to the reader.
     """
 
     at: Time
@@ -196,7 +196,7 @@ class TraceLine(Struct, frozen=True):
 
 
 class ReplayRequest(Struct, frozen=True, rename={"first": "from", "last": "to"}):
-    """A request for the events from one seq to another, or to the newest; of one writer (`edge`), or of all."""
+    """A request for the events from seq `from` to seq `to`, or to the newest; of one writer (`edge`), or of all."""
 
     first: Whole
     last: Whole | None = None

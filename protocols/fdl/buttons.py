@@ -6,7 +6,7 @@ from protocols.fdl.fields import Number, Record, by_kind
 
 
 class Separated(Record, frozen=True):
-    """The cup stands over a heap of buttons."""
+    """The cup was placed over a heap of buttons."""
 
     KIND: ClassVar[int] = 0x78
 

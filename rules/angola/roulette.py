@@ -6,13 +6,13 @@ wheel (1(24), 2(13)); "Jogo feito. Nada mais." ends the bets while it runs (1(23
 
 Readings:
 
-- 1(2), 1(6), 2(6): red and black alternate on the wheel; in the American order that would contradict the cloth: the
-  usual eighteen are red.
+- 1(2), 1(6), 2(6): red and black alternate on the wheel. In the American order of the numbers this contradicts the
+  colours of the cloth; here the usual eighteen numbers are red.
 - 1(24), 2(13): a launch the same way round as the last spin's, or with the wheel, is irregular; the text makes null
   only what fell on the wheel. Whether a null spin counts in the alternation is not said: `null_spin_alternates`.
 - 1(27)a)viii-ix, 2(16)a)viii-ix: a cavalo lies between two dozens or columns that touch; the first with the third is
   an option (`doubles`).
-- 1(31), 2(19): zero takes the bets on chances, dozens, columns and doubles whole. Combinations with zero win on it.
+- 1(31), 2(19): on zero, bets on chances, dozens, columns and doubles lose in full. Combinations with zero win.
 - 1(32), 2(20): doubles have no place in the order of payment: they are paid with dozens and columns.
 - 1(32)-(33), 2(20)-(21): losing bets first, then the prizes in the order printed; all prizes of one player are paid
   together, when the first of them is due.
@@ -38,7 +38,7 @@ from rules.games.roulette_cloth import USUAL_RED, Numbers, cloth
 TEXT: Final = "Decreto Executivo 261/22 art."
 CHANCES: Final = ("even", "odd", "low", "high", "red", "black")
 
-# Pattern, prize, place in the lists of bets and of prizes, words.
+# Pattern of the bet, prize, its items in the lists of bets and of prizes, description.
 PRINTED: Final = (
     ("column:n", "2", "a)vii", "a)vii", "one of the three columns, 12 numbers"),
     ("double_column:a-b", "1/2", "a)ix", "a)ix", "two columns, 24 numbers"),
@@ -56,7 +56,7 @@ PRINTED: Final = (
     ("split:a-b", "17", "a)ii", "a)ii", "two neighbours on the cloth, also 0-1, 0-2 and 0-3"),
     ("straight:n", "35", "a)i", "a)i", "one number, 0 included"),
 )
-# Option, families, and how many times the minimum it may be: 1(35), 2(24).
+# Option, families, and the largest multiple of the minimum that it may be: 1(35), 2(24).
 MAXIMA: Final = (
     ("maximum_straight", ("straight",), 30),
     ("maximum_split", ("split",), 60),
@@ -70,7 +70,7 @@ MAXIMA: Final = (
 
 
 class Paragraphs(Struct, frozen=True):
-    """The paragraphs of an article."""
+    """The numbers of the paragraphs in one of the two articles, by subject."""
 
     article: int
     launch: int
@@ -88,7 +88,7 @@ class Paragraphs(Struct, frozen=True):
         return f"{TEXT} {self.article}({paragraph})"
 
     def articles(self) -> Articles:
-        """The articles that a spin rests on."""
+        """The articles that the result of a spin cites."""
         call, null = self.cite(self.call), self.cite(self.null)
         return Articles(
             bets=self.cite(self.bets),
@@ -129,7 +129,7 @@ _MAXIMUM: Final = "largest bet, minor units; 0: the printed ratio times `minimum
 
 
 class TableOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
-    """What both articles leave to the house."""
+    """The options that both articles leave to the house."""
 
     at: ClassVar[Paragraphs]
 
@@ -178,7 +178,7 @@ class TableOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
 
 
 class AngolanRoulette(AlternatingRoulette):
-    """The ruleset without the rules of one article alone."""
+    """The rules that both roulettes share; each subclass adds those of its own article."""
 
     closing_words: ClassVar[dict[str, str]] = {
         "pt": "Jogo feito. Nada mais.",

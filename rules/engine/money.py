@@ -29,8 +29,8 @@ def settle(
     A win or push that names a seat, or a seat's hand, applies to it alone; without a name it applies to all.
 
     A prize that the smallest `chip` cannot pay is rounded to it in the house's stated direction, and the exact amount
-    (a fraction of minor units, stake included) stands beside it. A win below 0 is the part of the stake that is lost:
-    it is rounded in the same way, and never takes more than the stake.
+    (a fraction of minor units, stake included) is added to the settlement. Negative odds are the part of the stake that
+    is lost: it is rounded in the same way, and is never more than the stake.
     """
     won = {(win.bet, win.seat, win.hand): win for win in winners}
     back = {(push, 0, 0) if isinstance(push, str) else (push.bet, push.seat, push.hand) for push in pushes}

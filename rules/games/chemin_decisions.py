@@ -1,7 +1,8 @@
 """Decisions about the bank of chemin de fer between coups: named, passed, taken, auctioned, reduced. Pure.
 
-`rules/angola/chemin_de_fer.py` calls it with each `seat.acted` of these words, and with `hand.passed`. A decision that
-the text does not allow changes nothing and is noted with its paragraph of Decreto Executivo 261/22, article 12.
+`rules/angola/chemin_de_fer.py` calls it with each `seat.acted` that names one of DECISIONS, and with `hand.passed`. A
+decision that the text does not allow changes nothing and is noted with its paragraph of Decreto Executivo 261/22,
+article 12.
 """
 
 from typing import Final, TypeAlias
@@ -43,7 +44,7 @@ Decided: TypeAlias = tuple[Position, Effect]
 
 
 class Least(Struct, frozen=True):
-    """The house's limits of a bank in minor units: the least one, the first bid of an auction, and its step."""
+    """The house's limits in minor units. `bank`: the smallest bank; `base`, `step`: an auction's first bid and step."""
 
     bank: int
     base: int
@@ -51,7 +52,7 @@ class Least(Struct, frozen=True):
 
 
 def note(code: str, seat: int, article: str) -> Note:
-    """An irregularity of a seat."""
+    """The note of an irregularity of a seat."""
     return Note(code, say("seat_alone", seat=seat), article)
 
 
@@ -61,7 +62,7 @@ def noted(code: str, seat: int, article: str) -> Effect:
 
 
 def without(p: Position, seat: int, round_: Round) -> Decided:
-    """The coup without the bets of a seat."""
+    """Return the bets of a seat, and drop its claim on the bank."""
     if seat == p.claimant:
         p = replace(p, claim="", claimant=0, coup=Coup())
     return p, Effect(round=once(give_back(round_, *(one for one in round_.wagers if one.seat == seat))))
@@ -120,7 +121,7 @@ _ARTICLES: Final = {**REDUCTIONS, "outside": "12(48)", "pass": "12(78)", "absent
 
 
 def _told(p: Position, seat: int, amount: int, least: Least, *, covered: bool) -> Decided:
-    """Arts. 12(35), 12(39): the banker names the bank; again where it is uncertain or not covered yet."""
+    """Arts. 12(35), 12(39): the banker names the amount of the bank, again while it is uncertain or not covered."""
     bank = seated_at(p.bank, seat)
     if bank.unsure or bank.banker not in bank.seats:
         bank = at_seat(bank, seat)
@@ -132,13 +133,13 @@ def _told(p: Position, seat: int, amount: int, least: Least, *, covered: bool) -
 
 
 def at_seat(bank: Bank, seat: int) -> Bank:
-    """The bank at the seat that the dealer names; the amount of an earlier one is uncertain."""
+    """The bank moved to the seat that the dealer names, without an amount."""
     regular = seat if seated(seat) else bank.regular
     return Bank(seats=bank.seats, skips=bank.skips, banker=seat, regular=regular, unsure=bank.unsure)
 
 
 def _passes(p: Position, seat: int) -> Decided:
-    """Arts. 12(77), 12(78): after a coup that was won or tied; 12(86), 12(89): or a first coup that is not dealt."""
+    """Pass the hand: after a coup won or tied (12(77), 12(78)), or before its first coup (12(86), 12(89))."""
     bank = p.bank
     if bank.dealt or bank.bought:
         ours = bank.offer is None or bank.bought
@@ -151,7 +152,7 @@ def _passes(p: Position, seat: int) -> Decided:
 
 
 def _taken(p: Position, seat: int, round_: Round | None) -> Decided:
-    """Arts. 12(79)-(82): a seat takes the hand; until a card is out a seat of higher rank may take it back."""
+    """Arts. 12(79)-(82): a seat takes the hand; until a card is dealt a seat of higher rank may take it."""
     bank = take(seated_at(p.bank, seat), seat)
     if bank is None:
         return p, noted("hand_not_due", seat, "12(82)")
@@ -160,7 +161,7 @@ def _taken(p: Position, seat: int, round_: Round | None) -> Decided:
 
 
 def _bid(p: Position, one: Bid, least: Least) -> Decided:
-    """Arts. 12(83), 12(87)-(91)."""
+    """Arts. 12(83), 12(87)-(91): a bid in the auction of the bank."""
     found = bid(seated_at(p.bank, one.seat), one, least.base, least.step) if one.amount <= LARGEST_BANK else "wrong_bid"
     if isinstance(found, Bank):
         return replace(p, bank=found), PLAIN
@@ -169,7 +170,7 @@ def _bid(p: Position, one: Bid, least: Least) -> Decided:
 
 
 def _barred_by(bank: Bank) -> str:
-    """The paragraph by which a seat may not bid, by the way in which the hand was passed."""
+    """The paragraph that bars a seat from bidding; it depends on how the hand was passed."""
     if not bank.dealt:
         return "12(89)"
     return "12(90)" if bank.tied else "12(91)" if bank.bought and bank.won == 1 else "12(87)"

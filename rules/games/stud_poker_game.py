@@ -22,10 +22,10 @@ from rules.games.stud_poker import DEALER, Compared, Deal, Hands, Position, comp
 from rules.games.stud_poker_round import StudPokerRounds
 
 POOL: Final = "progressive"
-# A hand's value is its strength above two bits in which a text may distinguish equal hands.
+# A hand's value is its strength, shifted left by these bits, in which a text may rank hands of equal strength.
 VALUE_BITS: Final = 2
 OPENING: Final = packed("high_card", (HEIGHT["A"], HEIGHT["K"])) << VALUE_BITS
-"""The least hand that opens."""
+"""The lowest hand with which the dealer opens."""
 
 
 def combination(value: int) -> str:
@@ -41,8 +41,8 @@ class Raise(Struct, frozen=True):
 
 
 class Prize(Struct, frozen=True):
-    """The part of the jackpot for a combination. `after`: the combination paid before it; `shared`: its holders share
-    one.
+    """The jackpot prize of a combination. `after`: the combination that is paid before it. `shared`: all seats with the
+    combination share one prize.
     """
 
     pays: Literal["pool", "fixed", "larger_of_fixed_and_share"]
@@ -110,9 +110,8 @@ ENGLISH: Final = Said(
 
 
 class Articles(Struct, frozen=True):
-    """The articles that a result rests on. `hands`: of each combination; `same_hands`: where both hold the same one.
-
-    `equal`: of hands that differ in nothing but their suits.
+    """The articles that a result cites. `hands`: by combination. `same_hands`: by the combination that seat and dealer
+    both hold. `equal`: for hands that differ only in their suits.
     """
 
     from_shoe: str
@@ -132,7 +131,7 @@ class Articles(Struct, frozen=True):
 
 
 class Text(Struct, frozen=True):
-    """One text of the law: its prizes, articles and words. `smallest_first`: the order in which jackpots are paid."""
+    """One text of the law: its prizes, articles and words. `smallest_first`: the smallest jackpot is paid first."""
 
     cite: str
     raises: Mapping[str, Raise]
@@ -143,7 +142,7 @@ class Text(Struct, frozen=True):
 
 
 class Showdown(Struct, frozen=True):
-    """The winners of a showdown."""
+    """A showdown: its outcome, wins, pushes, jackpots, calls and articles."""
 
     outcome: dict[str, Any]
     winners: tuple[Win, ...]
@@ -154,7 +153,7 @@ class Showdown(Struct, frozen=True):
 
 
 class StudPokerGame(StudPokerRounds):
-    """The ruleset of a text."""
+    """Stud poker without the data of a text; the base of each text's ruleset."""
 
     Facts: ClassVar[type[RoundFacts]] = StudPokerFacts
     text: ClassVar[Text]
@@ -171,7 +170,7 @@ class StudPokerGame(StudPokerRounds):
         """The value of a hand in the text's order: its strength, and two bits that distinguish equal hands."""
 
     def raise_pays(self, deal: Deal, round_: Round, seat: int, name: str) -> Win:
-        """What the raise of `seat` wins with the combination `name`."""
+        """The prize of the raise of `seat` with the combination `name`."""
         return Win("raise", str(self.text.raises[name].pays), seat=seat)
 
     def largest_raise(self) -> int:
@@ -179,12 +178,12 @@ class StudPokerGame(StudPokerRounds):
         return max(one.pays for one in self.text.raises.values())
 
     def best(self) -> Mapping[str, Fraction]:
-        """The largest prizes; that of a raise, twice the ante and laid by a decision, counts with the ante."""
+        """The largest prize of each bet. That of the ante includes the raise: twice the ante, laid by the decision."""
         most = self.largest_raise()
         return {"ante": Fraction(2 + 2 * (1 + most) - 1), "raise": Fraction(most)}
 
     def capped(self, deal: Deal, round_: Round, winners: tuple[Win, ...]) -> tuple[Win, ...]:
-        """The prizes of a round, where the house limits their sum."""
+        """The prizes of a round after the limit on their sum, if the house has one."""
         return winners
 
     def bets(self) -> tuple[Bet, ...]:
@@ -192,7 +191,7 @@ class StudPokerGame(StudPokerRounds):
         return self.paid_bets
 
     def view(self, state: Table[Position]) -> View:
-        """Phase: idle, betting, dealing, deciding, showdown, suspended, resolved. No card that lies face down."""
+        """Phase: idle, betting, dealing, deciding, showdown, suspended, resolved. Face-down cards are left out."""
         deal, frame, seats = state.position.deal, state.open, state.position.seats
         if deal is None:
             return View("", "idle", {"seats": seats})
@@ -227,7 +226,8 @@ class StudPokerGame(StudPokerRounds):
     def missing(self, deal: Deal, round_: Round, hands: Hands) -> tuple[str, ...]:
         """The hands that must be entered before the round can end."""
         needed: list[str] = []
-        # After a loss any seat may have bet on the jackpot. Where no bets are reported, a winning hand is entered.
+        # After a loss of events any seat may have bet on the jackpot. Where no bets are reported, no hand is required
+        # for the jackpot: people enter a hand that wins it.
         anybody = self.jackpot and deal.in_doubt("amounts", "carried")
         bettors = deal.players if anybody else self._bettors(deal, round_) or ()
         if deal.raised:
@@ -261,7 +261,7 @@ class StudPokerGame(StudPokerRounds):
     # ---- winning hands
 
     def _showdown(self, deal: Deal, round_: Round, hands: Hands) -> Showdown:
-        """The wins of each seat."""
+        """The showdown of these hands."""
         end = compare(deal, hands, self.value, OPENING)
         winners: list[Win] = []
         pushes: list[Push] = []
@@ -347,7 +347,7 @@ def _height(share: tuple[str, tuple[int, ...]]) -> int:
 
 
 def _articles(text: Text, deal: Deal, end: Compared) -> set[str]:
-    """The articles that a showdown rests on."""
+    """The articles that a showdown cites."""
     articles = text.articles
     found = {articles.from_shuffler} if deal.packets else {articles.from_shoe} if deal.cards else set()
     if {hand for hand, _ in deal.exposed} - {f"seat_{seat}" for seat in deal.forfeited}:

@@ -33,8 +33,8 @@ ONE_MORE: Final = say("packet_more")
 class Turn(Struct, frozen=True):
     """A round while one event is applied: the deal and the bets so far, and the notes.
 
-    `disputed`: the round has a result. `resumes`: the reason for its waiting is gone. `evidence`: the event is
-    evidence, even if nothing was noted.
+    `disputed`: the round has a result. `beside`: notes outside any round. `evidence`: the event is evidence, even if
+    nothing was noted.
     """
 
     p: Position
@@ -50,22 +50,22 @@ class Turn(Struct, frozen=True):
         return replace(self, deal=replace(self.deal, **changes))
 
     def doubting(self, *doubts: Doubt) -> "Turn":
-        """The turn with these doubts."""
+        """The turn with these doubts added."""
         return replace(self, deal=self.deal.with_doubts(*doubts))
 
     def unsuspended(self) -> "Turn":
-        """The turn after the reason for waiting is gone."""
+        """The turn with its round no longer suspended."""
         return replace(self, round_=replace(self.round_, suspended=None)) if self.round_.suspended else self
 
     def end(self, **effect: Any) -> Step:
-        """The step and its effect."""
+        """End the turn: the new position and the effect."""
         position = replace(self.p, deal=self.deal)
         done = Effect(self.notes, round=self.round_, beside=self.beside, evidence=self.evidence, **effect)
         return position, done
 
 
 class StudPokerTurns(Game[Position]):
-    """Bets and decisions of the seats, by one text."""
+    """Bets and decisions of the seats under one text of the law."""
 
     steps_wagers = "always"
     corrects_last = False
@@ -81,7 +81,7 @@ class StudPokerTurns(Game[Position]):
     burns: bool = False
     """Whether the shoe or shuffler reports the card that is burnt before the deal."""
     bet_limits: Mapping[str, tuple[int, int]] = {}
-    """The least and the most of a bet by the text; 0: no limit."""
+    """The smallest and the largest amount of each bet by the text; 0: no limit."""
 
     @abstractmethod
     def missing(self, deal: Deal, round_: Round, hands: Hands) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ class StudPokerTurns(Game[Position]):
         return f"{self.rulings.cite} art. {article}"
 
     def _note(self, code: str, reason: Reason, rule: str = "") -> Note:
-        """`rule`: the key of its article, where that is not the code."""
+        """A note of an irregularity. `rule`: the key of its article in the rulings, if that is not `code`."""
         return Note(code, reason, self.article_of(rule or code))
 
     def _noting(self, turn: Turn, code: str, reason: Reason, rule: str = "") -> Turn:
@@ -124,7 +124,7 @@ class StudPokerTurns(Game[Position]):
     # ---- the betting
 
     def lies(self, position: Position, round_: Round, one: WagerWithdrawn) -> int:
-        """The amount of a bet; a raise is laid after the bell."""
+        """The amount that lies on a bet. A raise is laid after the bell, so the deal has its chips, not the round."""
         if one.bet == "raise" and position.deal is not None:
             return position.deal.chips.get(one.seat, 0)
         return lying(round_, one.seat, one.bet)
@@ -136,7 +136,7 @@ class StudPokerTurns(Game[Position]):
         if one.bet != "raise":
             return p, Effect((self._note("bet_without_round", reason),))
         if p.deal is not None and one.seat in p.deal.raised:
-            return p, PLAIN  # the console reported before the sensor
+            return p, PLAIN  # the console reported this raise before the sensor
         return self._decision_between(p, one.seat, reason, raises=isinstance(one, WagerPlaced))
 
     def _no_such_bet(self, one: WagerPlaced | WagerWithdrawn) -> Note:
@@ -180,14 +180,15 @@ class StudPokerTurns(Game[Position]):
         return replace(turn, round_=round_).end()
 
     def _carried_again(self, turn: Turn, one: WagerPlaced | WagerWithdrawn) -> Step:
-        """Ignore a bet that was carried over: its chip, reported again, is the same chip."""
+        """Ignore a report about a jackpot bet that was carried over: a chip reported again is the same chip."""
         if isinstance(one, WagerPlaced):
             return turn.end()
         return self._noting(turn, "bet_stands", say("bet_transferred", seat=one.seat, bet=one.bet)).end()
 
     def _close(self, turn: Turn) -> Turn:
-        """Close the bets and set the playing seats. A jackpot bet without an ante is returned, if no ante can be
-        missing.
+        """Close the bets and set the playing seats.
+
+        A jackpot bet without an ante is returned, unless the report of an ante may have been lost.
         """
         deal, round_ = turn.deal, turn.round_
         players, asked = deal.antes(round_) or turn.p.seats, deal.asked
@@ -246,17 +247,17 @@ class StudPokerTurns(Game[Position]):
         *,
         chips: bool = False,
     ) -> Step:
-        """Drop a decision before the first card as the last round's. A second one shows that cards are out unreported:
-        suspend.
+        """Note and ignore a decision before the first card: it belongs to the last round.
 
-        Then these decisions count for this round, except those of a seat with both a raise and a fold.
+        A second one shows that cards were dealt without a report. It suspends the round, and both decisions count for
+        this round, except those of a seat with both a raise and a fold.
         """
         turn, deal = self._noting(turn, code, reason), turn.deal
         seat, action = decision
         if not turn.round_.closed:
-            return turn.dealt(burnt=0).end()  # the reported card was the last round's, too
+            return turn.dealt(burnt=0).end()  # the burnt card that was reported belongs to the last round, too
         if chips and not deal.early:
-            return turn.end()  # such chips are moved often
+            return turn.end()  # one report of raise chips proves nothing: players often move them
         said = "" if chips or deal.early.get(seat, action) != action else action
         early = {**deal.early, seat: said}
         if not deal.early:
@@ -284,13 +285,13 @@ class StudPokerTurns(Game[Position]):
         return self._decision_between(p, acted.seat, reason, raises=acted.action == "raise")
 
     def _decision_between(self, p: Position, seat: int, reason: Reason, *, raises: bool) -> Step:
-        """Apply a decision after a result: a repetition, one after a fold, or one of no round."""
+        """Apply a decision after a result: a repetition, a raise after a fold, or a decision without a round."""
         deal = p.deal
         if deal is None or seat not in deal.players or deal.paid or "bets" in p.doubts:
             if "bets" in p.doubts and p.loose:
                 p = replace(p, loose=0)  # cards of a deal whose bets were lost
             return p, Effect((self._note("decision_without_round", reason),))
-        if raises and seat in deal.folded:  # and the fold is final; otherwise the round is open again
+        if raises and seat in deal.folded:  # the fold is final; where it is not, the raise has reopened the round
             return p, Effect((self._note("fold_is_final", say("fold_is_final", seat=seat)),))
         return p, PLAIN
 
@@ -300,7 +301,7 @@ class StudPokerTurns(Game[Position]):
         return self._ante(turn, acted, fact) if acted.action == "ante" else self._decided(turn, acted, fact)
 
     def _ante(self, turn: Turn, acted: SeatActed, fact: Fact) -> Step:
-        """Apply an ante entered at the console; with an amount it is a wager, unless one lies there already."""
+        """Apply an ante entered at the console; with an amount it is a wager, unless an ante lies there already."""
         deal, round_, seat = turn.deal, turn.round_, acted.seat
         if deal.in_doubt("antes") and (deal.asked or deal.in_doubt("held")) and seat not in deal.players:
             return self._plays(turn, seat)
@@ -308,7 +309,7 @@ class StudPokerTurns(Game[Position]):
         if acted.amount and not lay:
             p, effect = self._wager(turn, WagerPlaced(seat, "ante", acted.amount), fact)
             laid = effect.round or round_
-            effect = replace(effect, round=replace(laid, refused=round_.refused))  # an entry lays no chips
+            effect = replace(effect, round=replace(laid, refused=round_.refused))  # an entry moves no chips
             if lying(laid, seat, "ante") and p.deal is not None:
                 p = replace(p, deal=replace(p.deal, entered=tuple(sorted({*p.deal.entered, seat}))))
             return p, effect
@@ -324,14 +325,14 @@ class StudPokerTurns(Game[Position]):
         return (turn.doubting("amounts") if differs else turn).end()
 
     def _ask(self, turn: Turn) -> Step:
-        """Ask which of the seats that may have laid an ante play; published again for another seat."""
+        """Ask which seats play of those whose ante may be missing; the published reason names the lowest of them."""
         reason = say("ante_missing", seat=min(turn.deal.asked))
         if turn.round_.suspended != reason:
             turn = turn.unsuspended()
         return turn.end(suspend=reason, remedy=WHO_PLAYS)
 
     def _plays(self, turn: Turn, seat: int) -> Step:
-        """Let a seat play whose ante a person confirms; its later decisions are known already."""
+        """Let a seat play after a person confirmed its ante, and apply the decision that it has reported already."""
         deal = turn.deal
         match deal.asked.get(seat):
             case "raise":
@@ -354,19 +355,19 @@ class StudPokerTurns(Game[Position]):
         return self._go_on(turn)
 
     def _not_yet(self, turn: Turn, seat: int, action: Literal["raise", "fold"], reason: Reason) -> Step | None:
-        """Why `seat` cannot decide now; None where it can."""
+        """The step of a decision that `seat` cannot take now; None where it can."""
         deal, chips = turn.deal, reason.code == "seat_bet"  # reported by a sensor, not as an action
         if not turn.disputed and too_early(deal, heard=turn.p.heard):
             return self._early(turn, "decision_before_deal", reason, (seat, action), chips=chips)
         if seat in deal.players:
             return None
         if "antes" in deal.doubts or turn.round_.suspended == ONE_MORE:
-            turn = turn.doubting("antes", "cards") if deal.dealt else turn.doubting("antes")  # it has cards and decides
+            turn = turn.doubting("antes", "cards") if deal.dealt else turn.doubting("antes")  # it has cards: it decides
             before = deal.asked.get(seat, "")
             word = action if before in ("", action) else "fold" if self.rulings.fold_final else ""
             dead = tuple(other for other in deal.dead if other != seat)
             return self._ask(replace(turn, evidence=False).dealt(asked={**deal.asked, seat: word}, dead=dead))
-        if "amounts" not in deal.doubts:  # after a loss it may belong to the next round
+        if "amounts" not in deal.doubts:  # after a loss of events the decision may belong to the next round
             turn = self._noting(turn, "decision_without_ante", reason)
         turn = turn.dealt(refused={**deal.refused, seat: action})
         missing = say("no_ante_raise", seat=seat) if chips else say("no_ante", seat=seat, action=action)
@@ -419,7 +420,7 @@ class StudPokerTurns(Game[Position]):
         return self._go_on(replace(turn, deal=turn.deal.decide(seat, "raise" if raises else "fold")))
 
     def _has_folded(self, deal: Deal, seat: int) -> bool:
-        """Whether a raise cannot take back a fold of the seat."""
+        """Whether the fold of the seat is final, so that a raise does not reverse it."""
         folded = deal.decisions.get(seat) in ("fold", "doubted") and seat not in deal.forfeited
         return self.rulings.fold_final and folded
 
@@ -458,7 +459,7 @@ class StudPokerTurns(Game[Position]):
         if double and left > double:
             text = say("raise_too_much", seat=seat, amount=double)
             turn = self._noting(turn, "raise_not_double", text)
-            if from_terminal(one):  # a terminal lays no chips: a refused raise leaves none
+            if from_terminal(one):  # a terminal puts no chips on the layout that could stay there
                 return turn.end()
             chips = with_refused(round_.refused, seat, "raise", left - double)
             turn, left = replace(turn, round_=replace(turn.round_, refused=chips)), double
@@ -472,9 +473,10 @@ class StudPokerTurns(Game[Position]):
 
 
 def _felt_again(turn: Turn, one: WagerPlaced | WagerWithdrawn) -> tuple[Turn, bool]:
-    """Apply the sensor's first report of an ante that the console entered; and whether it changes nothing.
+    """Apply the sensor's first report of an ante that was entered at the console.
 
-    The same amount means the same chips. After another amount the ante is unknown; after the bell it may also be late.
+    Also returns whether the report is finished: the same amount means the same chips. Another amount makes the ante
+    unknown; after the bell the caller also handles the report as a late bet.
     """
     turn = turn.dealt(entered=tuple(seat for seat in turn.deal.entered if seat != one.seat))
     lay = lying(turn.round_, one.seat, "ante")

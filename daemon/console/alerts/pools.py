@@ -25,23 +25,23 @@ class PoolAlerts:
     """Begins and ends the incidents of pools."""
 
     def __init__(self, pools: Pools, incidents: Incidents) -> None:
-        """No alert is open."""
+        """`pools` are checked; their alerts begin and end in `incidents`."""
         self._pools = pools
         self._incidents = incidents
 
     async def run(self, now: Callable[[], datetime]) -> None:
-        """Look every second until cancelled."""
+        """Check all pools every second until cancelled."""
         while True:
             self.look(now())
             await asyncio.sleep(EVERY_S)
 
     def look(self, now: datetime) -> None:
-        """Begin the alerts that apply; end the others, where their pool is known."""
+        """Begin the alerts that apply now, and end the others of each pool whose state is known."""
         if not self._pools.connected:
             return
         open_ = self._incidents.open(now)
         said = set()
-        # The jackpots process itself reports a sign that does not answer.
+        # The jackpots process itself reports a sign that does not answer: no second alert for that sign.
         silent = {(one.incident.table, one.incident.device) for one in open_ if one.incident.code == "jackpot.sign"}
         for view in self._pools:
             table = min(view.tables, default="")
@@ -106,7 +106,7 @@ def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str,
 
 
 def _late(view: PoolView, now: datetime) -> Iterator[tuple[str, str, Alert]]:
-    """The alerts about signs and people that lag behind the pool."""
+    """The alerts about signs that lag behind the pool, and about wins that wait too long for a person."""
     for sign in view.signs.values():
         if sign.behind is not None and now - sign.behind >= SIGN_LAG:
             where, _, device = sign.place.partition("/")

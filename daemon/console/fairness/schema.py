@@ -1,4 +1,4 @@
-"""The tables of the console's store in which fairness counts, and a condition on them."""
+"""The tables of the console's store for the fairness counts, and a condition for queries on them."""
 
 from typing import Final
 
@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS fair_alarm (tbl TEXT NOT NULL, name TEXT NOT NULL) ST
 CREATE TABLE IF NOT EXISTS fair_position (
   source TEXT PRIMARY KEY, ranges TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
-# Only of days on which some card was read.
+# Selects only days on which at least one card was read.
 RATED: Final = (
     "AND (life, day) IN "
     "(SELECT life, day FROM fair_count WHERE tbl = ?1 AND chart = ?2 AND device = ?3 AND key = 'read')"

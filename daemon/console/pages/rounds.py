@@ -29,7 +29,7 @@ PAGE = 100
 LONGEST = timedelta(days=31)
 YEARS = range(2021, 2099)
 BEFORE = timedelta(minutes=10)
-"""Period before the end of the oldest known round in which its actions are searched."""
+"""How long before its end the actions of the oldest known round are searched for."""
 AFTER = timedelta(minutes=1)
 MOST_ACTS = 50
 _FIELD = "%Y-%m-%dT%H:%M"
@@ -37,7 +37,7 @@ _FIELD = "%Y-%m-%dT%H:%M"
 
 
 def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
-    """The tables with their records, the rounds of one, and a round."""
+    """The routes of the tables with stored rounds, the rounds of one table, and one round."""
     pages = _Pages(context, rounds)
     return [
         Route("/rounds", pages.tables),
@@ -47,7 +47,7 @@ def routes(context: ConsoleContext, rounds: Rounds) -> list[Route]:
 
 
 class Period(Struct, frozen=True):
-    """The requested rounds, and the query of that request. `cut`: the request was for a longer time."""
+    """A requested period of rounds, and its query. `cut`: a longer period was requested and cut to LONGEST."""
 
     asked: Asked
     query: dict[str, str]
@@ -56,18 +56,18 @@ class Period(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The date and time for a query of an address."""
+        """The period as the query string of an address."""
         return urlencode(self.query)
 
     def moved(self, by: int) -> str:
-        """The query of the period before (-1) or after (1) this one, of the same length by the clock on the wall."""
+        """The query of the period before (-1) or after (1) this one, of the same length in local time."""
         since, until = (at.astimezone(self.zone).replace(tzinfo=None) for at in (self.asked.since, self.asked.until))
         step = (until - since) * by
         return urlencode({**self.query, "from": f"{since + step:{_FIELD}}", "to": f"{until + step:{_FIELD}}"})
 
 
 class Version(Struct, frozen=True):
-    """One end of a round: its result, its drawing, its full text, its time and its digest."""
+    """One version of a round's result: `whole` has all of it as JSON values, `drawn` is its drawing."""
 
     result: Result
     whole: Any
@@ -165,7 +165,7 @@ class _Pages:
         beside: dict[str, Ended | None] = {}
         if line is not None:
             period = period_of(request, table, line.position.at, context.zone)
-            if "from" not in request.query_params:  # the rounds of its day; previous and next go on beyond the day
+            if "from" not in request.query_params:  # the page has the rounds of one day; the links may leave the day
                 ever = replace(period.asked, since=line.position.at - LONGEST, until=line.position.at + LONGEST)
             else:
                 ever = period.asked
@@ -175,7 +175,7 @@ class _Pages:
                 before = self._records.beside(replace(ever, show="all"), line.position, later=False)
                 since = before.position.at if before is not None else line.position.at - BEFORE
                 acts = await acts_of(context, table, max(since, line.at - LONGEST), line.at + AFTER, MOST_ACTS)
-        # The console may not read the journals: they hold the cards of open rounds.
+        # The console must not read the journals, which hold the cards of open rounds: the page names the command.
         return context.page(
             request,
             "round.html",
@@ -223,12 +223,12 @@ def _position(text: str) -> Position | None:
 
 
 def _typed(at: datetime, zone: tzinfo) -> str:
-    """The time of a form field, in the zone of the site."""
+    """The time as the text of a form field, in `zone`."""
     return f"{at.astimezone(zone):{_FIELD}}"
 
 
 def time_asked(text: str, zone: tzinfo) -> datetime | None:
-    """The time; None for an invalid text, or an impossible year."""
+    """The time that a text names; None for an invalid text or an impossible year."""
     try:
         at = datetime.fromisoformat(text)
         if at.year not in YEARS:

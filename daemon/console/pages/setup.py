@@ -1,7 +1,8 @@
-"""Tables of this computer: added, changed and removed from the page, in one act with everything that belongs to them.
+"""Pages that add, change and remove tables of this computer, each in one step with everything that belongs to it.
 
-The console itself may change nothing: `feltd table answer` checks, shows and makes a change (daemon/table_requests.py).
-A change whose bets, odds or limits are new on this computer is made by a supervisor, who is another person.
+The console has no right to change the configuration: `feltd table answer` checks, shows and makes a change
+(daemon/table_requests.py). A change that brings new bets, odds or limits to this computer must be made by a supervisor
+other than the person who proposed it.
 """
 
 import secrets
@@ -44,13 +45,13 @@ __all__ = ["routes"]
 
 MOST_DRAFTS: Final = 50
 FREE_DEVICES: Final = 2
-"""Empty places for devices below those that a table has."""
+"""Empty rows for further devices in the form of a table."""
 MOST_DEVICES: Final = 20
 ACTS: Final = ("add", "twin", "change", "remove")
 
 
 class _Draft(Struct, frozen=True):
-    """A change that was found good and is not made yet."""
+    """A change that passed the check and is not made yet."""
 
     id: str
     at: datetime
@@ -61,7 +62,7 @@ class _Draft(Struct, frozen=True):
 
 
 class _BadForm(Exception):
-    """A field cannot be read; `mistake` says which."""
+    """A field cannot be read; `mistake` names it."""
 
     def __init__(self, mistake: Mistake) -> None:
         super().__init__(mistake.text)
@@ -69,7 +70,7 @@ class _BadForm(Exception):
 
 
 def routes(context: ConsoleContext) -> list[Route]:
-    """The tables and ports, the form of a change, and a change that was checked."""
+    """The routes of the tables and ports, the form of a change, and a checked change."""
     pages = _Pages(context)
     return [
         Route("/tables", pages.all),
@@ -85,7 +86,7 @@ class _Pages:
         self._context = context
         self._log = logs.get(console=context.site.site)
         self._drafts: OrderedDict[str, _Draft] = OrderedDict()
-        """In memory alone: each change starts the console again, and what was checked before it is old."""
+        """In memory only: each change restarts the console, and an earlier check is then out of date."""
 
     async def all(self, request: Request) -> Response:
         self._user(request)
@@ -107,7 +108,7 @@ class _Pages:
         return self._form(request, act, replace(wanted, name="") if act == "twin" else wanted, found, said=said)
 
     async def check(self, request: Request) -> Response:
-        """The form again with its mistakes, or what would change."""
+        """Check the form. Returns the form with its mistakes, or the page of the checked change."""
         user, act = self._user(request), request.path_params["act"]
         given = await self._context.form(request)
         if act not in ACTS:
@@ -140,7 +141,7 @@ class _Pages:
         return self._shown(request, user, self._draft(request))
 
     async def make(self, request: Request) -> Response:
-        """Everything changes together, or nothing."""
+        """Make a checked change, completely or not at all."""
         user = self._user(request)
         given = await self._context.form(request)
         draft = self._draft(request)
@@ -163,7 +164,7 @@ class _Pages:
         return self._context.page(request, "tables_made.html", 200 if made else 409, made=made, said=said, draft=draft)
 
     def _user(self, request: Request) -> User:
-        """Who may change all tables. Raises Redirect, 403."""
+        """The user, who must have the right to change all tables. Raises Redirect, 403."""
         user = self._context.needs(request, "setup")
         if user.tables:
             raise HTTPException(403)
@@ -176,7 +177,7 @@ class _Pages:
         return draft
 
     async def _seen(self, request: Request) -> tuple[Seen | None, str]:
-        """What the file has, or why it is not known."""
+        """The tables and ports of this computer, or the reason why they are not known."""
         try:
             answer = await ask(Look())
         except CannotAsk as error:
@@ -190,7 +191,7 @@ class _Pages:
         return words.say(self._context.lang(request), "setup.away")
 
     def _lamp(self, table: str, device: str) -> tuple[str, str]:
-        """The state of a device, and what it says that it is."""
+        """The state of a device, and the model and serial number that it reports."""
         one = self._context.site.devices.get((table, device))
         if one is None:
             return "unknown", ""
@@ -203,7 +204,7 @@ class _Pages:
         return "setup.yourself" if may_be_one_person(user.name, draft.by) else None
 
     def _unproven(self, request: Request, user: User, given: Mapping[str, str], draft: _Draft) -> Response | None:
-        """The page that asks for a code, or says what is missing; None: nothing is."""
+        """The page that asks for a code; None if the user may decide now. Raises 403 for any other obstacle."""
         context, seconds = self._context, 0
         try:
             why = context.prove(request, user, given)
@@ -254,7 +255,7 @@ class _Pages:
 
 
 def _fields(wanted: Wanted) -> dict[str, str]:
-    """A table as the form has it."""
+    """The form fields of a table."""
     fields = {"name": wanted.name, "ruleset": wanted.ruleset, "area": wanted.area, "options": _lines(wanted.options)}
     for n, one in enumerate(wanted.devices):
         for key, value in (("name", one.name), ("driver", one.driver), ("url", one.url)):
@@ -268,7 +269,7 @@ def _lines(options: Mapping[str, str]) -> str:
 
 
 def _wanted(act: str, given: Mapping[str, str]) -> Wanted:
-    """What the form asks for. Raises _BadForm, 400."""
+    """The change that the form requests. Raises _BadForm, 400."""
     name = given.get("name", "").strip()
     if not given.get("why", "").strip():
         raise HTTPException(400)

@@ -28,6 +28,7 @@ LANES: tuple[Lane, ...] = ("rounds", "alerts", "devices", "people")
 HOURS = (24, 6)
 """The lengths of the strip; the first is the usual one."""
 BINS = 96
+"""Intervals of the strip whose rounds are counted."""
 LEAST = 0.45
 """Least width of a mark, in per cent: narrower ones could not be seen or clicked."""
 MOST_ENDS, MOST_INCIDENTS, MOST_SILENCES, MOST_MARKS = 6_000, 300, 100, 400
@@ -35,7 +36,7 @@ HEIGHTS = {"rounds": 40, "alerts": 26, "devices": 26, "people": 26}
 
 
 class Mark(Struct, frozen=True):
-    """Something on the strip and in the list. `ended` equal to `began`: a moment; None: not over. `to`: its page."""
+    """An entry of the strip and the list. `ended` is `began` for a moment, and None while it lasts. `to`: its page."""
 
     lane: Lane
     kind: str
@@ -68,7 +69,7 @@ class Bar(Struct, frozen=True):
 
 
 class _Strip(Struct, frozen=True):
-    """The time of the strip: from a full hour to the next full hour."""
+    """The period of the strip. It begins and ends at a full hour."""
 
     since: datetime
     until: datetime
@@ -80,7 +81,7 @@ class _Strip(Struct, frozen=True):
 
 
 def strip_of(now: datetime, hours: int, local: Local) -> _Strip:
-    """The last hours until the end of this one, in the zone of the site."""
+    """The period of so many hours that ends with the present hour, in the zone of the site."""
     here = local.at(now)
     hour = here.replace(minute=0, second=0, microsecond=0)
     until = now + (hour + timedelta(hours=1) - here)
@@ -88,7 +89,7 @@ def strip_of(now: datetime, hours: int, local: Local) -> _Strip:
 
 
 def fragments(context: ConsoleContext, days: Days) -> tuple[Fragment, ...]:
-    """`day/<table>` and `day/<table>/<hours>`."""
+    """The live fragments `day/<table>` and `day/<table>/<hours>`."""
 
     def table_of(argument: str) -> str:
         return argument.partition("/")[0]
@@ -152,7 +153,7 @@ def _known(gaps: list[Stretch], strip: _Strip, days: Days) -> datetime | None:
 def _gaps(
     gaps: Iterable[Stretch], strip: _Strip, known: datetime, below: int, height: int
 ) -> Iterator[tuple[float, float, int, int]]:
-    """The unknown areas as x, width, y, height: gaps of the rounds, and the other lanes before the console's start."""
+    """The unknown areas as x, width, y, height: gaps of the rounds, and the other lanes before `known`."""
     pieces = [(gap.since, gap.until, 0, HEIGHTS["rounds"]) for gap in gaps]
     if known > strip.since:
         pieces.append((strip.since, known, below, height - below))
@@ -221,7 +222,7 @@ def _did(user: str, action: str, detail: dict[str, object], lang: words.Lang) ->
 
 
 def _incidents(context: ConsoleContext, table: str, strip: _Strip, lang: words.Lang) -> Iterator[Mark]:
-    """Alerts, and people's actions on them. A loss of a device is in the lane of devices."""
+    """Marks of alerts and of people's actions on them. A lost device has its mark in the lane of devices."""
     which = Filter(table=table)
     found = {one.n: one for one in context.incidents.history(which, MOST_INCIDENTS)}
     for one in found.values():
