@@ -29,7 +29,7 @@ __all__ = [
 Source = tuple[str, ...]
 """Edge, journal and table."""
 KEPT_DIGESTS = 2000
-"""Digests kept of a stream's last used events, to detect a different event with the number of one of them."""
+"""The number of digests kept of a stream's last used events, to detect another event under a used number."""
 IN_CONFLICT = b"\xff" * DIGEST_SIZE
 """Stands in place of a digest after different events were received with one number."""
 

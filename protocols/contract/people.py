@@ -1,4 +1,4 @@
-"""Compares user names to find out whether they belong to one person. Every decision by two people uses it."""
+"""Compares user names to find out whether they belong to one person. Every decision by two people calls it."""
 
 import unicodedata
 

@@ -362,7 +362,8 @@ class StudPokerTurns(Game[Position]):
         if seat in deal.players:
             return None
         if "antes" in deal.doubts or turn.round_.suspended == ONE_MORE:
-            turn = turn.doubting("antes", "cards") if deal.dealt else turn.doubting("antes")  # it has cards: it decides
+            # A seat that decides has cards, also if its ante was not reported.
+            turn = turn.doubting("antes", "cards") if deal.dealt else turn.doubting("antes")
             before = deal.asked.get(seat, "")
             word = action if before in ("", action) else "fold" if self.rulings.fold_final else ""
             dead = tuple(other for other in deal.dead if other != seat)
