@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 INSTALL = (ROOT / "docs/how-to/install.md").read_text(encoding="utf-8")
-UNITS = {f"feltd-{part}.service" for part in ("edge", "rules", "console", "jackpots")}
+UNITS = {"feltd-change.socket", *(f"feltd-{part}.service" for part in ("edge", "rules", "console", "jackpots"))}
 
 
 def run(*words: str | Path, cwd: Path, **env: str) -> str:
