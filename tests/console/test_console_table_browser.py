@@ -228,12 +228,15 @@ def test_a_command_is_not_part_of_the_story_of_a_device(floor: Floor, page: Brow
 
 
 def jams_until_told(floor: Floor, page: Browser) -> None:
-    """On a busy computer polls come late, and the machine's queue may lose what it reported: it jams again."""
+    """On a busy computer polls come late, and the machine's queue may lose its report. A machine that is jammed reports
+    no second jam, so it is put right before it jams again.
+    """
     for _ in range(12):
         with contextlib.suppress(AssertionError):
             page.until("article", "a bill is jammed", patience=10)
             return
-        floor.do(lambda: floor.pit.sockets["slot-1"]["slot-1"].inject("bill_jam"))
+        floor.repairs("slot-1", "slot-1")
+        floor.breaks("slot-1", "slot-1", "bill_jam")
     page.until("article", "a bill is jammed")
 
 
