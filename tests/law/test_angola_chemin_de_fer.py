@@ -385,6 +385,12 @@ def test_the_bank_is_told_by_the_banker_until_somebody_covers_it() -> None:
 # ---- bets
 
 
+@pytest.mark.article("12(35)", "12(36)", "12(48)")
+def test_a_house_that_chooses_nothing_has_these_minima_and_keeps_nothing() -> None:
+    house = CheminDeFer(options_from(CheminDeFer, {})).options
+    assert (house.minimum_bank, house.minimum_bet, house.percentage) == (1000, 100, 0)
+
+
 @pytest.mark.article("12(36)")
 @pytest.mark.parametrize(("amount", "taken"), [(99, 0), (100, 100), (150, 0), (200, 200), (1000, 1000)])
 def test_bets_are_the_minimum_or_a_multiple(amount: int, taken: int) -> None:
@@ -582,7 +588,8 @@ def test_what_gives_way_to_banco_goes_back_and_is_told() -> None:
 
 
 @pytest.mark.article("12(53)")
-def test_banco_suivi_takes_cards_that_nobody_has_seen_from_any_seat() -> None:
+@pytest.mark.parametrize("before", [(), ("1 cards_to",)])
+def test_banco_suivi_takes_cards_that_nobody_has_seen_from_any_seat(before: tuple[str, ...]) -> None:
     table = CheminTable()
     table.opens(1000, "3 100")
     table.coup(LOSES, "show")
@@ -593,7 +600,7 @@ def test_banco_suivi_takes_cards_that_nobody_has_seen_from_any_seat() -> None:
     table.opens(0, "1 100")
     table.deal(WINS)
     assert table.detail["punter"] == 1
-    table.acts("4 banco_suivi")
+    table.acts(*before, "4 banco_suivi")
     assert table.detail["punter"] == 4
 
 
@@ -932,6 +939,7 @@ def test_a_banker_by_the_table_draws_where_he_may_choose(word: str, cards: str, 
     table.cards("AS")
     table.says("player show")
     assert table.result.outcome["totals"]["banker"] == banker + 1
+    assert table.noted() == ([("fault_105b", "12(105)(b)")] if word == "fault_105b" else [])
 
 
 @pytest.mark.article("12(68)(d)")
