@@ -25,7 +25,7 @@ class GamingMachinePlace(Ruled):
     """An attendant opens and closes the machine; the truth is the advance of its own meters meanwhile.
 
     Its coin in wraps around in the first period. Games that the display has not shown at the closing may be of either
-    period.
+    period, and so may those of a period that midnight ended: the rules begin another one, unasked.
     """
 
     kind: ClassVar[str] = "mach"
@@ -51,7 +51,7 @@ class GamingMachinePlace(Ruled):
             for _ in range(self._rng.randint(4, 10)):
                 await self._game(floor)
             await self._game(floor, by_hand=self._rng.random() < 0.4)
-            self.truth.append(await self._close(floor))
+            self.truth += await self._close(floor)
 
     def _read(self) -> dict[str, int]:
         return {word: self.machine.meters[name] for word, name in NAMES.items()}
@@ -70,8 +70,11 @@ class GamingMachinePlace(Ruled):
                 floor.stir("slot-1")
                 await floor.pace.sleep(8.0)
 
-    async def _close(self, floor: Floor) -> Truth:
-        """Close once the display shows the last game. A machine that waits for approval is declared void."""
+    async def _close(self, floor: Floor) -> list[Truth]:
+        """Close once the display shows the last game; that period, after those that midnight ended.
+
+        A machine that waits for approval is declared void.
+        """
         await floor.pace.sleep(8.0)
         now = self._read()
         wire = {name: self.machine.meters[name] % WRAPS for name in NAMES.values()}
@@ -85,9 +88,21 @@ class GamingMachinePlace(Ruled):
                 break
         counted = {word: now[word] - self._from[word] for word in NAMES} | {"jackpots": 0}
         shown = shown and self._read() == now  # a repair includes a test game
-        sure = shown and self._known
+        ended = floor.look().ended
+        before = [one for one in ended if one not in floor.claimed and _day(one) < _day(mine)]
+        floor.claimed.update(before)
+        sure = shown and self._known and not before
         self._from, self._known = now, shown
-        return Truth({"counted": counted} if sure else {"return_bp": 9000}, not floor.look().ended.get(mine, False))
+        unsure = {"return_bp": 9000}
+        return [
+            *(Truth(unsure, not ended[one]) for one in before),
+            Truth({"counted": counted} if sure else unsure, not ended.get(mine, False)),
+        ]
+
+
+def _day(round_: str) -> str:
+    """Table and day in the name of a period."""
+    return round_.rpartition(":")[0]
 
 
 def _shows(detail: dict[str, Any], meters: dict[str, int]) -> bool:

@@ -768,6 +768,15 @@ def test_no_dealer_leaves_a_round_that_waits_for_him(monkeypatch: pytest.MonkeyP
     assert failure is None
 
 
+def test_a_machine_that_was_open_at_midnight_has_a_period_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of the edge went over midnight before the first game: life 38000030 of the games of issue 37."""
+    monkeypatch.setattr(campaign_module, "PLAYED", ("chemin", "holdem", "omaha", "synth", "mach"))
+    life, failure = live(38000030, 1)
+    assert failure is None
+    first, second = life.pit.outcomes["mach-1"]
+    assert (first.round, first.settled, second.round) == ("mach-1:2025-12-31:1", (), "mach-1:2026-01-01:1")
+
+
 def test_virtual_loop_takes_the_name_of_a_task_with_its_coroutine() -> None:
     """As Python 3.13.3, and 3.14 and later, hand it to a factory of tasks."""
 
