@@ -114,8 +114,8 @@ class Draft:
         return self.balance(account) - self.since.get(account, 0)
 
     def free(self, account: str) -> int:
-        """The amount that this round can take from an account."""
-        return max(min(self.held(account), self.balance(account)), 0)
+        """The amount that this round can take from an account, with the money that counts as gone back."""
+        return max(min(self.held(account), self.balance(account) + self.gone.get(account, 0)), 0)
 
     def trial(self) -> "Draft":
         """A copy for a trial posting."""
@@ -282,8 +282,8 @@ class Draft:
         if not due:
             return
         most = most_of(terms) * unit
-        over = min(self.free(OVERFLOW) + self.gone.get(OVERFLOW, 0), max(most - shown, 0))
-        kept = min(self.free(HIDDEN) + self.gone.get(HIDDEN, 0), max(most - shown - over, 0))
+        over = min(self.free(OVERFLOW), max(most - shown, 0))
+        kept = min(self.free(HIDDEN), max(most - shown - over, 0))
         house = max(seed - shown - over - kept, 0)
         given = {OVERFLOW: over, HIDDEN: kept, HOUSE: house}
         given = {account: value - self.give_gone(account, value) for account, value in given.items()}

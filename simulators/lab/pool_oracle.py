@@ -169,7 +169,7 @@ class _Oracle:
         return self.of(account) - self.since.get(account, 0)
 
     def _free(self, account: str) -> Fraction:
-        return max(min(self.held(account), self.of(account)), Fraction(0))
+        return max(min(self.held(account), self.of(account) + self.gone.get(account, 0)), Fraction(0))
 
     def _move(self, giver: str, taker: str, amount: Fraction | int) -> None:
         self.money[giver] = self.of(giver) - amount
@@ -496,7 +496,7 @@ class _Oracle:
             if account == "house":
                 given = max(seed - self.held("visible"), Fraction(0))
             else:
-                there = self._free(account) + gone
+                there = self._free(account)
                 room = self._pool.limit - self.held("visible") if self._pool.limit else there
                 given = min(there, max(Fraction(room), Fraction(0)))
             if again := min(given, gone):

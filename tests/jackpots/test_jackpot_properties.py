@@ -99,6 +99,8 @@ class Model:
         """What another journal told first."""
         self.since: dict[str, Fraction] = {}
         """What the pool got or gave after the round that is corrected."""
+        self.gone: dict[str, Fraction] = {}
+        """By account, what began the pool again after that round and was won since: it counts as gone back."""
         self.move("house", "visible", Fraction(terms.seed))
 
     def of(self, account: str) -> Fraction:
@@ -108,7 +110,7 @@ class Model:
         return self.of(account) - self.since.get(account, 0)
 
     def free(self, account: str) -> Fraction:
-        return max(min(self.held(account), self.of(account)), Fraction(0))
+        return max(min(self.held(account), self.of(account) + self.gone.get(account, 0)), Fraction(0))
 
     def move(self, giver: str, taker: str, amount: Fraction) -> None:
         self.money[giver] = self.of(giver) - amount
@@ -209,7 +211,15 @@ class Model:
     def go_back(self, known: dict[str, Any]) -> None:
         self.since = {name: self.of(name) - known["after"][name] for name in IN_POOL}
 
+    def count_gone(self, account: str, amount: Fraction) -> None:
+        """Below 0: it is given again."""
+        self.gone[account] = self.gone.get(account, 0) + amount
+        self.since["visible"] = self.since.get("visible", 0) + amount
+        self.since[account] = self.since.get(account, 0) - amount
+
     def come_back(self, known: dict[str, Any], before: dict[str, Fraction]) -> None:
+        for name, amount in self.gone.items():
+            self.count_gone(name, -amount)
         change = {name: self.of(name) - before.get(name, 0) for name in IN_POOL}
         was = before.get("overflow", Fraction(0)) - self.since["overflow"]
         self.note(known)
@@ -409,6 +419,7 @@ class Model:
             self.move("visible", giver, amount)
             known["fresh"][giver] = known["fresh"].get(giver, 0) - amount
             room -= amount
+            self.count_gone(giver, known["fresh"][giver])
 
     def start_again(self, known: dict[str, Any], whole: bool) -> None:
         shown = self.held("visible")
@@ -421,8 +432,10 @@ class Model:
             else:
                 room = self.terms.limit - self.held("visible") if self.terms.limit else self.free(name)
                 amount = min(self.free(name), max(Fraction(room), Fraction(0)))
-            self.move(name, "visible", amount)
-            known["fresh"][name] = known["fresh"].get(name, 0) + amount
+            again = min(amount, self.gone.get(name, Fraction(0)))
+            self.count_gone(name, -again)
+            self.move(name, "visible", amount - again)
+            known["fresh"][name] = known["fresh"].get(name, 0) + amount - again
 
 
 def takes_all(award: Award) -> bool:
@@ -789,3 +802,25 @@ Pool.TestCase.settings = settings(
     suppress_health_check=list(HealthCheck),
 )
 TestPool = pytest.mark.timeout(at_length(600, 3600))(pytest.mark.usefixtures("short_log")(Pool.TestCase))
+
+
+@pytest.mark.usefixtures("short_log")
+@pytest.mark.parametrize("later", [0, 5])
+def test_a_correction_where_another_table_won_what_began_the_pool_again(later: int) -> None:
+    """Decision 105: it counts as gone back, and as given again. The model left in the reserve what was still there; the
+    ledger took it a second time from what came to the reserve later.
+    """
+    pool = Pool()
+    pool.start(terms=TERMS[1])
+    pool.adjust(account="hidden", amount=1)
+    pool.bet_on_a_sensor(amount=1, seat=1)
+    pool.round_ends(awards=[], behind=0, bets="taken", correct=False, stakes=[], table=LINKED)
+    pool.machine_reports_a_win(amount=1, level=1, seat=0)
+    pool.replay_gaps()
+    pool.adjust(account="hidden", amount=later)
+    held = pool.book.balances
+    pool.round_ends(awards=[], behind=0, bets="taken", correct=True, stakes=[], table=LINKED)
+    pool.replay_gaps()
+    pool.money_is_where_the_model_has_it()
+    assert pool.book.balances == held, "the same result told again moves nothing"
+    pool.teardown()

@@ -123,7 +123,7 @@ def test_supervisors_correct_and_void_what_keys_have_paid(monkeypatch: pytest.Mo
     monkeypatch.setattr(campaign_module, "ROUNDS", 24)
     account = PoolAccount()
     done: Counter[str] = Counter()
-    for seed in (*range(1000, 1005), 1008):
+    for seed in (1005, 1010):
         life = played(seed)
         account.add(life.pools)
         done.update({fault: count for fault, count in life.injected.items() if fault.startswith("people")})
