@@ -72,9 +72,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
         self._heard_at = self._loop.time()
-        """The time of the last bytes. Any packet shows that the broker is alive: its answers may wait behind a
-        backlog.
-        """
+        """The time of the last bytes. Any packet shows that the broker is alive: answers may wait in a queue."""
         self._pinged_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
         self.connected: asyncio.Future[None] = self._loop.create_future()

@@ -265,8 +265,7 @@ class Session(ABC):
         self._deliver = deliver
 
     async def messages(self, most: int = 500, at_once: AtOnce | None = None) -> list[Message]:
-        """The messages that arrived, at least one, in order. Taking a QoS 1 message acknowledges it. One task calls
-        this.
+        """The messages that arrived, at least one, in order. Taking a QoS 1 message acknowledges it. For one task.
 
         `at_once` saves the wake-up of that task: while it waits here, `at_once` is called in the turn of the loop that
         reads, with all messages of the read. It returns the messages that it leaves to the task, which are returned
