@@ -81,12 +81,20 @@ class Dealer:
 
     def sure(self, name: str, *choices: str) -> None:
         """A key that asks once more."""
-        self.click(f"#key-{name} summary")
         for css in choices:
+            self.page.when(lambda: self.unfolded(name))
             self.click(f"#key-{name} {css}")
+        self.page.when(lambda: self.unfolded(name))
         self.click(f"#key-{name} form .two button")
         self.page.when(lambda: not self.page.there(f"#key-{name} form[data-busy]"))
         self.page.when(lambda: self.floor.house.dealers.units[self.table].waiting == 0)
+
+    def unfolded(self, name: str) -> bool:
+        """Whether the fold of a key is open. A press opens it; a page that is drawn again just then may close it."""
+        if self.page.there(f"#key-{name}[open]"):
+            return True
+        self.click(f"#key-{name} summary")
+        return False
 
     def bet(self, seat: int, bet: str, chip: int = 1000) -> None:
         if not self.page.there(".betting[open]"):

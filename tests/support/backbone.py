@@ -144,7 +144,6 @@ async def jetstream(nodes: Nodes) -> AsyncIterator[Any]:
 
 async def stored(nodes: Nodes, stream: str) -> list[Any]:
     """All messages of a stream, in its order. A node that comes back may end a reader: another one begins anew."""
-    from nats.errors import TimeoutError as NothingCame
     from nats.js.api import AckPolicy, ConsumerConfig
     from nats.js.errors import APIError
 
@@ -156,6 +155,6 @@ async def stored(nodes: Nodes, stream: str) -> list[Any]:
                 reader = await there.pull_subscribe("", stream=stream, config=ConsumerConfig(ack_policy=AckPolicy.NONE))
                 while len(found) < count:
                     found += await reader.fetch(min(count - len(found), 500), timeout=10)
-            except (NothingCame, APIError):
+            except (TimeoutError, APIError):  # the library raises asyncio's and, derived from it, its own
                 continue
             return found
