@@ -67,7 +67,7 @@ async def batches(
         while True:
             try:
                 messages = await reader.fetch(BATCH, timeout=FETCH_S)
-            except nats.errors.TimeoutError:
+            except TimeoutError:  # asyncio's, or that of the library, which derives from it
                 await reader.consumer_info()  # raises where the node that had the consumer lost it
                 continue
             numbers = [message.metadata.sequence for message in messages]
