@@ -22,7 +22,7 @@ ANSWER_TIMEOUT_S: Final = 90.0
 
 
 class Device(Struct, frozen=True):
-    """A device of a table; `options` as they are written in the file."""
+    """A device of a table: its name, driver and link. `options` as the file has them: `{"shortest_spin": "0.5"}`."""
 
     name: str
     driver: str

@@ -83,7 +83,7 @@ class Services(Protocol):
     def reload_broker(self) -> None:
         """Let the broker read its access list and passwords again. Raises CannotChange."""
 
-    def reload(self, config: Config, /) -> None:
+    def reload(self) -> None:
         """Let the processes use the file, which has this configuration. Raises CannotChange."""
 
     def use(self, digest: str, /) -> bool:
@@ -233,7 +233,7 @@ class Changes:
         if len(change.files) > 1:
             self._services.reload_broker()
         _put(self._path, change.text, 0o640)
-        self._services.reload(change.config)
+        self._services.reload()
 
     def _undo(self, files: tuple[_File, ...]) -> None:
         for one in files:
@@ -244,7 +244,7 @@ class Changes:
         with contextlib.suppress(CannotChange):  # a process that is not running stays so
             if len(files) > 1:
                 self._services.reload_broker()
-            self._services.reload(load(self._path))
+            self._services.reload()
         self._pending.unlink(missing_ok=True)
 
     def _recovered(self) -> list[str]:

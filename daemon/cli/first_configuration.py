@@ -7,21 +7,14 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-__all__ = ["First", "FirstDevice", "FirstTable", "configuration", "device_lines", "pair", "table_lines", "value"]
+from daemon.table_requests import Device
+
+__all__ = ["First", "FirstTable", "configuration", "device_lines", "pair", "table_lines", "value"]
 
 PASSWORDS = "/etc/feltd/mqtt"
 ORDER_KEY = "/etc/feltd/orders/console.pem"
 """The console's, made by the package; its public half stands beside it."""
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
-
-
-class FirstDevice(Struct, frozen=True):
-    """One device: its name, driver and link. `options` as the file has them: `{"shortest_spin": "0.5"}`."""
-
-    name: str
-    driver: str
-    url: str
-    options: dict[str, str] = {}
 
 
 class FirstTable(Struct, frozen=True):
@@ -30,7 +23,7 @@ class FirstTable(Struct, frozen=True):
     name: str
     ruleset: str
     options: dict[str, str] = {}
-    devices: tuple[FirstDevice, ...] = ()
+    devices: tuple[Device, ...] = ()
     area: str = ""
 
 
@@ -74,7 +67,7 @@ def table_lines(table: FirstTable) -> list[str]:
     return lines
 
 
-def device_lines(device: FirstDevice) -> list[str]:
+def device_lines(device: Device) -> list[str]:
     """The section of a device."""
     lines = ["[[table.device]]", pair("name", device.name), pair("driver", device.driver), pair("url", device.url)]
     if device.options:

@@ -265,11 +265,12 @@ def _host_name() -> str:
 
 def _given(tables: tuple[str, ...], options: tuple[str, ...], devices: tuple[str, ...]) -> Any:
     """The tables of the command line. Raises BadInputError."""
-    from daemon.cli.first_configuration import FirstDevice, FirstTable
+    from daemon.cli.first_configuration import FirstTable
+    from daemon.table_requests import Device
 
     games = option_pairs(tables, before="--table ", form="TABLE=RULESET; without a game TABLE=")
     chosen: dict[str, dict[str, str]] = {name: {} for name in games}
-    plugged: dict[str, list[FirstDevice]] = {name: [] for name in games}
+    plugged: dict[str, list[Device]] = {name: [] for name in games}
     for place, value in option_pairs(options, form="TABLE.NAME=VALUE").items():
         table, _, name = place.partition(".")
         _known(f"--option {place}", table, games)
@@ -278,7 +279,7 @@ def _given(tables: tuple[str, ...], options: tuple[str, ...], devices: tuple[str
         table, _, name = place.partition("/")
         _known(f"--device {place}", table, games)
         driver, _, url = value.partition("@")
-        plugged[table].append(FirstDevice(name, driver, url))
+        plugged[table].append(Device(name, driver, url))
     return tuple(FirstTable(name, game, chosen[name], tuple(plugged[name])) for name, game in games.items())
 
 
@@ -301,13 +302,14 @@ def _name_typed(text: str, taken: frozenset[str] = frozenset()) -> str:
 
 def _asked(*, passwords: bool) -> Any:
     """All answers of a person: names, then a table for each link that is plugged in."""
-    from daemon.cli.first_configuration import First, FirstDevice, FirstTable
+    from daemon.cli.first_configuration import First, FirstTable
     from daemon.cli.listings import plugged
+    from daemon.table_requests import Device
 
     site = click.prompt("Name of the casino (small letters, digits, hyphens)", value_proc=_name_typed)
     edge = click.prompt("Name of this computer", default=_host_name(), value_proc=_name_typed)
     games: dict[str, str] = {}
-    devices: dict[str, list[FirstDevice]] = {}
+    devices: dict[str, list[Device]] = {}
     links = plugged()
     plural = "1 link is" if len(links) == 1 else f"{len(links)} links are"
     click.echo(f"{plural} plugged in." if links else "Nothing is plugged in.")
@@ -347,7 +349,7 @@ def _known_typed(text: str, what: str, known: Collection[str]) -> str:
 
 def _ask_of_device(url: str, games: dict[str, str], devices: dict[str, Any]) -> None:
     """Ask for table, game, driver and name of the device at a link, and add it to `devices`."""
-    from daemon.cli.first_configuration import FirstDevice
+    from daemon.table_requests import Device
     from drivers import DRIVERS
     from rules import RULESETS
 
@@ -371,7 +373,7 @@ def _ask_of_device(url: str, games: dict[str, str], devices: dict[str, Any]) -> 
     taken = frozenset({"round", *(one.name for one in here)})
     default = f"device-{len(here) + 1}"
     name = click.prompt("  Name of the device", default=default, value_proc=partial(_name_typed, taken=taken))
-    here.append(FirstDevice(name, driver, url))
+    here.append(Device(name, driver, url))
 
 
 def _check(text: str, path: Path) -> None:

@@ -7,7 +7,6 @@ standard output. Who may ask is said by the rights of the socket; who of the peo
 import hashlib
 import json
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -17,10 +16,10 @@ import msgspec
 
 from daemon.cli.common import BadInputError, file_trouble, load_config
 from daemon.cli.config_change import CannotChange, Change, Changes, Services, difference
-from daemon.cli.first_configuration import FirstDevice, FirstTable
+from daemon.cli.first_configuration import FirstTable
 from daemon.cli.listings import plugged
 from daemon.cli.table_check import Checked, check, field_of, probed
-from daemon.cli.table_edit import CannotEdit, TableChange, add_table, change_table, remove_table
+from daemon.cli.table_edit import CannotEdit, TableChange, add_table, change_table, remove_table, tables_of
 from daemon.config.model import NAMES, BadConfig
 from daemon.table_requests import (
     MOST,
@@ -71,8 +70,8 @@ def seen(path: Path) -> Seen:
     config = load_config(path)
     used = {device.url.partition("?")[0]: f"{one.name}/{device.name}" for one in config.table for device in one.device}
     ports = (Port(url, what, used.get(url.partition("?")[0], "")) for url, what in plugged())
-    tables = tomllib.loads(path.read_text(encoding="utf-8")).get("table", [])
-    return Seen(tuple(_wanted(one) for one in tables), tuple(ports))
+    tables = tables_of(path.read_text(encoding="utf-8"))
+    return Seen(tuple(map(_wanted, tables)), tuple(ports))
 
 
 def planned(request: Plan, path: Path, services: Services) -> Planned:
@@ -129,7 +128,7 @@ def _make(request: Make, path: Path, services: Services) -> None:
 
 def _naming_files(wanted: Wanted, before: str) -> tuple[Mistake, ...]:
     """New links that name a file: the edge could be made to send a key of its own to a broker of somebody else."""
-    known = {one["url"] for table in _tables(before) for one in table.get("device", [])}
+    known = {one["url"] for table in tables_of(before) for one in table.get("device", [])}
     said = "a link that names a file is added by `sudo feltd table` alone"
     new = ((n, unquote(one.url)) for n, one in enumerate(wanted.devices) if one.url not in known)
     return tuple(Mistake(f"device-{n}", said) for n, url in new if "_file" in url)
@@ -137,11 +136,6 @@ def _naming_files(wanted: Wanted, before: str) -> tuple[Mistake, ...]:
 
 def _digest(before: str, after: str) -> str:
     return hashlib.sha256(f"{before}\0{after}".encode()).hexdigest()
-
-
-def _tables(text: str) -> list[dict[str, Any]]:
-    tables: list[dict[str, Any]] = tomllib.loads(text).get("table", [])
-    return tables
 
 
 def _wanted(table: dict[str, Any]) -> Wanted:
@@ -164,14 +158,13 @@ def _edited(wanted: Wanted, text: str) -> str:
     """The text of the file with the change. Raises CannotEdit."""
     if wanted.act == "remove":
         return remove_table(text, wanted.name)
-    devices = tuple(FirstDevice(one.name, one.driver, one.url, one.options) for one in wanted.devices)
     if wanted.act == "add":
-        return add_table(text, FirstTable(wanted.name, wanted.ruleset, wanted.options, devices, wanted.area))
-    now = next((_wanted(one) for one in _tables(text) if one["name"] == wanted.name), None)
+        return add_table(text, FirstTable(wanted.name, wanted.ruleset, wanted.options, wanted.devices, wanted.area))
+    now = next((_wanted(one) for one in tables_of(text) if one["name"] == wanted.name), None)
     if now is None:
         raise CannotEdit(f"no table {wanted.name!r} any more")
     there = {one.name: one for one in now.devices}
-    changed = tuple(one for one, it in zip(devices, wanted.devices, strict=True) if there.get(one.name) != it)
+    changed = tuple(one for one in wanted.devices if there.get(one.name) != one)
     fixed = [one.name for one in changed if one.name in there and there[one.name].options != one.options]
     if fixed:
         raise CannotEdit(f"options of {', '.join(fixed)}: edit the file, then `feltd reload`; or remove the device")
@@ -193,14 +186,14 @@ def _new_terms(wanted: Wanted, before: str) -> bool:
     """Whether bets, odds or limits of this table would be those of no table so far."""
     if wanted.act == "remove":
         return False
-    known = [(one.ruleset, one.options) for one in map(_wanted, _tables(before))]
+    known = [(one.ruleset, one.options) for one in map(_wanted, tables_of(before))]
     is_new = (wanted.ruleset, wanted.options) not in known
     return is_new and (wanted.act == "change" or bool(wanted.ruleset))
 
 
 def _answers(found: Checked, wanted: Wanted, before: str) -> tuple[str, ...]:
     """What each device answers whose link no table has so far: the edge has the others open."""
-    taken = {one["url"] for table in _tables(before) for one in table.get("device", [])}
+    taken = {one["url"] for table in tables_of(before) for one in table.get("device", [])}
     new = [one.name for one in wanted.devices if one.url not in taken]
     if found.config is None or not new:
         return ()

@@ -12,9 +12,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from daemon.cli.first_configuration import FirstDevice, FirstTable, device_lines, pair, table_lines, value
+from daemon.cli.first_configuration import FirstTable, device_lines, pair, table_lines, value
+from daemon.table_requests import Device
 
-__all__ = ["CannotEdit", "TableChange", "add_table", "change_table", "remove_table"]
+__all__ = ["CannotEdit", "TableChange", "add_table", "change_table", "remove_table", "tables_of"]
 
 _HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
@@ -30,14 +31,14 @@ class TableChange(Struct, frozen=True):
     ruleset: str | None = None
     area: str | None = None
     options: dict[str, str | None] = {}
-    devices: tuple[FirstDevice, ...] = ()
+    devices: tuple[Device, ...] = ()
     """New devices, and those that get another driver or link."""
     without: tuple[str, ...] = ()
 
 
 def add_table(text: str, table: FirstTable) -> str:
     """The text with a new table at its end. Raises CannotEdit."""
-    if any(one.get("name") == table.name for one in _tables(text)):
+    if any(one.get("name") == table.name for one in tables_of(text)):
         raise CannotEdit(f"table {table.name!r} is there already; `feltd table change {table.name}` changes it")
     _option_names(table.options)
     added = "\n".join(table_lines(table)).rstrip("\n") + "\n"
@@ -114,7 +115,7 @@ class _Block:
             self._set_line(*found, key, line)
         options[key] = tomllib.loads(line)[key]
 
-    def put(self, device: FirstDevice) -> None:
+    def put(self, device: Device) -> None:
         known = self._values.setdefault("device", [])
         at = next((n for n, one in enumerate(known) if one["name"] == device.name), None)
         if at is None:
@@ -178,13 +179,14 @@ class _Block:
             self.lines.insert(end, line)
 
 
-def _tables(text: str) -> list[dict[str, Any]]:
+def tables_of(text: str) -> list[dict[str, Any]]:
+    """The tables of a text, as TOML has them."""
     tables: list[dict[str, Any]] = tomllib.loads(text).get("table", [])
     return tables
 
 
 def _index(text: str, name: str) -> int:
-    names = [one.get("name") for one in _tables(text)]
+    names = [one.get("name") for one in tables_of(text)]
     if name not in names:
         raise CannotEdit(f"no table {name!r}; tables: {', '.join(map(str, names)) or 'none'}")
     return names.index(name)

@@ -193,8 +193,8 @@ class Systemd:
         if _systemctl("is-active", "--quiet", "mosquitto") == 0 and _systemctl("kill", "-s", "HUP", "mosquitto") != 0:
             raise CannotChange("mosquitto did not read its list again: journalctl -n 20 -u mosquitto says why")
 
-    def reload(self, config: Config) -> None:  # noqa: ARG002 - edge and rules read the file
-        """Edge and rules."""
+    def reload(self) -> None:
+        """Edge and rules read the file again."""
         units = [f"feltd-{part}" for part in self._running()]
         if units and _systemctl("reload", *units) != 0:
             raise CannotChange(f"a process refused it: journalctl -n 20 -u {' -u '.join(units)} says why")
@@ -241,14 +241,14 @@ def _named(name: str) -> None:
 
 
 def _devices(words: tuple[str, ...]) -> tuple[Any, ...]:
-    from daemon.cli.first_configuration import FirstDevice
+    from daemon.table_requests import Device
 
     devices = []
     for name, link in option_pairs(words, "--device ", "DEVICE=DRIVER@URL").items():
         driver, at, url = link.partition("@")
         if not at:
             raise BadInputError(f"--device {name}={link}: write DEVICE=DRIVER@URL")
-        devices.append(FirstDevice(name, driver, url))
+        devices.append(Device(name, driver, url))
     return tuple(devices)
 
 
@@ -286,9 +286,8 @@ def _edit(path: Path, edited: Callable[[str], str], name: str, probed: list[str]
                 raise click.exceptions.Exit(1)
             version = changes.make(planned, given["who"] or _person(), given["why"])
             click.echo(f"{path}: version {version.number} is in use")
-            click.echo(
-                "\n".join(services.console_notes(planned.config)), nl=bool(planned.config.console.dealer), err=True
-            )
+            for note in services.console_notes(planned.config):
+                click.echo(note, err=True)
             services.restart_console(planned.config)
             if not changes.settle(planned):
                 click.echo("a round is still open at the changed table: it changes after it", err=True)

@@ -21,7 +21,7 @@ from daemon.config.model import Config
 from daemon.console import assets, shapes
 from daemon.console.alerts.incidents import Incidents
 from daemon.console.articles import cited
-from daemon.console.auth.access import Access, Refused, Right, User, address_of, may, of_the_same_origin
+from daemon.console.auth.access import Access, Refused, Right, User, Wait, address_of, may, of_the_same_origin
 from daemon.console.live import Live, Viewer
 from daemon.console.site.actions import Actions
 from daemon.console.site.store import Store
@@ -183,6 +183,20 @@ class ConsoleContext:
         except Refused:
             return "access.code_wrong"
         return ""
+
+    def proof(self, request: Request, user: User, given: Mapping[str, str], back: str) -> Response | str:
+        """As `prove`, with the page that asks for the code where that is missing, wrong or too early."""
+        seconds = 0
+        try:
+            why = self.prove(request, user, given)
+        except Wait as wait:
+            why, seconds = "access.wait", wait.seconds
+        if why not in ("access.needs_code", "access.code_wrong", "access.wait"):
+            return why
+        said = "" if why == "access.needs_code" else words.say(self.lang(request), why, seconds=seconds)
+        kept = {key: value for key, value in given.items() if key != "code"}
+        status, to = 403 if said else 200, request.url.path
+        return self.page(request, "access_code.html", status, said=said, kept=kept, to=to, back=back)
 
     def still(self, request: Request) -> bool:
         """Whether the session or token of the user is still valid."""

@@ -11,9 +11,10 @@ from hypothesis import given, strategies as st
 
 from daemon.broker.mac_keys import load_mac_key, load_mac_keys
 from daemon.cli import listings
-from daemon.cli.first_configuration import First, FirstDevice, FirstTable, configuration
+from daemon.cli.first_configuration import First, FirstTable, configuration
 from daemon.cli.main import main
 from daemon.config.model import load, parse
+from daemon.table_requests import Device
 
 WHEEL = "serial:///dev/serial/by-id/wheel?baud=9600"
 
@@ -125,7 +126,7 @@ def test_the_passwords_of_the_package_are_used_where_they_are() -> None:
 
 @given(st.text().filter(lambda text: "\0" not in text), st.text(min_size=1).filter(lambda text: "\0" not in text))
 def test_any_text_survives_the_file(url: str, value: str) -> None:
-    table = FirstTable("t-1", "x", {"option": value}, (FirstDevice("d-1", "driver", url),))
+    table = FirstTable("t-1", "x", {"option": value}, (Device("d-1", "driver", url),))
     [read] = parse(configuration(First("a", "e", (table,)))).table
     assert read.device[0].url == url
     assert str(read.options["option"]) in (value, value.capitalize())

@@ -13,11 +13,12 @@ from daemon.cli import config_change, granted
 from daemon.cli.access_list import access_list
 from daemon.cli.common import BadInputError
 from daemon.cli.config_change import CannotChange, Changes
-from daemon.cli.first_configuration import FirstDevice, FirstTable
+from daemon.cli.first_configuration import FirstTable
 from daemon.cli.main import main
 from daemon.cli.table_edit import CannotEdit, TableChange, add_table, change_table, remove_table
 from daemon.config.model import Config, load, parse
 from daemon.reload import note_start, start_mistakes
+from daemon.table_requests import Device
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = (ROOT / "systemd/feltd.toml").read_text(encoding="utf-8")
@@ -55,7 +56,7 @@ name = "shaker-1"
 driver = "fdl_shaker"
 url = "tcp://10.0.0.5:4002"
 """
-WHEEL = FirstDevice("wheel-1", "cammegh_ss2", "tcp://10.0.0.5:4003")
+WHEEL = Device("wheel-1", "cammegh_ss2", "tcp://10.0.0.5:4003")
 TWIN = FirstTable("rou-2", "macau.roulette", {"betting": "no_more_bets"}, (WHEEL,), "hall")
 
 
@@ -82,7 +83,7 @@ def test_a_table_that_is_added_and_removed_leaves_the_file_as_it_was() -> None:
     [("0.5", 0.5), ("true", True), ('"a"', "a"), ("a", "a"), ("1, b = 2", "1, b = 2"), ("1 # }", "1 # }")],
 )
 def test_an_option_of_a_device_is_one_value_and_nothing_else(typed: str, value: object) -> None:
-    wheel = FirstDevice("wheel-1", "cammegh_ss2", "tcp://10.0.0.5:4003", {"x": typed})
+    wheel = Device("wheel-1", "cammegh_ss2", "tcp://10.0.0.5:4003", {"x": typed})
     added = add_table(HEAD, FirstTable("rou-2", "", {}, (wheel,)))
     assert tomllib.loads(added)["table"][-1]["device"][0]["options"] == {"x": value}
     put = change_table(HEAD, "cus-1", TableChange(devices=(wheel,)))
@@ -113,7 +114,7 @@ def test_a_comment_belongs_to_the_table_below_it() -> None:
         (TableChange(options={"betting": "timed"}), 'betting = "timed"'),
         (TableChange(options={"minimum": "50"}), "minimum = 50"),
         (TableChange(devices=(WHEEL,)), 'url = "tcp://10.0.0.5:4003"'),
-        (TableChange(devices=(FirstDevice("sign-1", "alpha_sign", "tcp://10.0.0.5:4009"),)), 'name = "sign-1"'),
+        (TableChange(devices=(Device("sign-1", "alpha_sign", "tcp://10.0.0.5:4009"),)), 'name = "sign-1"'),
     ],
 )
 def test_a_change_is_one_line_or_a_device_more(change: TableChange, line: str) -> None:
@@ -170,7 +171,7 @@ class Recorded:
         self.lists.append(granted.INSTALLED.read_text(encoding="utf-8"))
         self._tell("broker")
 
-    def reload(self, _config: Config) -> None:
+    def reload(self) -> None:
         self._tell("processes")
 
     def use(self, _digest: str) -> bool:
@@ -291,7 +292,7 @@ def test_a_list_with_another_computer_is_left_alone(path: Path) -> None:
 @pytest.mark.skipif(not shutil.which("mosquitto_passwd"), reason="needs mosquitto's tools")
 def test_a_device_that_speaks_mqtt_gets_its_user_and_keeps_its_password(path: Path) -> None:
     broker = "mqtt://127.0.0.1:1883/?hear=dice/out&say=dice/in"
-    shaker = FirstDevice("shaker-2", "fdl_shaker", f"{broker}&username=link-2&password_file=/etc/feltd/mqtt/link-2")
+    shaker = Device("shaker-2", "fdl_shaker", f"{broker}&username=link-2&password_file=/etc/feltd/mqtt/link-2")
     text = add_table(HEAD, FirstTable("cus-2", "macau.cussec", {}, (shaker,)))
     wanted = access_list([(path, parse(text))])
     users = [line.split()[1] for line in wanted.splitlines() if line.startswith("user ")]

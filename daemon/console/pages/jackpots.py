@@ -24,7 +24,7 @@ from starlette.routing import Route
 
 from daemon.broker.session import BrokerLost
 from daemon.config.model import Console as ConsoleSettings
-from daemon.console.auth.access import User, Wait
+from daemon.console.auth.access import User
 from daemon.console.auth.users import may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Gone, Viewer
@@ -765,21 +765,10 @@ class _Pages:
 
     def _unproven(self, request: Request, user: User, given: Mapping[str, str], view: PoolView) -> Response | None:
         """The page with the reason why this person may not decide yet; None: they may."""
-        lang = self.context.lang(request)
-        try:
-            why = self.context.prove(request, user, given)
-        except Wait as wait:
-            why, seconds = "access.wait", wait.seconds
-        else:
-            seconds = 0
-        if why in ("access.needs_code", "access.code_wrong", "access.wait"):
-            said = "" if why == "access.needs_code" else words.say(lang, why, seconds=seconds)
-            kept = {key: value for key, value in given.items() if key != "code"}
-            to = request.url.path
-            back = f"/jackpots/{view.name}"
-            status = 403 if said else 200
-            return self.context.page(request, "access_code.html", status, said=said, kept=kept, to=to, back=back)
-        return self._page(request, view, words.say(lang, why)) if why else None
+        found = self.context.proof(request, user, given, f"/jackpots/{view.name}")
+        if isinstance(found, Response):
+            return found
+        return self._page(request, view, words.say(self.context.lang(request), found)) if found else None
 
 
 def _before(view: PoolView, order: Order) -> dict[str, Any]:

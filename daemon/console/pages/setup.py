@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from daemon import logs
-from daemon.console.auth.access import User, Wait, may
+from daemon.console.auth.access import User, may
 from daemon.console.context import ConsoleContext
 from daemon.table_requests import (
     CannotAsk,
@@ -205,18 +205,12 @@ class _Pages:
 
     def _unproven(self, request: Request, user: User, given: Mapping[str, str], draft: _Draft) -> Response | None:
         """The page that asks for a code; None if the user may decide now. Raises 403 for any other obstacle."""
-        context, seconds = self._context, 0
-        try:
-            why = context.prove(request, user, given)
-        except Wait as wait:
-            why, seconds = "access.wait", wait.seconds
-        if not why:
-            return None
-        said = words.say(context.lang(request), why, seconds=seconds) if why != "access.needs_code" else ""
-        if why in ("access.needs_code", "access.code_wrong", "access.wait"):
-            to, status = f"/tables/draft/{draft.id}", 403 if said else 200
-            return context.page(request, "access_code.html", status, said=said, kept={}, to=to, back=to)
-        raise HTTPException(403, why)
+        found = self._context.proof(request, user, given, f"/tables/draft/{draft.id}")
+        if isinstance(found, Response):
+            return found
+        if found:
+            raise HTTPException(403, found)
+        return None
 
     def _shown(self, request: Request, user: User, draft: _Draft) -> Response:
         waits = self._waits(user, draft) if draft.plan.terms else None
