@@ -107,9 +107,9 @@ def acl(configs: tuple[Path, ...]) -> None:
 @click.argument("table")
 def settle(config_path: Path, table: str) -> None:
     """End the alert that two rules processes gave different results at TABLE: a person has decided."""
-    from daemon.broker.connection import connect
     from daemon.broker.session import BrokerLost
     from daemon.broker.stale_topics import DISAGREE_LEAF
+    from daemon.cli.site_brokers import at_brokers
     from daemon.config.model import broker_of
     from protocols.contract.topics import table_topic
 
@@ -119,9 +119,10 @@ def settle(config_path: Path, table: str) -> None:
     user = broker_of(config, config.maintenance if config.maintenance.username else config.rules)
 
     async def cleared() -> None:
-        async with connect(user, "") as session:
-            await session.publish(table_topic(config.site.name, table, DISAGREE_LEAF), b"", retain=True)
-            await session.drained()
+        async with at_brokers(user) as sessions:
+            for session in sessions:
+                await session.publish(table_topic(config.site.name, table, DISAGREE_LEAF), b"", retain=True)
+                await session.drained()
 
     try:
         asyncio.run(cleared())

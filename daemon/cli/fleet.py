@@ -76,11 +76,11 @@ def _since(time: timedelta) -> str:
 
 async def _standing(config: Config) -> dict[str, bytes]:
     """The retained documents of all edges and rules of the site. Raises BrokerLost, TimeoutError."""
-    from daemon.broker.connection import connect
     from daemon.broker.retained import read_standing
+    from daemon.cli.site_brokers import at_brokers
 
     topics = [edge_topic(config.site.name, "+", leaf) for leaf in ("availability", "info", "health")]
-    async with asyncio.timeout(CONNECT_TIMEOUT_S), connect(config.mqtt, "") as session:
+    async with asyncio.timeout(CONNECT_TIMEOUT_S), at_brokers(config.mqtt, 1) as [session]:
         return await read_standing(session, *topics, quiet_s=QUIET_S)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from daemon import version
-from daemon.broker.connection import connect
 from daemon.broker.heartbeat import SILENT_S
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session, UnreadableFile
+from daemon.cli.site_brokers import at_brokers
 from daemon.cli.status import Facts, Heard, Service, Wanted
 from daemon.config.model import Config
 from daemon.journal.reader import open_to_read
@@ -74,7 +74,7 @@ def measured(config: Config, *, with_console: bool) -> Facts:
 async def _heard(config: Config) -> tuple[Heard | None, str, str]:
     """The broker's retained documents; or None, the reason and the remedy."""
     try:
-        async with asyncio.timeout(LONGEST_S), connect(config.mqtt, "") as session:
+        async with asyncio.timeout(LONGEST_S), at_brokers(config.mqtt, 1) as [session]:
             return await _documents(session, config), "", ""
     except UnreadableFile as error:
         return None, f"not asked: {error}", "run this with sudo, or correct the file or its path"

@@ -6,10 +6,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from helpers import PATIENCE, broker_may_be_late
 
 from daemon.broker import connection
 from daemon.broker.connection import connect
+from daemon.broker.retained import read_standing
+from daemon.cli import fleet, status_facts
+from daemon.cli.backbone import settle
+from daemon.cli.forget import StillThere, forget
 from daemon.config.model import Mqtt, broker_of, brokers_of, parse
 from daemon.read_model import SiteState
 from simulators.lab.broker import Broker, find_mosquitto
@@ -66,6 +71,56 @@ async def test_a_reader_has_all_states_from_the_other_broker_and_returns(
         running.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await running
+
+
+async def test_commands_that_read_once_ask_the_other_broker_and_name_the_first(
+    two: list[Broker], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = parse(written(tmp_path, two).read_text(encoding="utf-8"))
+    await stand(two[1], {"felt/1/s/edge/edge-9/availability": b"offline"})
+    await two[0].kill()
+    heard, error, _ = await status_facts._heard(config)
+    assert heard is not None, error
+    assert heard.online == {"edge-9": False}
+    assert list(await fleet._standing(config)) == ["felt/1/s/edge/edge-9/availability"]
+    assert capsys.readouterr().err.count(f"broker 127.0.0.1:{two[0].port}: ") == 2
+
+
+async def test_what_is_cleared_is_cleared_at_each_broker_of_the_site(two: list[Broker], tmp_path: Path) -> None:
+    """Each has the states from the bridges. What one of them takes for online is cleared at none."""
+    path = written(tmp_path, two)
+    config = parse(path.read_text(encoding="utf-8"))
+    gone, alert = "felt/1/s/edge/edge-9/availability", "felt/1/s/table/t-1/alert/results-disagree"
+    for broker, state in zip(two, (b"offline", b"online"), strict=True):
+        await stand(broker, {gone: state, alert: b"{}"})
+    with pytest.raises(StillThere):
+        await forget(config, "edge-9")
+    assert [sorted(await standing(one)) for one in two] == [[gone, alert]] * 2
+    assert await forget(config, "edge-9", although_online=True) == [gone]
+    ran = await asyncio.to_thread(CliRunner().invoke, settle, ["t-1", "-c", str(path)])
+    assert ran.exit_code == 0, ran.output
+    assert [await standing(one) for one in two] == [{}, {}]
+
+
+def written(folder: Path, brokers: list[Broker]) -> Path:
+    path = folder / "feltd.toml"
+    path.write_text(
+        f'[site]\nname = "s"\n[edge]\nname = "e"\n[mqtt]\nport = {brokers[0].port}\n'
+        f'others = ["127.0.0.1:{brokers[1].port}"]\n[[table]]\nname = "t-1"\n'
+    )
+    return path
+
+
+async def stand(broker: Broker, topics: dict[str, bytes]) -> None:
+    async with connect(Mqtt(port=broker.port), "") as session:
+        for topic, payload in topics.items():
+            await session.publish(topic, payload, retain=True)
+        await session.drained()
+
+
+async def standing(broker: Broker) -> dict[str, bytes]:
+    async with connect(Mqtt(port=broker.port), "") as session:
+        return await read_standing(session, "felt/#", quiet_s=0.5)
 
 
 def test_the_edge_stays_with_the_first_broker_and_each_other_goes_through_all() -> None:
