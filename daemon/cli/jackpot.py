@@ -47,7 +47,7 @@ def jackpots(config_path: Path) -> None:
     if not config.jackpot:
         raise BadInputError(f"{config_path}: {NO_JACKPOT}")
     config = signing_as(config, config.jackpots)
-    journal = open_journal(config.jackpots.journal, config.journal)
+    journal = open_journal(config.jackpots.journal, config.journal, config)
     try:
         one = Jackpots(config, journal)
     except (BadBooks, BadKey, BadMacKey) as error:

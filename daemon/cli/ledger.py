@@ -33,7 +33,7 @@ def with_database(config_path: Path, key: str) -> Any:
 @click.command(epilog=examples("feltd ledger -c /etc/feltd/feltd.toml"))
 @CONFIG
 def ledger(config_path: Path) -> None:
-    """Write results and faults from the backbone of the site to PostgreSQL."""
+    """Write results, books of jackpots and faults from the backbone of the site to PostgreSQL."""
     from daemon.cli.backbone import with_backbone
 
     config = with_backbone(config_path)
@@ -59,11 +59,13 @@ def _day(_context: click.Context, _parameter: click.Parameter, text: str | None)
 
 
 @click.command(
-    epilog=examples("feltd report hold --by table,hour --from 2026-11-20", "feltd report faults --by code --csv")
+    epilog=examples("feltd report hold --by table,hour --from 2026-11-20", "feltd report jackpots --by pool,day")
 )
 @CONFIG
-@click.argument("kind", type=click.Choice(["hold", "rounds", "faults"]))
-@click.option("--by", default="table", show_default=True, help="groups: day, hour, site, table; game; device, code")
+@click.argument("kind", type=click.Choice(["hold", "rounds", "faults", "jackpots"]))
+@click.option(
+    "--by", default="table", show_default=True, help="groups: day, hour, site, table; game; device, code; pool, kind"
+)
 @click.option("--from", "first", callback=_day, metavar="DAY", help="first day of play; default: yesterday")
 @click.option(
     "--to", "until", callback=_day, metavar="DAY", help="up to before this day; default: the day after --from"
@@ -73,7 +75,7 @@ def _day(_context: click.Context, _parameter: click.Parameter, text: str | None)
 def report(
     config_path: Path, kind: str, by: str, first: date | None, until: date | None, as_csv: bool, as_json: bool
 ) -> None:
-    """Print figures of the ledger: what the house holds, how many rounds, which faults."""
+    """Print figures of the ledger: what the house holds, how many rounds, which faults, how jackpots moved."""
     config = with_database(config_path, "reports")
     import psycopg
 

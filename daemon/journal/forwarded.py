@@ -14,7 +14,7 @@ import msgspec
 import structlog
 from msgspec import Struct
 
-from daemon.config.model import Config
+from daemon.config.model import Config, Edge, Jackpots, Rules
 from daemon.journal.store import Journal
 from daemon.pulse import pulse
 from daemon.words import words
@@ -57,7 +57,7 @@ class Cursor(Struct, frozen=True):
 
 
 class Status(Struct, frozen=True):
-    """`status.json`: the time of writing, the code of its alert and the reason, the cursors of edge and rules."""
+    """`status.json`: the time of writing, the code of its alert and the reason, the cursors of the parts."""
 
     at: datetime
     code: str = ""
@@ -72,7 +72,10 @@ def backbone_topic(site: str, table: str, name: str) -> str:
 
 def journals_of(config: Config) -> dict[str, Path]:
     """The journals that are forwarded, by part."""
-    return {"edge": Path(config.edge.journal), "rules": Path(config.rules.journal)}
+    parts: dict[str, Edge | Rules | Jackpots] = {"edge": config.edge, "rules": config.rules}
+    if config.jackpot:
+        parts["jackpots"] = config.jackpots
+    return {name: Path(part.journal) for name, part in parts.items()}
 
 
 def read_status(folder: Path) -> Status | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from daemon.config.backbone import BackboneUser
 from daemon.config.model import Config
-from daemon.site.streams import ADM, EV, RES, STREAMS, subject_of
+from daemon.site.streams import ADM, EV, RES, STREAMS, subject_of, subject_of_pool
 
 __all__ = ["authorization"]
 
@@ -42,7 +42,9 @@ def _of_forwarder(config: Config) -> tuple[list[str], list[str]]:
     site = config.site.name
     writes = (RES,) if config.replica.events == "backbone" else (EV, RES)
     publish = [subject_of(stream, site, table.name) for table in config.table for stream in writes]
-    publish += [subject_of(ADM, site, name) for name in (config.edge.name, config.rules.name)]
+    publish += [subject_of_pool(site, pool.name) for pool in config.jackpot]
+    jackpots = [config.jackpots.name] if config.jackpot else []
+    publish += [subject_of(ADM, site, name) for name in (config.edge.name, config.rules.name, *jackpots)]
     publish += [f"$JS.API.STREAM.INFO.{one.name}" for one in STREAMS]
     publish += ["$JS.API.STREAM.LIST", "$JS.API.STREAM.NAMES"]
     return publish, [f"_INBOX_{config.edge.name}.>"]

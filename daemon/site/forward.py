@@ -22,7 +22,8 @@ from daemon.journal.reader import Page, page_after
 from daemon.journal.rows import Row, id_and_journal
 from daemon.read_model import SHOWN
 from daemon.site.backbone import NotConfirmed
-from daemon.site.streams import ADM, EV, RES, id_of, subject_of
+from daemon.site.streams import ADM, EV, RES, id_of, subject_of, subject_of_pool
+from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Wire, device_topic, encode_wire, table_topic
 
@@ -53,18 +54,21 @@ class Publishes(Protocol):
 def payload_of(row: Row, part: str, site: str, writer: str, journal: str) -> bytes:
     """The message of a row as on MQTT, always the same: without the MAC, and not marked as a replay."""
     data = msgspec.Raw(row.data)
-    if part == "edge":
-        source = device_topic(site, row.place, row.device, "")[:-1]
-        id_, counted_by = f"{writer}:{row.place}:{row.seq}", ""
-    else:
-        source = table_topic(site, row.place, "round")
-        id_, counted_by = id_and_journal(row.cause)
+    id_, counted_by = f"{writer}:{row.place}:{row.seq}", ""
+    match part:
+        case "edge":
+            source = device_topic(site, row.place, row.device, "")[:-1]
+        case "jackpots":
+            source = jackpot_topic(site, row.place, "")[:-1]
+        case _:
+            source = table_topic(site, row.place, "round")
+            id_, counted_by = id_and_journal(row.cause)
     wire = Wire("1.0", id_, source, row.type, row.time, row.seq, "", journal, False, data, UNSET, counted_by or UNSET)
     return encode_wire(wire)
 
 
 class _Part:
-    """One journal: edge or rules."""
+    """One journal: edge, rules or jackpots."""
 
     def __init__(self, name: str, path: Path, writer: str, cursor: Cursor) -> None:
         self.name, self.path, self.writer = name, path, writer
@@ -86,7 +90,7 @@ class Forwarder:
         self._folder = Path(config.forward.folder)
         before = read_status(self._folder)
         cursors = before.cursors if before is not None else {}
-        writers = {"edge": config.edge.name, "rules": config.rules.name}
+        writers = {"edge": config.edge.name, "rules": config.rules.name, "jackpots": config.jackpots.name}
         self._parts = [
             _Part(name, path, writers[name], cursors.get(name, Cursor())) for name, path in journals_of(config).items()
         ]
@@ -157,17 +161,19 @@ class Forwarder:
         return page
 
     async def _in_order(self, part: _Part, rows: Iterable[Row]) -> None:
-        """Send the rows of one table, one after the other."""
-        stream, site = (EV if part.name == "edge" else RES), self._config.site.name
+        """Send the rows of one table or pool, one after the other."""
+        site = self._config.site.name
         for row in rows:
             if part.name == "edge" and row.type not in SHOWN and not self._config.forward.cards:
                 continue  # it may name a card that lies face down
             if row.unreadable:
                 continue
             payload = payload_of(row, part.name, site, part.writer, part.cursor.journal)
-            await self._until_confirmed(
-                subject_of(stream, site, row.place), id_of(row, part.cursor.journal, part.cursor.life), payload
-            )
+            if part.name == "jackpots":
+                subject = subject_of_pool(site, row.place)
+            else:
+                subject = subject_of(EV if part.name == "edge" else RES, site, row.place)
+            await self._until_confirmed(subject, id_of(row, part.cursor.journal, part.cursor.life), payload)
             part.oldest = datetime.now(UTC)
 
     async def _forward_checkpoint(self, part: _Part, page: Page | None) -> None:

@@ -1,4 +1,4 @@
-"""The ledger: writes results and faults from the backbone to PostgreSQL, each once, in any order of delivery.
+"""The ledger: writes results, books of jackpots and faults from the backbone to PostgreSQL, each once, in any order.
 
 A batch is one transaction with the position in the stream. Two writers may run. The ledger is for reports; the signed
 journals are the evidence.
@@ -6,16 +6,17 @@ journals are the evidence.
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta
 
 import psycopg
+from msgspec import Struct
 from msgspec.structs import astuple
 from psycopg import sql
 
 from daemon import logs
 from daemon.site.backbone import Connection
-from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
+from daemon.site.ledger_rows import Fault, LedgerRow, PoolEntry, Verdict, fault_of, result_of
 from daemon.site.ledger_schema import MIGRATIONS
 from daemon.site.reader import AGAIN_S, FAILURES, Batch, batches, stop_if_cancelled
 from daemon.site.streams import EV, RES
@@ -27,6 +28,22 @@ CLOSED = timedelta(days=2)
 """A day of play is over then wherever the clocks of the house hang."""
 ROLL_UP_S = 900.0
 _LOCK = 7206537
+
+
+class _Table(Struct, frozen=True):
+    """A table with rows of one kind. `differing` keeps other contents under one `key`; the first `by` time counts."""
+
+    name: str
+    by: str
+    differing: str = ""
+    key: tuple[str, ...] = ()
+
+
+_TABLES: dict[type[LedgerRow], _Table] = {
+    Verdict: _Table("verdicts", "ended_at", "disagreements", ("site", "tbl", "day", "journal", "seq", "n")),
+    PoolEntry: _Table("jackpot_entries", "at", "jackpot_disagreements", ("site", "pool", "journal", "seq")),
+    Fault: _Table("faults", "at"),
+}
 
 
 def migrate(database: str) -> list[str]:
@@ -62,16 +79,14 @@ class Store:
             found = self._db.execute(query, (stream, made)).fetchone()
         return int(found[0]) if found else 0
 
-    def write(self, rows: Sequence[Verdict | Fault], stream: str, made: str, seq: int) -> int:
+    def write(self, rows: Sequence[LedgerRow], stream: str, made: str, seq: int) -> int:
         """Write a batch and its position, or nothing. Returns the number of new disagreements. Raises psycopg.Error."""
-        verdicts = [one for one in rows if isinstance(one, Verdict)]
-        faults = [one for one in rows if isinstance(one, Fault)]
+        by_kind = {kind: [one for one in rows if type(one) is kind] for kind in _TABLES}
         with self._db.transaction():
-            self._make_days({one.day for one in rows})
-            if verdicts:
-                self._db.execute("SELECT feltd.reopen(%s)", (sorted({one.day for one in verdicts}),))
-            disagreements = self._enter("verdicts", Verdict, verdicts)
-            self._enter("faults", Fault, faults)
+            self._make_days({one.day for one in rows if not isinstance(one, PoolEntry)})
+            if days := {one.day for one in by_kind[Verdict]}:
+                self._db.execute("SELECT feltd.reopen(%s)", (sorted(days),))
+            disagreements = sum(self._enter(kind, some) for kind, some in by_kind.items() if some)
             self._db.execute(
                 "INSERT INTO feltd.position VALUES (%s, %s, %s) ON CONFLICT (stream) DO UPDATE SET seq = CASE WHEN"
                 " position.made = excluded.made THEN greatest(position.seq, excluded.seq) ELSE excluded.seq END,"
@@ -107,14 +122,12 @@ class Store:
             self._db.execute("SELECT feltd.make_days(%s, %s)", (day, day))
         self._days |= days
 
-    def _enter(self, table: str, kind: type[Verdict | Fault], rows: Iterable[Verdict | Fault]) -> int:
+    def _enter(self, kind: type[LedgerRow], rows: Sequence[LedgerRow]) -> int:
         """COPY rows into a temporary table, then insert the new ones. Another content under a key becomes a
         disagreement.
         """
-        rows = list(rows)
-        if not rows:
-            return 0
-        target, staged = sql.Identifier("feltd", table), sql.Identifier(f"staged_{table}")
+        table = _TABLES[kind]
+        target, staged = sql.Identifier("feltd", table.name), sql.Identifier(f"staged_{table.name}")
         columns = sql.SQL(", ").join(map(sql.Identifier, kind.__struct_fields__))
         statement = sql.SQL("CREATE TEMPORARY TABLE {} (LIKE {}) ON COMMIT DROP").format(staged, target)
         self._db.execute(statement)
@@ -122,19 +135,18 @@ class Store:
             with cursor.copy(sql.SQL("COPY {} ({}) FROM STDIN").format(staged, columns)) as copy:
                 for row in rows:
                     copy.write_row(astuple(row))
-            into = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ORDER BY ended_at ON CONFLICT DO NOTHING")
-            if table == "faults":
-                into = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ON CONFLICT DO NOTHING")
-            cursor.execute(into.format(target, columns, staged))
-            if table == "faults":
+            into = sql.SQL("INSERT INTO {0} ({1}) SELECT {1} FROM {2} ORDER BY {3} ON CONFLICT DO NOTHING")
+            cursor.execute(into.format(target, columns, staged, sql.Identifier(table.by)))
+            if not table.differing:
                 return 0
             named = sql.SQL(", ").join(sql.SQL("s.{}").format(sql.Identifier(one)) for one in kind.__struct_fields__)
-            cursor.execute(
-                sql.SQL(
-                    "INSERT INTO feltd.disagreements ({}) SELECT {} FROM {} s JOIN feltd.verdicts v USING"
-                    " (site, tbl, day, journal, seq, n) WHERE v.digest <> s.digest ON CONFLICT DO NOTHING"
-                ).format(columns, named, staged)
+            other = sql.SQL(
+                "INSERT INTO {} ({}) SELECT {} FROM {} s JOIN {} v USING ({}) WHERE v.digest <> s.digest"
+                " ON CONFLICT DO NOTHING"
             )
+            key = sql.SQL(", ").join(map(sql.Identifier, table.key))
+            kept = sql.Identifier("feltd", table.differing)
+            cursor.execute(other.format(kept, columns, named, staged, target, key))
             return int(cursor.rowcount)
 
 
@@ -149,7 +161,7 @@ class Ledger:
     async def run(self) -> None:
         """Write until cancelled."""
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._follow(RES, verdict_of))
+            group.create_task(self._follow(RES, result_of))
             group.create_task(self._follow(EV, fault_of))
             group.create_task(self._roll_up())
 
@@ -163,7 +175,7 @@ class Ledger:
             with contextlib.suppress(psycopg.Error):  # who follows the streams says why
                 await asyncio.to_thread(once)
 
-    async def _follow(self, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
+    async def _follow(self, stream: str, row_of: Callable[[str, bytes], LedgerRow | None]) -> None:
         """Follow a stream; begin again behind the position after each failure of database or backbone."""
         reason = ""
         while True:
@@ -183,7 +195,7 @@ class Ledger:
                 reason = str(error)
                 await asyncio.sleep(AGAIN_S)
 
-    async def _read(self, store: Store, stream: str, row_of: Callable[[str, bytes], Verdict | Fault | None]) -> None:
+    async def _read(self, store: Store, stream: str, row_of: Callable[[str, bytes], LedgerRow | None]) -> None:
         async def position(made: str, _newest: int) -> int:
             return await asyncio.to_thread(store.position, stream, made)
 
@@ -192,7 +204,7 @@ class Ledger:
                 await self._write(store, stream, batch, row_of)
 
     async def _write(
-        self, store: Store, stream: str, batch: Batch, row_of: Callable[[str, bytes], Verdict | Fault | None]
+        self, store: Store, stream: str, batch: Batch, row_of: Callable[[str, bytes], LedgerRow | None]
     ) -> None:
         rows = []
         for message in batch.messages:
@@ -204,5 +216,7 @@ class Ledger:
             if row is not None:
                 rows.append(row)
         if told := await asyncio.to_thread(store.write, rows, stream, batch.made, batch.last):
-            remedy = "look at feltd.disagreements: two results of one cause; the first counts until a person decides"
+            remedy = (
+                "look at feltd.disagreements and feltd.jackpot_disagreements: the first counts until a person decides"
+            )
             self._log.error("results.disagree", count=told, remedy=remedy)

@@ -3,19 +3,22 @@
 import re
 from datetime import UTC, date, datetime
 from hashlib import sha256
+from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 
 from protocols.contract.events import DeviceFaulted, UnknownEvent, decode_data
+from protocols.contract.jackpots import BookEntry
 from protocols.contract.results import ENDS, BadRound, decode_end
 from protocols.contract.topics import EARLIEST, LATEST, BadEnvelope, Wire, decode_wire, joined
 
-__all__ = ["Fault", "Verdict", "fault_of", "verdict_of"]
+__all__ = ["ACCOUNTS", "Fault", "LedgerRow", "PoolEntry", "Verdict", "entry_of", "fault_of", "result_of", "verdict_of"]
 
 _DAY = re.compile(r":(\d{4}-\d\d-\d\d):\d")
 _ID = re.compile(r"[a-z0-9-]+:(?P<table>[a-z0-9-]+):(?P<seq>\d{1,15})/(?P<n>\d{1,6})")
-_SUBJECT = re.compile(r"feltd\.(?:ev|res)\.(?P<site>[a-z0-9-]+)\.(?P<table>[a-z0-9-]+)")
+_SUBJECT = re.compile(r"feltd\.(?:ev|res)\.(?P<site>[a-z0-9-]+)\.(?P<place>[a-z0-9-]+)")
+_OF_POOL = re.compile(r"feltd\.res\.(?P<site>[a-z0-9-]+)\.jackpot\.(?P<place>[a-z0-9-]+)")
 
 
 class Verdict(Struct, frozen=True):
@@ -51,11 +54,46 @@ class Fault(Struct, frozen=True):
     at: datetime
 
 
+class PoolEntry(Struct, frozen=True):
+    """An entry in the books of a jackpot, in the order of the columns: what it posts, in 1/`unit` of a minor unit."""
+
+    day: date
+    site: str
+    pool: str
+    journal: str
+    seq: int
+    kind: str
+    at: datetime
+    tbl: str
+    round: str
+    unit: int
+    players: int
+    house: int
+    transferred: int
+    visible: int
+    hidden: int
+    overflow: int
+    pending: int
+    paid: int
+    margin: int
+    body: str
+    digest: bytes
+
+
+ACCOUNTS = PoolEntry.__struct_fields__[10:19]
+LedgerRow: TypeAlias = Verdict | Fault | PoolEntry
+
+
+def result_of(subject: str, payload: bytes) -> Verdict | PoolEntry | None:
+    """The row of a message of RES. Raises ValueError."""
+    return (entry_of if _OF_POOL.fullmatch(subject) else verdict_of)(subject, payload)
+
+
 def verdict_of(subject: str, payload: bytes) -> Verdict | None:
     """The row of an end of a round; None for other verdicts. Raises ValueError for a malformed message.
 
-    Its digest is over id, type, time and data: the same from each rules process. Verdicts of early builds name no
-    journal: two lives of an edge then meet under one key, and both are kept as a disagreement.
+    Verdicts of early builds name no journal: two lives of an edge then meet under one key, and both are kept as a
+    disagreement.
     """
     wire, site, table = _read(subject, payload)
     if wire.type not in ENDS:
@@ -68,7 +106,6 @@ def verdict_of(subject: str, payload: bytes) -> Verdict | None:
         result = decode_end(data)
     except BadRound as error:
         raise ValueError(str(error)) from error
-    digest = sha256(joined(wire.id, wire.type, wire.time.astimezone(UTC).isoformat()) + data).digest()
     stakes, returned = [one.stake for one in result.settlements], [one.returned for one in result.settlements]
     return Verdict(
         _day_of(result.round, wire.time),
@@ -84,8 +121,46 @@ def verdict_of(subject: str, payload: bytes) -> Verdict | None:
         wire.time,
         sum(stakes) if stakes else None,
         sum(returned) if returned else None,
-        data.decode().replace("\\u0000", "\\ufffd"),  # PostgreSQL's jsonb has no zero character
-        digest,
+        _body(data),
+        _digest(wire),
+    )
+
+
+def entry_of(subject: str, payload: bytes) -> PoolEntry:
+    """The row of an entry in the books of a jackpot. Raises ValueError.
+
+    Its day is that of its time, which the journal holds: the same for each delivery.
+    """
+    wire, site, pool = _read(subject, payload, _OF_POOL)
+    try:
+        entry = msgspec.json.decode(wire.data, type=BookEntry)
+    except msgspec.DecodeError as error:
+        raise ValueError(str(error)) from error
+    if entry.number != wire.seq or not wire.id.endswith(f":{pool}:{wire.seq}"):
+        raise ValueError(f"{wire.id!r} is no id of entry {entry.number} of {pool}")
+    posted = dict.fromkeys(ACCOUNTS, 0)
+    for account, units in entry.postings.items():
+        name = account.partition(":")[0]  # older entries have an account for each win that waits
+        if name not in posted:
+            raise ValueError(f"entry {entry.number} of {pool}: the ledger has no account {name}")
+        posted[name] += int(units)
+    if sum(posted.values()) or entry.unit < 1:
+        raise ValueError(f"entry {entry.number} of {pool}: its postings do not sum to zero")
+    place = (wire.time.date(), site, pool, wire.journal, wire.seq, wire.type, wire.time, entry.table, entry.round)
+    return PoolEntry(
+        *place,
+        entry.unit,
+        posted["players"],
+        posted["house"],
+        posted["transferred"],
+        posted["visible"],
+        posted["hidden"],
+        posted["overflow"],
+        posted["pending"],
+        posted["paid"],
+        posted["margin"],
+        _body(bytes(wire.data)),
+        _digest(wire),
     )
 
 
@@ -103,14 +178,24 @@ def fault_of(subject: str, payload: bytes) -> Fault | None:
     return Fault(wire.time.date(), site, table, wire.journal, wire.seq, device, event.code, wire.time)
 
 
-def _read(subject: str, payload: bytes) -> tuple[Wire, str, str]:
-    place = _SUBJECT.fullmatch(subject)
+def _read(subject: str, payload: bytes, pattern: re.Pattern[str] = _SUBJECT) -> tuple[Wire, str, str]:
+    place = pattern.fullmatch(subject)
     if place is None:
-        raise ValueError(f"{subject}: no subject of a table")
+        raise ValueError(f"{subject}: no subject of a table or jackpot")
     try:
-        return decode_wire(payload), place["site"], place["table"]
+        return decode_wire(payload), place["site"], place["place"]
     except BadEnvelope as error:
         raise ValueError(str(error)) from error
+
+
+def _body(data: bytes) -> str:
+    """The data for a column of jsonb, which has no zero character."""
+    return data.decode().replace("\\u0000", "\\ufffd")
+
+
+def _digest(wire: Wire) -> bytes:
+    """Over id, type, time and data: the same for each delivery and from each of two rules processes."""
+    return sha256(joined(wire.id, wire.type, wire.time.astimezone(UTC).isoformat()) + bytes(wire.data)).digest()
 
 
 def _day_of(round_: str, ended: datetime) -> date:

@@ -120,4 +120,34 @@ GRANT SELECT ON feltd.rolled TO {WRITER};
 GRANT SELECT ON feltd.hold_hour, feltd.rolled, feltd.hold_of_rounds TO {READER};
 """  # noqa: S608 - constants
 
-MIGRATIONS: Final = (_FIRST, _ROLL_UP)
+_JACKPOTS = f"""
+-- The entries in the books of jackpots: what each posts, in 1/unit of a minor unit; the postings sum to zero. Not in
+-- partitions: a copy of a journal that was put back would bring other entries under the same numbers on another day.
+CREATE TABLE feltd.jackpot_entries (
+    day date NOT NULL, site text NOT NULL, pool text NOT NULL, journal text NOT NULL, seq bigint NOT NULL,
+    kind text NOT NULL, at timestamptz NOT NULL, tbl text NOT NULL, round text NOT NULL,
+    unit numeric NOT NULL, players numeric NOT NULL, house numeric NOT NULL, transferred numeric NOT NULL,
+    visible numeric NOT NULL, hidden numeric NOT NULL, overflow numeric NOT NULL,
+    pending numeric NOT NULL, paid numeric NOT NULL, margin numeric NOT NULL,
+    body jsonb NOT NULL, digest bytea NOT NULL,
+    PRIMARY KEY (site, pool, journal, seq),
+    CHECK (players + house + transferred + visible + hidden + overflow + pending + paid + margin = 0)
+);
+CREATE INDEX jackpot_entries_of_a_day ON feltd.jackpot_entries (day);
+CREATE TABLE feltd.jackpot_disagreements (
+    LIKE feltd.jackpot_entries, seen_at timestamptz NOT NULL DEFAULT now(),
+    UNIQUE (site, pool, journal, seq, digest)
+);
+
+-- Sums for reports, exact in each unit. Money that goes into the pool's accounts comes from players and house.
+CREATE VIEW feltd.jackpot_sums AS
+    SELECT day, date_trunc('hour', at AT TIME ZONE 'UTC') AS hour, site, pool, tbl, kind, unit, count(*) AS entries,
+        -sum(players) AS staked, -sum(house) AS from_house, sum(transferred) AS to_other_pools,
+        sum(visible + hidden + overflow) AS to_pool, sum(pending) AS pending, sum(paid) AS paid, sum(margin) AS margin
+    FROM feltd.jackpot_entries GROUP BY 1, 2, 3, 4, 5, 6, 7;
+
+GRANT SELECT, INSERT ON feltd.jackpot_entries, feltd.jackpot_disagreements TO {WRITER};
+GRANT SELECT ON feltd.jackpot_entries, feltd.jackpot_disagreements, feltd.jackpot_sums TO {READER};
+"""  # noqa: S608 - constants
+
+MIGRATIONS: Final = (_FIRST, _ROLL_UP, _JACKPOTS)

@@ -11,24 +11,38 @@ from psycopg import sql
 __all__ = ["GROUPS", "REPORTS", "Report", "report", "statement"]
 
 GROUPS: Final = {
-    "day": ("day::text", "day::text"),
-    "hour": ("to_char(hour, 'YYYY-MM-DD HH24:00')", "to_char(at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:00')"),
-    "site": ("site", "site"),
-    "table": ("tbl", "tbl"),
-    "game": ("ruleset", ""),
-    "device": ("", "device"),
-    "code": ("", "code"),
+    "day": "day::text",
+    "hour": "to_char(hour, 'YYYY-MM-DD HH24:00')",
+    "site": "site",
+    "table": "tbl",
+    "game": "ruleset",
+    "device": "device",
+    "code": "code",
+    "pool": "pool",
+    "kind": "kind",
 }
-"""The expressions over rounds and over faults, by name of the group."""
+"""The expressions by name of the group."""
 _HOLD: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(wagered) AS wagered,
     sum(paid) AS paid, sum(wagered) - sum(paid) AS hold"""
 _ROUNDS: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(corrected)::bigint AS corrected,
     sum(with_stakes)::bigint AS with_stakes"""
 _SUMS: Final = """(SELECT * FROM feltd.hold_hour WHERE day = ANY(%(rolled)s)
     UNION ALL SELECT * FROM feltd.hold_of_rounds WHERE day = ANY(%(days)s)) sums"""
-_FAULTS: Final = "feltd.faults WHERE day = ANY(%(days)s)"
-REPORTS: Final = {"hold": (_SUMS, _HOLD), "rounds": (_SUMS, _ROUNDS), "faults": (_FAULTS, "count(*) AS faults")}
-"""Days are named one by one: of the others no partition is read."""
+_FAULTS: Final = """(SELECT *, date_trunc('hour', at AT TIME ZONE 'UTC') AS hour FROM feltd.faults
+    WHERE day = ANY(%(days)s)) faults"""
+_POOLS: Final = "feltd.jackpot_sums WHERE day = ANY(%(days)s)"
+_AMOUNTS: Final = ("staked", "from_house", "to_other_pools", "to_pool", "pending", "paid", "margin")
+_BOOKS: Final = "sum(entries)::bigint AS entries, " + ", ".join(
+    f"trim_scale(round(sum({one} / unit), 6)) AS {one}" for one in _AMOUNTS
+)
+_OF_ALL: Final = ("day", "hour", "site", "table")
+REPORTS: Final = {
+    "hold": (_SUMS, _HOLD, (*_OF_ALL, "game")),
+    "rounds": (_SUMS, _ROUNDS, (*_OF_ALL, "game")),
+    "faults": (_FAULTS, "count(*) AS faults", (*_OF_ALL, "device", "code")),
+    "jackpots": (_POOLS, _BOOKS, (*_OF_ALL, "pool", "kind")),
+}
+"""Source, figures and groups of each. Days are named one by one: of the others no partition is read."""
 
 
 class Report(Struct, frozen=True):
@@ -41,11 +55,10 @@ class Report(Struct, frozen=True):
 
 def statement(kind: str, by: Sequence[str]) -> str:
     """The query, with `rolled` and `days` as parameters. Raises ValueError for a group that the report has not."""
-    source, figures = REPORTS[kind]
-    expressions = {name: GROUPS[name][source == _FAULTS] for name in by}
-    if missing := [name for name, expression in expressions.items() if not expression]:
+    source, figures, known = REPORTS[kind]
+    if missing := [name for name in by if name not in known]:
         raise ValueError(f"{kind} has no {missing[0]}")
-    groups = [f"{expression} AS {sql.Identifier(name).as_string()}" for name, expression in expressions.items()]
+    groups = [f"{GROUPS[name]} AS {sql.Identifier(name).as_string()}" for name in by]
     numbers = ", ".join(str(number) for number in range(1, len(groups) + 1))
     order = f" GROUP BY {numbers} ORDER BY {numbers}" if by else ""
     return f"SELECT {', '.join([*groups, figures])} FROM {source}{order}"  # noqa: S608 - ours
@@ -54,14 +67,16 @@ def statement(kind: str, by: Sequence[str]) -> str:
 def report(database: str, kind: str, by: Sequence[str], first: date, until: date) -> Report:
     """The figures from day `first` to before `until`. Raises psycopg.Error, ValueError for a group that it has not."""
     query = statement(kind, by).encode()
-    of_faults = kind == "faults"
+    from_rounds = REPORTS[kind][0] == _SUMS
     days = {first + timedelta(days=number) for number in range((until - first).days)}
     with psycopg.connect(database) as db:
         db.read_only, db.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
         closed = db.execute("SELECT day FROM feltd.rolled WHERE day >= %s AND day < %s", (first, until)).fetchall()
         rolled = {day for (day,) in closed}
-        cursor = db.execute(query, {"rolled": sorted(rolled), "days": sorted(days if of_faults else days - rolled)})
+        cursor = db.execute(query, {"rolled": sorted(rolled), "days": sorted(days - rolled if from_rounds else days)})
         columns = tuple(one.name for one in cursor.description or ())
         rows = tuple(cursor.fetchall())
-        at = db.execute("SELECT at FROM feltd.position WHERE stream = %s", ("EV" if of_faults else "RES",)).fetchone()
+        at = db.execute(
+            "SELECT at FROM feltd.position WHERE stream = %s", ("EV" if kind == "faults" else "RES",)
+        ).fetchone()
     return Report(columns, rows, at[0] if at else None)

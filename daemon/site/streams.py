@@ -12,7 +12,19 @@ from msgspec import Struct
 from daemon.journal.rows import Row, id_and_journal
 from protocols.contract.topics import ROOT, digest_of
 
-__all__ = ["ADM", "EV", "LEAST_VERSION", "OWN_TOPICS", "REPLICAS", "RES", "STREAMS", "Stream", "id_of", "subject_of"]
+__all__ = [
+    "ADM",
+    "EV",
+    "LEAST_VERSION",
+    "OWN_TOPICS",
+    "REPLICAS",
+    "RES",
+    "STREAMS",
+    "Stream",
+    "id_of",
+    "subject_of",
+    "subject_of_pool",
+]
 
 EV: Final = "EV"
 RES: Final = "RES"
@@ -46,6 +58,11 @@ STREAMS: Final = (
 def subject_of(stream: str, site: str, place: str) -> str:
     """The subject of a table, or in ADM of an edge or rules."""
     return f"feltd.{_WORDS[stream]}.{site}.{place}"
+
+
+def subject_of_pool(site: str, pool: str) -> str:
+    """The subject of the books of a jackpot, in RES: they follow from results and are kept as long."""
+    return subject_of(RES, site, f"jackpot.{pool}")
 
 
 def id_of(row: Row, journal: str, life: int = 0) -> str:

@@ -25,6 +25,9 @@ from helpers import START, at_length
 from postgres import Postgres, postgres
 
 from daemon.config.model import load
+from daemon.jackpots.book import Seen
+from daemon.jackpots.books import Books
+from daemon.jackpots.ledger import contribute
 from daemon.journal.rows import Entry, Row, cause_of
 from daemon.journal.store import Journal
 from protocols.contract.results import Resolved, Result, Settlement, encode_verdict
@@ -44,8 +47,9 @@ from daemon.site.ledger_schema import WRITER
 pytestmark = pytest.mark.system
 ROOT = Path(__file__).parents[2]
 TABLES = at_length(10, 50)
-KILLS = at_length(8, 40)
-PAUSE_S = at_length(0.02, 0.05)
+KILLS = at_length(8, 96)
+PAUSE_S = at_length(0.02, 0.08)
+"""At night 96 kills of some six seconds."""
 
 
 class Computer:
@@ -60,8 +64,12 @@ class Computer:
             f'[rules]\njournal = "{folder}/rules.db"\n[backbone]\nservers = {nodes.servers}\n'
             f"monitors = {nodes.monitors}\none_machine = true\n"
             f'[forward]\nfolder = "{folder}/forward"\n[ledger]\ndatabase = "{database.url(WRITER)}"\n{tables}'
+            f'[jackpots]\njournal = "{folder}/books.db"\n[[jackpot]]\nname = "grand"\ntables = ["t-0"]\n'
+            'seed = 1000\nvisible = "1/3"\nhidden = "0.01"\n'
         )
         self.edge, self.rules = Journal(folder / "edge.db"), Journal(folder / "rules.db")
+        [pool] = load(self.config).jackpot
+        self.pools = Books(Journal(folder / "books.db"), {pool.name: pool.terms()}, START)
         self.lives: list[tuple[str, list[Row]]] = []
         """The rows of the edge's earlier disks, each with the name of its journal."""
         self.rounds = 0
@@ -78,6 +86,9 @@ class Computer:
         result = Result(f"{table}:2026-11-20:{self.rounds}", "macau.roulette", settlements=settled)
         cause = cause_of(f"e:{table}:{event.seq}/0", self.edge.name)
         self.rules.append([Entry(table, "round", "resolved", at, encode_verdict(Resolved(result)), cause=cause)], {})
+        bet = Seen(f"edge/A/{table}", self.rounds, f"i-{self.rounds}", at)
+        self.pools.apply(contribute(self.pools["grand"], bet, table, 1, 10 + self.rounds % 7, rounds=False), bet.id, at)
+        self.pools.commit()
 
     def replace_disk(self) -> None:
         """Of the edge: a new journal counts from 1 again."""
@@ -90,6 +101,11 @@ class Computer:
     @property
     def events(self) -> int:
         return self.edge.head + sum(len(rows) for _, rows in self.lives)
+
+    @property
+    def results(self) -> int:
+        """The rows of RES: results, and entries of the jackpot."""
+        return self.rules.head + self.pools.journal.head
 
     def start(self, name: str) -> None:
         program = "from daemon.cli.main import main; main()"
@@ -105,8 +121,8 @@ class Computer:
         for process in self.processes.values():
             process.kill()
             process.wait()
-        self.edge.close()
-        self.rules.close()
+        for journal in (self.edge, self.rules, self.pools.journal):
+            journal.close()
 
 
 @pytest.fixture
@@ -134,7 +150,18 @@ def in_ledger(database: Postgres) -> tuple[Any, ...]:
         query = b"SELECT count(*), count(DISTINCT (tbl, round)), " + sums + b" FROM feltd.verdicts"
         [found] = db.execute(query).fetchall()
         [others] = db.execute(b"SELECT count(*) FROM feltd.disagreements").fetchall()
-        return (*map(int, found), int(others[0]))
+        of_pool = (
+            b"SELECT count(*), coalesce(sum(visible + hidden), 0), coalesce(sum(players), 0) FROM feltd.jackpot_entries"
+        )
+        [books] = db.execute(of_pool).fetchall()
+        return (*map(int, found), int(others[0]), *map(int, books))
+
+
+def in_journals(site: Computer) -> tuple[int, ...]:
+    """The same, by the journals."""
+    pool = site.pools["grand"]
+    books = (pool.number, pool.balance("visible") + pool.balance("hidden"), pool.balance("players"))
+    return (site.rounds, site.rounds, *sums(site), 0, *books)
 
 
 def test_journals_streams_and_ledger_are_the_same_after_everything_was_killed(
@@ -198,21 +225,21 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 def wait_for_all(site: Computer, nodes: Nodes, database: Postgres) -> None:
     wait_for(lambda: asyncio.run(count(nodes, "EV")) >= site.events)
-    wait_for(lambda: asyncio.run(count(nodes, "RES")) >= site.rounds)
-    wait_for(lambda: in_ledger(database)[0] >= site.rounds)
+    wait_for(lambda: asyncio.run(count(nodes, "RES")) >= site.results)
+    wait_for(lambda: position(database) >= site.results)
 
 
 def compare(site: Computer, nodes: Nodes, database: Postgres) -> None:
-    rules = (site.rules.name, site.rules.after(0, 10**6))
-    for stream, lives in (("EV", [*site.lives, (site.edge.name, site.edge.after(0, 10**6))]), ("RES", [rules])):
+    edge, *others = [(one.name, one.after(0, 10**6)) for one in (site.edge, site.rules, site.pools.journal)]
+    for stream, lives in (("EV", [*site.lives, edge]), ("RES", others)):
         wires = [decode_wire(one.data) for one in asyncio.run(stored(nodes, stream))]
         for journal, rows in lives:
-            for table in (f"t-{number}" for number in range(TABLES)):
-                told = [one for one in wires if one.journal == journal and f"/table/{table}/" in f"{one.source}/"]
+            for place in {row.place for row in rows}:
+                told = [one for one in wires if one.journal == journal and f"/{place}/" in f"{one.source}/"]
                 got = [(one.seq, bytes(one.data)) for one in told]
-                assert got == [(row.seq, row.data) for row in rows if row.place == table], (stream, table)
+                assert got == [(row.seq, row.data) for row in rows if row.place == place], (stream, place)
         assert len(wires) == sum(len(rows) for _, rows in lives)
-    assert in_ledger(database) == (site.rounds, site.rounds, *sums(site), 0)
+    assert in_ledger(database) == in_journals(site)
     assert os.environ.get("FELTD_NIGHTLY") is None or site.rounds > 2000
 
 
@@ -243,13 +270,13 @@ def test_what_the_streams_have_twice_is_in_the_ledger_once(computer: tuple[Compu
     (site.folder / "forward/status.json").unlink()
     time.sleep(2)  # the nodes' clock, which no test can move
     site.start("forward")
-    wait_for(lambda: asyncio.run(count(nodes, "RES")) == 2 * site.rounds)
+    wait_for(lambda: asyncio.run(count(nodes, "RES")) == 2 * site.results)
     wait_for(lambda: asyncio.run(count(nodes, "EV")) == 2 * site.events)
-    wait_for(lambda: position(database) == 2 * site.rounds)
-    assert in_ledger(database) == (site.rounds, site.rounds, *sums(site), 0)
+    wait_for(lambda: position(database) == 2 * site.results)
+    assert in_ledger(database) == in_journals(site)
 
 
 def position(database: Postgres) -> int:
     with psycopg.connect(database.url()) as db:
-        [(seq,)] = db.execute(b"SELECT max(seq) FROM feltd.position WHERE stream = 'RES'").fetchall()
+        [(seq,)] = db.execute(b"SELECT coalesce(max(seq), 0) FROM feltd.position WHERE stream = 'RES'").fetchall()
     return int(seq)

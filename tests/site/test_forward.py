@@ -214,6 +214,24 @@ async def test_verdicts_are_sent_under_the_id_of_their_event(tmp_path: Path) -> 
     assert id_of(early, "R") == "R:t-1:4"
 
 
+async def test_the_books_of_jackpots_are_forwarded_as_they_are_on_mqtt_and_kept_until_then(tmp_path: Path) -> None:
+    """Their subject has a word of its own, as a pool may have the name of a table."""
+    pool = f'[jackpots]\njournal = "{tmp_path}/books.db"\n[[jackpot]]\nname = "t-1"\ntables = ["t-1"]\nseed = 10\n'
+    config, stream = configured(tmp_path, f'{pool}visible = "0.1"\n'), Stream()
+    with contextlib.closing(Journal(tmp_path / "books.db")) as journal:
+        entries = [Entry("t-1", "jackpot", "reset", START, b'{"number":%d}' % number, cause="c") for number in (1, 2)]
+        journal.append(entries, {})
+        assert forwarded_of(config, journal)() == 0
+        await forwarded(config, stream, lambda: len(stream.got) >= 2)
+        assert forwarded_of(config, journal)() == 2
+        assert [one[:2] for one in stream.got] == [
+            ("feltd.res.s.jackpot.t-1", f"{journal.name}:t-1:{n}") for n in (1, 2)
+        ]
+        wire = decode_wire(stream.got[0][2])
+        told = (wire.id, wire.source, wire.type, wire.journal, bytes(wire.data))
+        assert told == ("jackpots:t-1:1", "felt/1/s/jackpot/t-1", "reset", journal.name, b'{"number":1}')
+
+
 async def test_what_is_wrong_is_told_and_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("AWAY_S", 0.05), ("STATUS_S", 0.01), ("NODES_EVERY_S", 0.01), ("LOOK_S", 0.01)):
         monkeypatch.setattr(module, name, value)

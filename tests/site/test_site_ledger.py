@@ -1,11 +1,13 @@
 """The ledger with a real PostgreSQL: each result once, however it comes; positions, disagreements, rights, reports."""
 
+import contextlib
 import csv
 import io
 import json
 import random
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,12 @@ from click.testing import CliRunner
 from postgres import Postgres, postgres
 
 from daemon.cli.main import main
+from daemon.jackpots import book as accounts
+from daemon.jackpots.book import Book, Seen
+from daemon.jackpots.books import Books
+from daemon.jackpots.ledger import contribute
+from daemon.journal.store import Journal
+from protocols.contract.jackpots import PoolTerms
 from protocols.contract.topics import Wire, encode_wire
 
 pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
@@ -22,10 +30,12 @@ pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
 
 import psycopg
 
+from daemon.site.forward import payload_of
 from daemon.site.ledger import Store, migrate
-from daemon.site.ledger_rows import Fault, Verdict, fault_of, verdict_of
+from daemon.site.ledger_rows import ACCOUNTS, LedgerRow, Verdict, entry_of, fault_of, result_of, verdict_of
 from daemon.site.ledger_schema import READER, WRITER
 from daemon.site.reports import REPORTS, report, statement
+from daemon.site.streams import subject_of_pool
 
 pytestmark = pytest.mark.system
 DAY = date(2026, 11, 20)
@@ -46,7 +56,8 @@ def database(server: Postgres) -> Iterator[Postgres]:
     migrate(server.url())
     with psycopg.connect(server.url()) as db:
         db.execute(
-            "TRUNCATE feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position, feltd.rolled, feltd.hold_hour"
+            "TRUNCATE feltd.verdicts, feltd.faults, feltd.disagreements, feltd.position, feltd.rolled, feltd.hold_hour,"
+            " feltd.jackpot_entries, feltd.jackpot_disagreements"
         )
     yield server
     while OPEN:
@@ -79,8 +90,22 @@ def ended(
     return f"feltd.res.s.{table}", encode_wire(wire)
 
 
-def rows(messages: list[tuple[str, bytes]]) -> list[Verdict | Fault]:
-    return [row for subject, payload in messages if (row := verdict_of(subject, payload)) is not None]
+def rows(messages: list[tuple[str, bytes]]) -> list[LedgerRow]:
+    return [row for subject, payload in messages if (row := result_of(subject, payload)) is not None]
+
+
+def booked(folder: Path, bets: int, *, seed: int = 1000) -> tuple[Book, list[tuple[str, bytes]]]:
+    """Books of a pool with so many bets, a third of which is no whole coin, and the messages that are forwarded."""
+    folder.mkdir()
+    with contextlib.closing(Journal(folder / "books.db")) as journal:
+        books = Books(journal, {"grand": PoolTerms(seed=seed, visible="1/3", hidden="0.01")}, NOON)
+        for number in range(1, bets + 1):
+            seen = Seen("edge/A/t-1", number, f"i-{number}", NOON + timedelta(hours=number))
+            books.apply(contribute(books["grand"], seen, "t-1", 1, 10 + number, rounds=False), seen.id, seen.at)
+        books.commit()
+        found = journal.after(0, 10**6)
+        messages = [payload_of(row, "jackpots", "s", "jackpots", "B") for row in found]
+        return books["grand"], [(subject_of_pool("s", "grand"), one) for one in messages]
 
 
 def asked(database: Postgres, query: str) -> list[tuple[Any, ...]]:
@@ -176,9 +201,63 @@ def test_sums_of_closed_days_are_those_of_their_rounds_also_after_a_late_correct
     assert told() == after
 
 
+def test_books_of_a_jackpot_are_exact_however_often_and_in_what_order_they_come(
+    database: Postgres, tmp_path: Path
+) -> None:
+    """Each account has the balance of the books, the reports add up, and other contents are kept beside."""
+    book, messages = booked(tmp_path / "one", 60)
+    twice = rows(messages * 2)
+    random.Random(7).shuffle(twice)
+    for at in range(0, len(twice), 25):
+        assert writer(database).write(twice[at : at + 25], "RES", MADE, at + 25) == 0
+    sums = ", ".join(f"sum({one})" for one in ACCOUNTS)
+    [(count, unit, *found)] = asked(database, f"SELECT count(*), max(unit), {sums} FROM feltd.jackpot_entries")
+    assert (count, unit) == (book.number, book.unit)
+    assert found == [book.balance(one) for one in ACCOUNTS]
+    told = report(database.url(READER), "jackpots", ["day", "pool", "kind"], DAY, DAY + timedelta(days=4))
+    assert told.columns[3:] == (
+        "entries",
+        "staked",
+        "from_house",
+        "to_other_pools",
+        "to_pool",
+        "pending",
+        "paid",
+        "margin",
+    )
+    bets = [10 + number for number in range(1, 12)]  # until midnight of the first day
+    [first] = [row for row in told.rows if row[:3] == (str(DAY), "grand", "contributed")]
+    assert first[3:6] == (11, sum(bets), 0)
+    assert Fraction(first[7]) == round(sum(bets) * (Fraction("1/3") + Fraction("0.01")), 6)
+    assert [row[5] for row in told.rows if row[2] == "reset"] == [1000]
+    writer(database).write(rows(messages), "RES", MADE, 999)
+    _, others = booked(tmp_path / "other", 60, seed=2000)
+    assert writer(database).write(rows(others[:1]), "RES", MADE, 1000) == 1
+    assert writer(database).write(rows(others[:1]), "RES", MADE, 1000) == 0
+    assert asked(database, "SELECT seq, house / unit FROM feltd.jackpot_disagreements") == [(1, -2000)]
+
+
+def test_an_entry_that_is_no_entry_of_its_pool_is_refused(tmp_path: Path) -> None:
+    _, [(subject, payload), *_] = booked(tmp_path / "one", 1)
+    names = {name for key, name in vars(accounts).items() if key.isupper() and isinstance(name, str)} - {
+        accounts.UNDONE
+    }
+    assert names == set(ACCOUNTS)
+    for other, bad in (
+        ("feltd.res.s.jackpot.mini", payload),
+        (subject, payload.replace(b'"number":1', b'"number":2')),
+        (subject, payload.replace(b'"house":"-', b'"house":"-1')),
+        (subject, payload.replace(b'"house"', b'"till"')),
+        (subject, payload.replace(b'"unit"', b'"unite"')),
+    ):
+        with pytest.raises(ValueError, match=r"grand|mini|unit"):
+            entry_of(other, bad)
+
+
 @pytest.mark.parametrize(
     ("user", "statement"),
     [
+        (WRITER, "UPDATE feltd.jackpot_entries SET paid = 0"),
         (WRITER, "UPDATE feltd.verdicts SET paid = 0"),
         (WRITER, "DELETE FROM feltd.verdicts"),
         (WRITER, "CREATE TABLE feltd.mine (x int)"),
@@ -193,12 +272,13 @@ def test_a_role_may_do_what_it_needs_and_no_more(database: Postgres, user: str, 
 
 
 @pytest.mark.parametrize("kind", REPORTS)
-def test_a_report_reads_the_partitions_of_its_days_alone(database: Postgres, kind: str) -> None:
+def test_a_report_reads_its_days_alone(database: Postgres, kind: str) -> None:
     writer(database).write(rows([ended(number) for number in range(300)]), "RES", MADE, 300)
     with psycopg.connect(database.url(), cursor_factory=psycopg.ClientCursor) as db:
         asking = {"rolled": [], "days": [DAY + timedelta(days=1)]}
+        db.execute("SET enable_seqscan = off")  # a few rows need no index
         plan = "\n".join(line for (line,) in db.execute(f"EXPLAIN {statement(kind, ['table'])}".encode(), asking))
-    assert "20261121" in plan
+    assert ("jackpot_entries_of_a_day" if kind == "jackpots" else "20261121") in plan
     assert "20261120" not in plan
     assert "20261122" not in plan
 
