@@ -68,7 +68,7 @@ MOST_TABLES = 500
 MOST_ALERTS = 200
 
 # Maximum bytes of a document of a device or an edge.
-LONGEST_SAID = 256 * 1024
+LONGEST_RETAINED = 256 * 1024
 ROUNDS = 100
 MOST_DEVICES = 5000
 MOST_EDGES = 500
@@ -374,8 +374,8 @@ class SiteState:
 
     def notify(self, key: str) -> None:
         """Call the listeners."""
-        for hear in self.on_change:
-            hear(key)
+        for listener in self.on_change:
+            listener(key)
 
     def set_connected(self, connected: bool) -> None:
         """The broker was connected or lost: the online states are unknown until they arrive again."""
@@ -431,7 +431,7 @@ class SiteState:
                         edge.beat = None
                     for device in self.devices.values():
                         if device.meta.edge == name:
-                            self._told(device, lamp=True)
+                            self._notify_device(device, lamp=True)
                     self.notify("present")
                 case "info":
                     edge.info = msgspec.json.decode(payload, type=EdgeInfo)
@@ -462,7 +462,7 @@ class SiteState:
         edge.silent = silent
         for device in self.devices.values():
             if device.meta.edge == edge.name:
-                self._told(device, lamp=True)
+                self._notify_device(device, lamp=True)
         self.notify("present")
         self.notify("edges")
 
@@ -492,9 +492,9 @@ class SiteState:
                 case _:
                     return
         device.heard = self.now()
-        self._told(device, lamp=shown != (device.online, device.meta, device.state.faults))
+        self._notify_device(device, lamp=shown != (device.online, device.meta, device.state.faults))
 
-    def _told(self, device: DeviceView, *, lamp: bool) -> None:
+    def _notify_device(self, device: DeviceView, *, lamp: bool) -> None:
         """A device changed; `lamp`: also its lamp at the table. Its counters change each time."""
         self.notify(f"device/{device.table}/{device.name}")
         self.notify(f"devices/{device.table}")
@@ -517,8 +517,8 @@ class SiteState:
             alerts.pop(name, None)
         elif name in alerts or len(alerts) < MOST_ALERTS:
             alerts[name] = alert
-        for hear in self.on_alert:
-            hear((table, name), alert, self.now())
+        for listener in self.on_alert:
+            listener((table, name), alert, self.now())
         self.notify("alerts")
         self.notify(f"table/{table}")
 
@@ -533,11 +533,11 @@ class SiteState:
         if event is not None:
             self._happened(device, wire, event)
         elif wire.type in JACKPOT:
-            self._told_amount(table, name, wire)
+            self._reported_amount(table, name, wire)
         self.notify(f"events/{table}/{name}")
         self.notify(f"last/{table}")
 
-    def _told_amount(self, table: str, device: str, wire: Wire) -> None:
+    def _reported_amount(self, table: str, device: str, wire: Wire) -> None:
         with contextlib.suppress(*UNREADABLE):
             data = msgspec.json.decode(wire.data, type=_AmountData)
             name = data.pool or device
@@ -555,32 +555,32 @@ class SiteState:
         )
         if change not in device.history:  # replayed, or kept from before
             device.history.append(change)
-            for hear in self.on_history:
-                hear(device.table, device.name, change)
+            for listener in self.on_history:
+                listener(device.table, device.name, change)
 
     # ---- rounds
 
     def _look(self, message: Message) -> None:  # noqa: C901 - one table of topics
         words = message.topic.split("/")[3:]
-        longest = LONGEST_DOCUMENT if words[2:3] == ["round"] else LONGEST_SAID
+        longest = LONGEST_DOCUMENT if words[2:3] == ["round"] else LONGEST_RETAINED
         of_pool = words[:1] == ["jackpot"]  # its reader limits the length
         if not _named(words) or (len(message.payload) > longest and not of_pool):
             self.refused += 1
             return
         self.messages += 1
-        for hear in self.on_message:
-            hear(message)
+        for listener in self.on_message:
+            listener(message)
         match words:
             case ["edge", name, leaf] if name in self.edges or len(self.edges) < MOST_EDGES:
                 self._edge(name, leaf, message.payload)
             case ["table", table, "device", _, "event", _]:
                 self._event(table, message)
             case ["table", table, "device", name, "trace"]:
-                for tell in self.on_trace:
-                    tell(table, name, message.payload)
+                for watcher in self.on_trace:
+                    watcher(table, name, message.payload)
             case ["table", table, "device", name, "cmd", _, "result"]:
-                for tell in self.on_reply:
-                    tell(table, name, message.payload)
+                for watcher in self.on_reply:
+                    watcher(table, name, message.payload)
             case ["table", table, "device", name, leaf] if self._room(table, name):
                 self._device_says(table, name, leaf, message.payload)
             case ["table", table, "round", "state"]:
@@ -607,8 +607,8 @@ class SiteState:
         refusals = self._table(table).refusals
         if all((one.terminal, one.id) != (answer.terminal, answer.id) for one in refusals):
             refusals.append(answer)
-            for hear in self.on_refused:
-                hear(table, answer)
+            for listener in self.on_refused:
+                listener(table, answer)
             self._notify_of(table, "table")
 
     def _result_stands(self, table: str, payload: bytes) -> None:
@@ -682,8 +682,8 @@ class SiteState:
             view.last_event = wire.time
             event = about_device(wire)
             self._device_event(table, wire, event)
-            for hear in self.on_event:
-                hear(table, wire, event)
+            for listener in self.on_event:
+                listener(table, wire, event)
 
     def _verdict(self, table: str, message: Message) -> None:
         try:
@@ -703,16 +703,16 @@ class SiteState:
                 self._ended(table, ready)
             elif ready.type == "irregular" and self._first_time("irregular", ready):
                 self._noted(table, ready)
-            for hear in self.on_verdict:
-                hear(table, ready)
+            for listener in self.on_verdict:
+                listener(table, ready)
 
     def _begun(self, table: str, wire: Wire) -> None:
         try:
             opened = msgspec.json.decode(wire.data, type=Opened)
         except UNREADABLE:
             return
-        for hear in self.on_opened:
-            hear(table, opened.round)
+        for listener in self.on_opened:
+            listener(table, opened.round)
 
     def _noted(self, table: str, wire: Wire) -> None:
         try:
@@ -739,8 +739,8 @@ class SiteState:
                 view.facts = facts_as(view.kind, view.detail)
         view.resolved += wire.type == "resolved"
         view.voided += wire.type == "voided"
-        for hear in self.on_result:
-            hear(table, wire.type, result)
+        for listener in self.on_result:
+            listener(table, wire.type, result)
         self._notify_of(table, "results", "table", "tile")
 
     def _notify_of(self, table: str, *kinds: str) -> None:

@@ -79,11 +79,11 @@ class Difference(Struct, frozen=True):
     table: str
     round: str
     id: str
-    told: Mapping[str, str]
+    texts: Mapping[str, str]
 
     def alert(self, count: int) -> Alert:
         """The alert, in the order of the journals, so that both processes publish the same text."""
-        [(one, this), (other, that)] = sorted(self.told.items())
+        [(one, this), (other, that)] = sorted(self.texts.items())
         why = say("text", id=self.id, one=one, this=this or "nothing", other=other, that=that or "nothing")
         return words.alert(DISAGREE, why, round=self.round, count=count)
 
@@ -112,13 +112,13 @@ class Agreement:
         for table in tables:
             last = journal.last(table)
             self._ours[table], self._theirs[table] = OrderedDict(), deque(maxlen=KEPT)
-            self.told(journal.range(table, max(1, last - KEPT + 1), last))
+            self.add_own(journal.range(table, max(1, last - KEPT + 1), last))
 
     def begin(self, source: Source) -> None:
         """Start comparing a stream: verdicts of events that were used before this start may not be loaded."""
         self._forgotten.setdefault(source, self._used(source))
 
-    def told(self, rows: Iterable[Row]) -> None:
+    def add_own(self, rows: Iterable[Row]) -> None:
         """Take the verdicts that these rules wrote."""
         for row in rows:
             ours = self._ours.get(row.place)
@@ -129,7 +129,7 @@ class Agreement:
                 source, seq = _event_of(*id_and_journal(ours.popitem(last=False)[0]))
                 self._forgotten[source] = max(seq, self._forgotten.get(source, 0))
 
-    def heard(self, table: str, payload: bytes) -> None:
+    def add_other(self, table: str, payload: bytes) -> None:
         """Take a verdict of the stream."""
         try:
             wire = decode_wire(payload)
@@ -167,8 +167,8 @@ class Agreement:
         theirs = _in_words(one.wire.type, data)
         if ours == theirs:  # they differ in a part that the summary leaves out
             ours, theirs = f"{ours} {digest.hex()[:8]}", f"{theirs} {one.digest.hex()[:8]}"
-        told = {self._journal.name: ours, one.wire.journal: theirs}
-        return Difference(table, _round_in(data), one.wire.id, told)
+        texts = {self._journal.name: ours, one.wire.journal: theirs}
+        return Difference(table, _round_in(data), one.wire.id, texts)
 
 
 class _Round(Struct):
@@ -259,7 +259,7 @@ class Replica:
 
         def results(made: str, stored: Sequence[Stored], last: int, _late: bool) -> None:
             for table, payload in stored:
-                self.agreement.heard(table, payload)
+                self.agreement.add_other(table, payload)
             self._places[RESULTS] = _Place(made, last)
 
         def behind(stream: str) -> Callable[[str, int], int]:

@@ -33,15 +33,15 @@ async def try_broker(session: Session, topic: str) -> bool:
     try:
         await session.publish(topic, token, retain=True, vital=False)
         await session.drained()
-        heard = await _topic_of(session, token, ECHO_S)
+        received = await _topic_of(session, token, ECHO_S)
     except BrokerLost as lost:
         text = f"it closed the connection at a topic with a dot, as NATS before 2.10 does ({lost}); {_REMEDY}"
         raise BrokerRefused(text) from lost
     try:
-        if heard is None:
+        if received is None:
             return False
-        if heard != topic:
-            raise BrokerRefused(f"it changes topics: {topic} came back as {heard}, as with RabbitMQ; {_REMEDY}")
+        if received != topic:
+            raise BrokerRefused(f"it changes topics: {topic} came back as {received}, as with RabbitMQ; {_REMEDY}")
         await session.read_retained(wildcard)
         if await _topic_of(session, token, RETAINED_S) is None:
             raise BrokerRefused(f"it gives no retained messages to a subscription with a wildcard; {_REMEDY}")

@@ -71,7 +71,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._answers: dict[int, asyncio.Future[list[Any]]] = {}
         self._max_packet_bytes = MAX_PACKET_BYTES
         self._keepalive_s: float = KEEPALIVE_S
-        self._heard_at = self._loop.time()
+        self._received_at = self._loop.time()
         """The time of the last bytes. Any packet shows that the broker is alive: answers may wait in a queue."""
         self._pinged_at = -math.inf
         self._timer: asyncio.TimerHandle | None = None
@@ -92,7 +92,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Handle all packets that are complete, and send what follows from them at once."""
-        self._heard_at, self._in_read = self._loop.time(), True
+        self._received_at, self._in_read = self._loop.time(), True
         try:
             self._read_packets(data)
             self._hand_over()
@@ -171,7 +171,7 @@ class Mqtt5Session(Session, asyncio.Protocol):
             self.connected.set_result(None)
 
     def _keep_alive(self) -> None:
-        if self._heard_at < self._pinged_at:
+        if self._received_at < self._pinged_at:
             self._lose(BrokerLost("the broker does not answer"))
             return
         self._pinged_at = self._loop.time()
@@ -229,11 +229,11 @@ class Mqtt5Session(Session, asyncio.Protocol):
         self._answers[number] = answer
         self._write(packet)
         try:
-            heard_at = -math.inf
+            received_at = -math.inf
             while not answer.done():
-                if self._heard_at == heard_at:
+                if self._received_at == received_at:
                     raise BrokerLost("the broker does not answer")
-                heard_at = self._heard_at
+                received_at = self._received_at
                 await asyncio.wait([answer], timeout=ANSWER_TIMEOUT_S)
         finally:
             del self._answers[number]

@@ -156,7 +156,7 @@ class BrokerProcess(ABC):
         self.retained.put(self._presence, ONLINE)
         session.own_topics = frozenset((edge_topic(self.site, self.name, "+"), *self._own_topics()))
         await session.subscribe(*topics, *session.own_topics)
-        await self.replay.until_heard()  # readers that see us online send requests at once
+        await self.replay.until_subscribed()  # readers that see us online send requests at once
         await self.retained.publish_all(session)
         self.connected = True
         async with asyncio.TaskGroup() as group:

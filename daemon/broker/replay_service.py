@@ -53,7 +53,7 @@ AT_ONCE = 32
 """Requests taken from the session at a time."""
 READY_S = 1.0
 """Seconds that a session waits for the connection of the requests before it reports itself online."""
-UNHEARD_S = 10.0
+CHECK_INTERVAL_S = 10.0
 """Seconds between two checks of that connection; the second failed one in a row is logged."""
 STORM, STORM_S = 1000, 10.0
 """STORM requests within STORM_S seconds are a storm; it ends after STORM_S seconds with fewer requests."""
@@ -84,7 +84,7 @@ class _Ranges:
             spans[at : at + 2] = [(spans[at][0], spans[at + 1][1])]
 
     def remove(self, first: int, last: int) -> None:
-        low, high = self._met(first, last)
+        low, high = self._overlapping(first, last)
         met = self.spans[low:high]
         before = [(met[0][0], first - 1)] if met and met[0][0] < first else []
         behind = [(last + 1, met[-1][1])] if met and met[-1][1] > last else []
@@ -92,10 +92,10 @@ class _Ranges:
 
     def inside(self, first: int, last: int) -> list[tuple[int, int]]:
         """The part of a range that is in the set."""
-        low, high = self._met(first, last)
+        low, high = self._overlapping(first, last)
         return [(max(start, first), min(end, last)) for start, end in self.spans[low:high]]
 
-    def _met(self, first: int, last: int) -> tuple[int, int]:
+    def _overlapping(self, first: int, last: int) -> tuple[int, int]:
         return bisect_left(self.spans, first, key=_end), bisect_right(self.spans, last, key=_start)
 
 
@@ -115,8 +115,8 @@ class _Wanted:
         self._turn = self._cursor = 0
         self._until = float("-inf")
 
-    def want(self, said: tuple[int, int], first: int, last: int, now: float) -> bool:
-        """Request rows for the answer `said`. Returns False if too many requests wait: no answer will be sent."""
+    def want(self, requested: tuple[int, int], first: int, last: int, now: float) -> bool:
+        """Request rows for the answer `requested`. Returns False if too many requests wait: no answer will be sent."""
         self._begin_cooldown(now)
         new = _Ranges()
         new.add(first, last)
@@ -125,13 +125,13 @@ class _Wanted:
             new.remove(*part)
         for part in new.spans:
             self._now.add(*part)
-        if said in self._asked:
+        if requested in self._asked:
             return True
         if len(self._asked) >= MOST_REQUESTS:
             self._crowded = True
             return False
-        self._asked[said] = _Ranges()
-        self._asked[said].add(first, last)
+        self._asked[requested] = _Ranges()
+        self._asked[requested].add(first, last)
         return True
 
     def wait(self, now: float) -> float | None:
@@ -175,9 +175,9 @@ class _Wanted:
         """Record a published portion. Returns the answers of the requests that are now complete."""
         for left in self._asked.values():
             left.remove(first, last)
-        complete = [said for said, left in self._asked.items() if not left.spans]
-        for said in complete:
-            del self._asked[said]
+        complete = [requested for requested, left in self._asked.items() if not left.spans]
+        for requested in complete:
+            del self._asked[requested]
         return complete
 
     def failed(self, first: int, last: int) -> None:
@@ -224,12 +224,12 @@ class ReplayService:
         self._news = asyncio.Event()
         self._session: Session | None = None
         self._unacknowledged = 0
-        self._landed = asyncio.Event()
-        self._heard = asyncio.Event()
-        self._heard.set()  # nothing to wait for unless `listen` runs
+        self._acknowledged_all = asyncio.Event()
+        self._subscribed = asyncio.Event()
+        self._subscribed.set()  # nothing to wait for unless `listen` runs
         self._why = ""
         self._storm = asyncio.Event()
-        self._counted = self._unreadable = self._unanswered = 0
+        self._requests = self._unreadable = self._unanswered = 0
         self._window_ends = float("-inf")
 
     # ---- requests
@@ -238,36 +238,36 @@ class ReplayService:
         """Receive requests until cancelled, on a second connection beside that of `identifier`."""
         if not self._topics:
             return
-        self._heard.clear()
+        self._subscribed.clear()
         log: structlog.typing.FilteringBoundLogger = structlog.wrap_logger(
             None, processors=[self._silenced], wrapper_class=structlog.make_filtering_bound_logger(logging.INFO)
         )
-        await stay_connected(settings, f"{identifier}-replay", None, self._hear_all, log, connecting)
+        await stay_connected(settings, f"{identifier}-replay", None, self._receive_all, log, connecting)
 
     def _silenced(self, _logger: Any, _method: str, fields: Any) -> Any:
         """Drop a log line: the live connection reports a lost broker, `_watch` the loss of this connection alone."""
         self._why = fields.get("reason", "")
         raise structlog.DropEvent
 
-    async def _hear_all(self, session: Session) -> None:
+    async def _receive_all(self, session: Session) -> None:
         try:
             session.set_read_interval(READ_INTERVAL_S)
             await session.subscribe(*self._topics.values())
-            self._heard.set()
+            self._subscribed.set()
             while True:
                 for message in await session.messages(AT_ONCE):
-                    self.hear(message)
+                    self.receive(message)
                 await asyncio.sleep(0)
         finally:
-            self._heard.clear()
+            self._subscribed.clear()
 
-    async def until_heard(self) -> None:
+    async def until_subscribed(self) -> None:
         """Wait until requests can be received, at most READY_S seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(READY_S):
-                await self._heard.wait()
+                await self._subscribed.wait()
 
-    def hear(self, message: Message) -> None:
+    def receive(self, message: Message) -> None:
         """Coalesce a request with the others."""
         now = _now()
         self._count(now)
@@ -301,9 +301,9 @@ class ReplayService:
         if now >= self._window_ends:
             self._window_ends = now + STORM_S
             if not self._storm.is_set():
-                self._counted = self._unreadable = 0
-        self._counted += 1
-        if self._counted >= STORM:
+                self._requests = self._unreadable = 0
+        self._requests += 1
+        if self._requests >= STORM:
             self._storm.set()
 
     # ---- rows
@@ -312,7 +312,7 @@ class ReplayService:
         """Publish the requested rows while the session lasts. Raises BrokerLost."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._publish_all(session))
-            group.create_task(self._tell_of_storms())
+            group.create_task(self._log_storms())
             group.create_task(self._watch())
 
     async def _publish_all(self, session: Session) -> None:
@@ -349,9 +349,9 @@ class ReplayService:
         finally:
             if not done:
                 wanted.failed(first, last)
-        for said in wanted.published(first, last):
+        for requested in wanted.published(first, last):
             newest, oldest = self._journal.last(table), self._journal.oldest(table)
-            answer = ReplayAnswer(self._writer, self._journal.name, *said, newest, oldest)
+            answer = ReplayAnswer(self._writer, self._journal.name, *requested, newest, oldest)
             topic = self._topics[table] + "/result"
             if self._mac_key:
                 answer = msgspec.structs.replace(answer, mac=mac_of_answer(answer, topic, self._mac_key))
@@ -362,8 +362,8 @@ class ReplayService:
 
     async def _until_acknowledged(self) -> None:
         while self._unacknowledged:
-            self._landed.clear()
-            await self._landed.wait()
+            self._acknowledged_all.clear()
+            await self._acknowledged_all.wait()
 
     async def _send(self, session: Session, topic: str, payload: bytes, *, event: bool = False) -> None:
         self._unacknowledged += 1
@@ -378,28 +378,28 @@ class ReplayService:
     def _acknowledged(self, session: Session) -> None:
         if session is self._session:  # otherwise a late acknowledgement of an ended session
             self._unacknowledged -= 1
-            self._landed.set()
+            self._acknowledged_all.set()
 
     # ---- logs
 
-    async def _tell_of_storms(self) -> None:
+    async def _log_storms(self) -> None:
         """Log a line when a storm of requests begins, and one when it is over."""
         while True:
             await self._storm.wait()
             self._log.warning(
                 "replay.storm",
-                requests=self._counted,
+                requests=self._requests,
                 remedy="a client requests many more replays than a reader needs; live events are not delayed. Find the "
                 "client in the broker's log and change its password",
             )
             requests = unreadable = unanswered = 0
             storm = True
             while storm:
-                storm = self._counted >= STORM or self._unanswered > 0
-                requests += self._counted
+                storm = self._requests >= STORM or self._unanswered > 0
+                requests += self._requests
                 unreadable += self._unreadable
                 unanswered += self._unanswered
-                self._counted = self._unreadable = self._unanswered = 0
+                self._requests = self._unreadable = self._unanswered = 0
                 if storm:
                     await asyncio.sleep(STORM_S)
             self._storm.clear()
@@ -409,8 +409,8 @@ class ReplayService:
         """Log when requests cannot be received although the broker is connected, and when they can again."""
         looks = 0
         while True:
-            await asyncio.sleep(UNHEARD_S)
-            if self._heard.is_set():
+            await asyncio.sleep(CHECK_INTERVAL_S)
+            if self._subscribed.is_set():
                 if looks > 1:
                     self._log.info("replay.heard")
                 looks = 0

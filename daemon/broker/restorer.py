@@ -80,7 +80,7 @@ class Restorer:
         for topic in (topic for topics in alerts.values() for topic in topics):
             retained.put(topic, b"")  # of the last life of this process
 
-    def heard(self, message: Message) -> None:
+    def received(self, message: Message) -> None:
         """Take a message of any topic: the availability of another process, or a topic that this one retains."""
         self._watch_processes(message)
         stood_before = message.retain  # before this process subscribed and published

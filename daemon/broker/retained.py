@@ -23,13 +23,13 @@ KEPT_HASHES = 8
 async def read_standing(session: Session, *topics: str, quiet_s: float) -> dict[str, bytes]:
     """The retained payloads by topic: those that arrive until `quiet_s` pass without a message. Raises BrokerLost."""
     await session.read_retained(*topics)
-    heard: dict[str, bytes] = {}
+    retained: dict[str, bytes] = {}
     try:
         while True:
             async with asyncio.timeout(quiet_s):
-                heard |= {one.topic: one.payload for one in await session.messages()}
+                retained |= {one.topic: one.payload for one in await session.messages()}
     except TimeoutError:
-        return {topic: payload for topic, payload in heard.items() if payload}
+        return {topic: payload for topic, payload in retained.items() if payload}
 
 
 class Retained:

@@ -139,7 +139,7 @@ class StaleTopics:
             self._log.warning("stale_topics.unread", topic=topic, reason=reason, remedy=remedy)
         self._blind = True
 
-    def heard_own(self) -> None:
+    def received_own(self) -> None:
         """A topic of ours arrived: the broker lets us read."""
         self._own = True
 

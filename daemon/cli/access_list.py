@@ -350,12 +350,12 @@ def _of_rules(site: _Site, name: str, rules: _Rules) -> str:
     write = [edge_topic(site.name, name, "+")]
     read = [edge_topic(site.name, "+", "+")]
     for table in rules.tables:
-        told = ("round/state", "round/result", "round/event/+", "round/cmd/replay/result", "cmd/replay")
-        write += [table_topic(site.name, table, leaf) for leaf in (*told, "wager/+/result")]
+        written = ("round/state", "round/result", "round/event/+", "round/cmd/replay/result", "cmd/replay")
+        write += [table_topic(site.name, table, leaf) for leaf in (*written, "wager/+/result")]
         write += alerts_of_rules(site.name, table, name)
         read += [table_topic(site.name, table, "round/result"), *alerts_of_rules(site.name, table, name)]
-        heard = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager/+")
-        read += [table_topic(site.name, table, leaf) for leaf in heard]
+        subscribed = ("device/+/event/+", "cmd/replay/result", "round/cmd/replay", "wager/+")
+        read += [table_topic(site.name, table, leaf) for leaf in subscribed]
     write += [room_topic(site.name, table, name) for table in rules.others if table not in rules.tables]
     # their retained topics of removed tables
     read.append(table_topic(site.name, "+", "round/state"))

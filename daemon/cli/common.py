@@ -232,7 +232,7 @@ def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:
 
     ended: list[SystemExit] = []
 
-    async def until_told() -> Any:
+    async def until_signalled() -> Any:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -242,7 +242,7 @@ def run_until_interrupted(body: Coroutine[Any, Any, Any]) -> Any:
             ended.append(error)
 
     try:
-        result = asyncio.run(until_told())
+        result = asyncio.run(until_signalled())
     except (KeyboardInterrupt, asyncio.CancelledError):
         return None
     if ended:

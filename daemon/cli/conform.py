@@ -91,7 +91,7 @@ def conform(url: str, act: str | None, as_json: bool) -> None:
 
     async def run() -> Report:
         async with open_link(url) as link:
-            return await conformance(link, hands, tell=lambda part: click.echo(part, err=True))
+            return await conformance(link, hands, on_part=lambda part: click.echo(part, err=True))
 
     try:
         report = asyncio.run(run())

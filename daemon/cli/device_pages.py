@@ -49,7 +49,7 @@ RULE = (
     "The first time in a cycle a fault is told as said here, the second time as an error; its end is told, too. "
     "What is open stays open over a restart until it is seen to be over."
 )
-TELL = "`feltd command -c FILE TABLE/DEVICE NAME KEY=VALUE …`, or a message under `cmd/<name>`."
+COMMAND_HINT = "`feltd command -c FILE TABLE/DEVICE NAME KEY=VALUE …`, or a message under `cmd/<name>`."
 CARDS = (
     "What it sends may tell a card before its time: a trace of it is held back until no round is open, and some "
     "seconds longer. At poker without a bank it is refused: cards that nobody has shown stay hidden."
@@ -136,18 +136,18 @@ def device_title(driver: type[Driver]) -> str:
 
 def fault_text(code: str) -> str:
     """A fault and its remedy, for a terminal; empty where no device reports it."""
-    told: dict[Fault, list[str]] = {fault: ["every device"] for fault in EDGE_FAULTS if fault.code == code}
+    places: dict[Fault, list[str]] = {fault: ["every device"] for fault in EDGE_FAULTS if fault.code == code}
     for name, driver in DRIVERS.items():
         for fault in driver.faults:
             if fault.code == code:
-                told.setdefault(fault, []).append(name)
+                places.setdefault(fault, []).append(name)
     return "\n\n".join(
         f"{code}  {fault.severity} at first  ({', '.join(who)})\n"
         f"  what it means  {fault.text}\n"
         f"  what to try    {fault.remedy}\n"
         f"  ends           {fault.clears}\n"
         f"  the round      {fault.round}"
-        for fault, who in told.items()
+        for fault, who in places.items()
     )
 
 
@@ -169,7 +169,7 @@ def device_page(name: str) -> str:
     parts += ["## Commands"]
     everybodys = [kind for kind in COMMANDS.values() if kind.of_edge]
     parts += [
-        TELL,
+        COMMAND_HINT,
         markdown_table(
             ("command", "values", "what it does", "when"),
             [_command(kind) for kind in (*driver.commands, *everybodys)],

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from daemon.config.model import Config
     from daemon.journal.recall import Recalled
 
-REFUSED_TOLD_EVERY_S = 60.0
+REFUSED_LOGGED_EVERY_S = 60.0
 PROVE = "it is not kept: find who may write this topic (feltd acl), or give the missing key with --public"
 NO_KEYS = "give the public keys of all journals with --public: without them heads that nobody signed are kept, too"
-TELL = "keep all files as they are, verify the journal with --witness, and tell the inspector"
+CONTRADICTION_REMEDY = "keep all files as they are, verify the journal with --witness, and tell the inspector"
 
 
 @click.group("journal", cls=CommandGroup, epilog=examples("sudo feltd journal verify"))
@@ -108,7 +108,7 @@ def verify(
     reports = {}
     with ProgressLine() as progress:
         for path, key in of_files.items():
-            keys, heard = _public_keys(public, key), progress.of(str(path))
+            keys, bar = _public_keys(public, key), progress.of(str(path))
             try:
                 if not path.exists() and left_of(path):
                     reports[str(path)] = verified(path, keys)
@@ -116,8 +116,8 @@ def verify(
                 with path.open("rb") as file:
                     exported = file.read(1) == b"{"
                     file.seek(0)
-                    lines = _lines(file, heard)
-                    report = verify_export(lines, str(path), keys) if exported else verified(path, keys, progress=heard)
+                    lines = _lines(file, bar)
+                    report = verify_export(lines, str(path), keys) if exported else verified(path, keys, progress=bar)
                 if heads and not exported:
                     compare(path, heads, keys, report)
                 if report.good and not files:
@@ -251,8 +251,8 @@ def recall_rounds(
     rules, edge = Path(config.rules.journal), Path(config.edge.journal)
     try:
         with ProgressLine() as progress:
-            heard = progress.of(f"files of {rules}")
-            found = recall_old(rules, edge, table, only, heard) if only else recall(rules, edge, table, rounds or 1)
+            bar = progress.of(f"files of {rules}")
+            found = recall_old(rules, edge, table, only, bar) if only else recall(rules, edge, table, rounds or 1)
     except (sqlite3.Error, OSError) as error:
         raise BadInputError(f"{error}; `feltd journal verify` says more") from error
     if pdf is not None and found:
@@ -341,18 +341,18 @@ def witness(config_path: Path, public: tuple[Path, ...], folder: Path, max_mb: i
         raise BadInputError(str(error)) from error
     if not keys:
         log.warning("witness.no_keys", remedy=NO_KEYS)
-    told_at, refused = -REFUSED_TOLD_EVERY_S, 0
+    logged_at, refused = -REFUSED_LOGGED_EVERY_S, 0
 
     def take(process: str, raw: bytes) -> None:
-        nonlocal told_at, refused
+        nonlocal logged_at, refused
         try:
             if wrong := keeper.take(process, raw, datetime.now(UTC)):
-                log.error("witness.contradiction", process=process, text=wrong, remedy=TELL)
+                log.error("witness.contradiction", process=process, text=wrong, remedy=CONTRADICTION_REMEDY)
         except HeadRefused as error:
             refused += 1
-            if time.monotonic() - told_at >= REFUSED_TOLD_EVERY_S:  # limits the log
+            if time.monotonic() - logged_at >= REFUSED_LOGGED_EVERY_S:  # limits the log
                 log.warning("witness.refused", process=process, text=str(error), refused=refused, remedy=PROVE)
-                told_at, refused = time.monotonic(), 0
+                logged_at, refused = time.monotonic(), 0
 
     async def serve(session: Session) -> None:
         await session.subscribe(edge_topic(config.site.name, "+", "head"))

@@ -146,8 +146,8 @@ def replay(
 
     async def run() -> None:
         link = _CaptureLink(frames, progress)
-        heard = True
-        while heard and link.left:
+        read_some = True
+        while read_some and link.left:
             before = link.left
             try:
                 await kind(settings, kept).run(link, emit)
@@ -157,7 +157,7 @@ def replay(
                     await link.until_more()
             except DeviceRefused as error:
                 raise BadInput(f"{driver}: the device refuses: {error}") from error
-            heard = link.left < before
+            read_some = link.left < before
 
     with asyncio.Runner(loop_factory=JumpingLoop) as runner:
         runner.run(run())

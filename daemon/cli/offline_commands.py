@@ -76,10 +76,10 @@ def replay(capture: Path, driver: str, options: tuple[str, ...], pace: float) ->
 
         said = re.match(rb"# feltd capture 1 driver=(\w{1,40})", raw)
         read, messages = messages_read(driver, frames)
-        heard = sum(len(frame.data) for frame in frames if frame.from_device)
+        device_bytes = sum(len(frame.data) for frame in frames if frame.from_device)
         whose = f"it was recorded with {said[1].decode()}" if said else "see `feltd devices` for the driver it is of"
         if said and said[1].decode() == driver:
-            few = f"{heard} bytes of the device are too few, or none that it understands"
+            few = f"{device_bytes} bytes of the device are too few, or none that it understands"
             whose = f"its driver is right, and {few}: was it cut short?"
         if not read:
             raise BadInputError(f"{capture}: {driver} understands nothing in it; {whose}")

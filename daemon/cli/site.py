@@ -213,7 +213,7 @@ def command(
 ) -> None:
     """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
     from daemon.broker.session import BrokerLost
-    from daemon.cli.device_tools import command as telling
+    from daemon.cli.device_tools import command as send_command
     from protocols.contract.commands import COMMANDS, BadCommand
 
     config = broker_config(config_path)
@@ -226,7 +226,7 @@ def command(
     if wait > SOON:
         click.echo(f"waiting for the answer, up to {wait:g} s; Ctrl-C ends the waiting alone", err=True)
     try:
-        reply = run_until_interrupted(telling(config, device, name, values, wait))
+        reply = run_until_interrupted(send_command(config, device, name, values, wait))
     except BadCommand as error:
         raise BadInputError(str(error)) from error
     except BrokerLost as error:

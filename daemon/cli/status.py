@@ -17,9 +17,9 @@ from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeInf
 from protocols.contract.jackpots import PoolLevel
 
 __all__ = [
+    "BrokerState",
     "Device",
     "Facts",
-    "Heard",
     "Open",
     "Pool",
     "Process",
@@ -58,7 +58,7 @@ class Service(Struct, frozen=True):
     log: str = ""
 
 
-class Heard(Struct, frozen=True):
+class BrokerState(Struct, frozen=True):
     """The retained documents of the broker, by name; `beating`: processes with a heartbeat."""
 
     online: Mapping[str, bool] = {}
@@ -73,7 +73,7 @@ class Heard(Struct, frozen=True):
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """All measurements. `heard` is None without an answer of the broker: `broker_error` gives the reason.
+    """All measurements. `broker_state` is None without an answer of the broker: `broker_error` gives the reason.
 
     `journal`: the devices by the journal of the edge, read where the broker is away; None where it cannot be read.
     """
@@ -93,7 +93,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     pools: tuple[str, ...] = ()
     services: Mapping[str, Service] = {}
     """The units by part; empty where systemd runs none of them."""
-    heard: Heard | None = None
+    broker_state: BrokerState | None = None
     journal: Mapping[tuple[str, str], DeviceState] | None = None
 
 
@@ -173,23 +173,23 @@ class Status(Struct, frozen=True, kw_only=True):
 
 def status_of(facts: Facts, *, everything: bool = False) -> Status:
     """The state of this computer; with `everything` also of others, as the broker shows them."""
-    heard = facts.heard or Heard()
+    broker_state = facts.broker_state or BrokerState()
     processes = [_process(one, facts) for one in facts.wanted]
     own = {one.name for one in facts.wanted}
-    others = [_other(name, heard) for name in sorted(heard.online) if name not in own]
+    others = [_other(name, broker_state) for name in sorted(broker_state.online) if name not in own]
     keys = list(facts.devices)
-    other_devices = sorted(set(heard.devices) - set(keys))
-    alerts = {key: one for key, one in sorted(heard.alerts.items()) if everything or key[0] in facts.tables}
+    other_devices = sorted(set(broker_state.devices) - set(keys))
+    alerts = {key: one for key, one in sorted(broker_state.alerts.items()) if everything or key[0] in facts.tables}
     elsewhere = Elsewhere()
     if everything:
         processes += others
         keys += other_devices
     else:
-        elsewhere = Elsewhere(len(others), len(other_devices), len(heard.alerts) - len(alerts))
+        elsewhere = Elsewhere(len(others), len(other_devices), len(broker_state.alerts) - len(alerts))
     states = {one.name: one.state for one in processes} | {one.name: one.state for one in others}
     devices = [_device(key, facts, states) for key in keys]
     found = [
-        *_of_broker(facts, heard),
+        *_of_broker(facts, broker_state),
         *(line for one in processes for line in _of_process(one, facts, needed=_needed(one, facts))),
         *(line for one in devices for line in _of_device(one, facts, states, alerts)),
         *(_of_alert(table, alert) for (table, _), alert in alerts.items()),
@@ -200,12 +200,12 @@ def status_of(facts: Facts, *, everything: bool = False) -> Status:
         edge=facts.edge,
         installed=facts.installed,
         broker=facts.broker,
-        broker_answers=facts.heard is not None,
+        broker_answers=facts.broker_state is not None,
         good=not found,
         open=tuple(sorted(found, key=lambda one: one.severity != "error")),
         processes=tuple(processes),
         devices=tuple(devices),
-        pools=tuple(_pool(name, heard) for name in facts.pools),
+        pools=tuple(_pool(name, broker_state) for name in facts.pools),
         elsewhere=elsewhere,
     )
 
@@ -216,20 +216,20 @@ def _needed(process: Process, facts: Facts) -> bool:
 
 
 def _process(wanted: Wanted, facts: Facts) -> Process:
-    heard = facts.heard or Heard()
+    broker_state = facts.broker_state or BrokerState()
     service = facts.services.get(wanted.part)
-    info = heard.infos.get(wanted.name, EdgeInfo())
-    connected = wanted.name in heard.beating and heard.online.get(wanted.name, False)
+    info = broker_state.infos.get(wanted.name, EdgeInfo())
+    connected = wanted.name in broker_state.beating and broker_state.online.get(wanted.name, False)
     state: ProcessState
     if connected:
         state = "running"
     elif service is not None and service.active != "active":
         state = _STATES.get(service.active, "stopped")
-    elif heard.online.get(wanted.name, False):
+    elif broker_state.online.get(wanted.name, False):
         state = "hangs"
     elif service is not None:
-        state = "running" if facts.heard is None or not wanted.name else "not connected"
-    elif facts.heard is None or not wanted.name:
+        state = "running" if facts.broker_state is None or not wanted.name else "not connected"
+    elif facts.broker_state is None or not wanted.name:
         state = "unknown"
     else:
         state = "stopped"
@@ -254,34 +254,34 @@ _STATES: Mapping[str, ProcessState] = {
 }
 
 
-def _other(name: str, heard: Heard) -> Process:
+def _other(name: str, broker_state: BrokerState) -> Process:
     """A process of another computer, known only from the broker."""
-    info = heard.infos.get(name, EdgeInfo())
+    info = broker_state.infos.get(name, EdgeInfo())
     part = "rules" if info.rules else "edge" if info.journal else "jackpots"
-    online = heard.online[name]
-    state: ProcessState = "running" if online and name in heard.beating else "hangs" if online else "stopped"
+    online = broker_state.online[name]
+    state: ProcessState = "running" if online and name in broker_state.beating else "hangs" if online else "stopped"
     return Process(name, part, "", state, info.version, info.started if online else None)
 
 
 def _device(key: tuple[str, str], facts: Facts, states: Mapping[str, ProcessState]) -> Device:
-    heard = facts.heard
-    if heard is None:
+    broker_state = facts.broker_state
+    if broker_state is None:
         read = (facts.journal or {}).get(key)
         # The journal of a stopped edge does not change.
         if read is None or states.get(facts.edge) not in {"running", "unknown"}:
             return Device(*key, "unknown")
         return Device(*key, "online" if read.online else "offline", read.since, source="journal")
-    meta, state = heard.metas.get(key, DeviceMeta()), heard.states.get(key, DeviceState())
+    meta, state = broker_state.metas.get(key, DeviceMeta()), broker_state.states.get(key, DeviceState())
     serves = states.get(meta.edge or facts.edge) == "running"
     word: DeviceStateWord = "unknown"
-    if serves and key in heard.devices:
-        word = "online" if heard.devices[key] else "offline"
+    if serves and key in broker_state.devices:
+        word = "online" if broker_state.devices[key] else "offline"
     since = state.since if word != "unknown" else None
     return Device(*key, word, since, meta.driver, meta.model, meta.firmware, "broker")
 
 
-def _pool(name: str, heard: Heard) -> Pool:
-    level = heard.levels.get(name)
+def _pool(name: str, broker_state: BrokerState) -> Pool:
+    level = broker_state.levels.get(name)
     if level is None:
         return Pool(name)
     return Pool(name, level.amount, level.currency, level.decimals, level.waiting, len(level.proposals))
@@ -290,13 +290,13 @@ def _pool(name: str, heard: Heard) -> Pool:
 # ---- open problems
 
 
-def _of_broker(facts: Facts, heard: Heard) -> Iterator[Open]:
-    if facts.heard is None:
+def _of_broker(facts: Facts, broker_state: BrokerState) -> Iterator[Open]:
+    if facts.broker_state is None:
         known = " What follows is what systemd and the journal of the edge say." if facts.services else ""
         text = f"{facts.broker}: {facts.broker_error}.{known}"
         yield Open("error", "broker", "broker.lost", text, facts.broker_remedy)
-    if heard.unreadable:
-        text = f"{heard.unreadable} documents on the broker cannot be read"
+    if broker_state.unreadable:
+        text = f"{broker_state.unreadable} documents on the broker cannot be read"
         remedy = "use the same version of feltd on all computers; else see which user of the broker publishes them"
         yield Open("warning", "broker", "broker.unreadable", text, remedy)
 
@@ -322,7 +322,7 @@ def _of_process(one: Process, facts: Facts, *, needed: bool) -> Iterator[Open]:
             yield Open("error", place, "process.stopped", text, f"{start}; {why}", one.since)
         case _:
             pass
-    info = facts.heard.infos.get(one.name) if facts.heard is not None else None
+    info = facts.broker_state.infos.get(one.name) if facts.broker_state is not None else None
     if info is None or one.state != "running":
         return
     for table, reason in sorted(info.suspended.items()):
@@ -344,19 +344,23 @@ def _of_device(
 ) -> Iterator[Open]:
     place = f"{one.table}/{one.name}"
     key = one.table, one.name
-    if facts.heard is None:
+    if facts.broker_state is None:
         state = (facts.journal or {}).get(key, DeviceState())
         if one.state != "unknown":
             for fault in state.faults:
                 yield Open(fault.severity, place, fault.code, fault.text, fault.remedy, fault.since)
     else:
-        state = facts.heard.states.get(key, DeviceState())
+        state = facts.broker_state.states.get(key, DeviceState())
     alerted = {(table, alert.device, alert.severity) for (table, _), alert in alerts.items()}
     told = (one.table, one.name, "error") in alerted
     if one.state == "offline" and not told:
         text = f"does not answer: {state.reason}" if state.reason else "does not answer"
         yield Open("error", place, "device.offline", text, DEVICE_REMEDY, one.since)
-    if one.source == "broker" and key not in (facts.heard or Heard()).devices and states.get(facts.edge) == "running":
+    if (
+        one.source == "broker"
+        and key not in (facts.broker_state or BrokerState()).devices
+        and states.get(facts.edge) == "running"
+    ):
         yield Open("error", place, "device.unserved", "the edge does not serve it", "feltd check; then feltd reload")
 
 

@@ -17,7 +17,7 @@ from daemon import version
 from daemon.broker.heartbeat import SILENT_S
 from daemon.broker.session import UNREADABLE, BrokerLost, Message, Session, UnreadableFile
 from daemon.cli.site_brokers import at_brokers
-from daemon.cli.status import Facts, Heard, Service, Wanted
+from daemon.cli.status import BrokerState, Facts, Service, Wanted
 from daemon.config.model import Config
 from daemon.journal.reader import open_to_read
 from protocols.contract.documents import Alert, DeviceMeta, DeviceState, EdgeInfo
@@ -48,7 +48,7 @@ def measured(config: Config, *, with_console: bool) -> Facts:
     if with_console or "console" in services:
         console = services.get("console")
         wanted.append(Wanted("console", needed=console is not None and console.enabled))
-    heard, error, remedy = asyncio.run(_heard(config))
+    broker_state, error, remedy = asyncio.run(_read_broker(config))
     return Facts(
         now=datetime.now(UTC),
         site=config.site.name,
@@ -63,15 +63,15 @@ def measured(config: Config, *, with_console: bool) -> Facts:
         tables=tuple(table.name for table in config.table),
         pools=tuple(one.name for one in config.jackpot),
         services=services,
-        heard=heard,
-        journal=_by_journal(config) if heard is None else None,
+        broker_state=broker_state,
+        journal=_by_journal(config) if broker_state is None else None,
     )
 
 
 # ---- the broker
 
 
-async def _heard(config: Config) -> tuple[Heard | None, str, str]:
+async def _read_broker(config: Config) -> tuple[BrokerState | None, str, str]:
     """The broker's retained documents; or None, the reason and the remedy."""
     try:
         async with asyncio.timeout(LONGEST_S), at_brokers(config.mqtt, 1) as [session]:
@@ -84,7 +84,7 @@ async def _heard(config: Config) -> tuple[Heard | None, str, str]:
         return None, "no answer", "systemctl status mosquitto; check the network to the broker; feltd doctor"
 
 
-async def _documents(session: Session, config: Config) -> Heard:
+async def _documents(session: Session, config: Config) -> BrokerState:
     """The retained documents, and heartbeats until each online process has sent one or is late."""
     site = config.site.name
     topics = [edge_topic(site, "+", leaf) for leaf in ALL_OF_EDGE]
@@ -122,7 +122,7 @@ async def _next(session: Session) -> list[Message]:
         return []
 
 
-def _read(standing: Mapping[str, bytes], beating: frozenset[str]) -> Heard:
+def _read(standing: Mapping[str, bytes], beating: frozenset[str]) -> BrokerState:
     """The documents by their kind; unreadable ones are counted."""
     online: dict[str, bool] = {}
     infos: dict[str, EdgeInfo] = {}
@@ -155,7 +155,7 @@ def _read(standing: Mapping[str, bytes], beating: frozenset[str]) -> Heard:
                     pass
         except UNREADABLE:
             unreadable += 1
-    return Heard(online, beating, infos, devices, states, metas, alerts, levels, unreadable)
+    return BrokerState(online, beating, infos, devices, states, metas, alerts, levels, unreadable)
 
 
 # ---- systemd

@@ -243,17 +243,17 @@ class _Teller:
         self._shown = shown
         self._say = say
         self._columns = columns
-        self._said: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
+        self._printed: OrderedDict[tuple[str, str, datetime], None] = OrderedDict()
         self.last = shown.since
         """The time of the newest line."""
 
-    def tell(self, topic: str, wire: Wire) -> None:
+    def print_wire(self, topic: str, wire: Wire) -> None:
         key = wire.journal, wire.id, wire.time
-        if wire.seq and key in self._said:
+        if wire.seq and key in self._printed:
             return
-        self._said[key] = None
-        if len(self._said) > REMEMBERED:
-            self._said.popitem(last=False)
+        self._printed[key] = None
+        if len(self._printed) > REMEMBERED:
+            self._printed.popitem(last=False)
         self.last = max(self.last or wire.time, wire.time)
         line = line_of(topic, wire)
         if SEVERITIES.index(line.severity) < SEVERITIES.index(self._shown.severity):
@@ -331,10 +331,10 @@ async def watch(
     teller = _Teller(config, shown, say, columns)
     between = shown.since is not None
 
-    async def tell_past() -> None:
+    async def print_past() -> None:
         assert teller.last is not None
         for topic, wire in await asyncio.to_thread(past, config, shown, teller.last):
-            teller.tell(topic, wire)
+            teller.print_wire(topic, wire)
 
     async def serve(session: Session) -> None:
         nonlocal between
@@ -347,21 +347,21 @@ async def watch(
         if between:  # what happened since the journals were read
             between = False
             try:
-                await tell_past()
+                await print_past()
             except BadSince as error:
                 remark(f"-- {error}")
         while True:
             for message in await session.messages():
-                _tell(teller, message)
+                _print(teller, message)
 
     if between:
-        await tell_past()
+        await print_past()
     await stay_connected(config.mqtt, "", None, serve, cast("Any", _Broker(remark)))
 
 
-def _tell(teller: _Teller, message: Message) -> None:
+def _print(teller: _Teller, message: Message) -> None:
     try:
-        teller.tell(message.topic, decode_wire(message.payload))
+        teller.print_wire(message.topic, decode_wire(message.payload))
     except (BadEnvelope, *UNREADABLE) as error:
         teller.cannot_read(message.topic, error)
 

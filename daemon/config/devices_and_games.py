@@ -62,9 +62,9 @@ def missing(config: Config, path: Path) -> list[str]:
         kinds = [DRIVERS[device.driver] for device in table.device if device.driver in DRIVERS]
         if not kinds or len(kinds) < len(table.device):
             continue
-        told: list[Told] = [one for kind in kinds for one in kind.emits]
+        emitted: list[Told] = [one for kind in kinds for one in kind.emits]
         at = f"{path}:{line_of(path, ('table', number, 'ruleset'))}"
-        for need in unmet(needs_of(table.ruleset, table.options), told):
+        for need in unmet(needs_of(table.ruleset, table.options), emitted):
             effect = "no round can be decided" if need.decides else "rounds are void, irregular or wait for a person"
             lines.append(
                 f"{at}: {table.name}: no device here tells {need.what} ({table.ruleset} {need.law}): {effect}; "

@@ -18,9 +18,9 @@ __all__ = [
     "LATE_S",
     "NO_COMMAND",
     "QUIET_S",
-    "Heard",
     "Host",
     "NoAnswer",
+    "Received",
     "answer_of",
     "event",
     "events",
@@ -46,7 +46,7 @@ class NoAnswer(Exception):
     """The device no longer answers: the rest cannot be judged."""
 
 
-class Heard(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True):
     """A frame of the device and its second of arrival."""
 
     at: float
@@ -64,7 +64,7 @@ class Host:
         self._decoder = fdl.Decoder()
         self._seq = rng.randrange(256)
         self._ticket = rng.randrange(1, 0x7FFF_FFFF)
-        self.heard: list[Heard] = []
+        self.received: list[Received] = []
         self.lateness: list[tuple[float, float]] = []
         self.broken: dict[str, str] = {}
         self.held: set[str] = set()
@@ -72,7 +72,7 @@ class Host:
         self.open: bool | None = None  # None: a HELLO is on its way
         self.next = 1
         self.seen: dict[int, int] = {}
-        self._told: dict[tuple[int, int], tuple[int, bytes]] = {}
+        self._first_reports: dict[tuple[int, int], tuple[int, bytes]] = {}
         self.standing: set[int] = set()
         self.faults_known = False  # all open faults were reported since the device's start
 
@@ -109,20 +109,20 @@ class Host:
         self._seq = (self._seq + 1) & 0xFF
         return fdl.encode(message, self._seq), self._seq
 
-    async def listen(self, seconds: float) -> list[Heard]:
+    async def listen(self, seconds: float) -> list[Received]:
         """The frames that come within this time."""
-        start, until = len(self.heard), self._clock() + seconds
+        start, until = len(self.received), self._clock() + seconds
         while await self._read(until):
             pass
-        return self.heard[start:]
+        return self.received[start:]
 
-    async def until(self, found: Callable[[Heard], T | None], since: int, seconds: float = PATIENCE_S) -> T | None:
+    async def until(self, found: Callable[[Received], T | None], since: int, seconds: float = PATIENCE_S) -> T | None:
         """The first match in the frames from index `since` on; None where none comes in time."""
         until, at = self._clock() + seconds, since
         while True:
-            while at < len(self.heard):
+            while at < len(self.received):
                 at += 1
-                if (one := found(self.heard[at - 1])) is not None:
+                if (one := found(self.received[at - 1])) is not None:
                     return one
             if not await self._read(until):
                 return None
@@ -165,7 +165,7 @@ class Host:
             case fdl.Identity() | fdl.EventReport() | fdl.Heartbeat() | fdl.Answer() as message:
                 self.judge("frame.malformed", True, "")
                 self.judge("frame.known", True, "")
-                self.heard.append(Heard(at, piece.seq, message))
+                self.received.append(Received(at, piece.seq, message))
                 self._watch(message)
             case _:
                 pass  # a frame of the host's direction: judged above
@@ -182,8 +182,8 @@ class Host:
                         "heartbeat.closed", beat.waits != self.open, f"flags {beat.flags:02X} in the {state} session"
                     )
                 if self.faults_known or self.standing:
-                    told = f"flags {beat.flags:02X}; told and not over: {sorted(self.standing)}"
-                    self.judge("heartbeat.fault", beat.faulty == bool(self.standing), told)
+                    reported = f"flags {beat.flags:02X}; told and not over: {sorted(self.standing)}"
+                    self.judge("heartbeat.fault", beat.faulty == bool(self.standing), reported)
                 self.judge("heartbeat.next", beat.next >= self.next, f"next {beat.next} after {self.next}")
                 self.next = max(self.next, beat.next)
             case fdl.EventReport() as report:
@@ -213,11 +213,13 @@ class Host:
         if self.identity is None:
             return
         self.judge("event.closed", self.open is not False, f"event {report.counter} in a closed session")
-        told = (report.kind, report.data)
+        reported = (report.kind, report.data)
         key = (self.identity.epoch, report.counter)
-        first = key not in self._told
-        before = self._told.setdefault(key, told)
-        self.judge("event.same", before == told, f"event {report.counter}: {before[1].hex()} then {told[1].hex()}")
+        first = key not in self._first_reports
+        before = self._first_reports.setdefault(key, reported)
+        self.judge(
+            "event.same", before == reported, f"event {report.counter}: {before[1].hex()} then {reported[1].hex()}"
+        )
         if not first:
             return
         self.next = max(self.next, report.counter + 1)
@@ -243,7 +245,7 @@ class Host:
         """Send HELLO until an IDENTITY answers. Raises NoAnswer."""
         self.open = None
         for _ in range(10):
-            start = len(self.heard)
+            start = len(self.received)
             seq = await self.send(fdl.Hello(epoch, last))
             answer = await self.until(identity_of(seq), start, 0.5)
             if answer is None:
@@ -278,7 +280,7 @@ class Host:
         if ticket is None:
             ticket = self.tickets(1)
         for _ in range(7):
-            start = len(self.heard)
+            start = len(self.received)
             began = self._clock()
             seq = await self.send(fdl.Command(ticket, code, data))
             found = await self.until(answer_of(ticket), start, 0.6)
@@ -292,7 +294,7 @@ class Host:
     async def fence(self) -> int:
         """The index of the message after which the device has read everything sent so far."""
         await self.order(NO_COMMAND)
-        return len(self.heard)
+        return len(self.received)
 
     async def acknowledge(self, counter: int) -> None:
         """Acknowledge every event up to and with `counter`."""
@@ -301,7 +303,7 @@ class Host:
 
     async def take(self, seconds: float = PATIENCE_S) -> fdl.EventReport | None:
         """The next event, not acknowledged."""
-        return await self.until(event, len(self.heard), seconds)
+        return await self.until(event, len(self.received), seconds)
 
     async def drain(self) -> list[fdl.EventReport]:
         """Take and acknowledge events until none comes."""
@@ -327,26 +329,26 @@ class Host:
             await self.acknowledge(report.counter)
 
 
-def identity_of(seq: int) -> Callable[[Heard], fdl.Identity | None]:
-    def found(one: Heard) -> fdl.Identity | None:
+def identity_of(seq: int) -> Callable[[Received], fdl.Identity | None]:
+    def found(one: Received) -> fdl.Identity | None:
         return one.message if isinstance(one.message, fdl.Identity) and one.seq == seq else None
 
     return found
 
 
-def answer_of(ticket: int) -> Callable[[Heard], Heard | None]:
-    def found(one: Heard) -> Heard | None:
+def answer_of(ticket: int) -> Callable[[Received], Received | None]:
+    def found(one: Received) -> Received | None:
         return one if isinstance(one.message, fdl.Answer) and one.message.ticket == ticket else None
 
     return found
 
 
-def event(one: Heard) -> fdl.EventReport | None:
+def event(one: Received) -> fdl.EventReport | None:
     return one.message if isinstance(one.message, fdl.EventReport) else None
 
 
-def events(heard: Sequence[Heard]) -> list[tuple[float, fdl.EventReport]]:
-    return [(one.at, one.message) for one in heard if isinstance(one.message, fdl.EventReport)]
+def events(received: Sequence[Received]) -> list[tuple[float, fdl.EventReport]]:
+    return [(one.at, one.message) for one in received if isinstance(one.message, fdl.EventReport)]
 
 
 @cache

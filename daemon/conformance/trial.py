@@ -9,9 +9,9 @@ from daemon.conformance.host import (
     LATE_S,
     NO_COMMAND,
     QUIET_S,
-    Heard,
     Host,
     NoAnswer,
+    Received,
     answer_of,
     event,
     events,
@@ -33,7 +33,7 @@ TOLERANCE = 0.3
 async def _meet(host: Host) -> None:
     """Who is it, and does it answer what is asked."""
     for _ in range(20):
-        start = len(host.heard)
+        start = len(host.received)
         seq = await host.send(fdl.Hello(0, 0))
         found = await host.until(lambda one: one if isinstance(one.message, fdl.Identity) else None, start, 0.5)
         if found is not None:
@@ -66,7 +66,7 @@ async def _frames(host: Host) -> None:
     async def answered(rule: str, data: bytes, seq: int) -> None:
         """Send these bytes, at most three times; they must be answered."""
         for _ in range(3):
-            start = len(host.heard)
+            start = len(host.received)
             await host.send(data)
             if await host.until(identity_of(seq), start, 1.0):
                 return host.judge(rule, True, "")
@@ -74,12 +74,12 @@ async def _frames(host: Host) -> None:
 
     async def ignored(rule: str, data: bytes, seq: int) -> None:
         """Send these bytes, which must not be answered, and then a right frame, which must."""
-        start = len(host.heard)
+        start = len(host.received)
         right, right_seq = host.frame(hello)
         await host.send(data + right)
         after = await host.until(identity_of(right_seq), start)
         host.judge(rule, after is not None, "the right frame behind it was not answered")
-        wrong = any(identity_of(seq)(one) for one in host.heard[start:])
+        wrong = any(identity_of(seq)(one) for one in host.received[start:])
         host.judge(rule, not wrong, f"answered: {data[:24].hex(' ')}")
 
     whole, seq = host.frame(hello)
@@ -93,12 +93,12 @@ async def _frames(host: Host) -> None:
     await answered("frame.long", b"\0" + b"\x55" * 300 + whole, seq)
     first, one = host.frame(hello)
     second, two = host.frame(hello)
-    start = len(host.heard)
+    start = len(host.received)
     await host.send(first + second[1:])
     both = [await host.until(identity_of(number), start) for number in (one, two)]
     host.judge("frame.shared", all(both), "one of two frames that share a 00 was not answered")
     whole, seq = host.frame(hello)
-    start = len(host.heard)
+    start = len(host.received)
     for byte in whole:
         await host.send(bytes((byte,)))
         await asyncio.sleep(0.002)
@@ -129,7 +129,7 @@ def _overreaching(frame: bytes) -> bytes:
 async def _hellos(host: Host) -> None:
     """When a session opens, and when it does not."""
     known = await host.hello(0, 0)
-    start = len(host.heard)
+    start = len(host.received)
     raw, seq = host.frame(fdl.Hello(known.epoch, known.next - 1, version=2))
     await host.send(raw)
     host.judge("hello.version", await host.until(identity_of(seq), start), "a HELLO of version 2 was not answered")
@@ -140,7 +140,7 @@ async def _hellos(host: Host) -> None:
     answer = await host.hello(known.epoch, min(answer.next + 1000, fdl.MAX_COUNTER))
     host.judge("hello.ahead", not answer.position, f"position {answer.position} for `last` beyond `next`")
     known = await host.hello(0, 0)
-    start = len(host.heard)
+    start = len(host.received)
     host.open = None
     payload = fdl.Hello(known.epoch, known.next - 1).to_bytes() + b"\x01\x02\x03"
     seq = host.frame(fdl.Hello(0, 0))[1]
@@ -149,8 +149,8 @@ async def _hellos(host: Host) -> None:
     host.judge("frame.more", more is not None and more.position, "a HELLO with three bytes more opened no session")
     await host.opened()
     await host.drain()
-    heard = await host.listen(QUIET_S)
-    talk = [one.message for one in heard if not isinstance(one.message, fdl.Heartbeat)]
+    received = await host.listen(QUIET_S)
+    talk = [one.message for one in received if not isinstance(one.message, fdl.Heartbeat)]
     host.judge("event.quiet", not talk, f"{type(talk[0]).__name__}" if talk else "")
 
 
@@ -158,7 +158,7 @@ async def _one_event(host: Host) -> None:
     """One event, not acknowledged: its repetition, its age, and what must not move it."""
     await host.opened()
     await host.drain()
-    start = len(host.heard)
+    start = len(host.received)
     if not await host.hands.do("event"):
         return
     report = await host.until(event, start, 30.0)
@@ -167,13 +167,13 @@ async def _one_event(host: Host) -> None:
         return
     began = asyncio.get_running_loop().time()
     await host.listen(6 * REPEAT_S)
-    told = events(host.heard[start:])
-    host.judge("event.sent", len(told) > 1 or await host.take(), "it was not repeated")
-    others = {one.counter for _, one in told} - {report.counter}
+    reported = events(host.received[start:])
+    host.judge("event.sent", len(reported) > 1 or await host.take(), "it was not repeated")
+    others = {one.counter for _, one in reported} - {report.counter}
     host.judge("event.single", not others, f"{report.counter} is not acknowledged, and {others} came")
     if host.on_time(began):
-        host.judge("event.rhythm", len(told) > 3, f"{len(told)} times in {6 * REPEAT_S:.1f} s")
-    for (at, one), (then, later) in itertools.pairwise(told):
+        host.judge("event.rhythm", len(reported) > 3, f"{len(reported)} times in {6 * REPEAT_S:.1f} s")
+    for (at, one), (then, later) in itertools.pairwise(reported):
         low, high = REPEAT_S * (1 - TOLERANCE), REPEAT_S * (1 + TOLERANCE)
         if host.on_time(began):
             host.judge("event.rhythm", low <= then - at <= high, f"{(then - at) * 1000:.0f} ms")
@@ -184,7 +184,7 @@ async def _one_event(host: Host) -> None:
     await _wrong_answers(host, report.counter)
     await host.acknowledge(report.counter)
     after = await host.fence()
-    again = [one for _, one in events([*host.heard[after:], *await host.listen(QUIET_S)])]
+    again = [one for _, one in events([*host.received[after:], *await host.listen(QUIET_S)])]
     host.judge("ack.moves", report.counter not in {one.counter for one in again}, "it was repeated after its ACK")
     await host.drain()
 
@@ -222,7 +222,7 @@ async def _again(host: Host) -> None:
     expected = list(range(first, known.next))
     await host.opened()
     for reason in (fdl.UNREADABLE, fdl.GAP, fdl.MALFORMED):
-        start = len(host.heard)
+        start = len(host.received)
         began = asyncio.get_running_loop().time()
         await host.send(fdl.Nak(reason, known.epoch, first))
         found = await host.until(lambda one: one if event(one) else None, start, QUIET_S)
@@ -246,11 +246,11 @@ async def _again(host: Host) -> None:
     await host.opened(first - 1)
     await host.acknowledge(known.next - 1)
     after = await host.fence()
-    late = [one.counter for _, one in events([*host.heard[after:], *await host.listen(QUIET_S)])]
+    late = [one.counter for _, one in events([*host.received[after:], *await host.listen(QUIET_S)])]
     host.judge("ack.moves", not late, f"after an ACK for {known.next - 1} came {late}")
 
 
-def _event_counter(one: Heard) -> int:
+def _event_counter(one: Received) -> int:
     report = event(one)
     return report.counter if report else 0
 
@@ -261,19 +261,19 @@ async def _closed(host: Host) -> None:
     await host.drain()
     known = await host.hello(0, 0)
     ticket = 0x7FFF_FFFF
-    start = len(host.heard)
+    start = len(host.received)
     await host.send(fdl.Command(ticket, fdl.SELF_TEST))
     if not await host.hands.do("event"):
         return
     await host.listen(QUIET_S)
-    answered = any(answer_of(ticket)(one) for one in host.heard[start:])
+    answered = any(answer_of(ticket)(one) for one in host.received[start:])
     host.judge("command.closed", not answered, "a command was answered in a closed session")
     last = known.next - 1
     opened = await host.opened(last)
     if opened.next > last + 1:
-        told = [one.counter for one in await host.drain()]
-        text = f"events {last + 1} to {opened.next - 1} happened, and {told} came"
-        host.judge("event.sent", told[: opened.next - 1 - last] == list(range(last + 1, opened.next)), text)
+        reported = [one.counter for one in await host.drain()]
+        text = f"events {last + 1} to {opened.next - 1} happened, and {reported} came"
+        host.judge("event.sent", reported[: opened.next - 1 - last] == list(range(last + 1, opened.next)), text)
 
 
 async def _commands(host: Host) -> None:
@@ -319,10 +319,10 @@ async def _ring(host: Host) -> None:
         return
     gone = await host.hello(known.epoch, known.oldest - 2)
     host.judge("hello.opens", gone.position == known.oldest - 1, f"position {gone.position}")
-    heard = await host.listen(QUIET_S)
-    identities = [one.message for one in heard if isinstance(one.message, fdl.Identity)]
+    received = await host.listen(QUIET_S)
+    identities = [one.message for one in received if isinstance(one.message, fdl.Identity)]
     host.judge("ring.gone", identities, "no IDENTITY came in the place of the event")
-    host.judge("ring.gone", not events(heard), "an event came that is not the one at the position")
+    host.judge("ring.gone", not events(received), "an event came that is not the one at the position")
     await host.opened()
 
 
@@ -330,9 +330,9 @@ async def _power(host: Host) -> None:
     """Off, with an event that was not acknowledged, and on again."""
     known = await host.opened()
     await host.drain()
-    start = len(host.heard)
+    start = len(host.received)
     pending = await host.until(event, start, 30.0) if await host.hands.do("event") else None
-    start = len(host.heard)
+    start = len(host.received)
     host.open = None
     if not await host.hands.do("power"):
         return
@@ -349,36 +349,38 @@ async def _power(host: Host) -> None:
     if answer.epoch == known.epoch:
         counted = answer.position == before + 1 and answer.next > max(before, pending.counter if pending else 0)
         host.judge("power.counters", counted, f"next {answer.next} after {host.next}, position {answer.position}")
-        told = await host.drain()
+        reported = await host.drain()
         if pending is not None:
-            same = [(one.kind, one.data) for one in told if one.counter == pending.counter]
+            same = [(one.kind, one.data) for one in reported if one.counter == pending.counter]
             text = f"event {pending.counter} {pending.kind:02X}, then {same}"
             host.judge("power.kept", same == [(pending.kind, pending.data)], text)
-            told = [one for one in told if one.counter > pending.counter]
+            reported = [one for one in reported if one.counter > pending.counter]
     else:
         host.judge("power.counters", not answer.position, f"position {answer.position} in another epoch")
         await host.opened(answer.oldest - 1)
-        told = await host.drain()
-    kinds = [one.kind for one in told]
+        reported = await host.drain()
+    kinds = [one.kind for one in reported]
     host.judge("power.started", fdl.Started.KIND in kinds[:1], f"the events after the start are {kinds}")
 
 
-def _young_beat(one: Heard) -> fdl.Heartbeat | None:
+def _young_beat(one: Received) -> fdl.Heartbeat | None:
     return one.message if isinstance(one.message, fdl.Heartbeat) and one.message.uptime < 5000 else None
 
 
 _NEEDS_HANDS = "nobody did at the device what it needs"
 
 
-async def conform(link: Link, hands: Hands, *, seed: int | None = None, tell: Callable[[str], object] = id) -> Report:
-    """Speak with the device, part by part. `tell` gets the name of each part as it begins."""
+async def conform(
+    link: Link, hands: Hands, *, seed: int | None = None, on_part: Callable[[str], object] = id
+) -> Report:
+    """Speak with the device, part by part. `on_part` gets the name of each part as it begins."""
     host = Host(link, hands, random.Random(seed))
     watching = asyncio.create_task(host.watch_lateness())
     parts = (_meet, _heartbeats, _frames, _hellos, _commands, _one_event, _again, _closed, _everything, _ring, _power)
     stopped = ""
     try:
         for part in parts:
-            tell((part.__doc__ or "").partition("\n")[0])
+            on_part((part.__doc__ or "").partition("\n")[0])
             try:
                 await part(host)
             except NoAnswer:

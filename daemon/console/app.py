@@ -149,7 +149,7 @@ class ConsoleProcess:
         self.access = Access(config.console, store, self.actions, now)
         self.answers = web.Answers()
         self.site = SiteState.of_console(replace(config, mqtt=broker_of(config, config.console)), now, connect)
-        self.site.on_reply.append(self.answers.heard)
+        self.site.on_reply.append(self.answers.received)
         self.past, self.rounds = Past(store, self.site), Rounds(store, self.site, config.console.rounds_kept)
         self.pools = Pools(self.site, now)
         inside = partial(devices_inside, self.site)
@@ -395,13 +395,13 @@ class _Server(uvicorn.Server):
         def protocol() -> asyncio.Protocol:
             patient = front_server.HeaderTimeoutProtocol(config, self.server_state, self.lifespan.state)
             if sockets and isinstance(sockets[0], front_server.ConnectionLimiter):
-                patient.on_asked = sockets[0].asked
+                patient.on_first_request = sockets[0].request_received
                 patient.app_state["signed_in"] = sockets[0].signed_in
             return patient
 
         tls_timeout_s = front_server.REQUEST_TIMEOUT_S if config.ssl else None
         if config.ssl:
-            sslproto.SSLProtocol.max_size = front_server.ROOM
+            sslproto.SSLProtocol.max_size = front_server.TLS_BUFFER_BYTES
         self.servers = [
             await loop.create_server(
                 protocol,
@@ -447,9 +447,10 @@ async def open_console(
 
 
 async def serve(
-    config: Config, journal: Journal, *, full: str = "", told: Callable[[int], None] = lambda _port: None
+    config: Config, journal: Journal, *, full: str = "", on_listening: Callable[[int], None] = lambda _port: None
 ) -> None:
-    """Follow the site and serve its pages until cancelled; `told` is called with the port. `full`: as in the process.
+    """Follow the site and serve its pages until cancelled. `on_listening` is called with the port. `full`: as in the
+    process.
 
     Raises BadStore, BadJournal, BadWebhook, BadDealer, CannotListen.
     """
@@ -484,7 +485,7 @@ async def serve(
             following = group.create_task(opened.run())
             keeper = group.create_task(opened.keep())
             serving = group.create_task(server.serve([listening]))
-            told(port)
+            on_listening(port)
             try:
                 await asyncio.wait([serving])
             finally:

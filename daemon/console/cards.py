@@ -8,7 +8,7 @@ from pathlib import Path
 
 import jinja2
 
-from daemon.words.words import Lang, catalog, say, told
+from daemon.words.words import Lang, catalog, device_text, say
 from drivers import DRIVERS
 from drivers.faults import Fault
 from protocols.contract.commands import name_of
@@ -38,7 +38,12 @@ def _faults(driver: str) -> list[Fault]:
 def card_page(driver: str, places: Sequence[tuple[str, str]], lang: Lang) -> str:
     """The card of one driver's devices. `places`: `table/device` and URL of each."""
     rows = [
-        (one, told(lang, one.code, one.text), told(lang, one.code, one.remedy), told(lang, one.code, one.round))
+        (
+            one,
+            device_text(lang, one.code, one.text),
+            device_text(lang, one.code, one.remedy),
+            device_text(lang, one.code, one.round),
+        )
         for one in _faults(driver)
     ]
     commands = [(f"command.{name_of(kind)}", kind.between_rounds) for kind in DRIVERS[driver].commands]

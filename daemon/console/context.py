@@ -86,7 +86,7 @@ class ConsoleContext:
         self._templates = {
             lang: _templates(
                 t=partial(words.say, lang),
-                told=lambda code, said, lang=lang: _code(words.told(lang, code, said)),
+                device_text=lambda code, said, lang=lang: _code(words.device_text(lang, code, said)),
                 noted=partial(words.noted, lang),
                 reason=partial(words.reason, lang),
                 money=partial(money, lang),

@@ -29,11 +29,11 @@ __all__ = ["ConnectionLimiter", "Forwarded", "HeaderTimeoutProtocol", "Hosts", "
 # Seconds for the TLS handshake, and for the head of a request after the handshake or the previous answer.
 REQUEST_TIMEOUT_S = 10.0
 # Seconds after which the kernel closes the connection of a client that does not read its answer.
-UNREAD = 60.0
+UNREAD_ANSWER_TIMEOUT_S = 60.0
 # Connections at once. Each live page holds one, and files need room below the limit of 1024 descriptors.
 MOST_CONNECTIONS = 600
 # Connections of one address without a request so far; a browser opens six.
-MOST_UNASKED = 32
+MOST_WITHOUT_REQUEST = 32
 # Connections of one address from which somebody signed in; many people may be behind one router.
 MOST_OF_KNOWN = 300
 # Connections from addresses without a signed-in user: of one address, of one IPv6 network, and of all together.
@@ -41,9 +41,9 @@ MOST_OF_ADDRESS = 64
 MOST_OF_NETWORK = 225
 MOST_UNKNOWN = 450
 # Number of remembered addresses from which somebody signed in.
-MOST_KNOWN = 1000
+MOST_REMEMBERED = 1000
 # Bytes that asyncio allocates per TLS connection: one record. The default of 256 KiB would be 150 MiB for all.
-ROOM = 16 * 1024
+TLS_BUFFER_BYTES = 16 * 1024
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 _ELSEWHERE = "this console has another name: [console] url says which, and should say what people type\n"
 
@@ -110,8 +110,8 @@ class Forwarded:
         """Pass the request on."""
         if scope["type"] == "http" and scope["client"] and self._ours(address := _address(scope["client"][0])):
             headers = Headers(scope=scope)
-            for said in reversed(",".join(headers.getlist("x-forwarded-for")).split(",")):
-                before = _address(said.strip())
+            for entry in reversed(",".join(headers.getlist("x-forwarded-for")).split(",")):
+                before = _address(entry.strip())
                 if before is None or not self._ours(address):
                     break
                 address = before
@@ -155,46 +155,46 @@ class ConnectionLimiter(socket.socket):
     def __init__(self, family: int, proxies: Iterable[str] = ()) -> None:
         """A TCP socket of that family. `proxies` are addresses or networks."""
         super().__init__(family, socket.SOCK_STREAM)
-        self._lines: dict[tuple[Any, ...], socket.socket] = {}
+        self._connections: dict[tuple[Any, ...], socket.socket] = {}
         self._known: OrderedDict[str, None] = OrderedDict()
-        self._unasked: dict[tuple[Any, ...], socket.socket] = {}
+        self._without_request: dict[tuple[Any, ...], socket.socket] = {}
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
-    def asked(self, peer: tuple[Any, ...]) -> None:
+    def request_received(self, peer: tuple[Any, ...]) -> None:
         """Record a complete request on the connection from `peer`."""
-        self._unasked.pop(peer[:2], None)
+        self._without_request.pop(peer[:2], None)
 
     def signed_in(self, host: str) -> None:
         """Record a request of a signed-in user from the address `host`."""
         self._known[host] = None
         self._known.move_to_end(host)
-        if len(self._known) > MOST_KNOWN:
+        if len(self._known) > MOST_REMEMBERED:
             self._known.popitem(last=False)
 
     def accept(self) -> tuple[socket.socket, Any]:
         """The next accepted connection. A refused one is closed and looks like one that the client closed."""
-        line, address = super().accept()
-        self._lines = {peer: one for peer, one in self._lines.items() if one.fileno() >= 0}
-        self._unasked = {peer: one for peer, one in self._unasked.items() if one.fileno() >= 0}
-        if len(self._lines) >= MOST_CONNECTIONS or not self._room(address[0]):
-            line.close()
+        connection, address = super().accept()
+        self._connections = {peer: one for peer, one in self._connections.items() if one.fileno() >= 0}
+        self._without_request = {peer: one for peer, one in self._without_request.items() if one.fileno() >= 0}
+        if len(self._connections) >= MOST_CONNECTIONS or not self._may_connect(address[0]):
+            connection.close()
             raise ConnectionAbortedError
-        self._lines[address[:2]] = line
-        self._unasked[address[:2]] = line
+        self._connections[address[:2]] = connection
+        self._without_request[address[:2]] = connection
         # A client that does not read its answer also holds a connection: the kernel closes it after this time.
-        line.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD * 1000))
-        return line, address
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(UNREAD_ANSWER_TIMEOUT_S * 1000))
+        return connection, address
 
-    def _room(self, host: str) -> bool:
+    def _may_connect(self, host: str) -> bool:
         """Whether that address may have one more connection."""
         address = _address(host)
         if address is not None and any(address in proxy for proxy in self._proxies):
             return True
-        if sum(peer[0] == host for peer in self._unasked) >= MOST_UNASKED:
+        if sum(peer[0] == host for peer in self._without_request) >= MOST_WITHOUT_REQUEST:
             return False
         if host in self._known:
-            return [peer[0] for peer in self._lines].count(host) < MOST_OF_KNOWN
-        unknown = [peer[0] for peer in self._lines if peer[0] not in self._known]
+            return [peer[0] for peer in self._connections].count(host) < MOST_OF_KNOWN
+        unknown = [peer[0] for peer in self._connections if peer[0] not in self._known]
         network = _network(host)
         of_network = sum(_network(one) == network for one in unknown)
         return len(unknown) < MOST_UNKNOWN and of_network < MOST_OF_NETWORK and unknown.count(host) < MOST_OF_ADDRESS
@@ -204,15 +204,15 @@ class HeaderTimeoutProtocol(H11Protocol):
     """Closes a connection that sends no complete request within REQUEST_TIMEOUT_S."""
 
     _late: asyncio.TimerHandle | None = None
-    on_asked: Callable[[tuple[Any, ...]], None] | None = None
+    on_first_request: Callable[[tuple[Any, ...]], None] | None = None
     """Reports the address of the first complete request."""
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request arrived."""
         super().data_received(data)
-        if self.on_asked is not None and self.cycle is not None and self.client is not None:
-            self.on_asked(self.client)
-            self.on_asked = None
+        if self.on_first_request is not None and self.cycle is not None and self.client is not None:
+            self.on_first_request(self.client)
+            self.on_first_request = None
 
     def connection_made(self, transport: Any) -> None:
         """A client connected."""
@@ -236,6 +236,6 @@ class HeaderTimeoutProtocol(H11Protocol):
         self._late = self.loop.call_later(REQUEST_TIMEOUT_S, self._look)
 
     def _look(self) -> None:
-        asked: Any = self.cycle  # None before the first request
-        if asked is None or asked.response_complete:
+        cycle: Any = self.cycle  # None before the first request
+        if cycle is None or cycle.response_complete:
             self.transport.close()

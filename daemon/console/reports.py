@@ -17,7 +17,7 @@ from msgspec import Struct
 from daemon.console import paper
 from daemon.console.paper import Block, Facts, Heading, Lines, Paper, Rows, Text
 from daemon.console.site.actions import Action
-from daemon.console.site.rounds import SHOWS, Ended, Note, Show, Stretch
+from daemon.console.site.rounds import SHOWS, Ended, Interval, Note, Show
 from daemon.journal.recall import Recalled
 from daemon.words import words
 from daemon.words.local import Local
@@ -114,7 +114,7 @@ class Round(Struct, frozen=True, kw_only=True):
 class Period(Struct, frozen=True, kw_only=True):
     """The report of a table. `cut`: there are more rounds than a report holds; the same of acts and alerts.
 
-    `heard_until`: the time of the last verdict of the table that the console received.
+    `received_until`: the time of the last verdict of the table that the console received.
     """
 
     feltd: str = "rounds"
@@ -124,8 +124,8 @@ class Period(Struct, frozen=True, kw_only=True):
     until: datetime
     show: str
     complete_since: datetime | None
-    heard_until: datetime | None
-    gaps: tuple[Stretch, ...]
+    received_until: datetime | None
+    gaps: tuple[Interval, ...]
     counts: dict[Show, int]
     cut: bool
     digest: str
@@ -353,8 +353,8 @@ class Printer:
         more = [(self._t("paper.period"), period), (self._t("rounds.show"), self._t(f"rounds.show_{report.show}"))]
         if report.complete_since is not None:
             more.append((self._t("rounds.complete"), self._when(report.complete_since)))
-        if report.heard_until is not None:
-            more.append((self._t("paper.heard"), self._when(report.heard_until)))
+        if report.received_until is not None:
+            more.append((self._t("paper.heard"), self._when(report.received_until)))
         blocks: list[Block] = [self._head(made, report.digest, *more)]
         blocks += [
             Text(f"{self._t('rounds.gap')}{self._colon}{self._when(gap.since)} – {self._when(gap.until)}", strong=True)

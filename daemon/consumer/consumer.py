@@ -211,7 +211,7 @@ class Consumer(BrokerProcess):
         self._moved: dict[Source, Events] = {}
         self._changed: dict[str, _Table] = {}
         """Streams and tables whose position or state is to be written: encoded once for all events of a batch."""
-        self._told: dict[str, tuple[dict[str, int], dict[str, int], float]] = {}
+        self._announced: dict[str, tuple[dict[str, int], dict[str, int], float]] = {}
         """The newest events that an edge announced, the next expected one at that time, and the time."""
         self._awaited: dict[tuple[str, str], tuple[int, int, float]] = {}
         """By edge and table: the requested range of seqs, and the time until which its answer is awaited."""
@@ -285,10 +285,10 @@ class Consumer(BrokerProcess):
             stream = self._streams.get(source) or self._first_of(source)
             if stream is None:
                 continue
-            heard = envelope if envelope.digest else digested(envelope)
-            if stream.contradicts(heard):
-                self._in_conflict(table, edge, stream, heard, batch)
-            for ready in stream.take(heard):
+            received = envelope if envelope.digest else digested(envelope)
+            if stream.contradicts(received):
+                self._in_conflict(table, edge, stream, received, batch)
+            for ready in stream.take(received):
                 self._apply(table, stream, ready, batch)
             self._note(source, stream, table, batch)
         self._finish(batch)
@@ -429,7 +429,7 @@ class Consumer(BrokerProcess):
         cause = cause_of(f"{event}/{int(number) + 1}", journal)
         type_, data = verdict_type(verdict), encode_verdict(verdict)
         self._commit([Entry(table.name, "round", type_, last.time, data, cause=cause)])
-        self._tell(table, verdict)
+        self._publish_verdict(table, verdict)
 
     def _newest(self, table: _Table) -> tuple[Row | None, Row | None]:
         """The last opening of a round, and the last verdict."""
@@ -469,7 +469,7 @@ class Consumer(BrokerProcess):
         table.state, new = used(table.ruleset, table.state, envelope)
         match envelope.event:
             case WagerPlaced(request="") | WagerWithdrawn(request=""):
-                self.answers.tell_dealer(table.name, envelope, before, table.state, doubted + new)
+                self.answers.answer_dealer(table.name, envelope, before, table.state, doubted + new)
             case WagerPlaced() | WagerWithdrawn() | PlayerActed():
                 round_ = table.ruleset.view(table.state).round
                 answered = self.answers.decide(table.name, envelope, before, table.state, doubted + new, round_)
@@ -499,10 +499,10 @@ class Consumer(BrokerProcess):
         if batch.entries or self.answers.waits:
             self._commit(batch.entries)
         self._in_sync = True
-        if self.answers.told:
+        if self.answers.undelivered:
             self.answers.release()
         for table, verdict in batch.verdicts:
-            self._tell(table, verdict)
+            self._publish_verdict(table, verdict)
         for table in batch.moved.values():
             self.retained.touch(table_topic(self.site, table.name, "round/state"))
             if table.alerted and not self._waits(table):  # no verdict reports that a round goes on
@@ -522,12 +522,12 @@ class Consumer(BrokerProcess):
         if entries or memory or exact:
             rows = self.append(entries, memory, exact=exact)
             if self._replica is not None:
-                self._replica.agreement.told(rows)
+                self._replica.agreement.add_own(rows)
             self._unsaved.clear()
             self._changed.clear()
             self._moved.clear()
 
-    def _tell(self, table: _Table, verdict: Verdict) -> None:
+    def _publish_verdict(self, table: _Table, verdict: Verdict) -> None:
         self.on_verdict(table.name, verdict)
         match verdict:
             case Resolved(result=result) | Voided(result=result) | Corrected(result=result):
@@ -617,7 +617,7 @@ class Consumer(BrokerProcess):
         if self._replica is not None:
             presence = [edge_topic(self.site, "+", leaf) for leaf in ("availability", "info")]
             for topic, payload in (await read_standing(session, *presence, quiet_s=SHOWN_WITHIN_S)).items():
-                self._restorer.heard(Message(topic, payload, retain=True))
+                self._restorer.received(Message(topic, payload, retain=True))
             self._replica.look_who_speaks(self._tables)
             self._replica.may_read.set()
         for table in self._tables.values():
@@ -670,11 +670,11 @@ class Consumer(BrokerProcess):
         """The present round with the positions of the used events, so that readers know which events it includes."""
         view = self.view(table)
         streams = {journal: stream for (_, journal, name), stream in self._streams.items() if name == table}
-        heard = {journal: stream.expected - 1 for journal, stream in streams.items()}
+        received = {journal: stream.expected - 1 for journal, stream in streams.items()}
         after = {journal: stream.after for journal, stream in streams.items() if stream.after}
         newest = self._tables[table].numbers.newest
         kept = keeps_its_cards(self._tables[table].ruleset) or UNSET
-        return RoundState(view.round, view.phase, view.detail, heard, self.name, newest, after, kept)
+        return RoundState(view.round, view.phase, view.detail, received, self.name, newest, after, kept)
 
     def position(self, table: str) -> int:
         """The seq of the last event of `table` that was used, in the journal that counts now."""
@@ -684,7 +684,7 @@ class Consumer(BrokerProcess):
         while True:
             left = await session.messages(at_once=self._use)
             while left := self._use(left) or []:
-                await self._heard(session, left.pop(0))
+                await self._received_other(session, left.pop(0))
             await self._ask_for_gaps(session)
 
     def _use(self, messages: list[Message]) -> list[Message] | None:
@@ -700,7 +700,7 @@ class Consumer(BrokerProcess):
                     read = self._read(table, message)
                     envelopes += read if self._replica is None else [one for one in read if one.replay]
                 case ["table", table, "wager", _]:
-                    self.answers.heard(table, message)
+                    self.answers.received(table, message)
                 case _:
                     left = messages[at:]
                     break
@@ -708,11 +708,11 @@ class Consumer(BrokerProcess):
             self.take(envelopes)
         return left if left or any(stream.unsettled for stream in self._streams.values()) else None
 
-    async def _heard(self, session: Session, message: Message) -> None:
+    async def _received_other(self, session: Session, message: Message) -> None:
         """Handle a message that carries no event."""
         if self._replica is not None and self._replica.is_ended(message):
             return
-        self._restorer.heard(message)
+        self._restorer.received(message)
         match message.topic.split("/")[3:]:
             case ["edge", edge, leaf]:
                 await self._edge_says(session, edge, leaf, message)
@@ -726,7 +726,7 @@ class Consumer(BrokerProcess):
     async def _met(self, session: Session, table: str, message: Message) -> None:
         """Handle a retained round: one of a table that these rules no longer have is cleared."""
         if table in self._tables:
-            self._stale_topics.heard_own()
+            self._stale_topics.received_own()
         else:
             await self._stale_topics.clear(session, stale_of_rules(self.site, self.name, message))
 
@@ -791,7 +791,7 @@ class Consumer(BrokerProcess):
         elif leaf == "health":
             with contextlib.suppress(*UNREADABLE):
                 newest = msgspec.json.decode(message.payload, type=EdgeHealth).newest
-                self._told[edge] = newest, {name: self._next(edge, name) for name in self._tables}, _now()
+                self._announced[edge] = newest, {name: self._next(edge, name) for name in self._tables}, _now()
 
     async def _answered(self, session: Session, name: str, message: Message) -> None:
         try:
@@ -852,10 +852,10 @@ class Consumer(BrokerProcess):
 
     async def _ask_for_tails(self, session: Session) -> None:
         """Request the newest events that an edge announced and that are missing: no later event shows that gap."""
-        for edge, (newest, waited_for, at) in list(self._told.items()):
+        for edge, (newest, waited_for, at) in list(self._announced.items()):
             if _now() - at < ASK_AGAIN:
                 continue
-            del self._told[edge]
+            del self._announced[edge]
             for name in self._tables:
                 first = self._next(edge, name)
                 if newest.get(name, 0) >= first:

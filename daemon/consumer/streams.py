@@ -115,8 +115,8 @@ class Events(Stream[Envelope]):
         """Mark the used number of `item` as in conflict permanently. Returns whether to report the conflict."""
         self._known_from = min(self._known_from, item.seq)
         self._remember(item.seq, IN_CONFLICT)
-        told, self.in_conflict = self.in_conflict, True
-        return not told
+        before, self.in_conflict = self.in_conflict, True
+        return not before
 
     def _remember(self, seq: int, digest: bytes) -> None:
         at = seq % KEPT_DIGESTS * DIGEST_SIZE

@@ -216,7 +216,7 @@ class AnswerDesk:
         self._site = site
         self._tables = {name: WagerAnswers(name, journal.memories(f"{KEY}{name}/")) for name in tables}
         self._decided: list[tuple[str, WagerAnswer]] = []
-        self.told: list[tuple[str, WagerAnswer]] = []
+        self.undelivered: list[tuple[str, WagerAnswer]] = []
         """Answers that are sent when their decisions are durable."""
         self._unsent: dict[tuple[str, str, str], WagerAnswer] = {}
         self._news = asyncio.Event()
@@ -225,7 +225,7 @@ class AnswerDesk:
         answers.
         """
 
-    def tell_dealer(
+    def answer_dealer(
         self, table: str, envelope: Envelope, before: object, after: object, verdicts: tuple[Verdict, ...]
     ) -> None:
         """Report the refusal of a bet without a request, from a console or a sensor, under the id of its event.
@@ -240,7 +240,7 @@ class AnswerDesk:
         named = replace(event, request=PLACEHOLDER, terminal=envelope.device)
         answer = answer_to(replace(envelope, event=named), before, after, verdicts)
         if answer is not None and answer.status == "refused":
-            self.told.append((table, replace(answer, id=envelope.id)))
+            self.undelivered.append((table, replace(answer, id=envelope.id)))
 
     @property
     def waits(self) -> bool:
@@ -255,17 +255,17 @@ class AnswerDesk:
         if answer is None or not isinstance(event, WagerPlaced | WagerWithdrawn | PlayerActed):
             return {}
         self._decided.append((table, answer))
-        self.told.append((table, answer))
+        self.undelivered.append((table, answer))
         key, value = self._tables[table].put(event, answer)
         return {key: value}
 
     def release(self) -> None:
         """Send all decided answers, which are durable now."""
-        told, self._decided, self.told = self.told, [], []
-        for table, answer in told:
+        undelivered, self._decided, self.undelivered = self.undelivered, [], []
+        for table, answer in undelivered:
             self._offer(table, answer)
 
-    def heard(self, table: str, message: Message) -> None:
+    def received(self, table: str, message: Message) -> None:
         """Handle a request. The edge journals a new one; the answer to a decided one is sent again."""
         request = decode_request(message.payload)
         if table not in self._tables or message.retain or isinstance(request, Unreadable):

@@ -42,7 +42,7 @@ LONGEST_WORK = 600.0
 # Seconds for an answer to get on its way: a broker that takes nothing must not keep a command open.
 LONGEST_ANSWER = 5.0
 # Seconds to wait for the rules to process the events before a command.
-HEARD_WITHIN = 2.0
+RULES_STATE_WITHIN_S = 2.0
 MOST_ASKERS = 4
 # Response topics that the broker refused are not tried again. After so many of them, none is written any more.
 MOST_REFUSED = 32
@@ -63,7 +63,7 @@ class CommandTarget(Protocol):
         """The name of the edge's journal, and the newest seq of this table in it."""
         ...
 
-    def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
+    def commanded(self, event: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         """Commit the event, its `order` (JSON) and the values in `kept` in one transaction."""
         ...
 
@@ -157,7 +157,7 @@ class CommandService:
             return True
         said = self._rounds.get(table)
         if said is None:
-            return asyncio.get_running_loop().time() - self._rules_since < HEARD_WITHIN
+            return asyncio.get_running_loop().time() - self._rules_since < RULES_STATE_WITHIN_S
         return said.phase not in BETWEEN_ROUNDS
 
     # ---- messages of the broker
@@ -270,7 +270,7 @@ class CommandService:
         """Return when the rules have processed all events and no round is open. Raises CommandRefused."""
         journal, newest = station.newest()
         try:
-            async with asyncio.timeout(HEARD_WITHIN):
+            async with asyncio.timeout(RULES_STATE_WITHIN_S):
                 while self._between_rounds(table).heard.get(journal, 0) < newest:
                     self._rounds_changed.clear()
                     await self._rounds_changed.wait()
@@ -320,12 +320,12 @@ class CommandService:
             reply = Reply(case.id, reply.command, "failed", text)
             ended = msgspec.json.encode(replace(case, reply=reply))
         self._put(replace(case, reply=reply))
-        told = DeviceCommanded(reply.command, reply.id, reply.status, reply.text)
+        event = DeviceCommanded(reply.command, reply.id, reply.status, reply.text)
         station = self._stations.get((case.table, case.device))
         if station is None:
             self._keep({case.key: ended})  # no longer in the configuration
         else:
-            station.commanded(told, msgspec.json.encode(case.command), {case.key: ended})
+            station.commanded(event, msgspec.json.encode(case.command), {case.key: ended})
         return reply
 
     async def _reply(self, message: Message, reply: Reply) -> None:

@@ -94,10 +94,10 @@ class DeviceSession:
         """Whether the transaction that is being written has a decision about the table."""
         self.events = 0
         self.last: Row | None = None
-        self._tells_cards = DRIVERS[device.driver].tells_cards
+        self._reports_cards = DRIVERS[device.driver].tells_cards
         self.trace = Trace(
             device_topic(edge.site, table.name, device.name, "trace"),
-            self._no_round if self._tells_cards else None,
+            self._no_round if self._reports_cards else None,
             self._untraced,
             edge.traced,
         )
@@ -183,15 +183,15 @@ class DeviceSession:
 
     def _traced(self, seconds: int) -> dict[str, Any]:
         """Begin or end a trace. Raises CommandRefused."""
-        if seconds and self._tells_cards and not self._edge.commands.is_ruled(self.table):
+        if seconds and self._reports_cards and not self._edge.commands.is_ruled(self.table):
             raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
-        if seconds and self._tells_cards and self._edge.commands.keeps_cards(self.table):
+        if seconds and self._reports_cards and self._edge.commands.keeps_cards(self.table):
             raise CommandRefused("it tells cards, and at this game those that nobody has shown stay hidden")
         self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
         if self._link is not None:
             self._link.tap = self.trace.tap
         self._edge.retained.touch(self.state_topic)
-        return {"held_back": self._tells_cards} if seconds else {}
+        return {"held_back": self._reports_cards} if seconds else {}
 
     def _untraced(self) -> None:
         """A trace has expired."""
@@ -209,10 +209,15 @@ class DeviceSession:
         journal, newest = self.newest()
         return self._edge.commands.no_round_after(self.table, journal) == newest
 
-    def commanded(self, told: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
+    def commanded(self, event: DeviceCommanded, order: bytes, kept: Mapping[str, bytes]) -> None:
         """Commit the event of a command. It happens now, so it is not ordered with backlogs."""
         entry = Entry(
-            self.table, self.device.name, type_of(told), self._edge.now(), encode_data(shortened(told)), order
+            self.table,
+            self.device.name,
+            type_of(event),
+            self._edge.now(),
+            encode_data(shortened(event)),
+            order,
         )
         [self.last] = self._edge.append([entry], kept)
         self.events += 1
@@ -232,12 +237,12 @@ class DeviceSession:
         self._has_reported = self._has_reported or any(type(one.event) not in _OF_THE_LINK for one in sightings)
         if sightings and self._has_reported and (ordering.behind or ordering.heads):
             await ordering.wait_turn(self.device.name, _happened(sightings))
-        await self._edge.commit(partial(self._told, sightings, memory), partial(self._durable, sightings))
+        await self._edge.commit(partial(self._entries_of, sightings, memory), partial(self._durable, sightings))
         for one in sightings:
             if self.on_online is not None and type(one.event) is DeviceOnline:
                 await self.on_online(one, sightings[-1].behind)
 
-    def _told(self, sightings: Sequence[Sighting], memory: bytes | None) -> tuple[list[Entry], dict[str, bytes]]:
+    def _entries_of(self, sightings: Sequence[Sighting], memory: bytes | None) -> tuple[list[Entry], dict[str, bytes]]:
         """The entries and values of one transaction. From here on the status is that after it."""
         entries: list[Entry] = []
         kept: dict[str, bytes] = {} if memory is None else {f"driver/{self._key}": memory}
@@ -310,7 +315,7 @@ class DeviceSession:
         """The retained `state`: a full snapshot."""
         received, sent = self.traffic
         # The number of bytes may reveal a card: `H10` is longer than `HK`.
-        traffic = {} if self._tells_cards else {"bytes_received": received, "bytes_sent": sent}
+        traffic = {} if self._reports_cards else {"bytes_received": received, "bytes_sent": sent}
         last = self.last
         return DeviceState(
             self.status.online,

@@ -55,7 +55,7 @@ __all__ = ["Edge"]
 
 HEALTH_EVERY = 30.0
 
-Told: TypeAlias = Callable[[], tuple[list[Entry], dict[str, bytes]]]
+Commit: TypeAlias = Callable[[], tuple[list[Entry], dict[str, bytes]]]
 
 
 class Edge(BrokerProcess):
@@ -116,7 +116,7 @@ class Edge(BrokerProcess):
         for session in self.sessions:
             self.show(session)
         self._group: asyncio.TaskGroup | None = None
-        self._waiting: list[tuple[Told, Callable[[list[Row]], None], asyncio.Future[None]]] = []
+        self._waiting: list[tuple[Commit, Callable[[list[Row]], None], asyncio.Future[None]]] = []
         self._lag = 0.0
 
     def _sessions(self, before: "Edge | None") -> list[DeviceSession]:
@@ -162,13 +162,13 @@ class Edge(BrokerProcess):
     def _take_up(self) -> None:
         """In one transaction: record the start, and end what the configuration no longer contains."""
         kept = {"boots": b"%d" % self.boots}
-        told: list[tuple[DeviceSession, Entry]] = []
+        closing: list[tuple[DeviceSession, Entry]] = []
         for session in [one for one in self.sessions if one.task is None]:
             entries, left = session.taken_up()
-            told += [(session, entry) for entry in entries]
+            closing += [(session, entry) for entry in entries]
             kept |= left
-        rows = self.journal.append([entry for _, entry in told], kept)
-        for (session, _), row in zip(told, rows, strict=True):
+        rows = self.journal.append([entry for _, entry in closing], kept)
+        for (session, _), row in zip(closing, rows, strict=True):
             session.events += 1
             session.last = row
 
@@ -228,8 +228,8 @@ class Edge(BrokerProcess):
             self.append([], {}, exact=True)
             raise
 
-    async def commit(self, told: Told, durable: Callable[[list[Row]], None]) -> None:
-        """Commit what `told` returns, then call `durable` with the rows. Raises BadJournal.
+    async def commit(self, content: Commit, durable: Callable[[list[Row]], None]) -> None:
+        """Commit what `content` returns, then call `durable` with the rows. Raises BadJournal.
 
         Events of several devices in one turn of the loop share one transaction: with 50 tables one fdatasync and not
         50. A lone event waits for one turn, 6 us. Both functions are called even if the caller is cancelled.
@@ -237,7 +237,7 @@ class Edge(BrokerProcess):
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._commit)
-        self._waiting.append((told, durable, done))
+        self._waiting.append((content, durable, done))
         await done
 
     def _commit(self) -> None:
@@ -245,9 +245,9 @@ class Edge(BrokerProcess):
         entries: list[Entry] = []
         memory: dict[str, bytes] = {}
         written: list[tuple[int, Callable[[list[Row]], None], asyncio.Future[None]]] = []
-        for told, durable, done in waiting:
+        for content, durable, done in waiting:
             try:
-                new, kept = told()
+                new, kept = content()
             except Exception as error:  # noqa: BLE001 - a bug of one driver: it gets it, and the others go on
                 _fail(done, error)
                 continue
@@ -295,12 +295,12 @@ class Edge(BrokerProcess):
         """The discovery messages for Home Assistant, by topic."""
         if not self.config.edge.home_assistant:
             return {}
-        told = partial(home_assistant.device_config, self.site, self.name, version())
+        document_of = partial(home_assistant.device_config, self.site, self.name, version())
         games = [table.name for table in self.config.table if table.ruleset]
         rules = self.config.rules.name
         return {
             **dict(home_assistant.table_config(self.site, self.name, version(), game, rules) for game in games),
-            **dict(told(session.found) for session in self.sessions),
+            **dict(document_of(session.found) for session in self.sessions),
         }
 
     def _readable(self, row: Row) -> Row:
@@ -346,7 +346,7 @@ class Edge(BrokerProcess):
     async def _commands(self, session: Session) -> None:
         while True:
             for message in await session.messages():
-                self._restorer.heard(message)
+                self._restorer.received(message)
                 match message.topic.split("/")[3:]:
                     case ["edge", name, "availability"]:
                         if not message.payload:  # `feltd forget` may have cleared topics that are ours now
@@ -356,9 +356,9 @@ class Edge(BrokerProcess):
                     case ["edge", name, "alive"]:
                         self.pools.beat(name)
                     case ["jackpot", pool, "owner"]:
-                        heard = self.pools.topics()
+                        subscribed = self.pools.topics()
                         self.pools.is_owned(pool, message.payload)
-                        if new := [topic for topic in self.pools.topics() if topic not in heard]:
+                        if new := [topic for topic in self.pools.topics() if topic not in subscribed]:
                             await session.subscribe(*new)
                     case ["table", table, "round", "state"]:
                         self.commands.round_is(table, message.payload)
@@ -372,7 +372,7 @@ class Edge(BrokerProcess):
     async def _met(self, session: Session, table: str, device: str, message: Message) -> None:
         """A retained topic of a device: cleared if the device was ours and was removed."""
         if any((one.table, one.device.name) == (table, device) for one in self.sessions):
-            self._stale_topics.heard_own()
+            self._stale_topics.received_own()
             return
         stored = self.journal.memory(f"status/{table}/{device}")
         alerted = msgspec.json.decode(stored, type=DeviceStatus).alerted if stored else ()

@@ -132,8 +132,8 @@ class Pools:
         value = msgspec.json.encode(alert) if closed else b""
         for topic in self._alerts(pool):
             self._retained.put(topic, value)
-        told = self._log.warning if closed else self._log.info
-        told("jackpot.closed" if closed else "jackpot.opened", pool=pool, owner=owner)
+        write_log = self._log.warning if closed else self._log.info
+        write_log("jackpot.closed" if closed else "jackpot.opened", pool=pool, owner=owner)
 
     def _alerts(self, pool: str) -> list[str]:
         tables = self._tables.intersection(self._owners[pool].tables)

@@ -104,7 +104,7 @@ class Trace:
         frames = [TraceLine(one.at, one.way, one.data.hex(), one.n, self._dropped) for one in pieces]
         return b"\n".join(map(msgspec.json.encode, frames)), ready
 
-    def told(self, pieces: int) -> None:
+    def sent(self, pieces: int) -> None:
         """The first `pieces` were sent."""
         for _ in range(pieces):
             self._waiting.popleft()
@@ -121,5 +121,5 @@ async def publish(session: Session, traces: Iterable[Trace], news: asyncio.Event
             for trace in waiting:
                 lines, pieces = trace.lines(loop.time())
                 if pieces and session.publish_qos0(trace.topic, lines):
-                    trace.told(pieces)
+                    trace.sent(pieces)
             await asyncio.sleep(PAUSE)

@@ -46,7 +46,7 @@ from daemon.jackpots.book import (
 from daemon.jackpots.prizes import decide, matched
 from daemon.jackpots.spill import moved, spilled
 from daemon.jackpots.table_payments import forget_payments, settle_payments, take_back_payment, take_payment
-from daemon.jackpots.told_amounts import as_told, terms_of
+from daemon.jackpots.told_amounts import as_reported, terms_of
 from daemon.jackpots.values import of_accounts, of_win
 from protocols.contract.events import MOST
 from protocols.contract.jackpots import (
@@ -69,9 +69,9 @@ __all__ = [
     "end_of",
     "end_round",
     "forget_keys",
-    "hear",
     "level_of",
     "most_of",
+    "note_input",
     "open_round",
     "open_wins",
     "pay_at_table",
@@ -451,7 +451,7 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
     """
     known = book.tables.get(table, TableBook())
     if _used(book, seen) or (seen.at < book.since(table) and known.sensors != seen.stream):
-        return hear(book, seen)
+        return note_input(book, seen)
     draft = Draft(book, seen)
     if known.sensors != seen.stream:
         draft.table(table, sensors=seen.stream)
@@ -468,7 +468,7 @@ def contribute(book: Book, seen: Seen, table: str, seat: int, amount: int, *, ro
     return draft.done()
 
 
-def hear(book: Book, seen: Seen) -> Step:
+def note_input(book: Book, seen: Seen) -> Step:
     """Note an input that changes nothing, so that it is not requested again."""
     return (book, ()) if _used(book, seen) else Draft(book, seen).done()
 
@@ -476,7 +476,7 @@ def hear(book: Book, seen: Seen) -> Step:
 def open_round(book: Book, seen: Seen, table: str, round_: str) -> Step:
     """Note that a round opened at a table: changes wait until it ends."""
     if _not_ours(book, seen, table):
-        return hear(book, seen)
+        return note_input(book, seen)
     draft = Draft(book, seen)
     draft.table(table, open=round_, **_position(book, seen, table))
     return draft.done()
@@ -497,7 +497,7 @@ def end_of(result: Result, table: str, bet: str, award: str, *, by_rules: bool, 
 def end_round(book: Book, seen: Seen, ended: Ended) -> Step:
     """Book the end of a round, or a correction of its result."""
     if _not_ours(book, seen, ended.table):
-        return hear(book, seen)
+        return note_input(book, seen)
     draft = Draft(book, seen)
     draft.table(ended.table, **_position(book, seen, ended.table))
     if book.tables.get(ended.table, TableBook()).open in (ended.round, ended.corrects):
@@ -654,10 +654,10 @@ def _roll_back(draft: Draft, name: str) -> None:
     draft.undo_reset(name, "the pool had not begun again", there)
     stakes = []
     for one in known.stakes:
-        told_by_rules = not one.seq
-        if told_by_rules and one.legs:
+        from_rules = not one.seq
+        if from_rules and one.legs:
             draft.return_stake(one, "counted again in the order of the events")
-        stakes.append(replace(one, legs={}) if told_by_rules else one)
+        stakes.append(replace(one, legs={}) if from_rules else one)
     draft.round(name, stakes=tuple(stakes))
     draft.facts = facts
 
@@ -683,7 +683,7 @@ def _decide_in_order(draft: Draft, rounds: Sequence[str]) -> None:
             parts = len(waiting) if name in waiting else 1
             base = draft.held(VISIBLE) // draft.book.unit // parts
             draft.round(name, base=base, parts=parts)
-            draft.freeze(name, *as_told(known, decide(terms_of(draft.book.terms, known), base, known.awards)))
+            draft.freeze(name, *as_reported(known, decide(terms_of(draft.book.terms, known), base, known.awards)))
             shared = shared or name in waiting
             waiting = [one for one in waiting if one != name]
             if not (shared and waiting):
@@ -780,7 +780,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
     """
     known = book.tables.get(table, TableBook())
     if _used(book, seen) or (seen.at < book.since(table) and known.sensors != seen.stream):
-        return hear(book, seen)
+        return note_input(book, seen)
     draft = Draft(book, seen)
     name = f"level_{level}"
     prize = book.terms.prize(book.pool, name)
@@ -800,7 +800,7 @@ def report_win(book: Book, seen: Seen, table: str, level: int, seat: int, amount
 def pay_at_table(book: Book, seen: Seen, table: str, by: str, round_: str) -> Step:
     """Book the payment key on the device `by`: prizes under the house's limit were paid there."""
     if _used(book, seen):
-        return hear(book, seen)
+        return note_input(book, seen)
     draft = Draft(book, seen)
     take_payment(draft, table, Payment(seen.seq, seen.id, by, round_))
     return draft.done()

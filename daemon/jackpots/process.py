@@ -33,9 +33,9 @@ from daemon.jackpots.ledger import (
     end_of,
     end_round,
     forget_keys,
-    hear,
     join,
     level_of,
+    note_input,
     open_round,
     open_wins,
     pay_at_table,
@@ -310,14 +310,14 @@ class Jackpots(BrokerProcess):
         for message in messages:
             match place_of(self.site, message.topic):
                 case ["table", table, "device", _, "event", _] if table in self._tables:
-                    self._heard(EVENT, self._tables[table], message)
+                    self._received(EVENT, self._tables[table], message)
                 case ["table", table, "round", "event", _] if table in self._tables:
-                    self._heard(VERDICT, self._tables[table], message)
+                    self._received(VERDICT, self._tables[table], message)
                 case _:  # a broker may deliver another client's messages
                     pass
         self._commit()
 
-    def _heard(self, kind: str, table: _Table, message: Message) -> None:
+    def _received(self, kind: str, table: _Table, message: Message) -> None:
         wire = self._read(kind, table, message)
         if wire is None:
             return
@@ -400,7 +400,7 @@ class Jackpots(BrokerProcess):
             self._apply(pool, step, wire.id, wire.time)
         except Refused as error:
             self._alert(table.name, "unusable", say("text", what=wire.id, why=str(error)))
-            self._apply(pool, partial(hear, seen=seen), wire.id, wire.time)
+            self._apply(pool, partial(note_input, seen=seen), wire.id, wire.time)
 
     def _event(self, table: _Table, key: _Key, wire: Wire) -> None:
         seen = Seen(str(key), wire.seq, id_at(table.name, wire.id), wire.time)
@@ -413,7 +413,7 @@ class Jackpots(BrokerProcess):
         for pool in table.pools:
             match event:
                 case JackpotContributed(pool_closed=True):  # the wager was refused
-                    step = partial(hear, seen=seen)
+                    step = partial(note_input, seen=seen)
                 case JackpotContributed(pool=name, amount=amount, seat=seat) if self._is(pool, name, pool.counts):
                     bet = partial(contribute, seen=seen, table=table.name, seat=seat, amount=amount)
                     step = partial(bet, rounds=table.name in self._ruled)
@@ -424,7 +424,7 @@ class Jackpots(BrokerProcess):
                     by = f"{table.name}/{wire.source.rpartition('/')[2]}"
                     step = partial(pay_at_table, seen=seen, table=table.name, by=by, round_=id_at(table.name, name))
                 case _:
-                    step = partial(hear, seen=seen)
+                    step = partial(note_input, seen=seen)
             self._use(pool, step, seen, table, wire)
 
     @staticmethod
@@ -459,7 +459,7 @@ class Jackpots(BrokerProcess):
             self._alert(table.name, "unreadable", say("verdict", id=wire.id, why=str(error)))
             opened, result = "", None
         for pool in table.pools:
-            step: Callable[[Book], Step] = partial(hear, seen=seen)
+            step: Callable[[Book], Step] = partial(note_input, seen=seen)
             if opened:
                 step = partial(open_round, seen=seen, table=table.name, round_=id_at(table.name, opened))
             elif result is not None:
@@ -478,7 +478,7 @@ class Jackpots(BrokerProcess):
         rows = self.books.commit(self.outbox.memory(), idle=idle)
         self.outbox.offer(rows)
         for row in rows:
-            self._tell(row)
+            self._announce_entry(row)
         for pool in dict.fromkeys(row.place for row in rows if row.type not in BETS):
             self.retained.touch(jackpot_topic(self.site, pool, "books"))
             self._end_unpriced(pool)
@@ -487,7 +487,7 @@ class Jackpots(BrokerProcess):
             self.retained.touch(jackpot_topic(self.site, pool, "level"))
             self.signs.show(pool, self.books[pool].amount)
 
-    def _tell(self, row: Row) -> None:
+    def _announce_entry(self, row: Row) -> None:
         if row.type == "contributed":
             return
         entry = msgspec.json.decode(row.data, type=BookEntry)
@@ -667,7 +667,7 @@ class Jackpots(BrokerProcess):
             inputs: list[Message] = []
             for message in await session.messages():
                 if not message.topic.endswith("/owner"):
-                    self._restorer.heard(message)
+                    self._restorer.received(message)
                 match place_of(self.site, message.topic):
                     case ["jackpot", pool, "cmd", name] if pool in self._pools and name != "replay":
                         self.take(inputs)
@@ -683,7 +683,7 @@ class Jackpots(BrokerProcess):
                         inputs = []
                         await self._answered(session, VERDICT if leaves else EVENT, table, message)
                     case ["table", *_, "result"]:
-                        self.signs.heard(message)
+                        self.signs.received(message)
                     case _:
                         inputs.append(message)
             self.take(inputs)

@@ -135,7 +135,7 @@ class Signs:
                 sign.wins.append((_time(), f"{whole:,}{cents}"))
                 sign.changed.set()
 
-    def heard(self, message: Message) -> None:
+    def received(self, message: Message) -> None:
         """Take an answer of a sign."""
         try:
             reply = msgspec.json.decode(message.payload, type=Reply)
@@ -168,7 +168,7 @@ class Signs:
             began, wanted = _time(), sign.wanted
             if not said and wanted is not None and wanted != sign.shown:
                 amount = wanted if sign.is_machine else sign.step(wanted, began, pace_s)
-                said = await self._tell(session, sign, ShowAmount(amount, sign.pool.sign_level))
+                said = await self._send(session, sign, ShowAmount(amount, sign.pool.sign_level))
                 pace_s = _time() - began + PAUSE_S
                 if not said:
                     sign.shown = amount
@@ -190,11 +190,11 @@ class Signs:
         wins = [one for one in sign.wins if _time() - one[0] < ANNOUNCED_S]
         said = ""
         if wins:
-            said = await self._tell(session, sign, Announce("JACKPOT " + " / ".join(amount for _, amount in wins)))
+            said = await self._send(session, sign, Announce("JACKPOT " + " / ".join(amount for _, amount in wins)))
         sign.wins = deque((one for one in sign.wins if said or one not in wins), MOST_WAITING)
         return said
 
-    async def _tell(self, session: Session, sign: _Sign, command: Command) -> str:
+    async def _send(self, session: Session, sign: _Sign, command: Command) -> str:
         """Send a command to a sign; returns why it failed, or ""."""
         self._count += 1
         id_ = f"{self._name}-{self._boot}-{self._count}"[-64:]

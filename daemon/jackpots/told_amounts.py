@@ -6,7 +6,7 @@ from daemon.jackpots.book import Book, RoundBook
 from protocols.contract.jackpots import PoolTerms, PoolWin, Prize
 from protocols.contract.reasons import Reason, say
 
-__all__ = ["as_told", "terms_of", "why_unpriced"]
+__all__ = ["as_reported", "terms_of", "why_unpriced"]
 
 
 def terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
@@ -17,7 +17,7 @@ def terms_of(terms: PoolTerms, known: RoundBook) -> PoolTerms:
     return replace(terms, prizes={**told, **terms.prizes})
 
 
-def as_told(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin, ...], str]:
+def as_reported(known: RoundBook, wins: tuple[PoolWin, ...]) -> tuple[tuple[PoolWin, ...], str]:
     """A win that a device reported: a whole pool has the amount it showed; if amounts differ two people price it."""
     if not known.told or len(wins) != 1:
         return wins, ""
@@ -38,6 +38,6 @@ def _sent(known: RoundBook) -> int | str:
 def why_unpriced(book: Book, win: PoolWin) -> Reason:
     """Why a win has no amount yet, for the alert `jackpot.unpriced`."""
     known = book.rounds.get(win.round)
-    if known is not None and as_told(known, (win,))[1]:
+    if known is not None and as_reported(known, (win,))[1]:
         return say("device", win=win.id, amount=known.told, shown=_sent(known), held=win.amount)
     return say("text", win=win.id, combination=win.award.combination)

@@ -118,15 +118,15 @@ async def watch_forwarder(
     config: Config, name: str, put_retained: Callable[[str, bytes], None], log: structlog.typing.FilteringBoundLogger
 ) -> None:
     """Raise and end the alert at all tables of the edge or of the rules called `name`, until cancelled."""
-    started, told = datetime.now(UTC), b""
+    started, logged = datetime.now(UTC), b""
     topics = [backbone_topic(config.site.name, table.name, name) for table in config.table]
     for topic in topics:  # an alert of the last process
         put_retained(topic, b"")
     while True:
         alert = alert_of(read_status(Path(config.forward.folder)), datetime.now(UTC), started)
         said = b"" if alert is None else msgspec.json.encode(alert)
-        if said != told:
-            told = said
+        if said != logged:
+            logged = said
             for topic in topics:
                 put_retained(topic, said)
             if alert is None:

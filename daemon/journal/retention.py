@@ -38,7 +38,7 @@ LOOK_EVERY_S = 10.0
 """Seconds between two checks of files and room while there is room: other programs may fill the disk."""
 LOOK_EVERY_ROWS = 100
 """Rows between two such checks."""
-TOLD_EVERY = 3600.0
+CHECKPOINT_LOGGED_EVERY_S = 3600.0
 """Seconds after which the last checkpoint is logged, and the uptime recorded."""
 ANNOUNCED, URGENT = 0.8, 0.95
 _MB = 1_000_000
@@ -139,7 +139,7 @@ async def kept(
     `put_retained` publishes a retained value, empty to clear it. Raises BadJournal, in a group.
     """
 
-    def tell(alert: Alert | None) -> None:
+    def set_alert(alert: Alert | None) -> None:
         value = b"" if alert is None else msgspec.json.encode(alert)
         for table in config.table:
             put_retained(room_topic(config.site.name, table.name, writer), value)
@@ -167,7 +167,7 @@ async def kept(
         )
     async with asyncio.TaskGroup() as group:
         forwarded = forwarded_of(config, journal)
-        keepers = [group.create_task(_keep(journal, config.journal, tell, publish, log, forwarded))]
+        keepers = [group.create_task(_keep(journal, config.journal, set_alert, publish, log, forwarded))]
         watcher = config.rules.name if config.replica.events == "backbone" else config.edge.name
         if config.backbone.servers and writer == watcher:
             keepers.append(group.create_task(watch_forwarder(config, writer, put_retained, log)))
@@ -183,7 +183,7 @@ async def kept(
 async def _keep(
     journal: Journal,
     keeping: Keeping,
-    tell: Callable[[Alert | None], None],
+    set_alert: Callable[[Alert | None], None],
     publish: Callable[[], None],
     log: structlog.typing.FilteringBoundLogger,
     forwarded: Callable[[], int],
@@ -194,7 +194,7 @@ async def _keep(
         log.warning("journal.unsigned", journal=str(journal.path), remedy=remedy)
     signed, level = float("-inf"), -1  # rows that a killed process left unsigned are signed at once
     files: tuple[list[Path], list[str]] = [], []
-    told, recorded, unnoted = float("-inf"), loop.time(), ""
+    logged_at, recorded, unnoted = float("-inf"), loop.time(), ""
     looked, head = float("-inf"), -1
     while True:
         if journal.unsigned and loop.time() - signed >= keeping.sign_seconds:
@@ -204,13 +204,13 @@ async def _keep(
             log.warning("journal.note", text=unnoted)
         last = journal.checkpoint
         publish()
-        if keeping.key and last.number and loop.time() - told >= TOLD_EVERY:
+        if keeping.key and last.number and loop.time() - logged_at >= CHECKPOINT_LOGGED_EVERY_S:
             # With the log on another computer, removing these checkpoints from the journal is detectable.
             log.info(
                 "journal.signed", journal=last.journal, checkpoint=last.number, row=last.n, statement=last.statement
             )
-            told = loop.time()
-        if loop.time() - recorded >= TOLD_EVERY:
+            logged_at = loop.time()
+        if loop.time() - recorded >= CHECKPOINT_LOGGED_EVERY_S:
             journal.record_uptime()
             recorded = loop.time()
         if level == 0 and journal.head - head < LOOK_EVERY_ROWS and loop.time() - looked < LOOK_EVERY_S:
@@ -230,9 +230,9 @@ async def _keep(
             if new:
                 alert = _alert(journal, now, keeping, new)
                 log.warning("journal.room", **msgspec.to_builtins(alert))
-                tell(alert)
+                set_alert(alert)
             else:
-                tell(None)
+                set_alert(None)
             level = new
         if new < 3:
             await pulse(EVERY)

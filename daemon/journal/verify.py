@@ -275,7 +275,7 @@ def _verified(
             if closed and report.files and walk.file >= report.files:
                 there = [one for one in before if one.exists()]
                 _missing_files(report, path, there, live, walk, now or datetime.now(UTC))
-            _compare_noted(report, path, live, noted, told=closed, keyed=bool(keys))
+            _compare_noted(report, path, live, noted, report_unreadable=closed, keyed=bool(keys))
     _conclude(report, walk)
     return report
 
@@ -314,12 +314,12 @@ def _noted(path: Path) -> Noted | str:
 
 
 def _compare_noted(
-    report: Report, path: Path, live: sqlite3.Connection, noted: Noted | str, *, told: bool, keyed: bool
+    report: Report, path: Path, live: sqlite3.Connection, noted: Noted | str, *, report_unreadable: bool, keyed: bool
 ) -> None:
     """Check that the journal ends with the checkpoint in the note, or with the next one.
 
     A signed journal has a note, and so has one with a key and rows, because it is written before the first row. Others
-    may have none; `told`: an unreadable note is reported all the same.
+    may have none; `report_unreadable`: an unreadable note is reported all the same.
     """
     note = note_of(path)
     accept = f"where a copy was put back on purpose, `feltd journal accept {shlex.quote(str(path))}` takes it as it is"
@@ -334,7 +334,7 @@ def _compare_noted(
         before = live.execute("SELECT n FROM beginning").fetchone()[0]
         if isinstance(noted, str):
             needed = bool(last or (keyed and (rows or before))) and not re.search(r"\.\d{6}$", path.stem)
-            if needed or (told and noted.startswith("cannot be read")):
+            if needed or (report_unreadable and noted.startswith("cannot be read")):
                 text = f"{noted}; it names the last checkpoint, and without it a cut end of {path.name} is not seen"
                 find(note, text, "put it back, and give it to the user to whom the journal belongs")
             return

@@ -112,7 +112,7 @@ class Forwarder:
                 for part in self._parts:
                     group.create_task(self._forward(part))
                 group.create_task(self._look_at_nodes())
-                group.create_task(self._tell())
+                group.create_task(self._status_loop())
         finally:
             self._write_status()
 
@@ -222,7 +222,7 @@ class Forwarder:
             return BEHIND, say("unread", reason=unread[0])
         return (DEGRADED if self._degraded else ""), self._degraded
 
-    async def _tell(self) -> None:
+    async def _status_loop(self) -> None:
         while True:
             self._write_status()
             await asyncio.sleep(STATUS_S)

@@ -215,8 +215,8 @@ class Ledger:
                 continue
             if row is not None:
                 rows.append(row)
-        if told := await asyncio.to_thread(store.write, rows, stream, batch.made, batch.last):
+        if disagreeing := await asyncio.to_thread(store.write, rows, stream, batch.made, batch.last):
             remedy = (
                 "look at feltd.disagreements and feltd.jackpot_disagreements: the first counts until a person decides"
             )
-            self._log.error("results.disagree", count=told, remedy=remedy)
+            self._log.error("results.disagree", count=disagreeing, remedy=remedy)

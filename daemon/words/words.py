@@ -15,7 +15,7 @@ from protocols.contract.documents import Alert
 from protocols.contract.reasons import Reason, Value
 from protocols.contract.results import Irregularity
 
-__all__ = ["LANGS", "Lang", "alert", "catalog", "choose", "noted", "plurals", "reason", "say", "told"]
+__all__ = ["LANGS", "Lang", "alert", "catalog", "choose", "device_text", "noted", "plurals", "reason", "say"]
 
 # Limits of a browser's accepted languages: characters, languages, and parts of one. Any client may send 64 KiB.
 MOST_ACCEPTED, MOST_LANGUAGES, MOST_TAGS = 200, 10, 3
@@ -90,7 +90,7 @@ REMEDY = Reason("remedy")
 _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
 
-def told(lang: Lang, code: str, said: str) -> str:
+def device_text(lang: Lang, code: str, said: str) -> str:
     """The English text of a fault, or of a refusal or an entry of a jackpot, in the reader's language.
 
     A detail in parentheses is kept. A text without a translation stands as it is.

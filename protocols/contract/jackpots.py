@@ -20,7 +20,7 @@ Rate: TypeAlias = Annotated[str, Meta(pattern=RATE, description="an exact part o
 Minor: TypeAlias = Annotated[int, Meta(ge=0, le=MOST, description="minor units")]
 Seconds: TypeAlias = Annotated[int, Meta(ge=0, le=60)]
 Person: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
-Said: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
+ShortText: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200)]
 Pays: TypeAlias = Literal["pool", "fixed", "larger_of_fixed_and_share"]
 Account: TypeAlias = Literal["visible", "hidden", "overflow"]
 Units: TypeAlias = Annotated[str, Meta(pattern="^-?[0-9]+$(?!\\n)", description="in 1/`unit` of a minor unit")]
@@ -124,35 +124,35 @@ class Adjust(Struct, frozen=True, tag_field="change", tag="adjust", forbid_unkno
 
     account: Account
     amount: Annotated[int, Meta(ge=-MOST, le=MOST)]
-    reason: Said
+    reason: ShortText
 
 
 class Reset(Struct, frozen=True, tag_field="change", tag="reset", forbid_unknown_fields=True):
     """Begin at the seed: what the pool shows above it goes to the overflow, and the next reset returns it."""
 
-    reason: Said
+    reason: ShortText
 
 
 class SetTerms(Struct, frozen=True, tag_field="change", tag="set-terms", forbid_unknown_fields=True):
     """Other terms, from now on."""
 
     terms: PoolTerms
-    reason: Said
+    reason: ShortText
 
 
 class Reject(Struct, frozen=True, tag_field="change", tag="reject", forbid_unknown_fields=True):
     """A win that is not one: its amount goes back to the pool."""
 
-    win: Said
-    reason: Said
+    win: ShortText
+    reason: ShortText
 
 
 class Price(Struct, frozen=True, tag_field="change", tag="price", forbid_unknown_fields=True):
     """The amount of a win for which the terms have no figure."""
 
-    win: Said
+    win: ShortText
     amount: Minor
-    reason: Said
+    reason: ShortText
 
 
 class Transfer(Struct, frozen=True, tag_field="change", tag="transfer", forbid_unknown_fields=True):
@@ -162,8 +162,8 @@ class Transfer(Struct, frozen=True, tag_field="change", tag="transfer", forbid_u
     """
 
     to: Id
-    reason: Said
-    authority: Said
+    reason: ShortText
+    authority: ShortText
 
 
 Change: TypeAlias = Adjust | Reset | SetTerms | Reject | Price | Transfer
@@ -190,17 +190,17 @@ class _Order(Struct, frozen=True, tag_field="order", forbid_unknown_fields=True)
 class Confirm(_Order, frozen=True, tag="confirm"):
     """The win is right. `seats`: where the bettors were not known, those that share it, or that each have it."""
 
-    win: Said
+    win: ShortText
     seats: tuple[Annotated[int, Meta(ge=1, le=99)], ...] = ()
 
 
 class Pay(_Order, frozen=True, tag="pay"):
     """The win was handed out. Another person than the one who confirmed it."""
 
-    win: Said
+    win: ShortText
 
 
-Wins: TypeAlias = Annotated[tuple[Said, ...], Meta(min_length=1, max_length=100)]
+Wins: TypeAlias = Annotated[tuple[ShortText, ...], Meta(min_length=1, max_length=100)]
 
 
 class ConfirmMany(_Order, frozen=True, tag="confirm-many"):
@@ -224,13 +224,13 @@ class Propose(_Order, frozen=True, tag="propose"):
 class Approve(_Order, frozen=True, tag="approve"):
     """Approve a proposal of another person: it takes effect."""
 
-    proposal: Said
+    proposal: ShortText
 
 
 class Withdraw(_Order, frozen=True, tag="withdraw"):
     """Take a proposal back."""
 
-    proposal: Said
+    proposal: ShortText
 
 
 Order: TypeAlias = Confirm | Pay | ConfirmMany | PayMany | Propose | Approve | Withdraw

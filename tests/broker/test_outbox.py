@@ -579,7 +579,7 @@ class Asked:
     async def ask(self, request: bytes) -> list[tuple[str, bytes, bool]]:
         broker = Broker()
         answering = asyncio.create_task(self.edge.replay.run(broker.session))
-        self.edge.replay.hear(Message("felt/1/s/table/t/cmd/replay", request))
+        self.edge.replay.receive(Message("felt/1/s/table/t/cmd/replay", request))
         for _ in range(20):
             await asyncio.sleep(1)
             broker.acknowledge()

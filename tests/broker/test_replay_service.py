@@ -97,7 +97,7 @@ class Place:
         return row.place, b"%d" % row.seq
 
     def ask(self, first: int, last: int | None = None, table: str = "a") -> None:
-        self.service.hear(
+        self.service.receive(
             Message(topic(table), b'{"from":%d%s}' % (first, b"" if last is None else b',"to":%d' % last))
         )
 
@@ -311,9 +311,9 @@ async def test_memory_of_a_replay_storm_is_bounded(place: Place) -> None:
 async def test_unreadable_requests_cost_one_line_and_nothing_else(place: Place) -> None:
     with capture_logs() as told:
         for n in range(STORM - 1):
-            place.service.hear(Message(topic("a"), b'{"from":"%d"' % n))
+            place.service.receive(Message(topic("a"), b'{"from":"%d"' % n))
             await asyncio.sleep(0.001)
-        place.service.hear(Message(topic("a"), b'{"from":1,"edge":"' + b"x" * 2000 + b'"}'))
+        place.service.receive(Message(topic("a"), b'{"from":1,"edge":"' + b"x" * 2000 + b'"}'))
         await place.answer_for(60)
     assert [entry["event"] for entry in told] == ["command.refused", "replay.storm", "replay.storm_over"]
     assert told[2]["unreadable"] == STORM
@@ -324,7 +324,7 @@ async def test_unreadable_requests_cost_one_line_and_nothing_else(place: Place) 
 @pytest.mark.parametrize("where", ["felt/1/s/table/x/round/cmd/replay", "felt/1/s/table/a/cmd/replay", "x"])
 @virtual_time
 async def test_a_request_for_a_table_that_is_not_ours_is_left_alone(place: Place, where: str) -> None:
-    place.service.hear(Message(where, b'{"from":1}'))
+    place.service.receive(Message(where, b'{"from":1}'))
     await place.answer_for(10)
     assert not place.broker.rows
     assert not place.broker.answers
@@ -379,7 +379,7 @@ async def test_requests_are_heard_on_a_connection_of_their_own(place: Place) -> 
     listening = asyncio.create_task(place.service.listen(Mqtt(), "feltd-rules-x", apart.connect))
     await asyncio.sleep(0)
     with capture_logs() as told:
-        await place.service.until_heard()
+        await place.service.until_subscribed()
         assert apart.filters == tuple(map(topic, TABLES))
         assert apart.met == [(Mqtt(), "feltd-rules-x-replay")]
         apart.requests.put_nowait(Message(topic("b"), b'{"from":7,"to":9}'))
@@ -398,7 +398,7 @@ async def test_a_session_does_not_wait_long_for_the_requests_and_says_that_they_
     await asyncio.sleep(0)
     loop = asyncio.get_running_loop()
     began = loop.time()
-    await place.service.until_heard()
+    await place.service.until_subscribed()
     assert loop.time() - began <= 2
     with capture_logs() as told:
         serving = asyncio.create_task(place.answer_for(200))

@@ -25,7 +25,7 @@ from daemon.broker.heartbeat import beat
 from daemon.broker.session import Session
 from daemon.cli import status_facts
 from daemon.cli.main import main
-from daemon.cli.status import Facts, Heard, Open, Service, Status, Wanted, status_of, text_of
+from daemon.cli.status import BrokerState, Facts, Open, Service, Status, Wanted, status_of, text_of
 from daemon.config.model import Mqtt, parse
 from daemon.edge.device_session import DeviceStatus
 from daemon.journal.rows import Entry
@@ -40,7 +40,7 @@ NOW = datetime(2026, 11, 24, 3, 5, tzinfo=UTC)
 EARLIER = NOW - timedelta(hours=1)
 WHEEL = ("rou-1", "wheel-1")
 INFO = EdgeInfo("1.2", "abc", started=EARLIER)
-HEARD = Heard(
+HEARD = BrokerState(
     online={"edge-1": True, "rules": True},
     beating=frozenset(("edge-1", "rules")),
     infos={"edge-1": replace(INFO, journal="j"), "rules": replace(INFO, rules=True)},
@@ -59,7 +59,7 @@ GOOD = Facts(
     devices=(WHEEL,),
     tables=("rou-1",),
     services={"edge": Service("active", True, EARLIER), "rules": Service("active", True, EARLIER)},
-    heard=HEARD,
+    broker_state=HEARD,
 )
 ALERT = Alert(device="wheel-1", code="wheel.ball_stuck", text="the ball sticks", remedy="free the ball", since=EARLIER)
 
@@ -96,7 +96,7 @@ def test_a_computer_with_nothing_open_is_said_at_a_glance() -> None:
 
 def test_open_alerts_come_first_with_their_remedies() -> None:
     warning = replace(ALERT, device="", code="x", severity="warning", text="a warning")
-    status = found(heard=replace(HEARD, alerts={("rou-1", "a-warning"): warning, ("rou-1", "wheel-1-x"): ALERT}))
+    status = found(broker_state=replace(HEARD, alerts={("rou-1", "a-warning"): warning, ("rou-1", "wheel-1-x"): ALERT}))
     assert [(one.place, one.severity) for one in status.open] == [("rou-1/wheel-1", "error"), ("rou-1", "warning")]
     assert "  ERROR   rou-1/wheel-1: the ball sticks (since " in text_of(status)
     assert "          To do: free the ball" in text_of(status)
@@ -117,7 +117,7 @@ def test_open_alerts_come_first_with_their_remedies() -> None:
 def test_a_process_that_does_not_serve_is_open(
     heard: dict[str, Any], services: dict[str, Service], place: str, code: str, state: str
 ) -> None:
-    status = found(heard=replace(HEARD, **heard), services=services)
+    status = found(broker_state=replace(HEARD, **heard), services=services)
     assert [(one.place, one.code) for one in status.open] == [(place, code)]
     assert status.processes[0].state == state
     assert status.devices[0].state == "unknown", "what an absent edge said of its devices is not known to be so now"
@@ -129,7 +129,7 @@ def test_a_process_that_was_started_by_hand_runs_although_its_unit_does_not() ->
 
 
 def test_the_last_warning_of_the_log_is_shown_where_a_service_fails() -> None:
-    status = found(heard=None, services={"edge": Service("failed", True, EARLIER, "edge.refused reason=x")})
+    status = found(broker_state=None, services={"edge": Service("failed", True, EARLIER, "edge.refused reason=x")})
     assert any("the last warning of its log: edge.refused reason=x" in one.text for one in status.open)
 
 
@@ -147,10 +147,10 @@ def test_an_old_version_and_an_old_configuration_are_warned_of() -> None:
 
 def test_a_device_that_does_not_answer_is_open_once() -> None:
     lost = {"devices": {WHEEL: False}, "states": {WHEEL: DeviceState(reason="no answer", since=EARLIER)}}
-    status = found(heard=replace(HEARD, **lost))
+    status = found(broker_state=replace(HEARD, **lost))
     assert [(one.code, one.text) for one in status.open] == [("device.offline", "does not answer: no answer")]
     assert status.devices[0].since == EARLIER
-    assert opened(heard=replace(HEARD, **lost, alerts={("rou-1", "wheel-1-x"): ALERT})) == [
+    assert opened(broker_state=replace(HEARD, **lost, alerts={("rou-1", "wheel-1-x"): ALERT})) == [
         ("rou-1/wheel-1", "wheel.ball_stuck")
     ]
 
@@ -161,7 +161,7 @@ def test_a_configured_device_that_the_edge_does_not_serve_is_open() -> None:
 
 def test_a_table_that_the_broker_refuses_is_open() -> None:
     infos = {**HEARD.infos, "rules": replace(INFO, rules=True, suspended={"rou-1": "Not authorized"})}
-    assert opened(heard=replace(HEARD, infos=infos)) == [("rou-1", "table.refused")]
+    assert opened(broker_state=replace(HEARD, infos=infos)) == [("rou-1", "table.refused")]
 
 
 def test_other_computers_are_counted_and_shown_on_demand() -> None:
@@ -172,24 +172,28 @@ def test_other_computers_are_counted_and_shown_on_demand() -> None:
         metas={**HEARD.metas, ("bac-2", "shoe"): DeviceMeta(edge="edge-2")},
         alerts={("bac-2", "shoe-x"): ALERT},
     )
-    here = found(heard=heard)
+    here = found(broker_state=heard)
     assert here.good
     assert "Of other computers: 1 process, 1 device, 1 alert; feltd status --all" in text_of(here)
-    everywhere = found(everything=True, heard=heard)
+    everywhere = found(everything=True, broker_state=heard)
     assert [one.place for one in everywhere.open] == ["edge-2", "bac-2/wheel-1"]
     assert [one.table for one in everywhere.devices] == ["rou-1", "bac-2"]
 
 
 def test_a_pool_is_a_line() -> None:
     level = PoolLevel("grand", 1234567, "HKD", 2, 9, waiting=3)
-    text = text_of(found(pools=("grand", "red"), heard=replace(HEARD, levels={"grand": level})))
+    text = text_of(found(pools=("grand", "red"), broker_state=replace(HEARD, levels={"grand": level})))
     assert re.search(r"grand +HKD 12345\.67, 3 wins to pay or to confirm\n +red +not known", text)
 
 
 def test_without_the_broker_systemd_and_the_journal_speak() -> None:
     fault = Fault("wheel.x", "it smokes", "error", "pull the plug", EARLIER)
     journal = {WHEEL: DeviceState(True, faults=(fault,), since=EARLIER)}
-    away: dict[str, Any] = {"heard": None, "broker_error": "refused", "broker_remedy": "systemctl status mosquitto"}
+    away: dict[str, Any] = {
+        "broker_state": None,
+        "broker_error": "refused",
+        "broker_remedy": "systemctl status mosquitto",
+    }
     status = found(**away, journal=journal)
     assert [one.code for one in status.open] == ["broker.lost", "wheel.x"]
     assert [one.state for one in status.processes] == ["running", "running"]
@@ -215,7 +219,7 @@ def test_texts_of_others_are_plain_and_fit_eighty_columns() -> None:
     log = Service("failed", True, EARLIER, HOSTILE)
     for services in (GOOD.services, {**GOOD.services, "console": log}):
         wanted = (*GOOD.wanted, Wanted("console"))
-        text = text_of(found(heard=heard, pools=("grand",), services=services, wanted=wanted))
+        text = text_of(found(broker_state=heard, pools=("grand",), services=services, wanted=wanted))
         assert max(map(len, text.splitlines())) <= 80
         assert text.replace("\n", "").isprintable()
 
@@ -378,7 +382,7 @@ def test_the_page_names_every_field_of_the_json() -> None:
         for row in page.partition("## JSON")[2].splitlines()
         if row.startswith("| `")
     }
-    shown = msgspec.to_builtins(found(heard=None, pools=("grand",)))
+    shown = msgspec.to_builtins(found(broker_state=None, pools=("grand",)))
     fields: set[tuple[str, ...]] = set()
     for key, value in shown.items():
         match value:

@@ -90,7 +90,7 @@ async def until(house: ConsoleProcess, condition: Callable[[], bool]) -> None:
 async def test_over_a_broker_that_forgets_and_an_edge_that_dies(
     broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("PEERS_HEARD_WITHIN", "BROKER_LOST", "ALERTS_REPEATED_WITHIN"):
+    for name in ("PEERS_REPORT_WITHIN", "BROKER_LOST", "ALERTS_REPEATED_WITHIN"):
         monkeypatch.setattr(f"daemon.console.alerts.processes.{name}", timedelta(seconds=0.5))
     device = free_port()
     config = parse(CONFIG.format(folder=tmp_path, port=broker.port, device=device))

@@ -114,7 +114,7 @@ class Floor(InAThread):
         listening: asyncio.Future[int] = self._loop.create_future()
         with contextlib.closing(Journal(self.folder / "actions.db")) as actions:
             with patch.object(app_module, "ConsoleProcess", make):
-                serving = asyncio.create_task(serve(self.config, actions, told=listening.set_result))
+                serving = asyncio.create_task(serve(self.config, actions, on_listening=listening.set_result))
                 self.port = await listening
             [self.house] = made
             salt = b"salt of a test.."

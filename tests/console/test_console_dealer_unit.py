@@ -23,8 +23,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from daemon.config.model import parse
 from daemon.console.dealer import unit as dealer_unit
 from daemon.console.dealer.unit import (
-    AGAIN,
     MOST_WAITING,
+    REPEAT_WITHIN_S,
     RING,
     BadDealer,
     By,
@@ -164,7 +164,7 @@ class Place:
         desk = self.desk
 
         def wrote(data: bytes) -> None:
-            self.loop.call_later(0.001, lambda: None if wire.cut else desk.heard(line, data))
+            self.loop.call_later(0.001, lambda: None if wire.cut else desk.received(line, data))
 
         link.on_write = wrote
         self.line, self.wire, self.link = line, wire, link
@@ -286,12 +286,12 @@ async def test_a_clock_that_is_set_meanwhile_does_not_age_a_press(tmp_path: Path
     place = Place(tmp_path)
     place.start_console()
     unit = place.unit
-    [known] = fdl.Decoder().feed(unit.hear(fdl.encode(fdl.Hello(0, 0), 1), 0.0))
+    [known] = fdl.Decoder().feed(unit.receive(fdl.encode(fdl.Hello(0, 0), 1), 0.0))
     who = fdl.read(cast("fdl.Frame", known))
     assert isinstance(who, fdl.Identity)
     unit.press(Press("a", "bell", (BetsOpened(),)), BY, 100.0)
     unit._wall = lambda: place.loop.utc() + timedelta(seconds=step)
-    said = fdl.Decoder().feed(unit.hear(fdl.encode(fdl.Hello(who.epoch, who.next - 1), 2), 102.5))
+    said = fdl.Decoder().feed(unit.receive(fdl.encode(fdl.Hello(who.epoch, who.next - 1), 2), 102.5))
     [told] = [one for one in map(fdl.read, cast("list[fdl.Frame]", said)) if isinstance(one, fdl.EventReport)]
     assert told.age == 2500
     place.kill_console()
@@ -463,7 +463,7 @@ async def test_a_result_counts_when_it_is_entered_twice_alike(tmp_path: Path) ->
         assert place.press("x", BetsClosed()).state == "here"  # another key between them changes nothing
         assert place.press("c", six).state == "here"
         assert place.press("d", six).state == "again"
-        await asyncio.sleep(AGAIN + 1)
+        await asyncio.sleep(REPEAT_WITHIN_S + 1)
         assert place.press("e", six).state == "again"  # too late for the second
         await place.until(lambda: place.unit.waiting == 0)
         assert place.told() == [("bets.closed", {}), ("dice.read", {"faces": [1, 2, 6]})]
@@ -509,13 +509,13 @@ async def test_the_self_test_is_answered_and_another_command_is_not_known(tmp_pa
     place = Place(tmp_path)
     place.start_console()
     unit = place.unit
-    said = fdl.Decoder().feed(unit.hear(fdl.encode(fdl.Hello(0, 0), 1), 0.0))
+    said = fdl.Decoder().feed(unit.receive(fdl.encode(fdl.Hello(0, 0), 1), 0.0))
     who = fdl.read(cast("fdl.Frame", said[0]))
     assert isinstance(who, fdl.Identity)
     assert (who.kind, who.position, who.model) == (fdl.CONSOLE, 0, "Dealer page")
-    unit.hear(fdl.encode(fdl.Hello(who.epoch, who.next - 1), 2), 0.0)
+    unit.receive(fdl.encode(fdl.Hello(who.epoch, who.next - 1), 2), 0.0)
     answers = [
-        fdl.read(cast("fdl.Frame", fdl.Decoder().feed(unit.hear(fdl.encode(command, 3), 0.0))[0]))
+        fdl.read(cast("fdl.Frame", fdl.Decoder().feed(unit.receive(fdl.encode(command, 3), 0.0))[0]))
         for command in (fdl.Command(7, fdl.SELF_TEST), fdl.Command(8, 0x55), fdl.Command(7, 0x55))
     ]
     assert answers == [fdl.Answer(7, fdl.DONE), fdl.Answer(8, fdl.NOT_KNOWN), fdl.Answer(7, fdl.DONE)]

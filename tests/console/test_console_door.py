@@ -41,7 +41,7 @@ async def served(folder: Path, console: str = "") -> AsyncIterator[int]:
     config = parse(CONFIG.format(console=settings) + f"[mqtt]\nport = {free_port()}\n")
     with contextlib.closing(Journal(folder / "actions.db")) as journal:
         told: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        running = asyncio.create_task(serve(config, journal, told=told.set_result))
+        running = asyncio.create_task(serve(config, journal, on_listening=told.set_result))
         both: list[asyncio.Future[Any]] = [running, told]
         await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         try:
@@ -249,7 +249,7 @@ def kernel_has(port: int, other: int) -> bool:
 async def test_connection_that_does_not_read_its_answer_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(front_server, "UNREAD", 0.4)
+    monkeypatch.setattr(front_server, "UNREAD_ANSWER_TIMEOUT_S", 0.4)
     question = b"GET /static/console.css HTTP/1.1\r\nHost: localhost\r\n\r\n"
     async with served(tmp_path) as port:
         line = socket.socket()
@@ -330,11 +330,11 @@ async def test_requests_without_a_sign_in_take_no_more_than_a_share(
 def room(taken: list[str], known: tuple[str, ...], host: str) -> bool:
     """Whether `host` gets a connection beside those of the hosts `taken`, on each of which something was asked."""
     limiter = ConnectionLimiter(socket.AF_INET)
-    limiter._lines = {(one, n): limiter for n, one in enumerate(taken)}
+    limiter._connections = {(one, n): limiter for n, one in enumerate(taken)}
     for one in known:
         limiter.signed_in(one)
     try:
-        return limiter._room(host)
+        return limiter._may_connect(host)
     finally:
         limiter.close()
 
@@ -374,7 +374,7 @@ async def test_one_address_cannot_take_all_lines_by_asking_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """Another address is served meanwhile, and so are lines on which something was asked."""
-    monkeypatch.setattr(front_server, "MOST_UNASKED", 3)
+    monkeypatch.setattr(front_server, "MOST_WITHOUT_REQUEST", 3)
     head = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
     async with served(tmp_path, tls(tmp_path) if by == "tls" else "") as port:
         if by == "plain":
@@ -398,7 +398,7 @@ async def test_one_address_cannot_take_all_lines_by_asking_nothing(
 
 @pytest.mark.system
 async def test_a_proxy_may_have_more_lines_than_one_who_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_server, "MOST_UNASKED", 3)
+    monkeypatch.setattr(front_server, "MOST_WITHOUT_REQUEST", 3)
     async with served(tmp_path, 'proxies = ["127.0.0.0/8"]\n') as port:
         silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(6)]
         assert b"alive" in await said(port, "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")

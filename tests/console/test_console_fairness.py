@@ -717,7 +717,7 @@ def test_an_alarm_outlives_what_is_begun_and_serviced_elsewhere(store: Store) ->
     while number < 3000 and not looked(fair):
         spins(fair, rng.choices(WHEEL, worn, k=5), first=number + 1)
         number += 5
-    fair.tell(told.begin, told.end)
+    fair.report_alarms(told.begin, told.end)
     assert list(told.standing) == [(TABLE, "wheel-1-fairness-wheel")]
     for table in range(40):
         fair.on_result(f"new-{table}", "resolved", result_of(spin(1, "5", table=f"new-{table}")))
@@ -725,15 +725,15 @@ def test_an_alarm_outlives_what_is_begun_and_serviced_elsewhere(store: Store) ->
         fair.serviced("other", "", "cleaned")
         fair.on_result("other", "resolved", result_of(spin(2 + turn, "5", table="other")))
         fair.flush()
-        fair.tell(told.begin, told.end)
+        fair.report_alarms(told.begin, told.end)
     again = house(store)
-    again.tell(told.begin, told.end)
+    again.report_alarms(told.begin, told.end)
     test = again.test(SPINS)
     assert test is not None
     assert test.alarmed
     assert told.ended == []
     again.serviced(TABLE, "wheel-1", "frets tightened")
-    again.tell(told.begin, told.end)
+    again.report_alarms(told.begin, told.end)
     assert told.ended == [(TABLE, "wheel-1-fairness-wheel")]
 
 
@@ -942,8 +942,8 @@ class Told:
 def test_alarms_become_alerts_and_end(store: Store) -> None:
     fair, told = house(store), Told()
     spins(fair, random.Random(7).choices(WHEEL, [10.0] + [1.0] * 36, k=600))
-    fair.tell(told.begin, told.end)
-    fair.tell(told.begin, told.end)
+    fair.report_alarms(told.begin, told.end)
+    fair.report_alarms(told.begin, told.end)
     key = (TABLE, "wheel-1-fairness-wheel")
     alert = told.standing[key]
     assert (alert.code, alert.severity, alert.device) == ("fairness.wheel", "error", "wheel-1")
@@ -951,8 +951,8 @@ def test_alarms_become_alerts_and_end(store: Store) -> None:
     assert "check its level" in alert.remedy
     fair.serviced(TABLE, "wheel-1", "levelled")
     again = house(store)  # who told it is not there any more
-    again.tell(told.begin, told.end)
-    again.tell(told.begin, told.end)
+    again.report_alarms(told.begin, told.end)
+    again.report_alarms(told.begin, told.end)
     assert told.ended == [key]
 
 

@@ -54,8 +54,8 @@ def test_every_fault_of_every_driver_is_told_in_every_language(lang: words.Lang)
     """Also where two drivers say one code in different words; and the English is the driver's own, or nothing fits."""
     for driver, fault in LISTED:
         for said in (fault.text, fault.remedy, fault.round):
-            assert foreign(lang, words.told(lang, fault.code, said)), (driver, fault.code, said)
-            assert words.told("en", fault.code, said) == said
+            assert foreign(lang, words.device_text(lang, fault.code, said)), (driver, fault.code, said)
+            assert words.device_text("en", fault.code, said) == said
 
 
 def test_no_key_is_left_of_a_fault_that_no_driver_has() -> None:
@@ -75,8 +75,8 @@ def test_no_key_is_left_of_a_fault_that_no_driver_has() -> None:
 def test_the_detail_of_a_fault_is_kept(lang: words.Lang, detail: str) -> None:
     for fault in (fault for _, fault in LISTED):
         (event,) = Faults([fault]).strike(fault.code, detail)
-        plain = words.told(lang, fault.code, fault.text)
-        told = words.told(lang, fault.code, event.text)
+        plain = words.device_text(lang, fault.code, fault.text)
+        told = words.device_text(lang, fault.code, event.text)
         assert told == (words.say(lang, "faults.detail", one=plain, more=detail) if detail else plain)
         assert detail in told
 
@@ -96,15 +96,15 @@ def test_the_detail_of_a_fault_is_kept(lang: words.Lang, detail: str) -> None:
 )
 def test_untranslated_fault_is_shown_unchanged(code: str, said: str) -> None:
     for lang in get_args(words.Lang):
-        assert words.told(lang, code, said) == said
+        assert words.device_text(lang, code, said) == said
 
 
 def test_a_fault_that_only_its_manual_knows_keeps_its_number_and_place() -> None:
     fault = Fault("fdl.fault_3e", "fault 3E of the device", "look it up in its manual", "by a person", "goes on")
     (event,) = Faults([fault]).strike(fault.code, "place 2")
-    assert words.told("pt", fault.code, event.text) == "Avaria 3E do dispositivo (place 2)"
-    assert words.told("zh-Hant", fault.code, event.text) == "裝置故障 3E（place 2）"
-    assert words.told("pt", fault.code, event.remedy) == "Procurá-la no manual do dispositivo"
+    assert words.device_text("pt", fault.code, event.text) == "Avaria 3E do dispositivo (place 2)"
+    assert words.device_text("zh-Hant", fault.code, event.text) == "裝置故障 3E（place 2）"
+    assert words.device_text("pt", fault.code, event.remedy) == "Procurá-la no manual do dispositivo"
 
 
 # ---- alerts

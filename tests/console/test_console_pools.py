@@ -586,8 +586,8 @@ def test_every_sentence_of_the_books_is_translated(lang: words.Lang) -> None:
     assert len(found) > 30
     for code, text in found:
         said = text.replace("x1x1", "x1; a person must confirm it first") if text.startswith("win x1 is x1x1") else text
-        assert words.told(lang, code, said) != said, (code, said)
-        assert words.told("en", code, said) == said
+        assert words.device_text(lang, code, said) != said, (code, said)
+        assert words.device_text("en", code, said) == said
     for kind in ENTRIES:
         assert f"jackpots.entry_{kind}" in words.catalog("en")
 
@@ -693,7 +693,7 @@ async def test_books_that_do_not_balance_are_an_alert(
         alerts = (await browser.get("/alerts")).text
         assert "The books of the jackpot red do not balance" in alerts
     for lang in OTHERS:
-        assert words.told(lang, "jackpot.books", said_of(house).fault) != said_of(house).fault
+        assert words.device_text(lang, "jackpot.books", said_of(house).fault) != said_of(house).fault
 
 
 async def test_the_alert_of_a_pool_that_is_removed_ends(console: Console, house: PoolHouse) -> None:

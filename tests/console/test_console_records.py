@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from daemon.broker.session import Message
 from daemon.config.model import parse
 from daemon.console.site import rounds
-from daemon.console.site.rounds import Asked, Records, Rounds, Stretch
+from daemon.console.site.rounds import Asked, Interval, Records, Rounds
 from daemon.console.site.store import Store
 from daemon.read_model import ROUNDS, SiteState
 from protocols.contract.topics import Wire, encode_wire
@@ -162,10 +162,10 @@ def test_a_verdict_that_was_not_heard_is_a_gap(heard: Heard) -> None:
     heard.rounds.flush()
     first, last, after = NOW + timedelta(seconds=1), NOW + timedelta(seconds=3), NOW + timedelta(hours=1)
     assert heard.records.since(ROU) == after
-    assert heard.records.gaps(ROU, first, NOW + timedelta(days=1)) == [Stretch(last, after)]
+    assert heard.records.gaps(ROU, first, NOW + timedelta(days=1)) == [Interval(last, after)]
     assert heard.records.gaps(ROU, after, NOW + timedelta(days=1)) == []
-    assert heard.records.gaps(ROU, NOW, after) == [Stretch(NOW, first), Stretch(last, after)]
-    assert heard.records.gaps("bac-12", NOW, after) == [Stretch(NOW, after)]
+    assert heard.records.gaps(ROU, NOW, after) == [Interval(NOW, first), Interval(last, after)]
+    assert heard.records.gaps("bac-12", NOW, after) == [Interval(NOW, after)]
     assert heard.records.since("bac-12") is None
 
 
@@ -204,7 +204,7 @@ def test_a_console_that_was_away_for_long_requests_the_last_verdicts_only(tmp_pa
     for seq in range(5_000 - ROUNDS, 5_000):
         again.says(seq, "opened", {"round": "x"}, at=later)
     assert again.listed() == ["5000", "1"]
-    assert again.records.gaps(ROU, NOW + timedelta(seconds=1), later) == [Stretch(NOW + timedelta(seconds=1), later)]
+    assert again.records.gaps(ROU, NOW + timedelta(seconds=1), later) == [Interval(NOW + timedelta(seconds=1), later)]
     again.close()
 
 
@@ -214,7 +214,7 @@ def test_verdicts_that_come_again_are_kept_once(tmp_path: Path) -> None:
     first.rounds.flush()
     first.close()
     again = Heard(tmp_path)
-    again.rounds._heard.clear()
+    again.rounds._stretches.clear()
     again.site._rounds.clear()
     again.ended(1)
     assert again.listed() == ["1"]

@@ -219,7 +219,7 @@ async def test_a_report_says_until_when_it_can_speak(console: Console) -> None:
             )
             for to in ("2026-11-20T20:30", "2026-11-22T00:00")
         ]
-    assert over.heard_until == T0 + timedelta(minutes=1)
+    assert over.received_until == T0 + timedelta(minutes=1)
     said = Text("The period was not over when this report was made.", strong=True)
     assert (said in PRINTER.period(over).blocks, said in PRINTER.period(going_on).blocks) == (False, True)
     facts = dict(next(one for one in PRINTER.period(over).blocks if isinstance(one, Facts)).rows)

@@ -41,7 +41,7 @@ class Served(InAThread):
     async def _live(self) -> None:
         journal = Journal(Path(self._config.console.journal))
         listening: asyncio.Future[int] = self._loop.create_future()
-        serving = asyncio.create_task(serve(self._config, journal, told=listening.set_result))
+        serving = asyncio.create_task(serve(self._config, journal, on_listening=listening.set_result))
         self.port = await listening
         self._ready.set_result(None)
         await self._over.wait()

@@ -20,7 +20,7 @@ from daemon.broker.session import BrokerLost, Message, Session
 from daemon.config.model import parse
 from daemon.console.site.past import Past
 from daemon.console.site.store import Store
-from daemon.read_model import LONGEST_SAID, SiteState
+from daemon.read_model import LONGEST_RETAINED, SiteState
 from daemon.views import CHANGES, Lamp
 from protocols.contract.documents import Alert, EdgeInfo
 from protocols.contract.topics import LONGEST_DOCUMENT, Wire, encode_wire
@@ -472,7 +472,7 @@ def test_a_document_with_a_time_that_is_none_is_refused(topic: str, said: dict[s
 def test_a_document_that_is_too_long_is_refused() -> None:
     heard = Heard()
     heard.all_well()
-    for topic, longest in (("edge/edge-7/info", LONGEST_SAID), ("table/bac-12/round/state", LONGEST_DOCUMENT)):
+    for topic, longest in (("edge/edge-7/info", LONGEST_RETAINED), ("table/bac-12/round/state", LONGEST_DOCUMENT)):
         refused = heard.site.refused
         heard.says(topic, b'{"phase":"x","round":"x","y":"%s"}' % (b"x" * longest))
         assert heard.site.refused == refused + 1

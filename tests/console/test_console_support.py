@@ -149,7 +149,7 @@ async def test_an_answer_that_comes_after_the_page_stands_there_when_it_is_looke
         assert (sent.status_code, sent.headers["location"]) == (303, f"{shaker}?answer={id_}")
         assert words.say("en", "answer.waiting") in (await browser.get(sent.headers["location"])).text
         for answered in (Reply("another", "self-test", "done", "not ours"), Reply(id_, "self-test", "failed", "motor")):
-            inn.house.answers.heard("bac-1", "shaker-1", msgspec.json.encode(answered))
+            inn.house.answers.received("bac-1", "shaker-1", msgspec.json.encode(answered))
         page = (await browser.get(sent.headers["location"])).text
     assert words.say("en", "answer.waiting") not in page
     assert "motor" in page

@@ -113,11 +113,11 @@ def test_any_bytes_are_described_without_an_exception(name: str, pieces: list[tu
 def test_missing_trace_lines_are_shown_at_their_place() -> None:
     traces = Traces(driver_of)
     drawn = bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH"))
-    traces.heard("t-1", "d-1", message(frame(5, drawn[:3]), frame(9, drawn[3:], dropped=2)))
+    traces.received("t-1", "d-1", message(frame(5, drawn[:3]), frame(9, drawn[3:], dropped=2)))
     lines = traces.lines("t-1", "d-1")
     assert [line.missing for line in lines] == [0, 3]
     assert not any("drawn" in words for line in lines for words in line.said)  # half a frame is none
-    traces.heard("t-1", "d-1", message(frame(1, drawn)))  # the edge began anew
+    traces.received("t-1", "d-1", message(frame(1, drawn)))  # the edge began anew
     assert traces.lines("t-1", "d-1")[-1].said == ("drawn: card KH",)
     assert traces.lines("t-1", "d-1")[-1].missing == 0
 
@@ -125,19 +125,19 @@ def test_missing_trace_lines_are_shown_at_their_place() -> None:
 @pytest.mark.parametrize("payload", [b"", b"{}", b"\xff", b'{"at":1}', b"[" * 9000, b"x" * 300_000, b"\n\n"])
 def test_unreadable_trace_lines_are_left_out(payload: bytes) -> None:
     traces = Traces(driver_of)
-    traces.heard("t-1", "d-1", payload)
+    traces.received("t-1", "d-1", payload)
     odd = json.loads(msgspec.json.encode(frame(1, b"x"))) | {"hex": "0"}
-    traces.heard("t-1", "d-1", json.dumps(odd).encode())
+    traces.received("t-1", "d-1", json.dumps(odd).encode())
     assert traces.lines("t-1", "d-1") == []
 
 
 def test_kept_trace_is_bounded() -> None:
     traces = Traces(driver_of)
     for n in range(1, KEPT + 100):
-        traces.heard("t-1", "d-1", message(frame(n, b"\r\n")))
+        traces.received("t-1", "d-1", message(frame(n, b"\r\n")))
     assert len(traces.lines("t-1", "d-1")) == KEPT
     for n in range(3 * MOST_TRACED):
-        traces.heard("t-1", f"x-{n}", message(frame(1, b"x")))
+        traces.received("t-1", f"x-{n}", message(frame(1, b"x")))
     assert len(traces._traced) == MOST_TRACED
     assert traces.lines("t-1", "d-1") == []
 
@@ -145,7 +145,7 @@ def test_kept_trace_is_bounded() -> None:
 def test_the_text_is_a_capture_with_its_words() -> None:
     traces = Traces(driver_of)
     drawn = bee_tek_shoe.encode(bee_tek_shoe.Drawn("KH"))
-    traces.heard("t-1", "d-1", message(frame(1, drawn), frame(4, b"?", "out")))
+    traces.received("t-1", "d-1", message(frame(1, drawn), frame(4, b"?", "out")))
     text = traces.capture("t-1", "d-1")
     assert "#   drawn: card KH\n" in text
     assert "# 2 pieces are missing here\n" in text
@@ -168,7 +168,7 @@ async def take(stream: AsyncIterator[bytes]) -> dict[str, object]:
 async def test_a_page_hears_the_last_lines_first_and_then_each() -> None:
     traces = Traces(driver_of)
     for n in range(1, SHOWN + 51):
-        traces.heard("t-1", "d-1", message(frame(n, b"x")))
+        traces.received("t-1", "d-1", message(frame(n, b"x")))
     going = True
     stream = traces.follow("t-1", "d-1", lambda: going)
     numbers: list[int] = []
@@ -177,7 +177,7 @@ async def test_a_page_hears_the_last_lines_first_and_then_each() -> None:
         assert isinstance(lines, list)
         numbers += [line["n"] for line in lines]
     assert numbers == list(range(51, SHOWN + 51))
-    asyncio.get_running_loop().call_later(2, traces.heard, "t-1", "d-1", message(frame(SHOWN + 51, b"y")))
+    asyncio.get_running_loop().call_later(2, traces.received, "t-1", "d-1", message(frame(SHOWN + 51, b"y")))
     said = await take(stream)
     assert [line["hex"] for line in said["lines"]] == ["79"]  # type: ignore[attr-defined]
     going = False
@@ -191,7 +191,7 @@ async def test_a_slow_page_loses_the_oldest_and_hears_how_many() -> None:
     stream = traces.follow("t-1", "d-1", lambda: True)
     assert (await take(stream))["lines"] == []
     for n in range(1, BEHIND + 8):
-        traces.heard("t-1", "d-1", message(frame(n, b"x")))
+        traces.received("t-1", "d-1", message(frame(n, b"x")))
     said = await take(stream)
     assert said["left_out"] == 7
     assert said["lines"][0]["n"] == 8  # type: ignore[index]

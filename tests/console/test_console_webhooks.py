@@ -451,7 +451,7 @@ async def test_receiver_removed_from_the_configuration_is_forgotten(store: Store
     incidents.on_alert(KEY, JAM, T0)
     webhooks, incidents = make(store, receiver.url)
     assert webhooks.counts()[0].waiting == 0
-    assert list(webhooks.told()) == []
+    assert list(webhooks.notified()) == []
     incidents.look(SITE, T0)  # a new receiver hears of what is open
     assert webhooks.counts()[0].waiting == 1
 

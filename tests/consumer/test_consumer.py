@@ -712,7 +712,7 @@ class Network:
         if topic.endswith("/cmd/replay"):
             self.asked.append(msgspec.json.decode(payload))
             if self.rng.random() >= self.loss:
-                self.edge.replay.hear(Message(topic, payload))
+                self.edge.replay.receive(Message(topic, payload))
 
     async def live(self) -> None:
         """Both, until cancelled."""

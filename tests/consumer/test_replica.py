@@ -95,7 +95,7 @@ def told(consumer: Consumer) -> list[bytes]:
 def differences(consumer: Consumer, theirs: Sequence[bytes]) -> list[Difference]:
     assert consumer._replica is not None
     for payload in theirs:
-        consumer._replica.agreement.heard(TABLE, payload)
+        consumer._replica.agreement.add_other(TABLE, payload)
     return list(consumer._replica.agreement.differences())
 
 
@@ -126,8 +126,8 @@ def test_other_options_are_noticed_by_both_with_both_results(tmp_path: Path) -> 
     assert [one.alert(1) for one in found] == [one.alert(1) for one in mirrored]
     alert = found[0].alert(1)
     assert alert.round.startswith("rou-1:")
-    assert set(found[0].told) == {one.journal.name, other.journal.name}
-    assert all(len(set(one.told.values())) == 2 for one in found)
+    assert set(found[0].texts) == {one.journal.name, other.journal.name}
+    assert all(len(set(one.texts.values())) == 2 for one in found)
     assert "returns 0" in alert.text
     translated(msgspec.json.encode(alert))
 
@@ -139,7 +139,7 @@ def test_what_only_one_of_them_told_is_a_difference(tmp_path: Path) -> None:
     take(other, [spins(2)[0], *(payload.replace(b'"17"', b'"1"') for payload in spins(2)[1:])])
     more = told(one)[-1].replace(b"/0", b"/7")
     [found] = differences(other, [more])
-    assert found.told[other.journal.name] == ""
+    assert found.texts[other.journal.name] == ""
     other.journal.close()
     again = rules(tmp_path, "b")
     assert differences(again, told(one)) == []

@@ -348,7 +348,7 @@ async def answered(consumer: Consumer) -> list[tuple[str, WagerAnswer]]:
 
 
 def repeat(consumer: Consumer, n: int, *, retain: bool = False) -> None:
-    consumer.answers.heard("fan-1", Message(TOPIC.removesuffix("/result"), encode(request(n)), retain=retain))
+    consumer.answers.received("fan-1", Message(TOPIC.removesuffix("/result"), encode(request(n)), retain=retain))
 
 
 @virtual_time

@@ -17,7 +17,7 @@ from serial import rfc2217
 
 from daemon.config.model import BadConfig, load
 from daemon.edge.links.link import StreamLink, open_link, utc_now
-from daemon.edge.links.rfc2217 import MAX_COMMAND, Rfc2217Link, Said, Telnet, _target
+from daemon.edge.links.rfc2217 import MAX_COMMAND, Rfc2217Link, Telnet, TelnetCommand, _target
 from drivers.driver import DeviceRefused, LinkLost
 
 ALL = bytes(range(256)) * 3
@@ -319,7 +319,7 @@ def test_any_bytes_hold_a_bounded_rest(chunks: list[bytes]) -> None:
 def test_exact_commands() -> None:
     assert Telnet().feed(b"a\xff\xffb" + IAC_DO + b"\x2c" + answer(1, b"\x00\x00\x25\x80") + b"\xff\xf9c") == (
         b"a\xffbc",
-        [Said(0xFD, 44), Said(0xFA, 44, b"\x65\x00\x00\x25\x80")],
+        [TelnetCommand(0xFD, 44), TelnetCommand(0xFA, 44, b"\x65\x00\x00\x25\x80")],
     )
 
 

@@ -19,7 +19,7 @@ from daemon.broker.session import BrokerLost
 from daemon.cli.main import main
 from daemon.config.model import Config, load, parse
 from daemon.consumer.consumer import Consumer
-from daemon.edge.commands import HEARD_WITHIN
+from daemon.edge.commands import RULES_STATE_WITHIN_S
 from daemon.edge.edge import Edge
 from daemon.edge.links.link import HostLink
 from daemon.journal.store import Journal
@@ -166,7 +166,7 @@ async def test_a_table_that_the_rules_no_longer_keep_is_not_waited_for(tmp_path:
     assert edge.busy(parse(HEAD)) == ["t-1"]
     edge.commands.rules_are(online=True)
     assert edge.busy(parse(HEAD)) == ["t-1"]
-    await asyncio.sleep(HEARD_WITHIN + 1)
+    await asyncio.sleep(RULES_STATE_WITHIN_S + 1)
     assert edge.busy(parse(HEAD)) == []
     edge.commands.round_is("t-1", msgspec.json.encode(RoundState("t-1:1", "spinning")))
     assert edge.busy(parse(HEAD)) == ["t-1"]

@@ -160,7 +160,7 @@ def test_the_rules_answer_no_terminal_that_asks_for_the_answer_of_another() -> N
     answer = WagerAnswer("b-1", "t-2", "accepted", event="e")
     desk._tables["fan-1"].put(WagerPlaced(2, "fan:2", 500, "b-1", "t-2"), answer)
     request = encode(msgspec.structs.replace(bet("b-1", 2)))
-    desk.heard("fan-1", Message("felt/1/s/table/fan-1/wager/t-1", request))
+    desk.received("fan-1", Message("felt/1/s/table/fan-1/wager/t-1", request))
     assert not desk._unsent
-    desk.heard("fan-1", Message("felt/1/s/table/fan-1/wager/t-2", request))
+    desk.received("fan-1", Message("felt/1/s/table/fan-1/wager/t-2", request))
     assert list(desk._unsent.values()) == [answer]

@@ -221,7 +221,7 @@ async def test_a_flood_is_answered_once_a_second_and_told_once() -> None:
     async with watched() as (one, _, sent):
         with capture_logs() as logs:
             for _ in range(1000):
-                one.heard(Message(TOPIC, FORGED))
+                one.received(Message(TOPIC, FORGED))
                 await asyncio.sleep(0.01)
             await asyncio.sleep(2)
         assert 9 <= len(sent.of(TOPIC)) <= 13
@@ -235,11 +235,11 @@ async def test_a_flood_is_answered_once_a_second_and_told_once() -> None:
 async def test_one_clearing_is_put_right_without_an_alert_and_a_second_one_is_an_alert() -> None:
     """A device that moved here from another computer is cleared by that one, once."""
     async with watched() as (one, _, sent):
-        one.heard(Message(TOPIC, b""))
+        one.received(Message(TOPIC, b""))
         await asyncio.sleep(1)
         assert sent.of(TOPIC) == [b"right"] * 2
         assert sent.of(ALERT) == [b""]
-        one.heard(Message(TOPIC, b""))
+        one.received(Message(TOPIC, b""))
         await asyncio.sleep(2)
         assert sent.of(TOPIC) == [b"right"] * 3
         assert b"device/d-1/state was cleared" in sent.of(ALERT)[-1]
@@ -251,16 +251,16 @@ async def test_echoes_are_nobody_elses_and_an_old_value_is_put_right() -> None:
     async with watched() as (one, retained, sent):
         retained.put(TOPIC, b"newer")
         await asyncio.sleep(1)
-        one.heard(Message(TOPIC, b"right"))
+        one.received(Message(TOPIC, b"right"))
         await asyncio.sleep(0.1)
-        one.heard(Message(TOPIC, b"newer"))
+        one.received(Message(TOPIC, b"newer"))
         await asyncio.sleep(2)
         assert sent.of(TOPIC) == [b"right", b"newer"]
-        one.heard(Message(TOPIC, b"right"))  # and nothing behind it: somebody replayed it
+        one.received(Message(TOPIC, b"right"))  # and nothing behind it: somebody replayed it
         await asyncio.sleep(PULSE_S)
         assert sent.of(TOPIC) == [b"right", b"newer", b"newer"]
-        one.heard(Message("felt/1/s/table/x-1/alert/rules-events-forged", FORGED))
-        one.heard(Message(TOPIC, FORGED, retain=True))
+        one.received(Message("felt/1/s/table/x-1/alert/rules-events-forged", FORGED))
+        one.received(Message(TOPIC, FORGED, retain=True))
         await asyncio.sleep(2)
         assert len(sent.of(TOPIC)) == 3
 
@@ -269,7 +269,7 @@ async def test_echoes_are_nobody_elses_and_an_old_value_is_put_right() -> None:
 async def test_a_last_will_is_put_right_and_is_no_alert() -> None:
     async with watched() as (one, _, sent):
         with capture_logs() as logs:
-            one.heard(Message(WILL, b"offline"))
+            one.received(Message(WILL, b"offline"))
             await asyncio.sleep(1)
         assert sent.of(WILL) == [b"online"] * 2
         assert logs == []
@@ -281,8 +281,8 @@ async def test_two_computers_with_one_device_do_not_flood_the_broker() -> None:
         other.put(TOPIC, b"theirs")
         for _ in range(600):
             await asyncio.sleep(0.1)
-            one.heard(Message(TOPIC, theirs.of(TOPIC)[-1]))
-            two.heard(Message(TOPIC, sent.of(TOPIC)[-1]))
+            one.received(Message(TOPIC, theirs.of(TOPIC)[-1]))
+            two.received(Message(TOPIC, sent.of(TOPIC)[-1]))
         assert len(sent.of(TOPIC)) < 70
         assert msgspec.json.decode(sent.of(ALERT)[-1], type=Alert).count > 1
 
@@ -311,13 +311,13 @@ async def test_a_standby_that_is_online_writes_the_state_of_the_same_rounds() ->
     async with watched() as (one, retained, sent):
         retained.put(STATE, b'{"round":"r","rules":"e"}')
         await asyncio.sleep(1)
-        one.heard(Message(process_topic("standby", "info"), info, retain=True))
-        one.heard(Message(process_topic("standby", "availability"), b"online", retain=True))
-        one.heard(Message(STATE, state))
+        one.received(Message(process_topic("standby", "info"), info, retain=True))
+        one.received(Message(process_topic("standby", "availability"), b"online", retain=True))
+        one.received(Message(STATE, state))
         await asyncio.sleep(2)
         assert len(sent.of(STATE)) == 1
-        one.heard(Message(process_topic("standby", "availability"), b"offline"))
-        one.heard(Message(STATE, state))
+        one.received(Message(process_topic("standby", "availability"), b"offline"))
+        one.received(Message(STATE, state))
         await asyncio.sleep(2)
         assert len(sent.of(STATE)) == 2
 
@@ -330,8 +330,8 @@ async def test_a_state_that_names_a_process_which_would_not_put_it_right_is_fore
         retained.put(STATE, b'{"round":"r","rules":"e"}')
         await asyncio.sleep(1)
         if info is not None:
-            one.heard(Message(process_topic("other", "info"), msgspec.json.encode(info), retain=True))
-        one.heard(Message(process_topic("other", "availability"), b"online", retain=True))
-        one.heard(Message(STATE, b'{"round":"forged","rules":"other"}'))
+            one.received(Message(process_topic("other", "info"), msgspec.json.encode(info), retain=True))
+        one.received(Message(process_topic("other", "availability"), b"online", retain=True))
+        one.received(Message(STATE, b'{"round":"forged","rules":"other"}'))
         await asyncio.sleep(PULSE_S)
         assert len(sent.of(STATE)) == 2

@@ -14,8 +14,8 @@ from daemon.jackpots.ledger import (
     contribute,
     end_of,
     end_round,
-    hear,
     level_of,
+    note_input,
     open_round,
     report_win,
     unbalanced,
@@ -595,9 +595,9 @@ def test_a_result_is_read_for_a_pool() -> None:
 
 def test_an_input_without_effect_is_not_asked_for_again() -> None:
     bank = Bank()
-    bank.take(hear(bank.book, Seen("rules/A/t-1", 9, "e", NOON)))
+    bank.take(note_input(bank.book, Seen("rules/A/t-1", 9, "e", NOON)))
     assert bank.book.heard == {"rules/A/t-1": 9}
-    bank.take(hear(bank.book, Seen("rules/A/t-1", 3, "e", NOON)))
+    bank.take(note_input(bank.book, Seen("rules/A/t-1", 3, "e", NOON)))
     assert bank.book.heard == {"rules/A/t-1": 9}
 
 

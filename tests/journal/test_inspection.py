@@ -1558,7 +1558,7 @@ def test_files_closed_by_an_earlier_release_are_judged_as_it_did(
 async def test_a_process_notes_how_long_it_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every hour, when it closes a file, and when it ends; a killed one counts up to its last note."""
     one = Keeper(tmp_path, monkeypatch, 10**9)
-    monkeypatch.setattr(keeping, "TOLD_EVERY", 10.0)
+    monkeypatch.setattr(keeping, "CHECKPOINT_LOGGED_EVERY_S", 10.0)
     monkeypatch.setattr(keeping, "EVERY", 1.0)
 
     async def process() -> None:

@@ -101,7 +101,7 @@ class PoolHouse:
         for pool in self.keeper.books:
             for leaf, value in (("level", self.keeper.level(pool)), ("books", self.keeper.books_of(pool))):
                 self.console.say(jackpot_topic("lisboa", pool, leaf), msgspec.json.encode(value))
-        self.console.house.pools.tell()
+        self.console.house.pools.notify()
 
     def verdict(self, table: str, kind: str, data: object) -> None:
         """The rules say something of a table."""

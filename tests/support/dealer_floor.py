@@ -125,7 +125,7 @@ class DealerFloor(InAThread):
                 for body in (
                     self.edge.run(),
                     Consumer(config, rules).run(),
-                    serve(config, actions, told=listening.set_result),
+                    serve(config, actions, on_listening=listening.set_result),
                 )
             ]
             self.port = await listening

@@ -68,7 +68,7 @@ class Notifier(Protocol):
         """Take the present state of an incident. The notifier remembers what it sent before."""
         ...
 
-    def told(self) -> Iterable[int]:
+    def notified(self) -> Iterable[int]:
         """The numbers of all incidents whose end is not sent yet."""
         ...
 
@@ -566,7 +566,7 @@ class Incidents:
         if self._notifier is not None:
             for one in self._open.values():
                 self._follow(one, now)
-            for n in set(self._notifier.told()) - {one.n for one in self._open.values()}:
+            for n in set(self._notifier.notified()) - {one.n for one in self._open.values()}:
                 if (over := self.get(n)) is not None:
                     self._follow(over, now)
 

@@ -114,7 +114,7 @@ class Metrics(Collector):
         yield from self._devices()
         yield from self._tables()
         yield from self._of_pools()
-        yield from self._told()
+        yield from self._incident_metrics()
         yield from self._console()
 
     def _broker(self) -> Iterator[Metric]:
@@ -194,7 +194,7 @@ class Metrics(Collector):
                 age.add_metric([table], self._age(view.last_event))
         yield from (events, replayed, rounds, age)
 
-    def _told(self) -> Iterator[Metric]:
+    def _incident_metrics(self) -> Iterator[Metric]:
         states = {
             (severity, state): 0 for severity in ("warning", "error") for state in ("open", "acknowledged", "silenced")
         }

@@ -18,7 +18,7 @@ __all__ = ["PoolAlerts"]
 EVERY_S = 1.0
 SIGN_LAG = timedelta(seconds=10)
 WIN_WAITS = timedelta(minutes=15)
-MISSING = timedelta(seconds=30)
+MISSING_AFTER = timedelta(seconds=30)
 
 
 class PoolAlerts:
@@ -90,7 +90,7 @@ def _seen(view: PoolView, table: str, now: datetime) -> Iterator[tuple[str, str,
                 device=view.name,
             ),
         )
-    if view.stuck is not None and now - view.stuck[1] >= MISSING:
+    if view.stuck is not None and now - view.stuck[1] >= MISSING_AFTER:
         yield (
             table,
             "missing",

@@ -22,7 +22,7 @@ ALERTS_REPEATED_WITHIN = timedelta(seconds=5)
 # Health is published every 30 s. Older health is a retained message of an edge that is offline.
 HEALTH_FRESH_FOR = timedelta(seconds=45)
 # An edge without any message this long after the connection is offline.
-PEERS_HEARD_WITHIN = timedelta(seconds=10)
+PEERS_REPORT_WITHIN = timedelta(seconds=10)
 BROKER_LOST = timedelta(seconds=3)
 BACKLOG_S, BACKLOG_OVER_S = 60.0, 20.0
 # The name of the console in the alerts about processes.
@@ -121,7 +121,7 @@ class ProcessWatch:
         self.settled = False
         """Whether the connection is old enough for a message of every process."""
         self._met: dict[str, _PeerStatus] = {}
-        self._unheard: frozenset[str] = frozenset()
+        self._without_topics: frozenset[str] = frozenset()
         """Edges with incidents but without topics: they were removed while the console was away."""
         self._dismissed: set[str] = set()
         """Those of them whose incident a person closed, until they send a message."""
@@ -131,7 +131,7 @@ class ProcessWatch:
     def look(self, site: SiteView, now: datetime, disk_free: int | None, refused: int) -> Iterator[Change]:
         """The alerts that begin, continue or end. Apply each before the next: later ones read the open incidents."""
         yield from self._look_at_broker(site, now)
-        self.settled = self.connected is not None and now - self.connected >= PEERS_HEARD_WITHIN
+        self.settled = self.connected is not None and now - self.connected >= PEERS_REPORT_WITHIN
         if self.connected is not None:
             for name, edge in site.edges.items():
                 yield from self._meet(name, edge, now)
@@ -144,7 +144,7 @@ class ProcessWatch:
 
     def is_removed(self, name: str) -> bool:
         """Whether an edge has an open incident and no topics on the broker."""
-        return self.settled and name in self._unheard
+        return self.settled and name in self._without_topics
 
     def dismiss(self, name: str) -> None:
         """Close the incident of a removed edge: it does not begin again until the edge sends a message."""
@@ -161,7 +161,7 @@ class ProcessWatch:
             self._met = {name: _PeerStatus(edge.health) for name, edge in site.edges.items()}
         elif not site.connected and self.connected is not None:
             self.connected = None
-            self._unheard = frozenset()
+            self._without_topics = frozenset()
             self._met.clear()
         lost = site.lost or now
         alert = Alert(
@@ -206,11 +206,11 @@ class ProcessWatch:
         return (one for one in self._open.values() if one.heard == "console" and not one.table)
 
     def _look_at_edges(self, site: SiteView, now: datetime, connected: datetime) -> Iterator[Change]:
-        heard = {name for name, edge in site.edges.items() if edge.online is not None}
-        self._dismissed -= heard
+        reported = {name for name, edge in site.edges.items() if edge.online is not None}
+        self._dismissed -= reported
         troubled = {one.device for one in self._of_edges()} - {"", OURSELVES}
         if self.settled:
-            self._unheard = frozenset(troubled - self._expected - heard)
+            self._without_topics = frozenset(troubled - self._expected - reported)
         missed = {one.device for one in self._open.values() if one.code in OFFLINE}
         for name in (self._expected | set(site.edges) | missed) - self._dismissed:
             online = site.edges[name].online if name in site.edges else None
@@ -225,7 +225,7 @@ class ProcessWatch:
                 device=name,
             )
             yield from _between(("", f"{name}-silent"), hangs, silent and not site.stalled, not silent)
-            away = online is False or (online is None and now - connected >= PEERS_HEARD_WITHIN)
+            away = online is False or (online is None and now - connected >= PEERS_REPORT_WITHIN)
             single = _is_single(name, site.edges)
             yield from _between(("", f"{name}-offline"), alert, away and not single, online is True or single)
             alert = Alert(

@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS webhook_told_as (
     PRIMARY KEY (hook, incident)
 ) STRICT, WITHOUT ROWID;
 """
-_TOLD = (
+_NOTIFIED = (
     "SELECT incident, state, severity, code "
     "FROM webhook_told JOIN webhook_told_as USING (hook, incident) WHERE hook = ?"
 )
@@ -80,7 +80,7 @@ class _Failed(Exception):
     """The receiver did not accept a message. The text gives the reason and quotes nothing from the receiver."""
 
 
-class _Told(Struct, frozen=True):
+class _Notified(Struct, frozen=True):
     """The state of an incident as last reported to a receiver."""
 
     state: State
@@ -148,7 +148,7 @@ class _Hook:
         self.host = host_of(number, config.url)
         self.secret = _secret(number, config.secret_file)
         self.wake = asyncio.Event()
-        self.told: dict[int, _Told] = {}
+        self.notified: dict[int, _Notified] = {}
         self.waiting = 0
         self.sent = self.failed = self.dropped = 0
         self.oldest: datetime | None = None
@@ -159,7 +159,7 @@ class _Pending(Struct, frozen=True):
 
     hook: _Hook
     incident: int
-    told: _Told | None
+    notified: _Notified | None
     id: str
     body: bytes
     made: datetime
@@ -199,8 +199,8 @@ class Webhooks:
         store.has(_SCHEMA)
         self._forget_others()
         for hook in self._hooks:
-            found = store.db.execute(_TOLD, (hook.key,)).fetchall()
-            hook.told = {n: _Told(state, severity, code) for n, state, severity, code in found}
+            found = store.db.execute(_NOTIFIED, (hook.key,)).fetchall()
+            hook.notified = {n: _Notified(state, severity, code) for n, state, severity, code in found}
             self._count(hook)
 
     def _forget_others(self) -> None:
@@ -235,28 +235,32 @@ class Webhooks:
         A hidden incident is not opened at a receiver. An incident opened there is also closed there.
         """
         for hook in self._hooks:
-            told = hook.told.get(incident.n)
+            notified = hook.notified.get(incident.n)
             match incident.state:
                 case "resolved":
-                    if told is not None and settled:
-                        self._tell(hook, "resolved", incident, None, now)
+                    if notified is not None and settled:
+                        self._queue(hook, "resolved", incident, None, now)
                 case _ if hidden:
                     pass
                 case state:
-                    if told is None:
+                    if notified is None:
                         new = incident.severity in hook.severities
                     else:
-                        new = (told.state == "acknowledged" and state == "open") or told.is_better_than(incident)
+                        new = (notified.state == "acknowledged" and state == "open") or notified.is_better_than(
+                            incident
+                        )
                     if new:
-                        told = self._tell(hook, "opened", incident, "open", now)
-                    if told is not None and told.state == "open" and state == "acknowledged":
-                        self._tell(hook, "acknowledged", incident, "acknowledged", now)
+                        notified = self._queue(hook, "opened", incident, "open", now)
+                    if notified is not None and notified.state == "open" and state == "acknowledged":
+                        self._queue(hook, "acknowledged", incident, "acknowledged", now)
 
-    def told(self) -> Iterable[int]:
+    def notified(self) -> Iterable[int]:
         """The incidents that were opened at some receiver and not yet closed there."""
-        return {n for hook in self._hooks for n in hook.told}
+        return {n for hook in self._hooks for n in hook.notified}
 
-    def _tell(self, hook: _Hook, kind: str, incident: Incident, state: State | None, now: datetime) -> _Told | None:
+    def _queue(
+        self, hook: _Hook, kind: str, incident: Incident, state: State | None, now: datetime
+    ) -> _Notified | None:
         data: dict[str, Any] = {
             "incident": f"{self._site}:{incident.began:%Y%m%dT%H%M%SZ}:{incident.n}",
             "site": self._site,
@@ -276,15 +280,15 @@ class Webhooks:
             data |= {"by": incident.by, "acknowledged": incident.acknowledged, "note": incident.note}
         if incident.ended is not None:
             data["ended"] = incident.ended
-        told = None if state is None else _Told(state, incident.severity, incident.code)
-        if told is None:
-            del hook.told[incident.n]
+        notified = None if state is None else _Notified(state, incident.severity, incident.code)
+        if notified is None:
+            del hook.notified[incident.n]
         else:
-            hook.told[incident.n] = told
+            hook.notified[incident.n] = notified
         if len(self._pending) == self._pending.maxlen:  # the store is not writable: the oldest is dropped
             self._pending[0].hook.dropped += 1
-        self._pending.append(_Pending(hook, incident.n, told, _id(), _body(f"incident.{kind}", now, data), now))
-        return told
+        self._pending.append(_Pending(hook, incident.n, notified, _id(), _body(f"incident.{kind}", now, data), now))
+        return notified
 
     def waiting(self) -> bool:
         """Whether messages wait to be written to the store."""
@@ -294,11 +298,11 @@ class Webhooks:
         """Write the pending messages in the transaction `db`. Above the limit one message replaces the oldest."""
         for one in self._pending:
             key = one.hook.key
-            if one.told is None:
+            if one.notified is None:
                 for table in ("webhook_told", "webhook_told_as"):
                     db.execute(f"DELETE FROM {table} WHERE hook = ? AND incident = ?", (key, one.incident))  # noqa: S608
             else:
-                state, severity, code = one.told.state, one.told.severity, one.told.code
+                state, severity, code = one.notified.state, one.notified.severity, one.notified.code
                 db.execute("INSERT OR REPLACE INTO webhook_told VALUES (?,?,?)", (key, one.incident, state))
                 values = (key, one.incident, severity, code)
                 db.execute("INSERT OR REPLACE INTO webhook_told_as VALUES (?,?,?,?)", values)

@@ -177,7 +177,7 @@ class Access:
         self.config = config
         self.actions = actions
         idle, longest = timedelta(minutes=config.idle_minutes), timedelta(hours=config.session_hours)
-        self.users = Users(store, now, idle=idle, longest=longest, told=actions.collect)
+        self.users = Users(store, now, idle=idle, longest=longest, on_change=actions.collect)
         self.throttle = Throttle(now)
         self._codes = Throttle(now)
         self._now = now

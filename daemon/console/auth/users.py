@@ -209,8 +209,8 @@ class Session(Struct, frozen=True):
 class Users:
     """The users, tokens and sessions of one store. Times come from `now`, UTC.
 
-    A session ends when it was not used for `idle`, and `longest` after it began. `told` is called after each change;
-    its note for the journal of actions then waits in the store.
+    A session ends when it was not used for `idle`, and `longest` after it began. `on_change` is called after each
+    change; its note for the journal of actions then waits in the store.
     """
 
     def __init__(
@@ -220,14 +220,14 @@ class Users:
         *,
         idle: timedelta = timedelta(minutes=30),
         longest: timedelta = timedelta(hours=12),
-        told: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
         """Raises BadStore."""
         self._store = store
         self._now = now
         self._idle = int(idle.total_seconds())
         self._longest = int(longest.total_seconds())
-        self._told = told
+        self._on_change = on_change
         self._used: dict[bytes, int] = {}
         """By session, its last use that could not be written to the store."""
         store.has(_SCHEMA)
@@ -238,7 +238,7 @@ class Users:
             for sql, values in statements:
                 db.execute(sql, values)
             leave(db, self._now(), by.name, by.role, action, target, detail)
-        self._told()
+        self._on_change()
 
     # ---- users
 

@@ -45,14 +45,14 @@ REMEMBERED = 2000
 BEAT = 1.0
 RETRY = 0.2
 TICKETS = 8
-AGAIN = 30.0
+REPEAT_WITHIN_S = 30.0
 TRIES = 3
 ENTRY, WARNING = 0x25, 1
 STANDS = 20.0
 MOST_UNSENT = 65536
 # Maximum bytes of a socket's path: sun_path less its end.
 LONGEST_PATH = 107
-REFUSALS_TOLD_EVERY_S = 60.0
+REFUSALS_LOGGED_EVERY_S = 60.0
 # Keys that count only when entered twice alike within AGAIN.
 TWICE = (fdl_console.DiceEntered, fdl_console.ButtonsCounted, fdl_console.BallEntered)
 _SCHEMA = """
@@ -257,7 +257,7 @@ class Unit:
         tries = 1 if first is None else first.tries + 1
         if tries >= TRIES:
             return None, "differs"
-        return _Half(value, now + AGAIN, tries), "again" if first is None else "differs"
+        return _Half(value, now + REPEAT_WITHIN_S, tries), "again" if first is None else "differs"
 
     def find(self, id_: str) -> Pressed | None:
         """The outcome of a stored press."""
@@ -338,7 +338,7 @@ class Unit:
         if before - 1 == self._acked:
             self._send_at = now
 
-    def hear(self, data: bytes, now: float) -> bytes:
+    def receive(self, data: bytes, now: float) -> bytes:
         """Handle bytes from the host. Returns the answer. Raises BadStore."""
         sent: list[bytes] = []
         for found in self._decoder.feed(data):
@@ -485,7 +485,7 @@ class _Line(asyncio.Protocol):
             self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        self._desk.heard(self, data)
+        self._desk.received(self, data)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - as every protocol
         self._desk.left(self)
@@ -508,11 +508,10 @@ class _Desk:
         self._timer: asyncio.TimerHandle | None = None
         self._log = logs.get(table=unit.table)
         self._failing = False
-        told, unit.on_change = unit.on_change, self._changed
-        self._told = told
+        self._notify_unit, unit.on_change = unit.on_change, self._changed
 
     def _changed(self) -> None:
-        self._told()
+        self._notify_unit()
         self._set()
 
     def admits(self, uid: int) -> bool:
@@ -520,7 +519,7 @@ class _Desk:
         if self._line is None and local_peer.is_trusted(uid, self._edge_user):
             return True
         now = self._loop.time()
-        if now - self._refused_at >= REFUSALS_TOLD_EVERY_S:  # limits the log
+        if now - self._refused_at >= REFUSALS_LOGGED_EVERY_S:  # limits the log
             self._refused_at = now
             user = local_peer.name_of(uid)
             if self._line is not None:
@@ -542,9 +541,9 @@ class _Desk:
             self._unit.met_anew()
             self._set()
 
-    def heard(self, line: _Line, data: bytes) -> None:
+    def received(self, line: _Line, data: bytes) -> None:
         if line is self._line:
-            self._do(lambda now: self._unit.hear(data, now))
+            self._do(lambda now: self._unit.receive(data, now))
 
     def _live(self) -> None:
         self._do(self._unit.wake)
@@ -577,7 +576,7 @@ class _Desk:
             self._line.transport.abort()
         self._line = None
         self._unit.met_anew()
-        self._unit.on_change = self._told
+        self._unit.on_change = self._notify_unit
         if self._timer is not None:
             self._timer.cancel()
 

@@ -93,12 +93,12 @@ PHASES: Final[dict[Phase, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "play": (("bets.closed",), ("round.paid",)),
 }
 _TIMES: Final = frozenset(("shuffle", *(f"phase.{phase}" for phase in PHASES)))
-_TELLS: Final = frozenset(("ball.landed", "dice.read", "dice.thrown", "buttons.counted", "card.drawn"))
+_DECIDING: Final = frozenset(("ball.landed", "dice.read", "dice.thrown", "buttons.counted", "card.drawn"))
 _VOIDS: Final = frozenset(("round.voided", "spin.voided"))
 _SHUFFLES: Final = frozenset(("shuffle.started", "shuffle.finished", "shuffle.failed"))
 _WANTED: Final = (
     frozenset(one for both in PHASES.values() for types in both for one in types)
-    | _TELLS
+    | _DECIDING
     | _VOIDS
     | _SHUFFLES
     | {"card.unreadable", "shoe.started", "device.online"}
@@ -210,20 +210,20 @@ class Fairness:
                 failing = not self._written(say=not failing)
                 times += 1
                 if not failing and times % EACH == 0:
-                    self.tell(begin, end)
+                    self.report_alarms(begin, end)
         finally:
             self._written(say=True)
 
-    def tell(self, begin: Begin, end: End) -> None:
+    def report_alarms(self, begin: Begin, end: End) -> None:
         """Report each standing alarm at every call, and the end of each one reported, also before a restart."""
         standing = {(alarm.table, alarm.name): alarm for alarm in self.alarms()}
-        told = set(self._db.execute("SELECT tbl, name FROM fair_alarm").fetchall())
+        reported = set(self._db.execute("SELECT tbl, name FROM fair_alarm").fetchall())
         now = self._now()
         for key, alarm in standing.items():
             begin(key, alarm.alert, now)
-        for key in told - standing.keys():
+        for key in reported - standing.keys():
             end(key, now)
-        if told != standing.keys():
+        if reported != standing.keys():
             with contextlib.suppress(BadStore), self._store.write() as db:  # `run` reports the failure
                 db.execute("DELETE FROM fair_alarm")
                 db.executemany("INSERT INTO fair_alarm VALUES (?, ?)", list(standing))

@@ -63,7 +63,7 @@ class Watch:
         """By table, what its tile shows of incidents and silences."""
         self.lag = 0.0
         """Seconds by which the loop was late, at the last look."""
-        context.site.on_change.append(self._heard)
+        context.site.on_change.append(self._changed)
 
     def disk_free(self) -> int:
         """The free bytes on the disk of the store."""
@@ -91,18 +91,18 @@ class Watch:
             context.site.notify("alerts")
         if context.incidents.hiding != self._hiding:
             self._hiding = context.incidents.hiding
-            self._tell_tiles()
+            self._notify_tiles()
             for table in context.site.tables:  # whose lamps may show otherwise
                 context.site.notify(f"table/{table}")
 
-    def _heard(self, key: str) -> None:
+    def _changed(self, key: str) -> None:
         match key:
             case "broker":
                 self.look()
             case "alerts":
-                self._tell_tiles()
+                self._notify_tiles()
 
-    def _tell_tiles(self) -> None:
+    def _notify_tiles(self) -> None:
         """Notify the tiles of the tables whose incidents or silences changed: sixty are costly to draw."""
         context, shown = self._context, dict[str, list[Shown | Silence]]()
         now = context.now()
@@ -167,7 +167,7 @@ def said(one: Incident, lang: words.Lang) -> tuple[str, str]:
         return words.say(lang, key, name=one.device), words.say(lang, f"alerts.remedy.{one.code}", name=one.device)
     if one.why is not None:
         return words.reason(lang, one.why, one.code), words.reason(lang, one.to_do, one.code)
-    return words.told(lang, one.code, one.text), words.told(lang, one.code, one.remedy)
+    return words.device_text(lang, one.code, one.text), words.device_text(lang, one.code, one.remedy)
 
 
 def fragment(

@@ -73,7 +73,7 @@ _NAMED = re.compile(
     re.IGNORECASE,
 )
 # Secrets in running text: a name like these with its value; credentials in a header; users in a URL; keys.
-_SAID = re.compile(
+_SECRET_VALUE = re.compile(
     rf"""((?:{_NAMED.pattern})[\w.-]{{0,64}}["']?\s*[:=]\s*)("[^"]*"|'[^']*'|[^\s,;}}]+)""", re.IGNORECASE
 )
 _HEADER = re.compile(r"\b(bearer|basic|digest)\s+[^\s,;\"']+", re.IGNORECASE)
@@ -109,7 +109,7 @@ class Scrubber:
         text = _PEM.sub(WITHHELD, text)
         text = _USERINFO.sub(rf"\1{WITHHELD}@", text)
         text = _HEADER.sub(rf"\1 {WITHHELD}", text)
-        return _SAID.sub(rf"\1{WITHHELD}", text)
+        return _SECRET_VALUE.sub(rf"\1{WITHHELD}", text)
 
     def value(self, value: Any) -> Any:
         """Numbers, texts, lists and objects without secrets."""
@@ -200,8 +200,10 @@ class _Bundle:
         self._files: dict[str, dict[str, Any]] = {}
         self._notes: list[str] = []
         devices = {(table.name, device.name): device.driver for table in config.table for device in table.device}
-        self._tells = {key for key, driver in devices.items() if driver not in DRIVERS or DRIVERS[driver].tells_cards}
-        self._tells_none = devices.keys() - self._tells
+        self._with_cards = {
+            key for key, driver in devices.items() if driver not in DRIVERS or DRIVERS[driver].tells_cards
+        }
+        self._no_cards = devices.keys() - self._with_cards
         games = {table.name: RULESETS.get(table.ruleset) for table in config.table}
         self._keeps = {table for table, game in games.items() if keeps_its_cards(game)}
         self._open = self._rounds()
@@ -272,7 +274,7 @@ class _Bundle:
 
     def _rounds(self) -> dict[str, _Open]:
         """The end of each table's last round; without the rules' journal no round counts as ended."""
-        tables = {table for table, _ in self._tells}
+        tables = {table for table, _ in self._with_cards}
         found = dict.fromkeys(tables, _Open())
         if not self._given.journals:
             return found
@@ -322,30 +324,30 @@ class _Bundle:
     def _row(self, journal: str, row: tuple[Any, ...]) -> dict[str, Any]:
         n, table, seq, device, type_, time, data, wire, cause, _hash = row
         at = instant(time)
-        told: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
+        record: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
         if self._hidden(journal, table, device, seq, at or LATEST):
-            return self._scrub.value(msgspec.to_builtins(told)) | {"withheld": "it may tell a card"}  # type: ignore[no-any-return]
+            return self._scrub.value(msgspec.to_builtins(record)) | {"withheld": "it may tell a card"}  # type: ignore[no-any-return]
         try:
-            told["data"] = json.loads(data)
+            record["data"] = json.loads(data)
         except (ValueError, RecursionError):
-            told["data"] = None
+            record["data"] = None
         if type_ == "device.commanded":  # its wire is the order, a text
             with contextlib.suppress(ValueError, RecursionError):
-                told["order"] = json.loads(wire)
+                record["order"] = json.loads(wire)
         else:
             text = bytes(wire).decode("latin-1")
-            told["wire"] = wire.hex() if self._scrub.text(text) == text else WITHHELD
-        told["cause"] = cause
+            record["wire"] = wire.hex() if self._scrub.text(text) == text else WITHHELD
+        record["cause"] = cause
         if at is None:
-            told["unreadable"] = no_time(time)
-        scrubbed: dict[str, Any] = self._scrub.value(msgspec.to_builtins(told))
+            record["unreadable"] = no_time(time)
+        scrubbed: dict[str, Any] = self._scrub.value(msgspec.to_builtins(record))
         return scrubbed
 
     def _hidden(self, journal: str, table: str, device: str, seq: int, at: datetime) -> bool:
         opened = self._open.get(table)
         if journal == "rules":
             return opened is not None and seq > opened.row
-        if (table, device) in self._tells_none:
+        if (table, device) in self._no_cards:
             return False
         return opened is None or seq > opened.seq or at > opened.time
 
@@ -407,24 +409,24 @@ class _Bundle:
             _object(line.decode(errors="replace")) for line in self._each("journald", text.splitlines(), ASKING, 0.6)
         )
         own = [one for one in lines if one is not None and "MESSAGE" in one]
-        told = [(_instant(one), str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _message(one)) for one in own]
+        entries = [(_instant(one), str(one.get("UNIT") or one.get("_SYSTEMD_UNIT", "")), _message(one)) for one in own]
         out = [
             {"at": at, "unit": unit, "message": said}
-            for at, unit, said in self._grouped(self._each("journald", told, 0.6))
+            for at, unit, said in self._grouped(self._each("journald", entries, 0.6))
         ]
         out.sort(key=lambda one: str(one["at"]))
         return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in out).encode(errors="replace")
 
     def _log(self, text: bytes, begin: float, end: float) -> bytes:
         """The last lines of a file, which takes the step of the files from `begin` to `end`."""
-        told = [("", "", line) for line in text.decode(errors="replace").splitlines()[-LOG_LINES:]]
+        lines = [("", "", line) for line in text.decode(errors="replace").splitlines()[-LOG_LINES:]]
         out = (
             said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-            for _, _, said in self._grouped(self._each("files", told, begin, end))
+            for _, _, said in self._grouped(self._each("files", lines, begin, end))
         )
         return "".join(f"{one}\n" for one in out).encode(errors="replace")
 
-    def _grouped(self, told: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, Any]]:
+    def _grouped(self, lines: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, Any]]:
         """Time, unit and line without secrets. Our own lines are JSON, one object each.
 
         Other lines between them count as one text: a key or a traceback has many lines.
@@ -436,7 +438,7 @@ class _Bundle:
                 at, lines = between.pop(unit)
                 yield at, unit, _CARD.sub(CARD, self._scrub.text("\n".join(lines)))
 
-        for at, unit, line in told:
+        for at, unit, line in lines:
             said = _object(line)
             if said is None:
                 between.setdefault(unit, (at, []))[1].append(line)
@@ -449,7 +451,7 @@ class _Bundle:
     def _said(self, said: dict[str, Any]) -> Any:
         """One line of a log."""
         table, device = str(said.get("table", "")), str(said.get("device", ""))
-        opened = None if (table, device) in self._tells_none else self._open.get(table)
+        opened = None if (table, device) in self._no_cards else self._open.get(table)
         if opened is not None and not _before(said.get("timestamp"), opened.time):
             said = {key: one for key, one in said.items() if key in _PLAIN} | {"withheld": "a round may be open"}
         scrubbed = self._scrub.value(said)

@@ -352,7 +352,7 @@ def _values(key: str, form: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in given.items() if value}
 
 
-def dome_is_told(table: Table) -> bool:
+def dome_is_reported(table: Table) -> bool:
     """Whether the dome needs no keys, because a device reports it or it is a part of the shaker."""
     shakers = (DRIVERS[one.driver] for one in table.device if one.driver in DRIVERS and one.driver != "fdl_console")
     return table.options.get("dome") == "fixed" or any(events.DiceCovered in one.emits for one in shakers)
@@ -372,24 +372,24 @@ class Dealers:
         self.units = {table: Unit(context.store, table, context.now) for table in context.config.console.dealer}
         tables = {one.name: one for one in context.config.table}
         self._tables = tables
-        self._domes = {name for name, table in tables.items() if dome_is_told(table)}
+        self._domes = {name for name, table in tables.items() if dome_is_reported(table)}
         self._cloths = {table: cloth_of(tables.get(table)) for table in self.units}
         self._changed: dict[str, set[asyncio.Event]] = {table: set() for table in self.units}
         for table, unit in self.units.items():
-            unit.on_change = self._tell(table)
+            unit.on_change = self._notifier(table)
         context.site.on_change.append(self._site_changed)
 
-    def _tell(self, table: str) -> Callable[[], None]:
-        def tell() -> None:
+    def _notifier(self, table: str) -> Callable[[], None]:
+        def notify() -> None:
             for event in self._changed[table]:
                 event.set()
 
-        return tell
+        return notify
 
     def _site_changed(self, key: str) -> None:
         table = key.removeprefix("table/")
         for one in [table] if table in self._changed else self._changed if key in ("broker", "edges") else ():
-            self._tell(one)()
+            self._notifier(one)()
 
     @contextlib.asynccontextmanager
     async def serve(self) -> AsyncIterator[None]:

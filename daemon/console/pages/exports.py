@@ -35,7 +35,7 @@ from daemon.console.reports import (
     missing_rows,
 )
 from daemon.console.site.actions import Action
-from daemon.console.site.rounds import Asked, Records, Rounds, Show, Stretch
+from daemon.console.site.rounds import Asked, Interval, Records, Rounds, Show
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words import words
 from daemon.words.local import Local
@@ -66,8 +66,8 @@ class _Found(Struct, frozen=True):
     cut: bool
     counts: dict[Show, int]
     complete_since: datetime | None
-    heard_until: datetime | None
-    gaps: tuple[Stretch, ...]
+    received_until: datetime | None
+    gaps: tuple[Interval, ...]
 
 
 class _Pages:
@@ -92,7 +92,7 @@ class _Pages:
             until=asked.until,
             show=asked.show,
             complete_since=found.complete_since,
-            heard_until=found.heard_until,
+            received_until=found.received_until,
             gaps=found.gaps,
             counts=found.counts,
             cut=found.cut,
@@ -163,7 +163,7 @@ class _Pages:
                 len(lines) > most,
                 records.counts(asked),
                 records.since(place),
-                records.heard_until(place),
+                records.received_until(place),
                 tuple(records.gaps(place, asked.since, min(asked.until, now))),
             )
 

@@ -120,12 +120,12 @@ class Bundles:
             raise Cancelled
         job = self.job
         if job is not None and (job.step != step or round(100 * job.part) != round(100 * part)):
-            self._tell(lambda: self._set(replace(job, step=step, part=part)))
+            self._on_loop(lambda: self._set(replace(job, step=step, part=part)))
 
     def _done(self, made: Future[int]) -> None:
-        self._tell(lambda: self._ended(made))
+        self._on_loop(lambda: self._ended(made))
 
-    def _tell(self, what: Callable[[], None]) -> None:
+    def _on_loop(self, what: Callable[[], None]) -> None:
         """Run a function in the thread of the pages, unless that has ended."""
         assert self._loop is not None
         with contextlib.suppress(RuntimeError):

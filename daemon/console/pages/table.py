@@ -108,14 +108,14 @@ class Decisions:
             at = datetime.fromisoformat(noted) if noted else None
             self._made_at(table).append(Decided(id_, key, round_, by, why, before, at))
         for table, unit in dealers.units.items():
-            unit.on_change = self._tell(table, unit.on_change)
+            unit.on_change = self._notifying(table, unit.on_change)
 
-    def _tell(self, table: str, tell_dealers: Callable[[], None]) -> Callable[[], None]:
-        def tell() -> None:
-            tell_dealers()
+    def _notifying(self, table: str, notify_dealers: Callable[[], None]) -> Callable[[], None]:
+        def changed() -> None:
+            notify_dealers()
             self._context.site.notify(f"decide/{table}")
 
-        return tell
+        return changed
 
     def fragments(self) -> tuple[Fragment, ...]:
         """`decide`: the forms, for a supervisor; and the last decisions."""

@@ -17,7 +17,7 @@ from daemon.console.live import Fragment, Viewer
 from daemon.console.pages.alerts import said
 from daemon.console.site import story
 from daemon.console.site.day import Days
-from daemon.console.site.rounds import Records, Stretch
+from daemon.console.site.rounds import Interval, Records
 from daemon.words import words
 from daemon.words.local import Local
 
@@ -139,19 +139,19 @@ def _render(context: ConsoleContext, days: Days, table: str, hours: int, lang: w
         rounds=counts["resolved"],
         voids=counts["voided"],
         known=_known(gaps, strip, days),
-        unknown=bool(ruled and gaps and gaps[0] == Stretch(strip.since, strip.now)),
+        unknown=bool(ruled and gaps and gaps[0] == Interval(strip.since, strip.now)),
         restarted=days.started if days.started > strip.since else None,
     )
 
 
-def _known(gaps: list[Stretch], strip: _Strip, days: Days) -> datetime | None:
+def _known(gaps: list[Interval], strip: _Strip, days: Days) -> datetime | None:
     """The beginning of the known part of the strip; None if all of it is known."""
     first = max(days.known, gaps[0].until if gaps and gaps[0].since == strip.since else strip.since)
     return first if first > strip.since else None
 
 
 def _gaps(
-    gaps: Iterable[Stretch], strip: _Strip, known: datetime, below: int, height: int
+    gaps: Iterable[Interval], strip: _Strip, known: datetime, below: int, height: int
 ) -> Iterator[tuple[float, float, int, int]]:
     """The unknown areas as x, width, y, height: gaps of the rounds, and the other lanes before `known`."""
     pieces = [(gap.since, gap.until, 0, HEIGHTS["rounds"]) for gap in gaps]

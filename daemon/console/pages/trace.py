@@ -205,7 +205,7 @@ class Traces:
         self._traced.move_to_end(key)
         return self._traced[key]
 
-    def heard(self, table: str, device: str, payload: bytes) -> None:
+    def received(self, table: str, device: str, payload: bytes) -> None:
         """Take a message of the edge. An unreadable one is dropped, and shows as missing."""
         if len(payload) > LONGEST_MESSAGE:
             return
@@ -331,7 +331,7 @@ class _Pages:
 
     def _heard(self, table: str, device: str, payload: bytes) -> None:
         if (table, device) in self.context.site.devices:
-            self.traces.heard(table, device, payload)
+            self.traces.received(table, device, payload)
 
     def _device(self, request: Request) -> "DeviceView":
         """The device of a request. Raises 404, 403, or Redirect to the login."""

@@ -205,7 +205,7 @@ def _story_values(known: datetime, context: ConsoleContext, device: DeviceView) 
     if len(history) == history.maxlen:
         since = max(since, history[0].at)
     ill = bool(device.state.faults) or context.site.lamp(device) == "offline"
-    return {"lines": story.told(story.episodes(history), since), "since": since, "ill": ill}
+    return {"lines": story.recent(story.episodes(history), since), "since": since, "ill": ill}
 
 
 def _log_values(_context: ConsoleContext, device: DeviceView) -> dict[str, Any]:
@@ -296,7 +296,7 @@ class Answers:
         self._waiting: dict[str, asyncio.Future[Reply]] = {}
         self._kept: OrderedDict[str, Reply | Unanswered] = OrderedDict()
 
-    def heard(self, _table: str, _device: str, payload: bytes) -> None:
+    def received(self, _table: str, _device: str, payload: bytes) -> None:
         """Take an answer on the broker; most belong to other programs."""
         try:
             reply = msgspec.json.decode(payload, type=Reply)

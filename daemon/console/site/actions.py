@@ -98,8 +98,8 @@ class Actions:
         """Append rows. Actions are not published: they are marked as sent, so that retention may delete old files."""
         self.journal.append(entries, {**memory, SENT: b"%d" % (self.journal.head + len(entries))})
         for n, one in enumerate(entries, self.journal.head - len(entries) + 1):
-            for hear in self.on_action:
-                hear(_action((n, micros_of(one.time), one.device, one.type, one.data)))
+            for listener in self.on_action:
+                listener(_action((n, micros_of(one.time), one.device, one.type, one.data)))
 
     def collect(self) -> None:
         """Take over the notes that were left in the store, if possible now; otherwise with the next action."""

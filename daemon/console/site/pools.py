@@ -1,6 +1,6 @@
 """The pools of jackpots as published on the broker: levels, books, entries, and how the signs follow.
 
-`hear` takes the messages on `jackpot/...`. `run` requests missing entries from the process that keeps the books.
+`receive` takes the messages on `jackpot/...`. `run` requests missing entries from the process that keeps the books.
 Each entry is compared with the one before it, so books that do not balance are noticed here, too. Memory is bounded by
 the number of entries and by their bytes.
 """
@@ -188,7 +188,7 @@ class Pools:
         self.removed: set[str] = set()
         """Pools whose level was cleared since the start."""
         self.on_reply: list[Callable[[str, Reply], None]] = []
-        site.on_jackpot.append(self.hear)
+        site.on_jackpot.append(self.receive)
         site.on_event.append(self._device_event)
         site.on_change.append(self._site_changed)
 
@@ -207,7 +207,7 @@ class Pools:
 
     # ---- messages
 
-    def hear(self, pool: str, leaves: list[str], payload: bytes) -> None:
+    def receive(self, pool: str, leaves: list[str], payload: bytes) -> None:
         """A message under `jackpot/<pool>/`."""
         if not payload:
             if leaves == ["level"] and self._pools.pop(pool, None) is not None:  # cleared: the pool was removed
@@ -232,8 +232,8 @@ class Pools:
                     self._paged(self._view(pool), msgspec.json.decode(payload, type=WinsPage))
                 case ["cmd", _, "result"]:
                     reply = msgspec.json.decode(payload, type=Reply)
-                    for tell in self.on_reply:
-                        tell(pool, reply)
+                    for listener in self.on_reply:
+                        listener(pool, reply)
                 case _:
                     pass
         except (BadEnvelope, ValueError, *UNREADABLE):  # a ValueError: a balance of thousands of digits
@@ -383,11 +383,11 @@ class Pools:
         """Notify the pages of new entries and request missing ones, until cancelled."""
         while True:
             await asyncio.sleep(EVERY_S)
-            self.tell()
+            self.notify()
             with contextlib.suppress(BrokerLost):
                 await self.ask_for_missing()
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Notify the pages of new entries together: a busy pool has thousands a second."""
         dirty, self._dirty = self._dirty, set()
         for name in dirty:

@@ -32,7 +32,7 @@ from protocols.contract.topics import Wire
 from protocols.contract.wagers import WagerAnswer
 from rules.facts import result_with_facts
 
-__all__ = ["SHOWS", "Asked", "Ended", "Note", "Position", "Records", "Rested", "Rounds", "Show", "Stretch"]
+__all__ = ["SHOWS", "Asked", "Ended", "Interval", "Note", "Position", "Records", "Rested", "Rounds", "Show"]
 
 EVERY_S = 1.0
 MOST_WAITING: Final = 15_000
@@ -135,7 +135,7 @@ class Rested(Struct, frozen=True):
     type: str
 
 
-class Stretch(Struct, frozen=True):
+class Interval(Struct, frozen=True):
     """A period of which every verdict of a table was received."""
 
     since: datetime
@@ -151,7 +151,7 @@ class Asked(Struct, frozen=True):
     show: Show = "all"
 
 
-class _Said(Struct, frozen=True):
+class _NoteText(Struct, frozen=True):
     """The stored part of a suspension or a refused bet."""
 
     reason: Reason | None = None
@@ -159,7 +159,7 @@ class _Said(Struct, frozen=True):
     terminal: str = ""
 
 
-class _Heard(Struct):
+class _Stretch(Struct):
     """The current stretch: its first and last seq, and their times."""
 
     first: int
@@ -181,9 +181,9 @@ class Rounds:
         self._site = site
         self._keep = keep
         self._waiting: deque[_Row] = deque()
-        self._heard: dict[tuple[str, str], _Heard] = {}
-        self._closed: deque[tuple[str, str, _Heard]] = deque(maxlen=MOST_STRETCHES)
-        self._unsaid: set[tuple[str, str]] = set()
+        self._stretches: dict[tuple[str, str], _Stretch] = {}
+        self._closed: deque[tuple[str, str, _Stretch]] = deque(maxlen=MOST_STRETCHES)
+        self._unwritten: set[tuple[str, str]] = set()
         self._written: dict[str, int] = {}
         self._notes: dict[str, tuple[str, int]] = {}
         self._failing = False
@@ -212,7 +212,7 @@ class Rounds:
             "(SELECT max(n) FROM round_stretch GROUP BY place)"
         )
         for place, journal, first, last, since, until in self._store.db.execute(query).fetchall():
-            self._heard[place, journal] = _Heard(first, last, _time(since), _time(until))
+            self._stretches[place, journal] = _Stretch(first, last, _time(since), _time(until))
             if self._site.now() - _time(until) < MOST_AWAY:
                 self._site.resume(place, journal, last + 1)
 
@@ -231,21 +231,23 @@ class Rounds:
         if place not in self._site.tables:  # beyond the limit
             return
         key = place, wire.journal
-        heard = self._heard.get(key)
-        if heard is None or wire.seq > heard.last + 1:
-            if heard is not None:
-                self._closed.append((*key, heard))
-            self._heard[key] = _Heard(wire.seq, wire.seq, wire.time, wire.time)
-        elif wire.seq == heard.last + 1:
-            heard.last, heard.until = wire.seq, max(heard.until, wire.time)
-        self._unsaid.add(key)
+        stretch = self._stretches.get(key)
+        if stretch is None or wire.seq > stretch.last + 1:
+            if stretch is not None:
+                self._closed.append((*key, stretch))
+            self._stretches[key] = _Stretch(wire.seq, wire.seq, wire.time, wire.time)
+        elif wire.seq == stretch.last + 1:
+            stretch.last, stretch.until = wire.seq, max(stretch.until, wire.time)
+        self._unwritten.add(key)
         if wire.type in ENDS:
             self._ended(place, wire)
         elif wire.type == "suspended":
             with contextlib.suppress(*UNREADABLE):
                 said = msgspec.json.decode(wire.data, type=Suspended)
                 id_ = cause_of(wire.id, wire.cause_journal)
-                self._note(place, said.round, wire.time, "suspended", id_, _Said(said.reason), (wire.journal, wire.seq))
+                self._note(
+                    place, said.round, wire.time, "suspended", id_, _NoteText(said.reason), (wire.journal, wire.seq)
+                )
 
     def _ended(self, place: str, wire: Wire) -> None:
         data = bytes(wire.data)
@@ -281,14 +283,14 @@ class Rounds:
         ]
 
     def _on_refused(self, place: str, answer: WagerAnswer) -> None:
-        said = _Said(answer.reason, answer.law, answer.terminal)
+        said = _NoteText(answer.reason, answer.law, answer.terminal)
         if answer.round:
             self._note(
                 place, answer.round, self._site.now(), "refused", f"{answer.terminal}/{answer.id}", said, ("", 0)
             )
 
     def _note(
-        self, place: str, round_: str, at: datetime, kind: str, id_: str, said: _Said, source: tuple[str, int]
+        self, place: str, round_: str, at: datetime, kind: str, id_: str, said: _NoteText, source: tuple[str, int]
     ) -> None:
         of, count = self._notes.get(place, ("", 0))
         count = count + 1 if of == round_ else 1
@@ -301,15 +303,15 @@ class Rounds:
         self._waiting.append(row)
         while len(self._waiting) > MOST_WAITING:
             _, _, place, journal, seq = self._waiting.popleft()
-            heard = self._heard.get((place, journal))
-            if heard is not None and heard.first <= seq < heard.last:  # a new stretch begins behind what is lost
-                self._heard[place, journal] = _Heard(seq + 1, heard.last, heard.until, heard.until)
+            stretch = self._stretches.get((place, journal))
+            if stretch is not None and stretch.first <= seq < stretch.last:  # a new stretch begins behind what is lost
+                self._stretches[place, journal] = _Stretch(seq + 1, stretch.last, stretch.until, stretch.until)
 
     # ---- writing
 
     def flush(self) -> None:
         """Write all waiting rows, or none of them if the store fails."""
-        if not self._unsaid and not self._waiting:
+        if not self._unwritten and not self._waiting:
             return
         try:
             with self._store.write() as db:
@@ -323,7 +325,7 @@ class Rounds:
             self._log.info("rounds.written", rows=len(self._waiting))
         self._failing = False
         ended = bool(self._waiting)
-        for written in (self._waiting, self._closed, self._unsaid):
+        for written in (self._waiting, self._closed, self._unwritten):
             written.clear()
         if ended:
             self._site.notify("floor")
@@ -335,7 +337,7 @@ class Rounds:
                 if _chain(db, done.lastrowid or 0, place, str(values[4])):
                     db.execute(turnover.COUNT, (place, int(values[2]) // turnover.DAY))
                 self._written[place] = self._written.get(place, 0) + 1
-        now = ((place, journal, self._heard[place, journal]) for place, journal in self._unsaid)
+        now = ((place, journal, self._stretches[place, journal]) for place, journal in self._unwritten)
         for place, journal, one in (*self._closed, *now):
             db.execute(_STRETCH, (place, journal, one.first, one.last, micros_of(one.since), micros_of(one.until)))
         for place in [place for place, count in self._written.items() if count >= PRUNE_AFTER]:
@@ -431,7 +433,7 @@ class Records:
         query = "SELECT at, kind, said FROM round_note WHERE place = ? AND round = ? ORDER BY n LIMIT ?"
         found = []
         for at, kind, text in self._db.execute(query, (place, round_, 2 * MOST_NOTES)):
-            said = msgspec.json.decode(text, type=_Said)
+            said = msgspec.json.decode(text, type=_NoteText)
             found.append(Note(_time(at), kind, said.reason, said.law, said.terminal))
         return found
 
@@ -448,7 +450,7 @@ class Records:
         found = self._db.execute(query, (place,)).fetchone()
         return None if found is None else _time(found[0])
 
-    def heard_until(self, place: str) -> datetime | None:
+    def received_until(self, place: str) -> datetime | None:
         """The time of the last received verdict of a table; None if there is none."""
         (until,) = self._db.execute("SELECT max(until) FROM round_stretch WHERE place = ?", (place,)).fetchone()
         return None if until is None else _time(until)
@@ -461,18 +463,18 @@ class Records:
         rows = self._db.execute(query, (place, micros_of(since), micros_of(until), limit)).fetchall()
         return [(_time(at), kind, round_) for at, kind, round_ in reversed(rows)]
 
-    def gaps(self, place: str, since: datetime, until: datetime) -> list[Stretch]:
+    def gaps(self, place: str, since: datetime, until: datetime) -> list[Interval]:
         """The parts of a period in which verdicts may be missing, up to the last received one."""
         query = "SELECT since, until FROM round_stretch WHERE place = ? ORDER BY since, n"
-        found, at, heard = [], since, False
+        found, at, recorded = [], since, False
         for began, ended in self._db.execute(query, (place,)):
             if at < min(_time(began), until):
-                found.append(Stretch(at, min(_time(began), until)))
+                found.append(Interval(at, min(_time(began), until)))
             if _time(began) >= until:
                 break
             at = max(at, _time(ended))
-            heard = heard or _time(ended) >= since
-        return found if heard else [Stretch(since, until)]
+            recorded = recorded or _time(ended) >= since
+        return found if recorded else [Interval(since, until)]
 
 
 def _where(asked: Asked) -> tuple[str, list[str | int]]:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from daemon.views import Change
 
-__all__ = ["Episode", "Kind", "episodes", "told"]
+__all__ = ["Episode", "Kind", "episodes", "recent"]
 
 Kind: TypeAlias = Literal["offline", "fault", "online"]
 CLOSE = timedelta(minutes=30)
@@ -65,7 +65,7 @@ def _end(found: list[Episode], n: int, at: datetime) -> None:
     found[n] = replace(found[n], ended=at, seconds=(at - found[n].began).total_seconds())
 
 
-def told(found: Iterable[Episode], since: datetime) -> list[Episode]:
+def recent(found: Iterable[Episode], since: datetime) -> list[Episode]:
     """The episodes since then, the newest first, close ones of a kind as one; at most MOST."""
     lines: list[Episode] = []
     last: dict[tuple[Kind, str, str], int] = {}

@@ -145,9 +145,9 @@ class MqttLink:
         self._reader: asyncio.Future[None] | None = None
         self.received_bytes = 0
         self.sent_bytes = 0
-        session.deliver_to(self._heard)  # its own queue does not know the time of arrival
+        session.deliver_to(self._received)  # its own queue does not know the time of arrival
 
-    def _heard(self, message: Message) -> None:
+    def _received(self, message: Message) -> None:
         if message.retain:
             return
         longest, most, name = MAX_LINE, MAX_WAITING, ""

@@ -21,7 +21,7 @@ from msgspec import Struct
 from daemon.edge.links.link import BadUrl, StreamLink, line_settings, open_tcp, place_of, utc_now
 from protocols.link import DeviceRefused
 
-__all__ = ["Rfc2217Link", "Said", "Telnet", "check", "open_link"]
+__all__ = ["Rfc2217Link", "Telnet", "TelnetCommand", "check", "open_link"]
 
 ANSWER_TIMEOUT = 5.0
 MAX_COMMAND = 64  # bytes of an unfinished telnet command; those of RFC 2217 have at most 14
@@ -78,7 +78,7 @@ def check(url: str) -> None:
     _target(url)
 
 
-class Said(Struct, frozen=True):
+class TelnetCommand(Struct, frozen=True):
     """A telnet command of the server: WILL, WONT, DO or DONT of an option, or SB with the option's bytes."""
 
     command: int
@@ -93,7 +93,7 @@ class Telnet:
         """Begin with no bytes received."""
         self._held = b""
 
-    def feed(self, data: bytes) -> tuple[bytes, list[Said]]:
+    def feed(self, data: bytes) -> tuple[bytes, list[TelnetCommand]]:
         """The payload, and the commands in it. Raises ValueError for a command without end."""
         data = self._held + data
         payload = bytearray()
@@ -106,9 +106,9 @@ class Telnet:
             elif one == IAC + IAC:
                 payload += IAC
             elif one[1] == SB and len(one) > 4:
-                said.append(Said(SB, one[2], one[3:-2].replace(IAC + IAC, IAC)))
+                said.append(TelnetCommand(SB, one[2], one[3:-2].replace(IAC + IAC, IAC)))
             elif one[1] in (WILL, WONT, DO, DONT):
-                said.append(Said(one[1], one[2]))
+                said.append(TelnetCommand(one[1], one[2]))
         self._held = data[at:]
         if len(self._held) > MAX_COMMAND:
             raise ValueError("a telnet command without end")
@@ -162,7 +162,7 @@ class Rfc2217Link(StreamLink):
         ready = self.ready.done()
         for one in said:
             if one.command == SB and one.option == COM_PORT:
-                self._hear(one.value[0], one.value[1:])
+                self._receive_option(one.value[0], one.value[1:])
             elif one.command != SB:
                 self._negotiate(one)
         if payload and ready:
@@ -203,7 +203,7 @@ class Rfc2217Link(StreamLink):
         if self._transport is not None:
             self._transport.abort()
 
-    def _negotiate(self, said: Said) -> None:
+    def _negotiate(self, said: TelnetCommand) -> None:
         """Answers each option at most once, so that a server that repeats itself cannot pile up answers."""
         wanted = OURS if said.command in (DO, DONT) else THEIRS
         key = said.command, said.option
@@ -221,7 +221,7 @@ class Rfc2217Link(StreamLink):
             self._refused.add(key)
             self._send(_option(WONT if said.command == DO else DONT, said.option))
 
-    def _hear(self, number: int, value: bytes) -> None:
+    def _receive_option(self, number: int, value: bytes) -> None:
         wanted = self._target.settings.get(number - SERVER)
         if number == SUSPEND:
             self._suspended = True

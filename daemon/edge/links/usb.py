@@ -187,7 +187,7 @@ class UsbLink:
 
     # ---- the thread's side
 
-    def _tell(self, what: Callable[..., None], *words: Any) -> None:
+    def _call_soon(self, what: Callable[..., None], *words: Any) -> None:
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(what, *words)
 
@@ -201,14 +201,14 @@ class UsbLink:
                     if self._stop.wait(SETTLE):
                         raise
                     device, endpoint = held.enter_context(_claimed(self._target))
-                self._tell(self._answer, None)
+                self._call_soon(self._answer, None)
                 self._listen(device, endpoint)
         except (LinkLost, DeviceRefused) as trouble:
-            self._tell(self._answer, trouble)
-            self._tell(self._ended, str(trouble))
+            self._call_soon(self._answer, trouble)
+            self._call_soon(self._ended, str(trouble))
         except BaseException as bug:  # noqa: BLE001 - it belongs to whoever opened the link, not to a thread
-            self._tell(self._answer, bug)
-            self._tell(self._ended, f"{type(bug).__name__}: {bug}")
+            self._call_soon(self._answer, bug)
+            self._call_soon(self._ended, f"{type(bug).__name__}: {bug}")
 
     def _listen(self, device: Any, endpoint: Any) -> None:
         while not self._stop.is_set():
@@ -232,7 +232,7 @@ class UsbLink:
             self._waiting_bytes += len(chunk.data)
             if self._waiting_bytes > MAX_WAITING:
                 self._room.clear()
-        self._tell(self._wake)
+        self._call_soon(self._wake)
 
 
 @contextlib.asynccontextmanager
