@@ -10,13 +10,13 @@ install: .venv/.runtime .venv/.lab
 demo: .venv/.runtime .venv/.lab .venv/.demo
 	@$(BIN)/feltd demo $(ARGS)
 
-test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.node-red
+test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.ansible .venv/.node-red
 	@tests/need-programs
 	$(BIN)/pytest -n auto --dist worksteal -rsfE $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign,
 # real kills, and each mutant of rules/.
-nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.node-red
+nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.ansible .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rsfE --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
@@ -148,11 +148,14 @@ deb-try: .venv/.runtime .venv/.lab deb
 	[ -z "$(BEFORE)" ] || { git archive $(BEFORE) | tar -xC build/before && $(MAKE) -s -C build/before deb DEB_BUILD=build/deb DEBIAN=$(DEBIAN); }
 	debian/try $(PACKAGE) $(if $(BEFORE),build/before/dist/feltd_*.deb)
 
-# Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite; and for Debian 13.
+# Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite; by qemu for arm64; and for
+# Debian 13.
 deb-check: deb-try .venv/.dev
 	mv $(PACKAGE) build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb $(PACKAGE)
 	debian/try-systemd $(PACKAGE)
 	debian/try-attacks $(PACKAGE)
+	$(MAKE) -s deb ARCH=arm64
+	debian/try-arm64 dist/feltd_*+deb$(DEBIAN)_arm64.deb
 	$(MAKE) deb-try DEBIAN=$(if $(filter 12,$(DEBIAN)),13,12)
 
 # dist/: sources, packages, wheels and bill of materials of the last commit, with a signed list of their checksums, and dist/apt,
@@ -173,7 +176,7 @@ audit: .venv/.audit
 
 # Update the pins; needs pip-tools on the PATH. The files name no registry.
 pins:
-	cd requirements && for f in runtime lab demo openid report backbone ledger cluster dev package site audit; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
+	cd requirements && for f in runtime lab demo openid report backbone ledger cluster dev package site audit ansible; do CUSTOM_COMPILE_COMMAND="make pins" pip-compile -q --upgrade --generate-hashes \
 	  --allow-unsafe --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --strip-extras $$f.in -o $$f.txt; done
 
 clean:

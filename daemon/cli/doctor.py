@@ -171,6 +171,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     brokers: tuple[Broker, ...] = ()
     unlisted: tuple[str, ...] = ()
     """The grants that the broker's access list on this computer lacks."""
+    edited: bool = False
+    """Whether the package's settings of the broker were edited."""
     certificates: tuple[Certificate, ...] = ()
     ends: tuple[End, ...] = ()
     ports: tuple[Port, ...] = ()
@@ -190,6 +192,11 @@ def lines(facts: Facts) -> list[Line]:
     found += [_broker(one) for one in facts.brokers]
     found += [_credulous(one) for one in facts.credulous]
     found += [Line("access list", State.PROBLEM, one, LIST_REMEDY) for one in facts.unlisted]
+    if facts.edited:
+        text = "/etc/mosquitto/conf.d/feltd.conf was edited: an upgrade leaves it as it is"
+        found.append(
+            Line("broker settings", State.WARNING, text, "move your lines to site.conf: docs/how-to/install.md")
+        )
     found += [_certificate(one, facts.now) for one in facts.certificates]
     for end in facts.ends:
         found += [_end(end), *_verified(end, facts.now)]

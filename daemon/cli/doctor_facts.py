@@ -25,7 +25,7 @@ from daemon.broker.stale_topics import METAS
 from daemon.cli.configuration_check import credulous
 from daemon.cli.doctor import Broker, Certificate, Clock, Device, Disk, End, Facts, File, Kind, Port, Wrong
 from daemon.cli.forget import QUIET_S
-from daemon.cli.granted import old_list
+from daemon.cli.granted import edited_settings, old_list
 from daemon.config.model import (
     Config,
     Console,
@@ -71,6 +71,7 @@ def measured(config: Config, path: Path, *, with_console: bool) -> Facts:
         files=tuple(_files(config, path, journals)),
         brokers=tuple(brokers),
         unlisted=tuple(old_list(config, path)),
+        edited=edited_settings(),
         certificates=tuple(_certificates(config)),
         ends=tuple(_end(name, journals[name], signing_as(config, part).journal.key) for name, part in parts.items()),
         ports=tuple(_ports(config)),

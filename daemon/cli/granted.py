@@ -1,6 +1,7 @@
 """Compares the configuration with the access list of a mosquitto on the same computer.
 
-Used by `feltd check`, `feltd doctor` and a reload. Processes suspend a table that is not in the list.
+Also its settings with those of the package. Used by `feltd check`, `feltd doctor` and a reload. Processes suspend
+a table that is not in the list.
 """
 
 from collections.abc import Sequence
@@ -9,9 +10,10 @@ from pathlib import Path
 from daemon.cli.access_list import BadSite, access_list
 from daemon.config.model import Config, broker_of
 
-__all__ = ["INSTALLED", "not_granted", "old_list"]
+__all__ = ["INSTALLED", "edited_settings", "not_granted", "old_list"]
 
 INSTALLED = Path("/etc/mosquitto/feltd.acl")
+SHIPPED, SETTINGS = Path("usr/share/feltd/mosquitto.conf"), Path("etc/mosquitto/conf.d/feltd.conf")
 HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -34,6 +36,14 @@ def old_list(config: Config, path: Path, installed: Path | None = None) -> list[
         what = f"table {', '.join(tables)}" if tables else missing[0]
         lines.append(f"{installed} does not grant user {user} all of {what} ({len(missing)} topics, as {missing[0]})")
     return lines
+
+
+def edited_settings(root: Path = Path("/")) -> bool:
+    """Whether the broker's file of the Debian package was edited here. An upgrade leaves such a file as it is."""
+    try:
+        return (root / SETTINGS).read_bytes() != (root / SHIPPED).read_bytes()
+    except OSError:  # installed without the package
+        return False
 
 
 def not_granted(found: str, wanted: str, devices: dict[str, list[str]]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from daemon.broker.mac_keys import make_mac_keys
 from daemon.cli import granted
 from daemon.cli.access_list import access_list
 from daemon.cli.doctor import State, lines
-from daemon.cli.granted import not_granted, old_list
+from daemon.cli.granted import SETTINGS, SHIPPED, edited_settings, not_granted, old_list
 from daemon.cli.main import main
 from daemon.config.model import load
 from daemon.reload import Reload
@@ -83,6 +83,19 @@ def test_a_list_that_lacks_something_is_a_problem_for_doctor() -> None:
     [line] = [one for one in lines(replace(GOOD, unlisted=("list x",))) if one.check == "access list"]
     assert (line.state, line.text) == (State.PROBLEM, "list x")
     assert "feltd acl" in line.remedy
+
+
+def test_edited_settings_of_the_package_are_a_warning(tmp_path: Path) -> None:
+    for file in (SHIPPED, SETTINGS):
+        assert not edited_settings(tmp_path), "installed without the package"
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text("listener 1883\n")
+    assert not edited_settings(tmp_path)
+    (tmp_path / SETTINGS).write_text("listener 1883\nlistener 1885\n")
+    assert edited_settings(tmp_path)
+    [line] = [one for one in lines(replace(GOOD, edited=True)) if one.state is not State.OK]
+    assert (line.check, line.state) == ("broker settings", State.WARNING)
+    assert "site.conf" in line.remedy
 
 
 async def test_reload_says_it_and_uses_the_configuration(old: Path, tmp_path: Path) -> None:
