@@ -33,7 +33,8 @@ class Authority:
         self._folder = folder
         self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._signed(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
+        may_sign = x509.KeyUsage(False, False, False, False, False, True, True, False, False)
+        certificate = self._signed(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None), may_sign)
         self.path = folder / f"{name}.crt"
         self.path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
@@ -44,7 +45,7 @@ class Authority:
         ids = (
             x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
-        )  # Python 3.13 refuses certificates without them
+        )  # Python 3.13 refuses certificates without them, and an authority without the usage of its key
         for one in (*extensions, *ids):
             made = made.add_extension(one, critical=isinstance(one, x509.BasicConstraints))
         return made.sign(self._key, hashes.SHA256())
