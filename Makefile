@@ -7,7 +7,7 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 .PHONY: install wheels deb debs deb-try deb-check release audit demo test nightly cluster bench-smoke lint docs site games corpus pictures tasks measures pins clean
 
 install: .venv/.runtime .venv/.lab
-demo: .venv/.runtime .venv/.lab .venv/.demo
+demo: .venv/.runtime .venv/.lab .venv/.demo $(if $(findstring --site,$(ARGS)),.venv/.backbone .venv/.ledger .venv/.cluster)
 	@$(BIN)/feltd demo $(ARGS)
 
 test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.ansible .venv/.node-red

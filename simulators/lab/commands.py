@@ -261,6 +261,8 @@ def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, co
 @click.option("--copies", type=click.IntRange(1, 20), default=1, show_default=True, help="tables of each game")
 @click.option("--embedded-broker", is_flag=True, help="use the built-in broker although mosquitto is installed")
 @click.option("--faults", is_flag=True, help="random faults of every device come by themselves; no result may be wrong")
+@click.option("--site", is_flag=True, help="a site of two computers with backbone, ledger and rules twice")
+@click.option("--tables", type=click.IntRange(1, 200), help="with --site: at least so many  [default: 50]")
 def demo(
     headless: bool,
     rounds: int | None,
@@ -270,10 +272,23 @@ def demo(
     copies: int,
     embedded_broker: bool,
     faults: bool,
+    site: bool,
+    tables: int | None,
 ) -> None:
     """Run a whole pit: every device simulated, broker, edge, rules, and a live view."""
     from simulators.lab.demo import Settings, demo as run
 
+    if tables and not site:
+        raise BadInputError("--tables: only with --site")
+    if site:
+        from simulators.lab.site.demo import missing, site_demo
+
+        if faults or copies != 1:
+            raise BadInputError("--site: with neither --faults nor --copies; --tables says how many")
+        if text := missing():
+            raise BadInputError(f"a site cannot run here:\n{text}")
+        _need_broker(embedded=embedded_broker)
+        sys.exit(site_demo(Settings(rounds, seed, speed, headless, copies, embedded_broker, faults, pit), tables or 50))
     if not headless and speed is None:
         speed = 5.0
     if headless and rounds is None:

@@ -45,7 +45,7 @@ from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
 
-__all__ = ["Child", "Settings", "Stage", "demo", "staged"]
+__all__ = ["Child", "Settings", "Stage", "console_of", "demo", "judge", "report", "staged", "until_signal"]
 
 # Simulated seconds after the last round for every device to come back and every alert to close.
 RECOVERY_S = 120.0
@@ -106,10 +106,10 @@ def demo(settings: Settings) -> int:
         if settings.speed is None:
             return _fast(pit, settings)
         with asyncio.Runner() as runner:
-            return runner.run(_until_signal(_paced(pit, settings, settings.speed)))
+            return runner.run(until_signal(_paced(pit, settings, settings.speed)))
 
 
-async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
+async def until_signal(body: Coroutine[Any, Any, int]) -> int:
     loop = asyncio.get_running_loop()
     task = loop.create_task(body)
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -126,7 +126,7 @@ async def _until_signal(body: Coroutine[Any, Any, int]) -> int:
 
 def _fast(pit: Pit, settings: Settings) -> int:
     logs.set_up("error" if settings.faults else "warning")
-    return run_in_virtual_time(lambda busy: _until_signal(_play_fast(pit, settings, busy)))
+    return run_in_virtual_time(lambda busy: until_signal(_play_fast(pit, settings, busy)))
 
 
 async def _play_fast(pit: Pit, settings: Settings, busy: list[Callable[[], bool]]) -> int:
@@ -153,11 +153,11 @@ async def _play_fast(pit: Pit, settings: Settings, busy: list[Callable[[], bool]
             for alert in view.alerts.values()
         ]
     accounts = pit.accounts(dealt)
-    pools = _judge_pools(running_pit.config, pit, running_pit.people, calm=injector is None)
-    report = _report(accounts, pit, broker, events, simulated, time.monotonic() - began, injector is None, pools)
+    pools = judge(running_pit.config, pit, running_pit.people, calm=injector is None)
+    code = report(accounts, pit, broker, events, simulated, time.monotonic() - began, injector is None, pools)
     if injector is not None:
         _report_faults(accounts, injector, standing)
-    return report
+    return code
 
 
 def _report_faults(accounts: dict[str, Account], injector: FaultInjector, standing: list[str]) -> None:
@@ -174,7 +174,7 @@ def _report_faults(accounts: dict[str, Account], injector: FaultInjector, standi
         console.print(f"open until the next good round: {text}")
 
 
-def _report(
+def report(
     accounts: dict[str, Account],
     pit: Pit,
     broker: Broker,
@@ -217,9 +217,7 @@ def _lost(pit: Pit, table: str, account: Account, strict: bool) -> int:
     return account.lost if strict or pit.tables[table].ruleset else 0
 
 
-def _judge_pools(
-    config: Config, pit: Pit, people: Supervisors | None, *, calm: bool
-) -> tuple[PoolAccount, list[str]] | None:
+def judge(config: Config, pit: Pit, people: Supervisors | None, *, calm: bool) -> tuple[PoolAccount, list[str]] | None:
     """Compare the accounts of the jackpots with the oracle; None if there are none."""
     if not config.jackpot or people is None:
         return None
@@ -337,7 +335,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
     broker = Broker(pit.directory, embedded=settings.embedded, persistence=True, before=tied())
     logs.set_up("warning" if settings.headless else "error")
     played = PLAYED[settings.pit]
-    login, more = _console(pit.directory, played, broker.port)
+    login, more = console_of(pit.directory, played, broker.port)
     async with staged(pit, pace, broker, more) as stage, asyncio.TaskGroup() as group:
         console = Child("console", pit.directory / "feltd.toml")
         site, children = stage.site, [stage.edge, stage.rules, console]
@@ -387,8 +385,8 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
             task.cancel()
     events = sum(view.events for view in site.tables.values())
     accounts = pit.accounts(dealt, cut_short=dealing.cancelled())
-    pools = _judge_pools(stage.config, pit, stage.people, calm=False)
-    return _report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)
+    pools = judge(stage.config, pit, stage.people, calm=False)
+    return report(accounts, pit, broker, events, pace.now(), time.monotonic() - began, strict, pools)
 
 
 def _console_port() -> int:
@@ -410,7 +408,7 @@ def _console_port() -> int:
     return PORT
 
 
-def _console(directory: Path, played: Mapping[str, str], broker_port: int) -> tuple[Login, str]:
+def console_of(directory: Path, played: Mapping[str, str], broker_port: int) -> tuple[Login, str]:
     """The users with one random password; the console's configuration, with the tables that a person deals."""
     from daemon.console.auth.second_factor import PERIOD_S, code_at, new_secret
     from daemon.console.auth.users import By, Users, hash_password, may

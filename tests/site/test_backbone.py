@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from backbone import Nodes, fill, free_ports, jetstream, nats_server, stored
+from backbone import NEEDS_NODES, fill, jetstream, stored
 from click.testing import CliRunner
 from helpers import PATIENCE, START
 
@@ -21,6 +21,7 @@ from daemon.config.backbone import Backbone, Forward
 from daemon.config.model import Config, Mqtt, load
 from daemon.journal.rows import Entry
 from protocols.contract.topics import decode_wire
+from simulators.lab.site.nodes import Nodes, free_ports
 
 pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
 
@@ -33,7 +34,7 @@ from daemon.site.backbone import Connection, NotConfirmed
 from daemon.site.forward import Forwarder
 from daemon.site.streams import LEAST_VERSION
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, NEEDS_NODES]
 MESSAGES = 40
 
 
@@ -104,9 +105,9 @@ def test_a_node_syncs_for_each_message_that_it_confirms_and_by_default_for_none(
     counts = []
     for sync in ("always", ""):
         folder = tmp_path / (sync or "default")
-        node, calls = Nodes(folder, 1, sync=sync), tmp_path / f"calls{sync}"
-        node.before = (strace, "-D", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", str(calls))
-        with node:
+        calls = tmp_path / f"calls{sync}"
+        before = (strace, "-D", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", str(calls))
+        with Nodes(folder, 1, sync=sync, before=before) as node:
             asyncio.run(publish(node))
             counts.append(calls.read_text().count("sync("))
     assert counts[0] >= MESSAGES > counts[1], counts
@@ -234,7 +235,6 @@ def cursor_at(folder: Path, n: int) -> bool:
 
 def test_a_computer_writes_rows_of_its_own_tables_by_its_certificate(tmp_path: Path) -> None:
     """`feltd pki` and `feltd site acl`, given to a node that maps certificates to users."""
-    nats_server()
     authority = Authority.create(tmp_path / "pki", "s")
     authority.issue("e", [])
     authority.issue("node", ["127.0.0.1"])

@@ -20,9 +20,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from backbone import Nodes, jetstream, stored
+from backbone import NEEDS_NODES, NEEDS_POSTGRES, jetstream, stored
 from helpers import START, at_length
-from postgres import Postgres, postgres
 
 from daemon.config.model import load
 from daemon.jackpots.book import Seen
@@ -32,6 +31,8 @@ from daemon.journal.rows import Entry, Row, cause_of
 from daemon.journal.store import Journal
 from protocols.contract.results import Resolved, Result, Settlement, encode_verdict
 from protocols.contract.topics import decode_wire
+from simulators.lab.site.nodes import Nodes
+from simulators.lab.site.postgres import Postgres, postgres
 
 pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
 pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
@@ -44,7 +45,7 @@ from daemon.site import health
 from daemon.site.ledger import migrate
 from daemon.site.ledger_schema import WRITER
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, NEEDS_NODES, NEEDS_POSTGRES]
 ROOT = Path(__file__).parents[2]
 TABLES = at_length(10, 50)
 KILLS = at_length(8, 96)

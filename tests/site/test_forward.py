@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import msgspec
 import pytest
 import structlog
 from backbone import fill
-from helpers import START
+from helpers import START, virtual_time
 
 from daemon.config.model import BadConfig, Config, Keeping, parse
 from daemon.journal import retention
@@ -35,9 +36,11 @@ from daemon.journal.forwarded import (
 from daemon.journal.reader import page_after
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
+from daemon.site.ledger_rows import Verdict, result_of
 from daemon.site.streams import id_of
 from daemon.words import words
 from protocols.contract.reasons import Reason, say
+from protocols.contract.results import Resolved, Result, encode_verdict
 from protocols.contract.topics import decode_wire
 
 pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
@@ -120,6 +123,47 @@ async def test_rows_arrive_in_order_with_one_message_of_a_table_on_its_way(tmp_p
         assert stream.of(f"feltd.ev.s.{table}") == list(range(1, 21))
     assert set(stream.most.values()) == {1}
     assert len({id_ for _, id_, _ in stream.got}) == 40
+
+
+@virtual_time
+async def test_five_hundred_tables_are_in_order_beside_each_other_with_the_counts_of_the_journals(
+    tmp_path: Path,
+) -> None:
+    """Each message takes up to two seconds, and one in ten is refused."""
+    config, chance, tables = configured(tmp_path), random.Random(38), [f"t-{number}" for number in range(500)]
+
+    class Busy(Stream):
+        async def publish(self, subject: str, id_: str, payload: bytes) -> bool:
+            self.fails = int(chance.random() < 0.1)
+            busiest.append(self.flying.total())
+            self.flying[""] += 1
+            await asyncio.sleep(chance.uniform(0, 2))
+            self.flying[""] -= 1
+            return await super().publish(subject, id_, payload)
+
+    busiest, stream = list[int](), Busy()
+    with (
+        contextlib.closing(Journal(tmp_path / "edge.db")) as edge,
+        contextlib.closing(Journal(tmp_path / "rules.db")) as rules,
+    ):
+        edge.append([Entry(table, "wheel", "ball.landed", START, b"{}") for _ in range(4) for table in tables], {})
+        verdicts = []
+        for table in tables:
+            data = encode_verdict(Resolved(Result(f"{table}:2026-11-20:1", "macau.roulette")))
+            verdicts.append(Entry(table, "round", "resolved", START, data, cause=f"e:{table}:4/0@{edge.name}"))
+        rules.append(verdicts, {})
+        task = asyncio.create_task(Forwarder(config, stream).run())
+        while len(stream.got) < 2500:  # noqa: ASYNC110 - in virtual time
+            await asyncio.sleep(1)
+        task.cancel()
+        await asyncio.wait([task])
+    told: dict[str, list[int]] = {}
+    for subject, _, payload in stream.got:
+        told.setdefault(subject, []).append(decode_wire(payload).seq)
+    assert told == {f"feltd.ev.s.{one}": [1, 2, 3, 4] for one in tables} | {f"feltd.res.s.{one}": [1] for one in tables}
+    assert max(busiest) > 400, "tables do not wait for each other"
+    ends = [result_of(subject, payload) for subject, _, payload in stream.got * 2 if ".res." in subject]
+    assert len({(one.tbl, one.journal, one.seq, one.n) for one in ends if isinstance(one, Verdict)}) == 500
 
 
 async def test_a_forwarder_goes_on_where_it_stopped_and_without_its_cursor_from_the_first_row(tmp_path: Path) -> None:

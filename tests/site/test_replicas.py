@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from backbone import Nodes, stored
+from backbone import NEEDS_NODES, stored
 from click.testing import CliRunner
 from helpers import PATIENCE, START, at_length
 
@@ -28,6 +28,7 @@ from daemon.journal.store import Journal
 from protocols.contract.events import BallLanded, BallLaunched, Event, SpinStarted, WagerPlaced, encode_data, type_of
 from protocols.contract.topics import Wire, decode_envelope, decode_wire
 from simulators.lab.broker import Broker
+from simulators.lab.site.nodes import Nodes
 
 pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
 
@@ -35,7 +36,7 @@ from daemon.site import health
 from daemon.site.backbone import Connection
 from daemon.site.forward import Forwarder
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, NEEDS_NODES]
 ROOT = Path(__file__).parents[2]
 TABLES = at_length(3, 20)
 KILLS = at_length(4, 16)

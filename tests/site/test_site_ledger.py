@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from backbone import NEEDS_POSTGRES
 from click.testing import CliRunner
-from postgres import Postgres, postgres
 
 from daemon.cli.main import main
 from daemon.jackpots import book as accounts
@@ -24,6 +24,7 @@ from daemon.jackpots.ledger import contribute
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import PoolTerms
 from protocols.contract.topics import Wire, encode_wire
+from simulators.lab.site.postgres import Postgres, postgres
 
 pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
 pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
@@ -37,7 +38,7 @@ from daemon.site.ledger_schema import READER, WRITER
 from daemon.site.reports import REPORTS, report, statement
 from daemon.site.streams import subject_of_pool
 
-pytestmark = pytest.mark.system
+pytestmark = [pytest.mark.system, NEEDS_POSTGRES]
 DAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MADE = "2026-11-20"

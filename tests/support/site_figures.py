@@ -16,10 +16,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
-import postgres as private
 import psycopg
-from backbone import Nodes
-from postgres import Postgres, postgres
 
 from daemon.config.model import load
 from daemon.journal.rows import Entry, cause_of
@@ -29,6 +26,8 @@ from daemon.site.ledger import Store, migrate
 from daemon.site.ledger_schema import READER, WRITER
 from daemon.site.reports import report
 from protocols.contract.results import Resolved, Result, Settlement, encode_verdict
+from simulators.lab.site.nodes import Nodes
+from simulators.lab.site.postgres import Postgres, postgres
 
 TABLES, EVENTS_A_SECOND, SECONDS = 500, 2, 60
 EVENTS_A_ROUND = 120
@@ -65,8 +64,7 @@ def play(edge: Journal, rules: Journal) -> tuple[int, int]:
 
 def forward(folder: Path) -> None:
     """Two processes beside the publisher, three nodes that sync, PostgreSQL; the time of each commit by PostgreSQL."""
-    private.SETTINGS.append("--track_commit_timestamp=on")
-    with Nodes(folder / "nodes") as nodes, postgres() as database:
+    with Nodes(folder / "nodes") as nodes, postgres(["--track_commit_timestamp=on"]) as database:
         migrate(database.url())
         config = folder / "feltd.toml"
         config.write_text(
@@ -114,8 +112,7 @@ def count_all(database: Postgres, rounds: int) -> None:
 
 def reports() -> None:
     """Rows as the writer makes them, of roulette, one in twenty void, half of them with stakes."""
-    private.SETTINGS[1:] = ["--shared_buffers=1GB", "--max_wal_size=4GB"]
-    with postgres() as database:
+    with postgres(["--shared_buffers=1GB", "--max_wal_size=4GB"]) as database:
         migrate(database.url())
         a_day = ROUNDS // DAYS
         with psycopg.connect(database.url(), autocommit=True) as db:
