@@ -146,7 +146,7 @@ async def test_five_hundred_tables_are_in_order_beside_each_other_with_the_count
         contextlib.closing(Journal(tmp_path / "edge.db")) as edge,
         contextlib.closing(Journal(tmp_path / "rules.db")) as rules,
     ):
-        edge.append([Entry(table, "wheel", "ball.landed", START, b"{}") for _ in range(4) for table in tables], {})
+        edge.append([Entry(table, "wheel", "ball.landed", START, b"{}") for table in tables for _ in range(4)], {})
         verdicts = []
         for table in tables:
             data = encode_verdict(Resolved(Result(f"{table}:2026-11-20:1", "macau.roulette")))
@@ -161,7 +161,7 @@ async def test_five_hundred_tables_are_in_order_beside_each_other_with_the_count
     for subject, _, payload in stream.got:
         told.setdefault(subject, []).append(decode_wire(payload).seq)
     assert told == {f"feltd.ev.s.{one}": [1, 2, 3, 4] for one in tables} | {f"feltd.res.s.{one}": [1] for one in tables}
-    assert max(busiest) > 400, "tables do not wait for each other"
+    assert max(busiest) > 100, "tables of a batch do not wait for each other"
     ends = [result_of(subject, payload) for subject, _, payload in stream.got * 2 if ".res." in subject]
     assert len({(one.tbl, one.journal, one.seq, one.n) for one in ends if isinstance(one, Verdict)}) == 500
 
