@@ -33,12 +33,13 @@ import psycopg
 
 from daemon.site.forward import payload_of
 from daemon.site.ledger import Store, migrate
-from daemon.site.ledger_rows import ACCOUNTS, LedgerRow, Verdict, entry_of, fault_of, result_of, verdict_of
+from daemon.site.ledger_rows import ACCOUNTS, Fault, LedgerRow, Verdict, entry_of, fault_of, result_of, verdict_of
 from daemon.site.ledger_schema import READER, WRITER
 from daemon.site.reports import REPORTS, report, statement
 from daemon.site.streams import subject_of_pool
 
 pytestmark = [pytest.mark.system, NEEDS_POSTGRES]
+DASHBOARD = Path(__file__).parents[2] / "systemd/monitoring/grafana-feltd-ledger.json"
 DAY = date(2026, 11, 20)
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
 MADE = "2026-11-20"
@@ -284,13 +285,44 @@ def test_a_report_reads_its_days_alone(database: Postgres, kind: str) -> None:
     assert "20261122" not in plan
 
 
-def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp_path: Path) -> None:
+def a_fault() -> Fault:
     fault = Wire(
         "1.0", "e:t-1:9", "felt/1/s/table/t-1/device/shoe", "device.faulted", NOON, 9, "", "J",
         data=msgspec.Raw(b'{"code":"card.jam","text":"a card is stuck","severity":"error","remedy":"open it"}'),
     )  # fmt: skip
     found = fault_of("feltd.ev.s.t-1", encode_wire(fault))
     assert found is not None
+    return found
+
+
+def test_the_dashboard_shows_the_figures_of_the_reports(database: Postgres, tmp_path: Path) -> None:
+    """Its queries run as Grafana sends them, with the rights of the reports, over closed and open days."""
+    store, until = writer(database), DAY + timedelta(days=3)
+    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300)
+    store.write([*rows(booked(tmp_path / "one", 60)[1]), a_fault()], "EV", MADE, 1)
+    assert DAY in store.roll_up(DAY + timedelta(days=2))
+    shown: dict[str, list[tuple[Any, ...]]] = {}
+    for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]:
+        [target] = panel["targets"]
+        asked = target["rawSql"].replace("$__timeFrom()", f"'{DAY}T05:00:00Z'")
+        asked = asked.replace("$__timeTo()", f"'{until - timedelta(days=1)}T23:00:00Z'")
+        with psycopg.connect(database.url(READER)) as db:
+            shown[panel["title"]] = db.execute(asked.encode()).fetchall()
+    assert all(shown.values()), shown
+    assert shown["Results that differ"] == [(0,)]
+    assert sum(row[1] for row in shown["Rounds an hour"]) == 300
+    for title, kind, by in (
+        ("Hold by table", "hold", ["site", "table"]),
+        ("Hold by game", "hold", ["site", "game"]),
+        ("Faults", "faults", ["site", "table", "device", "code"]),
+    ):
+        assert shown[title] == list(report(database.url(READER), kind, by, DAY, until).rows), title
+    [pool] = report(database.url(READER), "jackpots", ["site", "pool"], DAY, until).rows
+    assert sorted(map(str, shown["Jackpots"][0])) == sorted(map(str, pool)), "the same figures in another order"
+
+
+def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp_path: Path) -> None:
+    found = a_fault()
     store = writer(database)
     store.write(rows([ended(number, table=f"t-{number % 2}") for number in range(1, 41)]), "RES", MADE, 40)
     store.write([found, found], "EV", MADE, 1)
