@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from simulators.devices.device import Device
 from simulators.devices.fdl_console import Console
 from simulators.devices.sas_machine import Machine
-from simulators.tables.table import Floor, Ruled, Truth, open_bets, shows
+from simulators.tables.table import PRESSES, Floor, Ruled, Truth, shows
 
 __all__ = ["GamingMachinePlace"]
 
@@ -47,11 +47,28 @@ class GamingMachinePlace(Ruled):
         """Open, play, now and then a prize for the cashier, close."""
         for _ in range(rounds):
             await floor.ready()
-            await open_bets(floor, self.console)
-            for _ in range(self._rng.randint(4, 10)):
+            await self._open(floor)
+            for _ in range(self._rng.randint(3, 9)):
                 await self._game(floor)
             await self._game(floor, by_hand=self._rng.random() < 0.4)
             self.truth += await self._close(floor)
+
+    async def _open(self, floor: Floor) -> None:
+        """Press the key and play until the display shows the period: it begins with the next reading of the meters.
+
+        It may count from any meters since the last closing, because games went on while the key was on its way.
+        """
+        readings = [self._from]
+        for _ in range(PRESSES):
+            floor.press(self.console, "bets_opened")
+            await self._game(floor)
+            readings.append(self._read())
+            if await shows(floor, lambda look: not look.over):
+                break
+        first = _counted_from(floor.look().detail)
+        found = [one for one in readings if {word: count % WRAPS for word, count in one.items()} == first]
+        self._known = self._known or bool(found)
+        self._from = found[0] if found else self._from
 
     def _read(self) -> dict[str, int]:
         return {word: self.machine.meters[name] for word, name in NAMES.items()}
@@ -103,6 +120,12 @@ class GamingMachinePlace(Ruled):
 def _day(round_: str) -> str:
     """Table and day in the name of a period."""
     return round_.rpartition(":")[0]
+
+
+def _counted_from(detail: dict[str, Any]) -> dict[str, int]:
+    """The meters from which the display counts the open period, as the wire has them."""
+    meters, counted = detail.get("meters", {}), detail.get("counted", {})
+    return {word: (meters.get(name, 0) - counted.get(word, 0)) % WRAPS for word, name in NAMES.items()}
 
 
 def _shows(detail: dict[str, Any], meters: dict[str, int]) -> bool:
