@@ -405,24 +405,24 @@ class Engine(Generic[P]):
 
     def _moved(self, table: Table[P], position: P, effect: Effect, fact: Fact, told: Fact) -> Step[P]:
         """The open round after a step of the game."""
-        frame, verdicts, reason = open_frame(table), NO_VERDICTS, effect.suspend
+        frame, verdicts, reason, doubt = open_frame(table), NO_VERDICTS, effect.suspend, table.doubt
         round_ = effect.round or frame.round
         if effect.evidence:
             round_ = witness(round_, fact)
         if effect.notes:
             round_ = self._noted_on(round_, effect, fact)
         if effect.first:
-            if table.doubt:
-                reason, position = table.doubt, self.game.set_aside(table.position, fact)
-            table = replace(table, doubt=None)
+            if doubt:
+                reason, position = doubt, self.game.set_aside(table.position, fact)
+            doubt = None
             if not round_.closed:
                 round_ = replace(self._at_bell(frame, round_, fact), closed=True)
                 verdicts += (Closed(round_.id),)
         elif round_.closed and not frame.round.closed:
-            table = replace(table, doubt=None)
+            doubt = None
             verdicts += (Closed(round_.id),)
         frame = with_fact(frame, round_, told)
-        table = replace(table, open=frame, position=position, doubt=effect.next_doubt or table.doubt)
+        table = replace(table, open=frame, position=position, doubt=effect.next_doubt or doubt)
         beside = self._beside(effect, fact) if effect.beside else NO_VERDICTS
         if effect.void:
             table, more = self._void(table, frame, fact, effect.void, effect.article)

@@ -30,6 +30,7 @@ Readings:
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -253,8 +254,7 @@ class PokerGame(Game[Position]):
         if effect.void or effect.suspend or deal.paid is not None:
             return p, effect
         bets = deal.bets
-        left = bets.count()
-        if left > 1 and (bets.waiting or len(deal.shown) < left):
+        if bets.waiting or len(deal.shown) < bets.count() > 1:
             return p, effect  # after most events
         live, showdown = bets.live(), self._showdown(deal)
         if not live:
@@ -411,7 +411,7 @@ class PokerGame(Game[Position]):
     def _card(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
         ranking = self.variant.ranking
         if card != UNKNOWN:
-            if card in deal.board or any(card in cards for cards in deal.own.values()):
+            if card in deal.board or card in chain.from_iterable(deal.own.values()):
                 return deal, Effect(first=True, suspend=say("two_places"), remedy=HANDS)
             if card not in ranking.deck:
                 return deal, Effect(first=True, suspend=say("no_such_card"), remedy=HANDS)
