@@ -769,12 +769,21 @@ def test_no_dealer_leaves_a_round_that_waits_for_him(monkeypatch: pytest.MonkeyP
 
 
 def test_a_machine_that_was_open_at_midnight_has_a_period_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock of the edge went over midnight before the first game: life 38000030 of the games of issue 37."""
+    """The clock of the edge went over midnight before the first game: life 38000030."""
     monkeypatch.setattr(campaign_module, "PLAYED", ("chemin", "holdem", "omaha", "synth", "mach"))
     life, failure = live(38000030, 1)
     assert failure is None
     first, second = life.pit.outcomes["mach-1"]
     assert (first.round, first.settled, second.round) == ("mach-1:2025-12-31:1", (), "mach-1:2026-01-01:1")
+
+
+def test_the_period_of_a_gaming_machine_begins_with_its_first_game(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An idle machine reports no meters: a dealer who waits for an open period before any game waits for minutes."""
+    monkeypatch.setattr(campaign_module, "PLAYED", ("mach",))
+    life, failure = live(6000002, 6)
+    assert failure is None
+    assert life.loop.time() < 300
+    assert sum("counted" in one.outcome for one in life.pit.tables["mach-1"].truth) >= 4
 
 
 def test_virtual_loop_takes_the_name_of_a_task_with_its_coroutine() -> None:
