@@ -15,12 +15,13 @@ test: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.le
 	$(BIN)/pytest -n auto --dist worksteal -rsfE $(ARGS)
 
 # All tests at length: each `at_length` gives its second size, every fault runs over its real port. Then a long campaign,
-# real kills, and each mutant of rules/.
+# real kills, the tests by Python 3.13, and each mutant of rules/.
 nightly: .venv/.runtime .venv/.lab .venv/.dev .venv/.site .venv/.backbone .venv/.ledger .venv/.cluster .venv/.ansible .venv/.node-red
 	@tests/need-programs
 	FELTD_NIGHTLY=1 $(BIN)/pytest -n auto --dist worksteal -rsfE --timeout 3600 $(ARGS)
 	$(BIN)/feltd campaign --rounds 100000 --seed $$(date +%j)
 	$(BIN)/feltd campaign --real --kills 100 --seed $$(date +%j)
+	tests/next-python
 	$(MAKE) deb-check
 	$(BIN)/python -m tests.support.mutants
 

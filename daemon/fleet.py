@@ -5,13 +5,13 @@ daemon/words/fleet.*.toml.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from msgspec import Struct
 
-from protocols.contract.documents import EdgeHealth, EdgeInfo
+from protocols.contract.documents import EdgeExamination, EdgeHealth, EdgeInfo
 
 __all__ = ["Computer", "Finding", "Process", "fleet"]
 
@@ -20,8 +20,8 @@ OLD_HEALTH: Final = timedelta(minutes=2)
 LITTLE_ROOM: Final = 2_000_000_000
 LATE_S, SLOW_MS = 10.0, 250.0
 NAMED: Final = 3
-"""The most offline devices that are named."""
-_RANKS: Final = ("offline", "suspended", "old_health", "backlog", "disk", "devices", "slow", "version")
+"""The most devices or checks that are named."""
+_RANKS: Final = ("offline", "suspended", "old_health", "backlog", "disk", "examined", "devices", "slow", "version")
 """The findings, worst first."""
 
 
@@ -54,6 +54,7 @@ class Computer(Struct, frozen=True, kw_only=True):
     devices_online: int | None = None
     free: int | None = None
     restarts: int = 0
+    examination: EdgeExamination | None = None
     findings: tuple[Finding, ...] = ()
 
 
@@ -78,6 +79,7 @@ def _computer(one: Process, usual: str, now: datetime) -> Computer:
         devices_online=sum(health.devices.values()) if health else None,
         free=health.disk_free if health else None,
         restarts=max(one.info.boots - 1, 0),
+        examination=health.examination if health else None,
         findings=tuple(sorted(_findings(one, usual, now), key=lambda found: _RANKS.index(found.code))),
     )
 
@@ -98,10 +100,14 @@ def _findings(one: Process, usual: str, now: datetime) -> Iterator[Finding]:
         yield Finding("backlog", {"n": health.outbox.depth, "age": round(health.outbox.age_s)})
     if health.disk_free < LITTLE_ROOM:
         yield Finding("disk", {"mb": health.disk_free // 1_000_000})
+    if health.examination and health.examination.problems:
+        yield Finding("examined", {"names": _named(health.examination.problems)})
     away = [name for name, there in health.devices.items() if not there]
     if away and one.online:
-        yield Finding(
-            "devices", {"n": len(away), "names": ", ".join(away[:NAMED]) + (" …" if len(away) > NAMED else "")}
-        )
+        yield Finding("devices", {"n": len(away), "names": _named(away)})
     if health.loop_lag_ms > SLOW_MS:
         yield Finding("slow", {"ms": round(health.loop_lag_ms)})
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMED]) + (" …" if len(names) > NAMED else "")

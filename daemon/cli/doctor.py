@@ -8,6 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from daemon.broker.suspensions import LIST_REMEDY
+from protocols.contract.documents import EdgeExamination
+from protocols.contract.topics import LATEST
 
 __all__ = [
     "Broker",
@@ -23,6 +25,7 @@ __all__ = [
     "Port",
     "State",
     "Wrong",
+    "examination",
     "exit_code",
     "json_of",
     "lines",
@@ -351,6 +354,19 @@ def _port(port: Port) -> Line:
         text = f"{port.url}: may be another adapter after the next start"
         return Line(check, State.WARNING, text, "name it as ls -l /dev/serial/by-id/ does")
     return Line(check, State.OK, port.url)
+
+
+def examination(facts: Facts, found: Iterable[Line], clock_ms: float | None) -> EdgeExamination:
+    """What the edge tells the site of it."""
+    verified = [end.verified for end in facts.ends if end.verified]
+    return EdgeExamination(
+        time=facts.now,
+        problems=tuple(dict.fromkeys(line.check[:64] for line in found if line.state is State.PROBLEM)),
+        clock_ms=clock_ms,
+        sync_ms=max((disk.sync_ms for disk in facts.disks if not disk.error), default=None),
+        certificate_ends=min((one.ends for one in facts.certificates if one.ends and one.ends < LATEST), default=None),
+        verified=min(verified) if verified and len(verified) == len(facts.ends) else None,
+    )
 
 
 def exit_code(found: Iterable[Line]) -> int:

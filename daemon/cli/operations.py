@@ -37,15 +37,17 @@ def doctor(config_path: Path, as_json: bool) -> None:
 
     Watchdog, logs and updates, too (docs/how-to/prepare-the-computer.md). Each line is ok, a warning or a problem,
     with its remedy. Exit code 1 if there is a problem. Services may run meanwhile; no device is opened
-    (`feltd check --probe` does). Without a good configuration it examines what a first one would use.
+    (`feltd check --probe` does). Without a good configuration it examines what a first one would use. The edge
+    publishes what was found last, for `feltd fleet` and the console.
     """
     from daemon import logs
     from daemon.cli import doctor_computer
     from daemon.cli.configuration_check import has_console
-    from daemon.cli.doctor import Line, State, exit_code, json_of, lines, text_of
+    from daemon.cli.doctor import Line, State, examination, exit_code, json_of, lines, text_of
     from daemon.cli.doctor_facts import measured
     from daemon.cli.first_configuration import First, configuration
     from daemon.config.model import parse
+    from daemon.journal.verified import note_examined
 
     logs.set_up("error")
     found: list[Line] = []
@@ -59,9 +61,11 @@ def doctor(config_path: Path, as_json: bool) -> None:
                 Line("configuration", State.PROBLEM, text, remedy or "correct it; feltd check examines it alone")
             )
         config, with_console = parse(configuration(First("site", _host_name(), passwords=True))), True
-    found += lines(measured(config, config_path, with_console=with_console))
+    facts = measured(config, config_path, with_console=with_console)
     journals = [Path(part.journal) for part in (config.edge, config.rules, config.console)]
-    found += doctor_computer.lines(doctor_computer.measured(journals))
+    computer = doctor_computer.measured(journals)
+    found += [*lines(facts), *doctor_computer.lines(computer)]
+    note_examined(journals[0], examination(facts, found, computer.offset_ms))
     click.echo(json_of(found) if as_json else text_of(found))
     raise click.exceptions.Exit(exit_code(found))
 

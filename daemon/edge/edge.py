@@ -34,6 +34,7 @@ from daemon.edge.tracing import publish
 from daemon.journal.retention import disk_free
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
+from daemon.journal.verified import examined
 from daemon.pulse import next_pulse
 from daemon.words import words
 from drivers import FAULTS
@@ -413,6 +414,7 @@ class Edge(BrokerProcess):
             boots=self.boots,
             devices={f"{session.table}/{session.device.name}": session.status.online for session in self.sessions},
             newest={table.name: self.journal.last(table.name) for table in self.config.table},
+            examination=examined(self.journal.path),
         )
 
     async def _health(self) -> None:

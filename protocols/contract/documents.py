@@ -159,11 +159,33 @@ class OutboxHealth(Struct, frozen=True):
     age_s: float = 0.0
 
 
+class EdgeExamination(Struct, frozen=True):
+    """What `feltd doctor` last found on the computer of an edge.
+
+    `problems`: its checks that are not well. `clock_ms`: the distance from the time server; `sync_ms`: the median
+    fdatasync of the slowest disk; `certificate_ends`: the first end of a certificate; `verified`: since when all rows
+    of all journals are verified. None where it is not known.
+    """
+
+    time: Time
+    problems: tuple[Short, ...] = ()
+    clock_ms: float | None = None
+    sync_ms: float | None = None
+    certificate_ends: Time | None = None
+    verified: Time | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a time that is not plausible."""
+        for time in (self.time, self.certificate_ends, self.verified):
+            if time is not None:
+                in_utc(time)
+
+
 class EdgeHealth(Struct, frozen=True):
     """The retained `health` of an edge, every 30 s.
 
     `rss` and `disk_free` in bytes; `devices`: by table/device, whether it is online; `newest`: by table, the seq of
-    its last event in the journal.
+    its last event in the journal; `examination`: None where `feltd doctor` never ran.
     """
 
     time: Time
@@ -175,6 +197,7 @@ class EdgeHealth(Struct, frozen=True):
     boots: Whole = 0
     devices: dict[str, bool] = field(default_factory=dict)
     newest: dict[str, Number] = field(default_factory=dict)
+    examination: EdgeExamination | None = None
 
     def __post_init__(self) -> None:
         """Refuse a time that is not plausible."""

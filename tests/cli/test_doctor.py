@@ -1,6 +1,7 @@
 """`feltd doctor`: what was measured becomes the right line; what is measured here is true."""
 
 import asyncio
+import contextlib
 import json
 import logging
 import socket
@@ -41,6 +42,7 @@ from daemon.cli.doctor_computer import Computer
 from daemon.cli.main import main
 from daemon.config import model
 from daemon.config.model import Mqtt
+from daemon.edge.edge import Edge
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from protocols.contract.documents import DeviceMeta
@@ -333,6 +335,22 @@ def test_a_journal_that_was_verified_or_copied_lately_is_ok(tmp_path: Path, clos
     for damaged in (b"", b"{}", b'{"at":"2026-11-20T12:00:00","rows":1}', b"\xff"):
         note.write_bytes(damaged)
         assert state() == "warning"
+
+
+def test_the_edge_tells_the_site_what_was_found(tmp_path: Path, closed_port: int) -> None:
+    config = site(tmp_path, closed_port)
+    found = json.loads(examined(config, "--json").stdout)
+    with contextlib.closing(Journal(tmp_path / "edge.db")) as journal:
+        edge = Edge(model.load(config), journal)
+        told = edge.health().examination
+        assert told is not None
+        assert set(told.problems) == {one["check"] for one in found if one["state"] == "problem"}
+        assert told.sync_ms is not None
+        assert told.certificate_ends is not None
+        assert told.certificate_ends - told.time < timedelta(days=5)
+        assert told.verified is None
+        (tmp_path / "edge.db-examined").write_bytes(b"{}")
+        assert edge.health().examination is None
 
 
 def test_a_journal_that_is_not_good_is_not_noted_as_verified(tmp_path: Path, closed_port: int) -> None:

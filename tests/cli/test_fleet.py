@@ -18,7 +18,7 @@ from daemon.cli.main import main
 from daemon.config.model import Mqtt
 from daemon.fleet import Computer, fleet
 from daemon.words import words
-from protocols.contract.documents import EdgeHealth, EdgeInfo, OutboxHealth
+from protocols.contract.documents import EdgeExamination, EdgeHealth, EdgeInfo, OutboxHealth
 from protocols.contract.topics import edge_topic
 from simulators.lab.broker import Broker, find_mosquitto
 
@@ -62,6 +62,11 @@ def texts(one: Computer) -> list[str]:
         ({"health": replace(HEALTH, disk_free=1_999_000_000)}, "1999 MB of disk free"),
         ({"health": replace(HEALTH, devices={"rou-1/wheel-1": False})}, "offline: rou-1/wheel-1"),
         ({"health": replace(HEALTH, loop_lag_ms=251)}, "overloaded: 251 ms late"),
+        ({"health": replace(HEALTH, examination=EdgeExamination(NOW))}, ""),
+        (
+            {"health": replace(HEALTH, examination=EdgeExamination(NOW, ("certificate mqtt.ca_file", "clock")))},
+            "feltd doctor: certificate mqtt.ca_file, clock",
+        ),
         ({"health": None}, ""),
     ],
 )

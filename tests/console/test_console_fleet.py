@@ -14,7 +14,7 @@ from helpers import at_length
 
 from daemon.console.live import Viewer
 from daemon.console.pages.fleet import EVERY_S
-from protocols.contract.documents import EdgeHealth, EdgeInfo, OutboxHealth
+from protocols.contract.documents import EdgeExamination, EdgeHealth, EdgeInfo, OutboxHealth
 from protocols.contract.topics import edge_topic
 
 VIEWER = Viewer("en", "viewer")
@@ -58,6 +58,17 @@ def test_a_hundred_computers_stand_in_one_table_the_worst_first(console: Console
     ]
     assert len(rows(html)) == 100
     assert "97 without a finding" in html
+
+
+def test_what_the_doctor_of_each_computer_found_is_shown(console: Console) -> None:
+    found = EdgeExamination(T0, ("clock",), 120.04, 8.25, T0 + timedelta(days=3), T0 - timedelta(days=2))
+    say(console, "edge-1", examination=found)
+    say(console, "edge-2")
+    seen, unseen = re.findall(r'<tr><th scope="row">.*?</tr>', console.house.live.html("fleet", VIEWER), re.DOTALL)
+    cells = [re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in (seen, unseen)]
+    assert rows(seen) == [("edge-1", "feltd doctor: clock")]
+    assert cells[0][7:11] == ["120.0 ms", "8.2 ms", "23 Nov 2026", "18 Nov 2026"]
+    assert cells[1][7:11] == [""] * 4
 
 
 def test_a_hundred_computers_take_less_than_a_tenth_of_a_core(console: Console) -> None:
