@@ -4,6 +4,7 @@
 """
 
 import importlib.metadata
+import inspect
 import string
 from collections.abc import Iterable
 from typing import Any
@@ -100,6 +101,8 @@ def asyncapi(version: str) -> dict[str, Any]:
     facts = {kind.Facts.__name__: kind.Facts for kind in RULESETS.values()}
     kinds += [BookEntry, RoundFacts, *facts.values(), Wire, Request, TraceLine]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
+    for schema in schemas.values():  # Python 3.13 takes the indentation out of docstrings itself
+        schema["description"] = inspect.cleandoc(schema["description"])
     for kind in (*enveloped.values(), *COMMANDS.values(), *ORDERS.values()):  # the envelope or the topic holds the tag
         schema, tag = schemas[kind.__name__], str(kind.__struct_config__.tag_field)
         schema["properties"].pop(tag)
