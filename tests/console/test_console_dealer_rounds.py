@@ -286,10 +286,13 @@ def stud_poker(one: Dealer) -> None:
 
 
 def poker(one: Dealer) -> None:
-    """Chips by taps, first bets, a raise that one calls, cards from the shoe, and the hands are shown."""
+    """Chips by taps, first bets, a raise that seat 1 calls with all its chips, cards from the shoe; hands are shown."""
     own = 4 if "omaha" in one.table else 2
+    one.click("[data-amount] [data-chip='1000']")
+    one.act(1, "stack")
+    one.click("[data-amount] [data-chip='']")
     one.click("[data-amount] [data-chip='10000']")
-    for seat in range(1, 5):
+    for seat in range(2, 5):
         one.act(seat, "stack")
     one.click("[data-amount] [data-chip='']")
     one.key("bets_opened")
@@ -299,23 +302,26 @@ def poker(one: Dealer) -> None:
     cards = iter([rank + suit for suit in "SHDC" for rank in "AKQJT98"])
     for _ in range(4 * own):
         one.device(CardDrawn(next(cards)))
-    raised = False
+    raised = sides = False
     while one.floor.view(one.table).phase != "resolved":
         before = one.floor.view(one.table).detail
         due = before.get("due") or {}
         if due.get("kind") == "card":
             one.device(CardDrawn(next(cards)))
-        elif due and not raised and one.floor.view(one.table).phase == "deciding":
+        elif due and not raised and due["seat"] != 1 and one.floor.view(one.table).phase == "deciding":
             raised = True
             one.page.until(f'form[data-row="{due["seat"]}"].due')
-            one.click("[data-amount] [data-chip='1000']")
+            for _ in range(2):
+                one.click("[data-amount] [data-chip='1000']")
             one.act(due["seat"], "bet" if "bet" in due["actions"] else "raise")
         elif due:
             word = next(word for word in ("show", "check", "call") if word in due["actions"])
             one.act(due["seat"], word)
         one.page.when(partial(one._differs, before))
-        if raised and before["pot"]:
-            assert one.page.there("[data-now] .pots meter")
+        if raised and len(before["pots"]) > 1:
+            sides = True
+            assert one.page.there("[data-now] .pots li:nth-child(2) meter")
+    assert sides
     one.result("wins")
     one.paid()
 
