@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping
+from itertools import cycle, islice
 from typing import Any, ClassVar
 
 from simulators.devices.device import Device
@@ -98,7 +99,7 @@ class GamingMachinePlace(Ruled):
         shown = await shows(floor, lambda look: _shows(look.detail, wire) or look.phase == "suspended")
         mine = floor.claim()
         shown = shown and _shows(floor.look().detail, wire)
-        for key in ("table_closed", "void"):
+        for key in islice(cycle(("table_closed", "void")), PRESSES):
             await floor.ready()
             floor.press(self.console, key, 2)
             if await shows(floor, lambda look: look.settled(mine)):

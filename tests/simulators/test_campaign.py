@@ -786,6 +786,13 @@ def test_the_period_of_a_gaming_machine_begins_with_its_first_game(monkeypatch: 
     assert sum("counted" in one.outcome for one in life.pit.tables["mach-1"].truth) >= 4
 
 
+def test_an_attendant_closes_a_gaming_machine_until_the_display_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both keys were lost in an outage, and the period went on unseen: life 42000163."""
+    monkeypatch.setattr(campaign_module, "PLAYED", ("chemin", "holdem", "omaha", "synth", "mach"))
+    _, failure = live(42000163)
+    assert failure is None
+
+
 def test_virtual_loop_takes_the_name_of_a_task_with_its_coroutine() -> None:
     """As Python 3.13.3, and 3.14 and later, hand it to a factory of tasks."""
 
