@@ -79,7 +79,7 @@ async def test_commands_that_read_once_ask_the_other_broker_and_name_the_first(
     config = parse(written(tmp_path, two).read_text(encoding="utf-8"))
     await stand(two[1], {"felt/1/s/edge/edge-9/availability": b"offline"})
     await two[0].kill()
-    heard, error, _ = await status_facts._heard(config)
+    heard, error, _ = await status_facts._read_broker(config)
     assert heard is not None, error
     assert heard.online == {"edge-9": False}
     assert list(await fleet._standing(config)) == ["felt/1/s/edge/edge-9/availability"]
