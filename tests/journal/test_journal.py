@@ -800,7 +800,7 @@ async def test_who_asks_for_what_stands_on_a_bad_page_is_answered(tmp_path: Path
         "e", journal, [topic], lambda row, _: (str(row.seq), b""), lambda: False, structlog.get_logger()
     )
     answering = asyncio.create_task(service.run(session))
-    service.hear(ask)
+    service.receive(ask)
     await asyncio.sleep(10)
     answering.cancel()
     await asyncio.wait([answering])
