@@ -157,6 +157,7 @@ async def test_a_fault_costs_the_rounds_that_the_table_would_have_played(console
     assert float(line["between_faults_s"]) == pytest.approx(float(line["watched_s"]))
     assert float(line["watched_s"]) == pytest.approx((console.now - hour(20)).total_seconds(), abs=11)
     assert "about 10" in await look(console)
+    assert "Bee-Tek (USPC) card-reading shoe" in await look(console, "?by=kind")
     for by in ("model", "kind", "fault"):
         assert next(iter((await table(console, by)).values()))["faults"] == "1"
         assert "11 min" in await look(console, f"?by={by}")

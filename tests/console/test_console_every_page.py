@@ -1,9 +1,10 @@
 """axe finds nothing on any page of the console, as anybody sees it, in both themes, with all folds open.
 
 The pages are found from the routes. `make test` looks at each page once; at length everybody looks at each in both
-themes.
+themes, in a test of their own.
 """
 
+from collections.abc import Iterator
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -24,6 +25,11 @@ DEALER = "bj-1"
 KINDS = at_length(("bj", "stud"), ("rou", "cus", "bac", "bj", "fan", "stud"))
 THEMES = ("light", "dark")
 POOLS = "/jackpots/"
+Seen = dict[str, list[tuple[str, str]]]
+"""By route, who sees which of its pages."""
+everybody = pytest.mark.parametrize(
+    "names", at_length([(*PEOPLE, STRANGER)], [(name,) for name in (*PEOPLE, STRANGER)]), ids="-".join
+)
 UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true; window.scrollTo(0, 0);"
 SHOW = "document.querySelectorAll('body > header details').forEach((one) => { one.open = true; });"
 
@@ -40,7 +46,7 @@ def examples_of(floor: Floor) -> Examples:
     }
 
 
-def looks(seen: dict[str, list[tuple[str, str]]]) -> list[tuple[str, str, str]]:
+def looks(seen: Seen) -> list[tuple[str, str, str]]:
     """Who looks at which page, in which theme."""
     every = [(name, path, theme) for found in seen.values() for name, path in found for theme in THEMES]
     strongest = ["sam", *(name for name in PEOPLE if name != "sam"), STRANGER]
@@ -62,9 +68,11 @@ def trouble(page: Browser, path: str) -> set[str]:
     return {f"{one['id']}: {node['html'][:160]}" for one in found for node in one["nodes"][:3]}
 
 
-def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> list[str]:
+def everything_wrong(page: Browser, seen: Seen, names: tuple[str, ...]) -> list[str]:
     found: list[str] = []
-    for (name, theme), looked in groupby(sorted(looks(seen), key=itemgetter(0, 2)), itemgetter(0, 2)):
+    asked = sorted((one for one in looks(seen) if one[0] in names), key=itemgetter(0, 2))
+    assert asked
+    for (name, theme), looked in groupby(asked, itemgetter(0, 2)):
         page.come_in(name or "vera", theme=theme)
         if not name:
             page.driver.delete_cookie("feltd")
@@ -73,18 +81,25 @@ def everything_wrong(page: Browser, seen: dict[str, list[tuple[str, str]]]) -> l
     return found
 
 
-def test_axe_finds_nothing_on_any_page(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, Seen]]:
     asked = [route for route in routes() if not route.startswith(POOLS)]
-    floor = Floor(tmp_path, kinds=KINDS, speed=10, dealers=(DEALER,), console="styleguide = true")
-    with opened(floor), browser(floor) as page:
+    made = Floor(
+        tmp_path_factory.mktemp("floor"), kinds=KINDS, speed=10, dealers=(DEALER,), console="styleguide = true"
+    )
+    with opened(made) as floor, browser(floor) as page:
         floor.until(lambda: all(view.results for view in floor.site_view.tables.values()))
         floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
         page.come_in("sam")
         page.go("/")
         page.until("[data-live='tile/stud-1'] .why")
-        seen = Pages(floor, PEOPLE, examples_of(floor)).seen(asked)
-        found = everything_wrong(page, seen)
-    assert found == []
+        yield page, Pages(floor, PEOPLE, examples_of(floor)).seen(asked)
+
+
+@everybody
+def test_axe_finds_nothing_on_any_page(looked_at: tuple[Browser, Seen], names: tuple[str, ...]) -> None:
+    page, seen = looked_at
+    assert everything_wrong(page, seen, names) == []
 
 
 def test_axe_finds_nothing_on_the_pages_of_pools(tmp_path: Path) -> None:
@@ -98,5 +113,5 @@ def test_axe_finds_nothing_on_the_pages_of_pools(tmp_path: Path) -> None:
         page.go("/jackpots/dragon")
         page.until("[data-live^='pool']", "70.00")
         seen = Pages(floor, PEOPLE, {"pool": ["dragon", "phoenix"]}).seen(asked)
-        found = everything_wrong(page, seen)
+        found = everything_wrong(page, seen, (*PEOPLE, STRANGER))
     assert found == []

@@ -8,6 +8,8 @@ import msgspec
 import pytest
 from console_floor import Console, opened
 from console_pools import PoolHouse, entries, outcome, pair, person, pool_house
+from floor import browser
+from full_pit import full_pit
 
 from daemon.broker.session import Message
 from daemon.console.alerts.pools import PoolAlerts
@@ -110,6 +112,37 @@ async def test_many_wins_are_confirmed_and_paid_by_two_people_in_two_orders(cons
     assert [one.people for one in entries(house, "paid")] == [("ana", "rui")] * 50
     assert len(open_wins(house.keeper.books["red"])) == 10
     assert house.keeper.books["red"].balance("pending") == 10 * 5_000 * house.keeper.books["red"].unit
+
+
+@pytest.mark.system
+@pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed")
+def test_the_page_of_many_wins_is_loaded_again_when_they_can_be_paid(tmp_path: Path) -> None:
+    with full_pit(tmp_path, 6) as pit, browser(pit) as page:
+        made = pool_house(pit.console, tmp_path)
+        books = pit.do(made.__enter__)
+        pit.do(lambda: win(books, 2, 2, 5))
+
+        async def confirm() -> None:
+            async with person(pit.console, "ana") as ana:
+                form = ticked((await ana.get("/jackpots/red/wins")).text)
+                await ana.post("/jackpots/red/order/confirm-many", data=form)
+
+        pit.wait(confirm())
+        page.come_in("sam")
+        page.go("/jackpots/red/wins?state=confirmed")
+        pay, box = "form[action$='/pay-many'] button.main", "input[type=checkbox]"
+        page.until(f"{pay}:not([disabled])")
+        pit.do(lambda: pit.phase("bac-12", "dealing"))
+        page.until("#why-many", "round bac-12:2026-11-20:99 is open. Pay when it has ended.")
+        assert page.there(f"{pay}[disabled]")
+        pit.do(lambda: pit.phase("bac-12", "idle"))
+        page.until(f"{pay}:not([disabled])")
+
+        page.press(box)
+        pit.do(lambda: pit.phase("bac-12", "dealing"))
+        page.until("[data-reload*=':99']")
+        assert page.there(f"{box}:checked"), "what somebody ticked is not taken away"
+        pit.do(lambda: made.__exit__(None, None, None))
 
 
 async def test_one_wrong_win_of_many_stops_all(console: Console, house: PoolHouse) -> None:

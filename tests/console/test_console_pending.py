@@ -120,6 +120,33 @@ def test_one_line_stands_for_a_table_with_its_worst_alert(console: Console) -> N
     assert len(lines(console, "alerts")) == 3
 
 
+def test_one_webhook_message_stands_for_a_table_with_its_worst_alert(console: Console) -> None:
+    """A message is posted when the line of the table on the pit becomes that of another alert."""
+    console.alert("bac-12", "a", code="shoe.dust", text="dusty", severity="warning")
+    console.alert("bac-12", "b", code="shoe.jam", text="a card is stuck")
+    console.alert("bac-12", "c", code="shoe.lid", text="the lid is open")
+    console.alert("bac-12", "d", code="shoe.worn", text="the belt is worn", severity="warning")
+    console.wait(40)
+    assert lines(console) == ["bac-12 a card is stuck and 3 more at this table"]
+    assert sent(console) == [("opened", "shoe.dust", []), ("opened", "shoe.jam", [])]
+    console.alert("rou-3", "e", code="wheel.slow", text="the wheel is slow", severity="warning")
+    console.alert("bac-12", "b")
+    assert lines(console)[0] == "bac-12 the lid is open and 2 more at this table"
+    more = [("opened", "wheel.slow", []), ("resolved", "shoe.jam", []), ("opened", "shoe.lid", [])]
+    assert sent(console)[2:] == more
+    for name in ("d", "c", "a"):
+        console.alert("bac-12", name)
+    assert sent(console)[5:] == [("resolved", "shoe.lid", []), ("resolved", "shoe.dust", [])]
+
+
+def test_a_receiver_of_warnings_gets_that_of_a_table_with_a_fault(tmp_path: Path) -> None:
+    with opened(tmp_path, f'{WEBHOOK}\nseverities = ["warning"]') as console:
+        console.begin()
+        console.alert("bac-12", "b", code="shoe.jam", text="a card is stuck")
+        console.alert("bac-12", "a", code="shoe.dust", text="dusty", severity="warning")
+        assert sent(console) == [("opened", "shoe.dust", [])]
+
+
 def test_what_is_seconds_old_stands_first_where_it_is_not_among_the_worst(console: Console) -> None:
     for number in range(6):
         console.alert(f"t-{number}", "a", code="shoe.jam", text="a card is stuck")

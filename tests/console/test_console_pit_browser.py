@@ -77,6 +77,28 @@ def run(page: Browser, script: str) -> Any:
     return page.driver.execute_script(script)
 
 
+# Of each state, the shapes by which its tile is known: icon, styles and widths of the border.
+SHAPES = """
+const found = {};
+for (const one of document.querySelectorAll('.tile')) {
+  const style = getComputedStyle(one), sides = ['top', 'right', 'bottom', 'left'];
+  const border = sides.map((side) => style[`border-${side}-style`] + style[`border-${side}-width`]).join(' ');
+  found[one.dataset.state] ??= [one.querySelector('.why use')?.getAttribute('href') ?? '', border];
+}
+return found;
+"""
+
+
+def test_the_states_of_tiles_are_told_apart_by_shape(troubled: FullPit, page: Browser) -> None:
+    """For people who do not see the colours: an icon for each state, and a border for each but the two of a fault."""
+    look(page, troubled, "sam", "/", WALL)
+    shapes: dict[str, list[str]] = run(page, SHAPES)
+    assert set(shapes) == {"offline", "error", "waits", "warning", "silenced", "good"}
+    assert len({icon for icon, _ in shapes.values()}) == len(shapes)
+    borders = {state: border for state, (_, border) in shapes.items() if state != "offline"}
+    assert len(set(borders.values())) == len(borders)
+
+
 # ---- density and order
 
 

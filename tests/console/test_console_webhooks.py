@@ -481,10 +481,10 @@ async def test_of_too_many_the_oldest_go_and_that_is_told(store: Store, receiver
     webhooks, incidents = make(store, receiver.url, most=10, timeout=0.05)
     async with sending(webhooks):
         for number in range(5):
-            incidents.on_alert(("t", f"x-{number}"), JAM, T0)
+            incidents.on_alert((f"t-{number}", "x"), JAM, T0)
         await receiver.heard(1)
         for number in range(5, 25):
-            incidents.on_alert(("t", f"x-{number}"), JAM, T0)
+            incidents.on_alert((f"t-{number}", "x"), JAM, T0)
         assert webhooks.counts()[0].waiting == 10
         assert webhooks.counts()[0].dropped == 16
     receiver.requests.clear()
@@ -502,10 +502,10 @@ async def test_an_answer_that_comes_after_its_message_was_dropped_takes_no_other
     receiver.open_gate.clear()
     webhooks, incidents = make(store, receiver.url, most=3)
     async with sending(webhooks):
-        incidents.on_alert(("t", "x-0"), JAM, T0)
+        incidents.on_alert(("t-0", "x"), JAM, T0)
         await receiver.heard(1)
         for number in range(1, 6):
-            incidents.on_alert(("t", f"x-{number}"), JAM, T0)
+            incidents.on_alert((f"t-{number}", "x"), JAM, T0)
         receiver.open_gate.set()
         heard = await receiver.heard(4)
         assert heard == ["incident.opened", "webhook.dropped", "incident.opened", "incident.opened"]
@@ -522,7 +522,7 @@ def test_a_store_that_cannot_be_written_fills_no_memory(store: Store, monkeypatc
     with monkeypatch.context() as broken:
         broken.setattr(store, "write", full)
         for number in range(25):
-            incidents.on_alert(("t", f"x-{number}"), JAM, T0)
+            incidents.on_alert((f"t-{number}", "x"), JAM, T0)
     incidents.look(SITE, T0)
     assert (webhooks.counts()[0].waiting, webhooks.counts()[0].dropped) == (10, 15)
 

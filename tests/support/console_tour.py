@@ -19,7 +19,7 @@ def fragments(house: ConsoleProcess) -> list[str]:
     of_devices = [
         f"{kind}/{table}/{name}" for table, name in site.devices for kind in ("device", "devicelog", "tracing")
     ]
-    parts = ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries")
+    parts = ("tile", "head", "books", "wins", "changes", "terms", "rounds", "entries", "ready")
     of_pools = [f"pool{part}/{pool.name}" for pool in house.pools for part in parts]
     ours = ["top", "edges", "counts", "alerts", "alerts/worst", "alerts/wall", "bundle"]
     return [*ours, *of_tables, *of_devices, *of_pools]

@@ -51,6 +51,7 @@ PEOPLE: dict[str, Role] = {
     "tess": "technician",
     "sam": "supervisor",
     "ines": "inspector",
+    "ada": "administrator",
     "mona": "manager",
 }
 # Seconds until all processes of a floor are there.

@@ -11,7 +11,7 @@ Updates memory first, then the database; if the write fails, pages still show th
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timedelta
 from sqlite3 import Connection
 from typing import Any, Literal, Protocol
@@ -64,8 +64,11 @@ PRUNED_EVERY = timedelta(hours=1)
 class Notifier(Protocol):
     """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` touches the store."""
 
-    def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
-        """Take the present state of an incident. The notifier remembers what it sent before."""
+    def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
+        """Take the present state of an incident. The notifier remembers what it sent before.
+
+        `ahead`: the severities of the incidents that stand before it at its table.
+        """
         ...
 
     def notified(self) -> Iterable[int]:
@@ -556,19 +559,32 @@ class Incidents:
         self._try_to_write()
 
     def _follow(self, one: Incident, now: datetime) -> None:
+        """Inform the notifier of a changed incident, and of the others of its table, which may now stand first."""
         if self._notifier is not None:
-            hidden = self.silence_of(one, now) is not None
-            settled = one.times <= FLAPPING or one.ended is None or now - one.ended >= SAME_INCIDENT_WITHIN
-            self._notifier.follow(one, hidden=hidden, settled=settled, now=now)
+            if one.state == "resolved":
+                self._follow_ended(self._notifier, one, now)
+            self._follow_open(self._notifier, now, one.table)
 
     def _follow_all(self, now: datetime) -> None:
         """Inform the notifier of changes by time: silences, and the end of the time in which incidents may reopen."""
         if self._notifier is not None:
-            for one in self._open.values():
-                self._follow(one, now)
+            self._follow_open(self._notifier, now)
             for n in set(self._notifier.notified()) - {one.n for one in self._open.values()}:
                 if (over := self.get(n)) is not None:
-                    self._follow(over, now)
+                    self._follow_ended(self._notifier, over, now)
+
+    def _follow_open(self, notifier: Notifier, now: datetime, table: str | None = None) -> None:
+        ahead: dict[str, set[str]] = {}
+        for shown in self.open(now, table):
+            one, hidden = shown.incident, shown.silence is not None
+            before = ahead.setdefault(one.table, set()) if one.table else set()
+            notifier.follow(one, hidden=hidden, settled=False, ahead=before, now=now)
+            if not hidden:
+                before.add(one.severity)
+
+    def _follow_ended(self, notifier: Notifier, one: Incident, now: datetime) -> None:
+        settled = one.times <= FLAPPING or one.ended is None or now - one.ended >= SAME_INCIDENT_WITHIN
+        notifier.follow(one, hidden=False, settled=settled, ahead=(), now=now)
 
     def _try_to_write(self) -> None:
         try:

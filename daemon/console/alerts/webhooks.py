@@ -17,7 +17,7 @@ import os
 import secrets
 import ssl
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from sqlite3 import Connection
@@ -229,10 +229,11 @@ class Webhooks:
 
     # ---- incidents to report
 
-    def follow(self, incident: Incident, *, hidden: bool, settled: bool, now: datetime) -> None:
+    def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
         """Report each state once, and again when the incident becomes worse.
 
-        A hidden incident is not opened at a receiver. An incident opened there is also closed there.
+        A hidden incident is not opened at a receiver, nor one behind another of its table that the receiver gets. An
+        incident opened there is also closed there.
         """
         for hook in self._hooks:
             notified = hook.notified.get(incident.n)
@@ -244,7 +245,7 @@ class Webhooks:
                     pass
                 case state:
                     if notified is None:
-                        new = incident.severity in hook.severities
+                        new = incident.severity in hook.severities and not any(one in hook.severities for one in ahead)
                     else:
                         new = (notified.state == "acknowledged" and state == "open") or notified.is_better_than(
                             incident

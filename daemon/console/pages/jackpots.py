@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import msgspec
+from markupsafe import escape
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -529,6 +530,7 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
         return {"entries": lines, "may_export": may(viewer.role, "export")}
 
     return (
+        _ready(context, pools),
         of("pooltile", none, "pool", "poolentries", "poolwins"),
         of("poolhead", none, "pool", "poolentries"),
         of("poolbooks", books, "poolentries"),
@@ -538,6 +540,28 @@ def fragments(context: ConsoleContext, pools: Pools) -> tuple[Fragment, ...]:
         of("poolrounds", rounds, "poolentries"),
         of("poolentries", entries, "poolentries"),
     )
+
+
+def _ready(context: ConsoleContext, pools: Pools) -> Fragment:
+    """Whether wins of a pool and some tables can be paid now: when it changes, the page is loaded again."""
+
+    def tables(argument: str) -> list[str]:
+        return argument.partition("/")[2].split(",")[:WINS_PAGE]
+
+    def follows(argument: str) -> tuple[str, ...]:
+        pool = argument.partition("/")[0]
+        return (f"poolwins/{pool}", *(f"table/{table}" for table in tables(argument)), "broker", "present")
+
+    def render(argument: str, viewer: Viewer) -> str:
+        view = pools.get(argument.partition("/")[0])
+        if view is None or not may(viewer.role, "books"):
+            raise KeyError(argument)
+        waits = [f"{win.id}={win.state}" for win in view.open_wins]
+        now = [str(_is_away(context)), str(view.waiting), *_open_rounds(context, tables(argument)), *waits]
+        name, known = escape(argument), escape(" ".join(now))
+        return f'<i hidden data-live="poolready/{name}" data-reload="{known}"></i>'
+
+    return Fragment("poolready", follows, render)
 
 
 def _wins_values(context: ConsoleContext, view: PoolView, viewer: Viewer) -> dict[str, Any]:

@@ -77,11 +77,11 @@
     return old.contains(here) && !here.matches("summary, a") && (!here.matches("input, textarea") || here.value !== "");
   };
 
-  // The console was updated: the page is loaded again, but never under the hands of somebody.
+  // The console was updated, or a part that says so changed: the page is loaded again, but never under the hands of somebody.
   let outdated = false;
   const renew = () => {
     const typed = [...document.querySelectorAll("main :is(input, textarea, select)")].some((one) => one.matches(":focus")
-      || (one.matches("input, textarea") && one.value !== one.defaultValue));
+      || (one.matches("input, textarea") && (one.value !== one.defaultValue || one.checked !== one.defaultChecked)));
     if (outdated && !typed && !document.querySelector("[data-refused], [data-busy]") && performance.now() - left > PRESS) location.reload();
   };
 
@@ -94,6 +94,7 @@
         continue;
       }
       shown.set(id, html);
+      outdated ||= old.dataset.reload !== undefined;
       const made = document.createElement("template");
       made.innerHTML = html;
       const next = made.content.firstElementChild;
@@ -178,7 +179,7 @@
       const said = JSON.parse(message.data);
       heard = performance.now();
       offset = Date.parse(said.now) - Date.now();
-      outdated = said.version !== root.dataset.version;
+      outdated ||= said.version !== root.dataset.version;
       for (const [id, html] of Object.entries(said.put)) put(id, html);
       ages();
     };
