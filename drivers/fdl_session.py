@@ -470,7 +470,7 @@ class Session:
         return any(code not in own for code in (*self._faults.standing.open, *self._ended))
 
     def _events(self, report: fdl.EventReport, identity: fdl.Identity) -> tuple[Event, ...] | fdl.Malformed:
-        """The events of a frame, and a reason if its data is unreadable."""
+        """The events of a frame; Malformed, with the reason, if its data is unreadable."""
         happening = fdl.read_happening(report.kind, report.data, self._happenings)
         match happening:
             case fdl.Started():

@@ -74,7 +74,7 @@ class _LastReason:
     reason = ""
 
     def info(self, _event: str, **_: str) -> None:
-        """Forget the reason: the broker is connected."""
+        """Ignored: only a lost connection has a reason."""
 
     def warning(self, _event: str, *, reason: str, **_: str) -> None:
         self.reason = reason

@@ -17,7 +17,7 @@ __all__ = ["Checked", "check", "field_of", "probed"]
 
 
 class Checked(Struct, frozen=True):
-    """`mistakes`: line of the text (0: none) and what is wrong. `lacks`: what devices of the table cannot tell."""
+    """`mistakes`: line of the text (0: none) and what is wrong. `lacks`: what no device of the table reports."""
 
     config: Config | None
     mistakes: tuple[tuple[int, str], ...] = ()
@@ -30,7 +30,7 @@ def check(text: str, path: Path, table: str) -> Checked:
         draft = Path(folder, path.name)
         draft.write_text(text, encoding="utf-8")
         draft.chmod(0o600)
-        for key in path.parent.iterdir():  # the MAC keys that stand beside a configuration
+        for key in path.parent.iterdir():  # the MAC keys beside a configuration
             if "mac" in key.name and key.name != path.name:
                 Path(folder, key.name).symlink_to(key)
         try:

@@ -93,7 +93,7 @@ _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 def device_text(lang: Lang, code: str, said: str) -> str:
     """The English text of a fault, or of a refusal or an entry of a jackpot, in the reader's language.
 
-    A detail in parentheses is kept. A text without a translation stands as it is.
+    A detail in parentheses is kept. A text without a translation is returned as it is.
     """
     known = _known(code, said)
     return said if known is None else _translated(lang, *known)
@@ -107,7 +107,7 @@ class _Values(dict[str, str]):
 
 
 def reason(lang: Lang, one: Reason | None, of: str = "") -> str:
-    """The sentence of a reason; `of`: the code of its alert. An unknown code stands as its words."""
+    """The sentence of a reason; `of`: the code of its alert. An unknown code is returned as words."""
     if one is None:
         return ""
     for key in _keys(one.code, of):
@@ -154,7 +154,7 @@ def _translated(lang: Lang, key: str, values: Mapping[str, str], more: str | Non
 
 
 def value(lang: Lang, name: str, of: Value) -> str:
-    """A value in a sentence: most are names and numbers, and stand as they are."""
+    """A value in a sentence: most are names and numbers, which are not translated."""
     text = str(of)
     if name == "article":
         return cite(lang, text)

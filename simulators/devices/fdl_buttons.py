@@ -51,7 +51,7 @@ class ButtonCounter(FdlDevice):
                 super().inject(fault, now)
 
     def repair(self, now: float) -> None:
-        """The window is wiped."""
+        """The window is wiped, and injected faults that have not occurred yet are dropped."""
         self._awaited.clear()
         super().repair(now)
 
@@ -60,7 +60,7 @@ class ButtonCounter(FdlDevice):
         return {"separate": self.separate, "count": self.count}
 
     def separate(self, now: float) -> None:
-        """The cup goes over a heap; the heap before is gone, if the cup was detected."""
+        """The cup goes over a new heap. It is detected only if the counter has power."""
         self._heal(LIFTED_EARLY, now)
         self._heap, self._fragments = self._rng.randint(40, 160), 0
         self._covered = self._boots(now)

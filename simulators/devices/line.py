@@ -64,7 +64,7 @@ class Line:
                 raise ValueError(f"a line has no fault {fault!r}; it has: {', '.join(self.FAULTS)}")
 
     def due(self) -> float:
-        """When the line next delivers bytes by itself."""
+        """When the line next delivers bytes by itself, or a pulled cable is put back."""
         return min(self._drops[0][0], self.plug_at) if self._drops else self.plug_at
 
     def to_host(self, data: bytes, now: float) -> bytes:

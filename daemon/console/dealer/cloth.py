@@ -13,7 +13,7 @@ SEATS = 9
 CHIPS = (1, 5, 10, 50, 100, 500)
 """Chip keys as multiples of the smallest bet."""
 SMALLEST = 100
-"""Minor units of the smallest chip key where the house sets no minimum bet."""
+"""The smallest chip key is at least this many times the smallest chip of the house, in minor units."""
 
 
 class Cloth(Struct, frozen=True):
@@ -34,7 +34,9 @@ class Cloth(Struct, frozen=True):
 
 
 def ruleset_of(table: Table | None) -> tuple[Any, Any] | None:
-    """The game of a table and its options; None where it has none, or an option that the rules process reports."""
+    """The game of a table and its options; None without a game, or with a wrong option, which
+    the rules process reports.
+    """
     from rules import RULESETS
     from rules.engine.duties import without_duties
     from rules.engine.ruleset import BadOption, options_from

@@ -76,7 +76,7 @@ class Tally(Struct, frozen=True):
 def tally(entries: Iterable[Entry]) -> Tally:
     """Add up the confirmed entries of one table, without those that were taken back.
 
-    Each opening needs a closing and a drop; without an opening all three are missing. Fills and credits are optional.
+    It needs as many openings as closings, at least one of each, and a drop. Fills and credits are optional.
     """
     confirmed = [one for one in entries if one.state == "confirmed"]
     gone = {one.reverses for one in confirmed if one.reverses}
@@ -128,7 +128,7 @@ class Counts:
             raise BadCount("floor.reversed_already")
 
     def decide(self, id_: str, table: str, state: Literal["confirmed", "withdrawn"], by: str, at: datetime) -> Entry:
-        """Confirm an entry by a second person, or withdraw it by either of them. Raises BadCount, BadStore."""
+        """Confirm an entry by a second person, or withdraw it. Raises BadCount, BadStore."""
         entry = self.one(id_)
         if entry is None or entry.table != table:
             raise BadCount("floor.bad_form")

@@ -41,7 +41,7 @@ __all__ = ["OPEN", "BookLine", "PoolView", "Pools", "SignView"]
 
 OPEN = ("pending", "confirmed")
 BACK = 1500
-"""The number of entries before the first received one that are requested: 100 rounds of a table with all seats."""
+"""Entries that are requested at the start, up to the newest: 100 rounds of a table with all seats."""
 MOST_POOLS = 100
 MOST_LINES = 200
 MOST_LINE_BYTES = 1024 * 1024

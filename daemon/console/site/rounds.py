@@ -36,7 +36,7 @@ __all__ = ["SHOWS", "Asked", "Ended", "Interval", "Note", "Position", "Records",
 
 EVERY_S = 1.0
 MOST_WAITING: Final = 15_000
-"""Rows of one round: its end, its money and, where it has evidence, the evidence."""
+"""Rows that wait to be written: for each round its end, its money and, where it has some, its evidence."""
 MOST_NOTES: Final = 50
 """Suspensions and refused bets of one round."""
 MOST_STRETCHES: Final = 1_000
