@@ -5,6 +5,7 @@ A third with other options disagrees: the alert has both results, and a person e
 
 import asyncio
 import contextlib
+import functools
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -23,6 +24,7 @@ from daemon.broker.retained import read_standing
 from daemon.cli.main import main
 from daemon.config.model import Config, Mqtt, load
 from daemon.consumer.consumer import Consumer
+from daemon.journal.reader import page_after
 from daemon.journal.rows import Entry
 from daemon.journal.store import Journal
 from protocols.contract.events import BallLanded, BallLaunched, Event, SpinStarted, WagerPlaced, encode_data, type_of
@@ -111,6 +113,12 @@ class Site:
     async def told(self) -> list[Wire]:
         return [decode_wire(one.data) for one in await stored(self.nodes, "RES")]
 
+    async def has_told(self, name: str) -> bool:
+        """Whether the backbone has a result by these rules."""
+        path = self.folder / name / "rules.db"
+        journal = page_after(path, "", 0, 1).journal if path.exists() else ""
+        return any(one.journal == journal for one in await self.told())
+
     async def alerts(self) -> list[Any]:
         async with connect(Mqtt(port=self.broker.port, version=self.broker.version), "") as session:  # type: ignore[arg-type]
             shown = await read_standing(session, "felt/1/s/table/+/alert/results-disagree", quiet_s=0.5)
@@ -167,6 +175,7 @@ async def test_two_rules_that_are_killed_tell_what_one_tells_that_is_not(tmp_pat
                     name = "ab"[number % 2]
                     await asyncio.to_thread(site.kill, name)
                     await site.play(30)
+                    await until(functools.partial(site.has_told, "ba"[number % 2]))
                     site.start(name)
                 await agreed(site)
                 site.start("c")
