@@ -1,4 +1,4 @@
-"""The commands that work beside a running site: watch, record, command, forget, the access list."""
+"""The commands that work beside a running site: acl, broker, watch, record, bundle, command, forget."""
 
 import sys
 from datetime import UTC, datetime

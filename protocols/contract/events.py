@@ -362,7 +362,7 @@ class LampsLit(_Event, frozen=True, tag="lamps.lit"):
 
 
 class WagerPlaced(_Event, frozen=True, tag="wager.placed"):
-    """`amount` minor units were put on `bet` from `seat`. `request`, `terminal`: the betting terminal and the id of its
+    """`amount` minor units were put on `bet` from `seat`. `terminal`: the betting terminal; `request`: the id of its
     request.
 
     `pool_closed`: the bet is on a jackpot whose betting is closed, because the edge lost the owner of the pool. It is
