@@ -34,7 +34,7 @@ from simulators.clock import Pace
 from simulators.devices.bee_tek_shoe import Shoe
 from simulators.lab import demo
 from simulators.lab.broker import Broker, find_mosquitto
-from simulators.lab.demo import Child, _report, _until_signal
+from simulators.lab.demo import Child, report, until_signal
 from simulators.lab.pit import Pit
 from simulators.lab.simulate import simulate
 from simulators.ports.control import Control
@@ -379,13 +379,13 @@ def test_an_interrupted_demo_does_not_claim_success(capsys: pytest.CaptureFixtur
         await asyncio.Event().wait()
         raise AssertionError
 
-    assert asyncio.run(_until_signal(body())) == 1
+    assert asyncio.run(until_signal(body())) == 1
     assert capsys.readouterr().err == "feltd demo: interrupted, the results were not compared\n"
 
 
 def test_the_summary_is_one_line_wherever_it_goes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broker = Broker(tmp_path, embedded=True)
-    assert _report({}, Pit(tmp_path, 1), broker, 123456, 7200.0, 600.0) == 0
+    assert report({}, Pit(tmp_path, 1), broker, 123456, 7200.0, 600.0) == 0
     last = "0 rounds, 123456 events, 120 minutes of play in 600.0 s over embedded broker (amqtt): "
     assert capsys.readouterr().out.splitlines()[-1] == last + "every result is what the simulators did"
 

@@ -18,7 +18,7 @@ from daemon.console.dealer.keys import (
     ways_out,
 )
 from daemon.console.games import GAMES
-from daemon.console.pages.dealer import dome_is_told
+from daemon.console.pages.dealer import dome_is_reported
 from protocols.contract.facts import (
     BaccaratFacts,
     BlackjackFacts,
@@ -282,7 +282,7 @@ url = "tcp://10.0.0.1:2"
 )
 def test_keys_of_the_dome_are_for_shakers_that_do_not_see_it(driver: str, dome: str, told: bool) -> None:
     config = parse('[site]\nname = "s"\n[edge]\nname = "e"\n' + CUSSEC.replace("DRIVER", driver).replace("DOME", dome))
-    assert dome_is_told(config.table[0]) == told
+    assert dome_is_reported(config.table[0]) == told
 
 
 @pytest.mark.parametrize(

@@ -132,8 +132,11 @@ def test_one_webhook_message_stands_for_a_table_with_its_worst_alert(console: Co
     console.alert("rou-3", "e", code="wheel.slow", text="the wheel is slow", severity="warning")
     console.alert("bac-12", "b")
     assert lines(console)[0] == "bac-12 the lid is open and 2 more at this table"
-    more = [("opened", "wheel.slow", []), ("resolved", "shoe.jam", []), ("opened", "shoe.lid", [])]
-    assert sent(console)[2:] == more
+    assert sent(console)[2:] == [
+        ("opened", "wheel.slow", []),
+        ("resolved", "shoe.jam", []),
+        ("opened", "shoe.lid", []),
+    ]
     for name in ("d", "c", "a"):
         console.alert("bac-12", name)
     assert sent(console)[5:] == [("resolved", "shoe.lid", []), ("resolved", "shoe.dust", [])]

@@ -38,7 +38,7 @@ def told(*, as_json: bool) -> str:
     )
     said: list[str] = []
     teller = _Teller(parse(CONFIG), Shown(as_json=as_json), said.append, lambda: None)
-    teller.tell(f"{source}/event/device.faulted", wire)
+    teller.print_wire(f"{source}/event/device.faulted", wire)
     teller.cannot_read(f"{source}/event/{EVIL}", ValueError(EVIL))
     return "\n".join(said)
 
