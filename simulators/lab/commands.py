@@ -340,6 +340,8 @@ def campaign(
             raise BadInputError(f"{option}: only with --real")
     if after is not None and (real or life is not None):
         raise BadInputError("--after: neither with --real nor with --replay")
+    if real and jobs is not None:
+        raise BadInputError("--jobs: not with --real, which runs its processes itself")
     if real and life is not None:
         raise BadInputError("--replay: a night of --real cannot be played again; its files are kept")
     if real:

@@ -136,7 +136,7 @@ def asyncapi(version: str) -> dict[str, Any]:
         "operations": {
             name: {
                 "action": "receive"
-                if name in ("command", "replay", "roundReplay", "wager", "jackpotOrder", "jackpotReplay")
+                if name in ("command", "replay", "roundReplay", "wager", "jackpotOrder", "jackpotReplay", "jackpotWins")
                 else "send",
                 "channel": {"$ref": f"#/channels/{name}"},
             }
