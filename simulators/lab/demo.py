@@ -1,9 +1,9 @@
 """`feltd demo`: a whole pit with one command.
 
-Paced, it runs the processes of production as children (broker, edge, rules), restarted when they die, and shows what
-any client of the broker sees: kill any of them, or inject a fault by a key, and watch. Headless without a pace, edge
-and rules run in this process in virtual time, over real ttys and a real broker, as fast as the machine allows. In both
-modes the results are compared with the truth of the simulators.
+Paced, it runs the processes of production as children (broker, edge, rules, jackpots, console), restarted when they
+die, and shows what any client of the broker sees: kill any of them, or inject a fault by a key, and watch. Headless
+without a pace, edge, rules and jackpots run in this process in virtual time, over real ttys and a real broker, as fast
+as the machine allows. In both modes the results are compared with the truth of the simulators.
 """
 
 import asyncio
@@ -287,7 +287,7 @@ class Stage(Struct):
 
 @contextlib.asynccontextmanager
 async def staged(pit: Pit, pace: Pace, broker: Broker, more: str = "") -> AsyncIterator[Stage]:
-    """Broker, edge and rules as separate processes, each restarted when it ends; all are stopped in order.
+    """Broker, edge, rules and jackpots as separate processes, each restarted when it ends; all are stopped in order.
 
     `more` is appended to the configuration.
     """

@@ -46,8 +46,8 @@ Lamp: TypeAlias = tuple[bool, str]
 class Login(Struct, frozen=True):
     """The console's address and the accounts: name, role and what to try with it. All have the same password.
 
-    `broker_port` and `site` are for programs that read the broker. `secret` of the second factor is that of all
-    accounts, too.
+    `broker_port` and `site` are for programs that read the broker. `secret` of the second factor is the same for all
+    accounts that have one.
     """
 
     port: int

@@ -20,7 +20,7 @@ class FaultInjector:
     """Injects the faults and counts them."""
 
     def __init__(self, pit: Pit, seed: int, hear: Callable[[str, str, str, Ailment], object] = lambda *_: None) -> None:
-        """The same seed gives the same faults. `hear` gets the table, the device and the name of each."""
+        """The same seed gives the same faults. `hear` gets the table, device, name and ailment of each."""
         self._pit = pit
         self._seed = seed
         self._hear = hear

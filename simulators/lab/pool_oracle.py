@@ -40,7 +40,7 @@ __all__ = ["PoolAccount", "judge_pools", "pools_text"]
 
 CHIP: Final = 1000
 """Minor units of the one chip of a bet: the drivers' default."""
-# The prize of a hand: a share of the pool, a fixed amount, or the larger of both. `together`: all holders share one.
+# The prize of a hand: fixed, a share of the pool, the larger of both, or the rest; the share; whether holders share it.
 FIXED = {name: ("fixed", Fraction(0), False) for name in ("flush", "full_house", "four_of_a_kind")}
 PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
     "macau.stud-poker": FIXED

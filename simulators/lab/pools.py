@@ -144,7 +144,7 @@ class Supervisors:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         key: Path | None = None,
     ) -> None:
-        """They act from `run` on. `key`: the console's key, which signs their orders."""
+        """`run` connects them, `work` lets them act. `key`: the console's key, which signs their orders."""
         self._key = Key.load(key) if key is not None else None
         self._site = site
         self._rng = rng

@@ -1,7 +1,7 @@
 """A simulated pit in virtual time: edge, rules, devices and dealers in one process, as fast as the machine allows.
 
 Over real ttys, real pyusb and a real broker, by the same drivers as in production. Used by the headless demo, by the
-fault campaign and by the tests of every device's faults.
+benchmark of tables and by the tests of every device's faults.
 """
 
 import asyncio
@@ -134,7 +134,7 @@ def run_in_virtual_time(body: Callable[[list[Callable[[], bool]]], Coroutine[Any
 async def running_in_virtual_time(
     pit: Pit, busy: list[Callable[[], bool]], *, embedded: bool = False
 ) -> AsyncIterator[RunningPit]:
-    """Start broker, edge, rules, devices and read model; stop them in order at the end."""
+    """Start broker, edge, rules, jackpots, devices and read model; stop them at the end, and kill the broker last."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, JumpingLoop)
     pace = Pace()

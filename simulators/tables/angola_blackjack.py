@@ -22,12 +22,13 @@ from simulators.tables.table import Floor
 __all__ = ["AngolaBlackjackTable", "AngolaShufflerTable"]
 
 NINE_HANDS = 9
-# Of a hundred rounds: in how many the dealer turns the bank's second card, or draws a card without a request.
+# In how many of a hundred rounds the dealer turns the bank's second card, and for how many of a hundred hands that are
+# not over he draws a card without a request.
 TURNED, MISPULLED = 2, 1
 
 
 class AngolaBlackjackTable(BlackjackTable):
-    """A shoe that reads its cards, and the console."""
+    """A shoe that reads its cards, betting terminals and the console."""
 
     ruleset: ClassVar[str] = "angola.blackjack"
     options: ClassVar[dict[str, Any]] = {

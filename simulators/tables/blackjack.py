@@ -21,7 +21,7 @@ from simulators.tables.table import Floor, GivenUpError, Look, Settled, ShoeTabl
 __all__ = ["BlackjackTable"]
 
 DECKS, SEATS, PLAYERS, HANDS = 6, 7, 4, 4
-# How often a dealer checks his display, some seconds apart, before he gives the round up.
+# How often a dealer checks his display before he gives the round up.
 LOOKS = 50
 GLANCES = 5
 # After so many checks a hole card missing on the display counts as not read.

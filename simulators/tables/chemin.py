@@ -1,7 +1,7 @@
 """A table of chemin de fer of Angola: a reading shoe of six decks, a console, and terminals for the bets.
 
 The dealer counts cards, bets and the bank from the text of the law; nothing here comes from the rules. Players bank,
-pass, bid, make banco in all forms, leave, bet too late and change their decisions; the banker makes mistakes.
+pass, bid, make banco in all forms, bet too late and change their decisions; the banker makes mistakes.
 """
 
 import random
@@ -183,7 +183,7 @@ class _Coup(Struct):
 
 
 class CheminTable(ShoeTable):
-    """Six or seven seated players; now and then another person stands behind one of them."""
+    """Five seated players; now and then another person stands behind one of them."""
 
     kind: ClassVar[str] = "chemin"
     ruleset: ClassVar[str] = "angola.chemin-de-fer"
@@ -267,7 +267,7 @@ class CheminTable(ShoeTable):
     # ---- before the coup
 
     async def _seat_players(self, floor: Floor) -> None:
-        """Arts. 12(16), 12(21): players come and go."""
+        """Arts. 12(16), 12(21): players come until five sit; of more than five one leaves now and then."""
         rng = self._rng
         sitting = {seat for seat in floor.look().detail.get("seated", ()) if seat <= SEATS}
         wanted = set(sitting)

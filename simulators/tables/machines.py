@@ -34,7 +34,7 @@ class GamingMachinePlace(Ruled):
     options: ClassVar[dict[str, Any]] = {"largest_bet": 500}
 
     def __init__(self, seed: int) -> None:
-        """The meters will wrap around after a few games."""
+        """The meter of coin in will wrap around after a few games."""
         self._rng = random.Random(f"gaming machine {seed}")
         self.machine = Machine(random.Random(f"slot machine {seed}"), serial=f"SIM-GM{seed}")
         self.machine.meters["coin_in"] = WRAPS - self._rng.randint(1, 20)

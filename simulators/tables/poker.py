@@ -1,7 +1,7 @@
 """Tables of poker without a bank: hold'em, Omaha and synthetic poker of Angola. A reading shoe of one deck, a console.
 
 The dealer counts the chips of each seat and the pots from the text of the law; nothing here comes from the rules.
-Players bluff, go all-in, leave, come too late and act out of turn; the dealer mixes up cards and deals streets early.
+Players bet by chance, leave, are absent and act out of turn; the dealer mixes up cards and deals streets early.
 """
 
 import random
@@ -457,7 +457,7 @@ class _PokerTable(Ruled, ABC):
         await self._shown(floor, hand, lambda look: one in look.detail.get("folded", ()) or look.over)
 
     async def _decides(self, floor: Floor, hand: _Hand, seat: int) -> None:
-        """The decision by the cards, with a bluff now and then."""
+        """The decision, by chance: the cards do not matter."""
         rng, due = self._rng, hand.due(seat)
         mood = rng.random()
         left = hand.chips[seat] - due

@@ -74,7 +74,7 @@ class RouletteTable(Ruled):
         floor.stir("wheel-1")
         paid = len(self.wheel.truth)
         before = False
-        known: Container[str] = ()  # rounds that the display showed as ended when the last ball fell
+        known: Container[str] = ()  # rounds that the display showed as ended when the last ball slowed down
         doubt = 0.0
         while len(self.wheel.truth) < rounds or paid < len(self.wheel.truth):
             await pace.sleep(0.25)

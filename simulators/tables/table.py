@@ -255,7 +255,7 @@ async def open_bets(floor: Floor, console: Console) -> None:
 async def settle(floor: Floor, console: Console, rng: random.Random, mine: str = "") -> bool:
     """Give the display a moment to show the end of the round `mine`; whether the round counts.
 
-    If this round, or one that a stray signal opened, is suspended on the display, it is declared void.
+    If this round, or one that a stray signal opened, is still open on the display, it is declared void.
     """
     await floor.pace.sleep(rng.uniform(2.0, 4.0))
     over = await shows(floor, lambda look: look.settled(mine))

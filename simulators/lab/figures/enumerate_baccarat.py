@@ -177,7 +177,7 @@ def _coups_by_rank(
 
 
 def _suits(ranks: str, decks: int) -> Iterator[tuple[Fraction, str]]:
-    """Representative suits with their shares, for six cards of one rank or five cards of five ranks."""
+    """Representative suits with their shares, for cards of one rank, or cards of which the first five are A K Q J T."""
     if len(set(ranks)) == 1:
         one_colour = Fraction(2 * perm(2 * decks, len(ranks)), perm(4 * decks, len(ranks)))
         yield one_colour, "S" * len(ranks)

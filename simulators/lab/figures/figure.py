@@ -48,7 +48,7 @@ class Variant(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The figure as the table shows it."""
+        """The options as the table shows them."""
         return said(self.options)
 
 

@@ -250,7 +250,7 @@ _ROULETTE: Final = Published(f"{WIZARD}, Roulette", edge_percent="2.70")
 
 
 MACAU: Final = f"{WIZARD}, Blackjack in Macau"
-# Every bet that needs a permission of its own.
+# The bets that every table has, and all that need a permission of their own.
 ALL_BETS: Final = {"bets_offered": ",".join((*ALWAYS, *PERMITTED))}
 AS_ELSEWHERE: Final = {"soft_17": "stand", "special_prize": "none"}
 
@@ -375,8 +375,8 @@ def _by_its_rounds(name: str) -> Game:
 UNBANKED: Final = frozenset(
     {"angola.chemin-de-fer", "angola.holdem", "angola.omaha", "angola.synthetic-poker", "angola.gaming-machines"}
 )
-"""Games without figures: poker players play each other, so a gain depends on the others; a machine's return is that of
-its model.
+"""Games without figures: players of poker and of chemin de fer play each other, so a gain depends on the others; a
+machine's return is that of its model.
 """
 GAMES: Final[dict[str, Game]] = {
     name: _OWN.get(name) or _by_its_rounds(name) for name in RULESETS if name not in UNBANKED

@@ -47,7 +47,7 @@ __all__ = ["Holding", "missing", "site_demo"]
 SECOND = "rules-2"
 """Name and folder of the second rules process."""
 ARRIVE_S = 120.0
-"""Seconds for the last rows to arrive in streams and ledger."""
+"""Seconds for the nodes to make the streams, and for the last rows to arrive in streams and ledger."""
 LOOK_S = 1.0
 PAGE = 5000
 SUMS = "SELECT count(*), coalesce(sum(wagered), 0), coalesce(sum(paid), 0) FROM feltd.verdicts"
@@ -180,7 +180,7 @@ async def _deal(pit: Pit, pace: Pace, rounds: int | None, stage: Stage) -> bool:
 
 
 async def _arrived(config: Config, second: Config, database: Postgres) -> list[Holding]:
-    """What journals, streams and ledger hold, when the ledger has all rows or after ARRIVE_S."""
+    """What journals, streams and ledger hold, when streams and ledger have all rows or after ARRIVE_S."""
     loop = asyncio.get_running_loop()
     end = loop.time() + ARRIVE_S
     while True:
