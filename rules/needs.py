@@ -54,7 +54,7 @@ class Need(Struct, frozen=True):
 
 
 Needs: TypeAlias = Callable[[Any], tuple[Need, ...]]
-"""The need with the options of the game."""
+"""The needs of a game with these options."""
 
 
 def met(need: Need, told: Sequence[Told]) -> bool:

@@ -8,7 +8,7 @@ frames. While it plays, its first file gets the rest of the memory, and reading 
 
 Errors of a frame stay in its serial error register until it is cleared. `acknowledges`: it sends ACK or NAK after each
 frame, with the register. `counters`: labels 1 to 5 are its counters', and their files cannot be written.
-`readable=False` is a sign that never answers.
+`readable=False` is a sign that answers no reads.
 """
 
 from collections import deque

@@ -114,7 +114,7 @@ class Console(FdlDevice):
         }
 
     def repair(self, now: float) -> None:
-        """Its parts are replaced; the key stands off."""
+        """Its parts are replaced, and the count of different entries begins anew."""
         self._tries = 0
         super().repair(now)
 

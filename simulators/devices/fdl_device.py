@@ -58,7 +58,7 @@ FIRMWARE = {
 }
 """Faults in which a device violates the document; the person who `repair`s it switches it off and on.
 
-`counters_reset` is visible only after the host has received three events or more.
+`counters_reset` is visible only if the host has received more events than the device reports at its start.
 """
 
 LINE = {
@@ -134,7 +134,7 @@ class FdlDevice:
         self._answers: deque[fdl.Answer] = deque(maxlen=TICKETS)
 
     def begin_in(self, epoch: int) -> None:
-        """A new device: no events yet, unknown to every host."""
+        """Set the epoch of a new device, which is unknown to every host."""
         self._epoch = epoch
 
     @property

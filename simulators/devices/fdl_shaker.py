@@ -227,7 +227,7 @@ class Shaker(FdlDevice):
         return True
 
     def read(self, now: float) -> tuple[tuple[int, ...], int, int] | None:
-        """The reader reports the true faces; None if it sees nothing or is off."""
+        """The reader reports the true faces; None if it cannot read them or is off."""
         self._turn(now)
         if self._next_lie is not None:
             self._stacked, self._leaning = self._next_lie

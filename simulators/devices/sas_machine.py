@@ -1,14 +1,15 @@
 """A simulated SAS slot machine: games, money, tickets and doors, and the answers to a host's polls.
 
 Written from the public facts of SAS, as a vendor would. It encodes the bytes of its answers itself, so that a mistake
-of the codec is not made at both ends. It answers 8 ms after the last byte of a poll, byte after byte at 19200 baud. It
-keeps exceptions in a queue of twenty that survives a loss of power, and drops the oldest when it is full. It repeats an
-exception until another poll implies its acknowledgement. It sends the loop break indication when it was not polled for
-5 s, and then waits for a poll to another address before it answers again. In real-time mode (poll 0E) exceptions come
-in place of answers. Its texts are filled with NUL. It answers a refused poll with its address and 80 hex.
+of the codec is not made at both ends. An answer comes whole, 8 ms and the time of its bytes at 19200 baud after its
+poll. It keeps exceptions in a queue of twenty that survives a loss of power, and drops the oldest when it is full. It
+repeats an exception until another poll implies its acknowledgement. It sends the loop break indication when it was not
+polled for 5 s, and then waits for a poll to another address before it answers again. In real-time mode (poll 0E)
+exceptions come in place of answers. Its texts are filled with NUL. It answers a refused poll with its address and 80
+hex.
 
-Tickets: with `validation` "secure" it computes their numbers itself, and keeps a record of each until the host has read
-it. With "standard" the last one can be read. With "system" it asks the host for each number (exception 57), waits ten
+Tickets: with `validation` "secure" it computes their numbers itself, and keeps the records of the last 31, read or not.
+With "standard" the last one can be read. With "system" it asks the host for each number (exception 57), waits ten
 seconds and then has the money paid by hand. With `redemption` an inserted ticket waits ten seconds for the host
 (exception 67) and is returned.
 
@@ -89,7 +90,7 @@ class Handpay:
     """An amount that a person has to pay by hand; two of the same amount are two handpays."""
 
     def __init__(self, group: int, level: int, amount: int) -> None:
-        """Nothing of it has been paid yet; only the attendant's key ends it."""
+        """Nothing of it has been paid yet."""
         self.group, self.level, self.amount = group, level, amount
 
     def data(self) -> bytes:
@@ -487,7 +488,7 @@ class Machine:
     # ---- the wire
 
     def due(self) -> float:
-        """The time of the next byte, of the loop break indication, or of the end of a wait."""
+        """The time of the next answer, of the loop break indication, or of the end of a wait."""
         times = [self._remind_at if self._unread else float("inf"), *self._until.values()]
         if self._line:
             times.append(self._line[0][0])
@@ -791,9 +792,7 @@ class Machine:
         return self._records.get(index, bytes(31))
 
     def _validation_status(self, data: bytes) -> bytes | Answer:
-        """Set mask and states, low byte first, and expirations. An expiration of 0000 or a mask of zero changes
-        nothing.
-        """
+        """Set mask and states, low byte first. A mask of zero changes nothing; expirations are never changed."""
         if len(data) != 8 or not data[4:].hex().isdecimal():
             return Nack(self._address)
         mask, states = int.from_bytes(data[:2], "little"), int.from_bytes(data[2:4], "little")

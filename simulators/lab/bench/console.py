@@ -266,7 +266,7 @@ class _Browser:
 
 @contextlib.asynccontextmanager
 async def _browsers(port: int, cookies: Sequence[str], pages: Sequence[str]) -> AsyncIterator[list[_Browser]]:
-    """Open pages, each with its own user."""
+    """Open pages, each with its own cookie of `cookies`."""
     made = [_Browser(port, cookie, page) for cookie, page in zip(cookies, pages, strict=True)]
     following = [asyncio.ensure_future(one.run()) for one in made]
     try:

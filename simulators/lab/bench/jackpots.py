@@ -4,8 +4,8 @@ The process runs as in production, alone on one core, beside a real mosquitto. S
 bets a round: as devices report them (an event for each bet, a verdict for each round) or as the rules settle them (one
 verdict with five bets). Milliseconds are from the publication of a bet to the arrival of the first level that includes
 it, by the number of the pool's last entry. Two yardsticks are measured in the same turn: a message of the same
-size that is published and received at the same pace, and one page that is written and synced to the same disk, two
-hundred times a second.
+size that is published and received at the same pace, and one page that is written and synced to the same disk, at most
+two hundred times a second.
 
 A turn whose pools are not exact ends as an error, without a figure.
 """

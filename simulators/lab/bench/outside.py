@@ -1,8 +1,8 @@
 """Measures programs from outside: lines go into a tty, and a subscriber in C records what the broker delivers.
 
 A subscriber in Python takes a millisecond a message at low rates, which hides the differences between the programs.
-The C program is `outside.c`; it is built when a benchmark starts. The same file contains the bridges that feltd is
-compared with.
+The C program is `outside.c`; it is built when a benchmark starts. The same file contains the bridge in C that feltd
+is compared with.
 """
 
 import contextlib

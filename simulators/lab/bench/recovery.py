@@ -81,7 +81,7 @@ def _rounds(began: datetime, first: int, count: int) -> Iterable[Entry]:
 
 
 def write_journal(path: Path, key: Path, events: int, say: Callable[[str], None]) -> tuple[int, int]:
-    """Write at least `events` rows, in several files, the last one FULL. Returns the rows of the last file and of
+    """Write at least `events` rows; from EVENTS on the last file is FULL. Returns the rows of the last file and of
     all.
     """
     from daemon.journal.signing import Key

@@ -103,7 +103,7 @@ def _shoe(rng: Random, _: Betting) -> Iterator[Round]:
 
 
 def _baccarat(rng: Random, betting: Betting) -> Iterator[Round]:
-    """The burn comes while the first bets of a shoe are laid."""
+    """The burn of a shoe comes before its first bets."""
     for events in _shoe(rng, betting):
         start, coup = (events[:9], events[9:]) if isinstance(events[0], ShoeStarted) else ((), events)
         yield (*start, BetsOpened(), *betting(), BetsClosed(), *coup, RoundPaid())
@@ -297,7 +297,7 @@ def _macau_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
 
 
 def _angola_blackjack(rng: Random, betting: Betting) -> Iterator[Round]:
-    """Players on other seats bet on five of them."""
+    """Five players also bet on the seat of another."""
     beside = ((1, "main:2"), (2, "main:1"), (4, "main:7"), (5, "main:7"), (7, "main:1"))
     return _blackjack(rng, betting, "angola.blackjack", beside, burnt=1)
 
@@ -469,7 +469,7 @@ def rounds(mix: Mix, *, wagers: bool, seed: int = 1) -> Iterator[Round]:
     rng = Random(seed)
 
     def betting() -> Round:
-        """The chips of the seats in turn, each on its own bets."""
+        """The chips of a round, of random seats on random bets."""
         return tuple(
             WagerPlaced(rng.randint(1, mix.seats), rng.choice(mix.bets), rng.choice(CHIPS))
             for _ in range(mix.chips if wagers else 0)

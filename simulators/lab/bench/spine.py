@@ -80,7 +80,7 @@ NICE = -5
 """The priority of edge, rules and broker in their systemd units."""
 BUSY_RATE = 100
 GROWTH = ((1, 1), (5, 5), (20, 20), (50, 50), (50, 200))
-"""Tables and devices: each table has two events a second, from its devices in turn."""
+"""Tables and devices: each table has two events a second, spread over its devices."""
 EVENTS, RESULTS = "card.drawn", "resolved"
 
 

@@ -30,7 +30,7 @@ LONGEST_DELAY_S = 10.0
 
 
 class Weather:
-    """The faults of deliveries as probabilities for each message; all 0 without faults."""
+    """The faults of the broker as probabilities for each message, `hung` for each connection; all 0 without faults."""
 
     def __init__(self) -> None:
         """No faults."""
@@ -41,7 +41,7 @@ class Weather:
 
     @property
     def fine(self) -> bool:
-        """A broker without faults."""
+        """Whether its deliveries have no faults."""
         return not (self.doubled or self.delayed or self.swapped or self.dropped)
 
 
@@ -292,7 +292,7 @@ class Broker:
     def connect(
         self, _settings: Mqtt, identifier: str, will: Will | None = None
     ) -> AbstractAsyncContextManager[Session]:
-        """As daemon.mqtt.connect; without an identifier the broker chooses an unused one."""
+        """As daemon.broker.connection.connect; without an identifier the broker chooses an unused one."""
         self._chosen += 1
         return _Connection(self, identifier or f"auto-{self._chosen}", will)
 

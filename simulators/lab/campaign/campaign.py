@@ -139,7 +139,10 @@ _SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "forgot
 
 
 class _Nature:
-    """The faults of one life: some kinds, seldom or often. A tenth of all lives have no faults."""
+    """The faults of one life: some kinds, seldom or often.
+
+    A tenth of all lives are calm: at most the broker refuses a table, or the jackpots process is killed.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         calm = rng.random() < 0.1
@@ -525,7 +528,7 @@ class Life:
         return ""
 
     def _pools_began(self) -> bool:
-        """Whether each pool has received events of each of its tables."""
+        """Whether the jackpots process is up, and each pool has begun to count each of its tables."""
         jackpots = self._bodies.get(JACKPOTS)
         return jackpots is not None and all(
             table in jackpots.books[pool.name].tables for pool in self._config.jackpot for table in pool.tables

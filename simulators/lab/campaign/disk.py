@@ -89,14 +89,14 @@ class Ledger:
 class Disk(Journal):
     """One process' journal."""
 
-    # Journal.__init__ itself appends.
+    # Their values before `_adopt`.
     _process: Process | None = None
     _listed = False
 
     def __init__(
         self, path: Path, process: Process, fate: Fate, ledger: Ledger, source: str, rng: random.Random
     ) -> None:
-        """`source`: the beginning of an edge's event ids; empty if the cause is the id."""
+        """`source`: the beginning of the process' event ids; empty if the cause is the id."""
         super().__init__(path)
         self._adopt(process, fate, ledger, source, rng)
         try:

@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 
 class StandingStillError(Exception):
-    """The loop has nothing left to run, or time stands still. The message says which."""
+    """The loop has nothing left to run, or ran too many steps. The message says which."""
 
 
 class Process:
@@ -46,7 +46,7 @@ class Process:
         self.steps = 0
         self.kill_at = 0
         self.how = ""
-        """How it was killed; empty while it runs or if it ended by itself."""
+        """How it was killed, or how its disk failed; else empty."""
         self.tasks: list[asyncio.Task[Any]] = []
         self.on_death: list[Callable[[], None]] = []
         self.context = contextvars.copy_context()
@@ -266,7 +266,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self._timers.clear()
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """End all waiting tasks and close the loop."""
         self.bury()
         sys.set_asyncgen_hooks(None, None)
         super().close()

@@ -34,7 +34,7 @@ HURRY = 5.0
 
 
 class Hands(Pace):
-    """The pace of the campaign in seconds of the loop: dealers wait only for machines."""
+    """The pace of the campaign in seconds of the loop: dealers hardly wait for players."""
 
     LEAST: ClassVar[float] = 0.25
 

@@ -1,10 +1,10 @@
 """`feltd campaign --real`: the processes of production, a real broker, and `kill -9`.
 
 Child processes, ttys, sockets and files are real here, which the virtual campaign models. Night after night a simulated
-pit plays fast, and edge, rules and broker are killed at random and restarted, as systemd does it. At the end of each
-night the judges of the virtual campaign check the journals, and the results from the broker are compared with the truth
-of the simulators. The same seed gives the same pit and the same kills, but in real time no two runs are equal, so the
-files of a failed night are kept.
+pit plays fast, and edge, rules, jackpots and broker are killed at random and restarted, as systemd does it. At the end
+of each night the judges of the virtual campaign check the journals, and the results from the broker are compared with
+the truth of the simulators. The same seed gives the same pit and the same kills, but in real time no two runs are
+equal, so the files of a failed night are kept.
 """
 
 import asyncio
