@@ -26,7 +26,7 @@ _RANKS: Final = ("offline", "suspended", "old_health", "backlog", "disk", "exami
 
 
 class Process(Struct, frozen=True):
-    """The retained documents of one edge or rules process."""
+    """The retained documents of one process: edge, rules or jackpots."""
 
     name: str
     online: bool

@@ -74,7 +74,7 @@ class Card(Struct, frozen=True):
 
 
 class Hand(Struct, frozen=True):
-    """One hand: `kind` player, banker, dealer or seat; `seat` and `number` where it is a seat's."""
+    """One hand: `kind` player, banker, dealer, board or seat; `seat` and `number` where it is a seat's."""
 
     kind: str
     cards: tuple[Card, ...]

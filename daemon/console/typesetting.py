@@ -1,7 +1,7 @@
 """Typesets a report as PDF with reportlab, from standard input to standard output, in a process that `paper` starts.
 
-Latin letters are Bitstream Vera, which comes with reportlab and is embedded. Chinese is the Adobe CID font
-MSung-Light: it needs no file, and the PDF viewer draws it with its own font.
+Latin letters are Bitstream Vera, which comes with reportlab and is embedded. Codes in Courier and Chinese in the Adobe
+CID font MSung-Light need no file: the PDF viewer draws them with its own fonts.
 """
 
 import io

@@ -39,7 +39,7 @@ class Position(Struct, frozen=True, omit_defaults=True):
 
     `at` and `digest` (hexadecimal) are those of the last used event: a different event with its number shows that the
     journal was replaced. `retired`: its edge changed to a new journal. `doubt`: events before the next one are lost.
-    `after`: the newest round before the first lost event.
+    `after`: the newest round of the table before the first event of the journal.
     """
 
     seq: int = 0

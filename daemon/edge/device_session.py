@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DeviceSession", "DeviceStatus"]
 
-# Events about the link only: they do not wait for backlogs and do not show that a backlog is complete.
+# Before any other event these do not wait for backlogs, and do not show that a backlog is complete.
 _OF_THE_LINK = (DeviceOffline, DeviceFaulted, DeviceRecovered)
 _OF_STATUS = frozenset({DeviceOnline, *_OF_THE_LINK})
 

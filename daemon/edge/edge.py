@@ -161,7 +161,7 @@ class Edge(BrokerProcess):
         )
 
     def _take_up(self) -> None:
-        """In one transaction: record the start, and end what the configuration no longer contains."""
+        """In one transaction: record the start, and end the faults of devices that were exchanged."""
         kept = {"boots": b"%d" % self.boots}
         closing: list[tuple[DeviceSession, Entry]] = []
         for session in [one for one in self.sessions if one.task is None]:

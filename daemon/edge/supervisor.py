@@ -1,4 +1,4 @@
-"""The supervisor: the only place that opens links and creates drivers, again and again.
+"""The supervisor: the only place in the edge that opens links and creates drivers, again and again.
 
 There are three kinds of errors. LinkLost: retry soon. DeviceRefused: retry slowly, give the reason. Anything else is a
 bug: log the traceback, report the device as lost, back off; other devices continue. A loss and a return are logged once

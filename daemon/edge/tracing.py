@@ -47,7 +47,7 @@ class Trace:
     """The trace of one device."""
 
     def __init__(self, topic: str, shown: Shown | None, changed: Callable[[], None], news: asyncio.Event) -> None:
-        """`shown`: whether no round is open, for a device that reports cards. `changed` is called when a trace ends."""
+        """`shown`: whether no round is open, for a device that reports cards. `changed`: called when it has expired."""
         self.topic = topic
         self._shown = shown
         self._changed = changed

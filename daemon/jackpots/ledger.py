@@ -420,7 +420,7 @@ def begin(pool: str, terms: PoolTerms, at: datetime) -> Step:
 
 
 def join(book: Book, table: str, at: datetime) -> Step:
-    """Begin to count a table: for a pool without tables from its beginning, for any other pool from `at`."""
+    """Begin to count a table: for a pool that used no input yet from its beginning, for any other pool from `at`."""
     draft = Draft(book)
     draft.table(table, since=at if book.heard else None)
     return draft.done()

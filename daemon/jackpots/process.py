@@ -1,9 +1,9 @@
 """The jackpots process: verdicts and bets in, books, levels and signs out.
 
-It reads the verdicts of the tables that feed a pool and, where a pool counts by devices, their events. Streams are
-ordered, deduplicated and their gaps replayed as in the rules. The consequences of a batch are written in one
-transaction with the numbers of the used inputs, and published after it. After a crash the process continues from the
-books.
+It reads the verdicts of the tables that feed a pool and, where devices tell bets or wins or the dealer pays small
+prizes, their events. Streams are ordered, deduplicated and their gaps replayed as in the rules. The consequences of a
+batch are written in one transaction with the numbers of the used inputs, and published after it. After a crash the
+process continues from the books.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ LONGEST_PROPOSALS = LONGEST_DOCUMENT // 8
 """Maximum bytes of the waiting changes, which are part of each level."""
 MOST_BYTES = 64 * 1024
 SHOWN_WINS = 25
-"""Wins of each kind, waiting or over, in the document of the books; the others are read in pages."""
+"""Wins of each kind, waiting or over, in the document of the books; others that wait are read in pages."""
 EVENT, VERDICT = "edge", "rules"
 _REPLAY = {EVENT: "cmd/replay", VERDICT: "round/cmd/replay"}
 
@@ -233,7 +233,7 @@ class Jackpots(BrokerProcess):
         self._take_up()
 
     def _take_up(self) -> None:
-        """Continue the streams of the last process, begin new pools, and retain the present state."""
+        """Continue the streams of the last process, join new tables, and retain the present state."""
         for pool in self.books:
             book = self.books[pool]
             if book.terms != self._pools[pool].terms():

@@ -91,7 +91,7 @@ def _round_of_each(book: Book, table: str) -> list[tuple[Payment, str]]:
 
 
 def _by_round(book: Book, keys: list[tuple[Payment, str]]) -> Mapping[str, Payment]:
-    """The first payment key of each round after its last correction, or its first one."""
+    """The first payment key of each round after its last correction, or the last one before that."""
     paid: dict[str, Payment] = {}
     for payment, round_ in keys:
         if round_ and (round_ not in paid or paid[round_].seq < book.rounds[round_].corrected):

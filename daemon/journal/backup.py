@@ -25,7 +25,7 @@ def _words(error: sqlite3.Error | OSError) -> str:
 
 
 def back_up_journal(path: Path, folder: Path, progress: Progress = silent) -> int:
-    """Copy the journal at `path`, which may be in use, to `folder`. Returns the files that were copied.
+    """Copy the journal at `path`, which may be in use, to `folder`. Returns the number of copied files.
 
     A closed file never changes: one that is in `folder` with its size is not copied again. `progress` is called with
     the copied part of the files. Raises BadBackup.

@@ -1,4 +1,4 @@
-"""The forwarder's progress with the journals of this computer: it writes `status.json`, edge and rules read it.
+"""The forwarder's progress with the journals of this computer: it writes `status.json`, their writers read it.
 
 The journals are not written by the forwarder, so its cursor is a file of its own. A journal keeps rows until the cursor
 has passed them. The edge, or a replica of the rules, raises the alerts about forwarder and backbone at its tables, so
@@ -102,8 +102,8 @@ def forwarded_of(config: Config, journal: Journal) -> Callable[[], int]:
 
 
 def alert_of(status: Status | None, now: datetime, started: datetime) -> Alert | None:
-    """The alert about the forwarder; None: all is well. `started`: of the edge, which may start before the
-    forwarder.
+    """The alert about the forwarder; None: all is well. `started`: of the process that asks, which may start
+    before the forwarder.
     """
     since = status.at if status is not None else started
     if now - max(since, started) > timedelta(seconds=BEHIND_S):

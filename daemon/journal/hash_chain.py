@@ -47,7 +47,7 @@ def row_hash(
     wire: bytes,
     cause: str,
 ) -> bytes:
-    """The hash of a row. Each column is preceded by its length, so that no byte can move to the next column."""
+    """The hash of a row. The lengths come before the texts and bytes, so that no byte can move to the next column."""
     a, b, c, d = place.encode(), device.encode(), type_.encode(), cause.encode()
     sizes = _lengths(n, seq, micros, len(a), len(b), len(c), len(d), len(data), len(wire))
     return _sha256(b"".join((before, sizes, a, b, c, d, data, wire))).digest()

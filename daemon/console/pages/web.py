@@ -1,4 +1,4 @@
-"""The pages of a table, a device and a round; and commands to devices. The pit has its own module, pit.py."""
+"""The pages of a table and a device; and commands to devices. The pit has its own module, pit.py, rounds rounds.py."""
 
 import asyncio
 import uuid
@@ -38,7 +38,7 @@ DAY = timedelta(hours=24)
 NEWS = timedelta(minutes=15)
 """The time for which a restart is shown; then static/live.js hides it."""
 REMEMBERED = 200
-# Seconds between two updates of a log and of the last event's time on one page, which change with each event.
+# Seconds between two updates of a device's story and log and of the last event's time: each event changes them.
 LOG_S = 0.25
 # Commands that end a round, take a device out of play or cannot be undone. The `off` of a switch is one, too.
 DANGEROUS = ("restart-spin", "empty-shuffler", "clear-bets", "reset-handpay")
@@ -348,7 +348,7 @@ class Answers:
 
 
 def routes(context: ConsoleContext, answers: Answers) -> list[Route]:
-    """Tables, devices, rounds, commands, preferences and the stream of changes."""
+    """Tables, devices, commands, preferences and the stream of changes."""
     pages = _Pages(context, answers)
     device = "/table/{table}/device/{device}"
     return [

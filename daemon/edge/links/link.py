@@ -206,7 +206,7 @@ class HostLink(Link, Protocol):
 
 
 class StreamLink(asyncio.Protocol):
-    """A tty or a TCP connection. Bytes are stamped when the loop receives them; the buffer is bounded."""
+    """A tty, a TCP or a unix connection. Bytes are stamped when the loop receives them; the buffer is bounded."""
 
     tap: Tap | None = None
 
@@ -365,7 +365,7 @@ def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AbstractAsyncC
 
 @contextlib.asynccontextmanager
 async def open_stream(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[StreamLink]:
-    """A tty or a TCP connection. Raises as `open_link`."""
+    """A tty, a TCP or a unix connection. Raises as `open_link`."""
     target = _Target(url)
     if target.kind == "serial":
         link = await _open_serial(target, now)

@@ -202,8 +202,8 @@ class MqttLink:
         return Chunk(b"", self._now(), self._loop.time())
 
     async def write(self, data: bytes) -> None:
-        """Publish each line that `data` completes, in order. Raises as `read`, and ValueError for a line beyond
-        MAX_LINE.
+        """Publish each line that `data` completes, in order. Raises as `read`, and ValueError for an unfinished
+        line beyond MAX_LINE.
         """
         *lines, self._line = (self._line + data).split(b"\n")
         if len(self._line) > MAX_LINE:

@@ -226,7 +226,7 @@ class SasLink:
             raise LinkLost(str(error)) from error
 
     def _leave(self) -> None:
-        """Return when the kernel has sent everything. tcdrain is avoided: it could hang for ever with the port."""
+        """Return when the kernel has sent everything. tcdrain alone could hang for ever with the port."""
         until = time.monotonic() + PART_TIMEOUT_S
         while _unsent(self._port):
             if time.monotonic() > until:

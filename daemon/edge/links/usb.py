@@ -254,7 +254,7 @@ async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIte
 
 
 def _trouble(error: usb.core.USBError, words: str) -> LinkLost | DeviceRefused:
-    """An error of the bus as one of our three."""
+    """An error of the bus as LinkLost or DeviceRefused."""
     match error.errno:
         case errno.EACCES | errno.EPERM:
             return DeviceRefused(f"{words}: {REMEDY_ACCESS}")
