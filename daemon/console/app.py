@@ -142,7 +142,7 @@ class ConsoleProcess:
         *,
         full: str = "",
     ) -> None:
-        """`journal`: the journal of actions; `full`: why it may not be written. Raises BadStore, BadWebhook."""
+        """`journal`: the journal of actions; `full`: why it may not be written. Raises BadStore, BadWebhook, BadKey."""
         self.config = config
         self.now = now
         self.actions = Actions(journal, store, now=now, full=full)
@@ -434,7 +434,7 @@ async def open_console(
     *,
     full: str = "",
 ) -> AsyncIterator[ConsoleProcess]:
-    """The console with its store. Raises BadStore, BadWebhook."""
+    """The console with its store. Raises BadStore, BadWebhook, BadKey."""
     store = Store(Path(config.console.store))
     try:
         opened = ConsoleProcess(config, store, journal, now, connect, full=full)
@@ -452,7 +452,7 @@ async def serve(
     """Follow the site and serve its pages until cancelled. `on_listening` is called with the port. `full`: as in the
     process.
 
-    Raises BadStore, BadJournal, BadWebhook, BadDealer, CannotListen.
+    Raises BadStore, BadJournal, BadWebhook, BadKey, BadDealer, CannotListen.
     """
     console = config.console
     _check_certificate(console)

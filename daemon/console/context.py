@@ -169,8 +169,8 @@ class ConsoleContext:
     def prove(self, request: Request, user: User, form: Mapping[str, str]) -> str:
         """Why this user may not decide about money now, as a key of the catalogs; "" where they may.
 
-        Every order that moves money or needs two people calls this. A code in the form counts for some minutes.
-        Raises Wait.
+        Called for orders about jackpots, new terms of a table and the confirmation of an account; counts of a table and
+        statements of a series need only `may_decide`. A code in the form counts for some minutes. Raises Wait.
         """
         if why := self.access.may_decide(user):
             return why

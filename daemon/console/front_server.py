@@ -127,7 +127,7 @@ class Forwarded:
 
 
 def _address(text: str) -> _Address | None:
-    """An address without its interface name (IPv6 zone), which may be any text."""
+    """The address, None if it is none; also with an interface name (IPv6 zone), which may be any text."""
     try:
         found = ipaddress.ip_address(text)
     except ValueError:
@@ -161,7 +161,7 @@ class ConnectionLimiter(socket.socket):
         self._proxies = [ipaddress.ip_network(one) for one in proxies]
 
     def request_received(self, peer: tuple[Any, ...]) -> None:
-        """Record a complete request on the connection from `peer`."""
+        """Record that the head of a request arrived on the connection from `peer`."""
         self._without_request.pop(peer[:2], None)
 
     def signed_in(self, host: str) -> None:
@@ -201,11 +201,11 @@ class ConnectionLimiter(socket.socket):
 
 
 class HeaderTimeoutProtocol(H11Protocol):
-    """Closes a connection that sends no complete request within REQUEST_TIMEOUT_S."""
+    """Closes a connection that sends no complete head of a request within REQUEST_TIMEOUT_S."""
 
     _late: asyncio.TimerHandle | None = None
     on_first_request: Callable[[tuple[Any, ...]], None] | None = None
-    """Reports the address of the first complete request."""
+    """Reports the address when the head of the first request is complete."""
 
     def data_received(self, data: bytes) -> None:
         """Bytes of a request arrived."""

@@ -1,6 +1,6 @@
 """Live pages: fragments of HTML, pushed as server-sent events when their content has changed.
 
-A page names its fragments. Changes within PAUSE are rendered once for all viewers with the same language. A slow
+A page names its fragments. Changes within PAUSE are rendered once for all viewers who see the same (`Fragment`). A slow
 browser has at most one message waiting; the fragments it missed are rendered again when it reads.
 """
 
@@ -21,14 +21,15 @@ __all__ = ["Fragment", "Gone", "Live", "Viewer"]
 
 PAUSE = 0.05
 HEARTBEAT = 2.0
-# Seconds between two checks of a page's session.
+# Least seconds between two checks of a page's session; without changes it is HEARTBEAT.
 SESSION_CHECK = 1.0
 MOST_VIEWERS = 200
 # Pages of one user, or of all screens with one token, so that one user cannot take all places.
 MOST_OF_ONE = 40
 # Fragments of one page: every table of a site, the age of its last event, and some more.
 MOST_FRAGMENTS = 1_200
-# Bytes of HTML in one message. This is the most that waits for a browser that does not read.
+# Characters of HTML after which a message ends: it may have one fragment more than that. A browser that does not read
+# has one message waiting.
 PIECE = 65_536
 # Limits of the render cache: fragments and bytes.
 RENDERED = 4000
@@ -204,8 +205,8 @@ class Live:
 
         `drawn`: by fragment, the mark of the HTML on the page; it is sent only if it differs now.
 
-        Ends when `still` returns false, e.g. because the session ended; it is called once in SESSION_CHECK. `whom`: the
-        user of the page.
+        Ends when `still` returns false, e.g. because the session ended; it is called at most once in
+        SESSION_CHECK. `whom`: the user of the page.
         """
         now = asyncio.get_running_loop().time
         valid_until = -math.inf
@@ -244,7 +245,7 @@ class Live:
                     del self._followers[key]
 
     def _piece(self, stream: _Stream, names: deque[str], viewer: Viewer) -> bytes:
-        """The current HTML of the first of `names`, up to PIECE bytes. They are no longer stale."""
+        """The current HTML of the first of `names`, until it has PIECE characters. They are no longer stale."""
         said: dict[str, str] = {}
         size = 0
         while names and size < PIECE:

@@ -88,7 +88,7 @@ class _Notified(Struct, frozen=True):
     code: str
 
     def is_better_than(self, one: Incident) -> bool:
-        """Whether the incident is worse now, or has another code."""
+        """Whether the incident is worse now, or as grave with another code."""
         if self.severity == one.severity:
             return self.code != one.code
         return one.severity == "error"
@@ -181,7 +181,10 @@ class Webhooks:
         timeout: float = TIMEOUT,
         inside: Callable[[Incident], Sequence[str]] = lambda _one: (),
     ) -> None:
-        """Load the waiting messages. `inside`: the devices that an incident stands for. Raises BadWebhook, BadStore."""
+        """Read what was reported and what waits. `inside`: the devices that an incident stands for.
+
+        Raises BadWebhook, BadStore.
+        """
         self._inside = inside
         self._store = store
         self._site = site
@@ -230,7 +233,7 @@ class Webhooks:
     # ---- incidents to report
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
-        """Report each state once, and again when the incident becomes worse.
+        """Report each state once, and again when the incident becomes worse, or another code as grave.
 
         A hidden incident is not opened at a receiver, nor one behind another of its table that the receiver gets. An
         incident opened there is also closed there.

@@ -74,11 +74,11 @@ class User(Struct, frozen=True):
 
 
 class Refused(Exception):
-    """Unknown user or wrong password. The answer does not distinguish the two."""
+    """Unknown user or wrong password, which the answer does not distinguish; or a wrong code of the second factor."""
 
 
 class Wait(Exception):
-    """Rate limit of logins. `seconds` until the next attempt."""
+    """Rate limit of logins and codes, or too many passwords to hash. `seconds` until the next attempt."""
 
     def __init__(self, seconds: int) -> None:
         super().__init__(f"wait {seconds} s")
@@ -217,7 +217,7 @@ class Access:
             self._waiting -= 1
 
     async def check(self, name: str, password: str, address: str) -> None:
-        """Check the password of `name`. Raises Refused, Wait, BadJournal."""
+        """Check the password of `name`. Raises Refused, Wait, BadJournal, BadStore."""
         if self._waiting >= _WAITING:
             raise Wait(1)
         wait = self.throttle.begin(name, address)
@@ -340,7 +340,7 @@ def address_of(request: Request) -> str:
 def of_the_same_origin(request: Request, url: str = "") -> bool:
     """Whether a form comes from one of our pages. `url` is the public address, where it differs from Host.
 
-    Browsers send the origin of a POST, and no page can forge it. A request without an origin is refused.
+    Browsers send Origin or Sec-Fetch-Site with a POST, and no page can forge them. A request without both is refused.
     """
     site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
     if site is None and origin is None:

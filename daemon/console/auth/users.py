@@ -1,8 +1,8 @@
 """Users with their passwords and roles, tokens of screens and programs, and sessions, in the console's store.
 
 This module does no web I/O and does not wait. The store holds only the scrypt hash of a password and the SHA-256 of a
-token's or session's 32 random bytes, so a copy of the file gives no access. A change and its note for the journal of
-actions are one transaction.
+token's or session's 32 random bytes, so a copy of the file gives no access. It does give codes: secrets of second
+factors are stored as they are. A change and its note for the journal of actions are one transaction.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ TokenRole: TypeAlias = Literal["viewer", "metrics"]
 Right: TypeAlias = Literal[
     "look",  # pit, table, device, fairness, alerts
     "deal",  # the dealer's page of a table
-    "decide",  # void and correct rounds
+    "decide",  # void and correct rounds, state a series, confirm counts
     "command",  # tell a device to do something
     "acknowledge",  # an incident
     "trace",  # the wire of a device
@@ -66,7 +66,7 @@ Right: TypeAlias = Literal[
     "sheet",  # the sheet of a table: its sign and its counts
     "open",  # open and close a table, change its limits
     "count",  # enter chips and money of a table
-    "settle",  # confirm and pay wins, propose and approve changes of pools
+    "settle",  # confirm and pay wins, propose and approve changes of pools, make tables with new terms
 ]
 ROLES: tuple[Role, ...] = get_args(Role)
 _TECHNICIAN = frozenset[Right]({"look", "command", "acknowledge", "trace", "bundle", "setup"})
@@ -193,7 +193,7 @@ class Token(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """A session. `id` is no secret; `outside`: the role of a user of an OpenID provider, without a local account."""
+    """A session. `id` is no secret; `outside`: of a user of an OpenID provider, without a local account."""
 
     id: str
     user: str
@@ -513,8 +513,8 @@ _SELECT = (
 
 
 def _touch(name: str, by: By) -> tuple[_Statement, ...]:
-    """The statements after a change of an account by another person: it must be confirmed before it decides about
-    money.
+    """The statements after a change of an account by another person, or its first second factor: it must be confirmed
+    before it decides about money.
     """
     author = f"system:{by.name}" if by.role == SYSTEM else by.name
     insert = "INSERT OR IGNORE INTO touched VALUES (?, ?)"

@@ -38,9 +38,9 @@ from protocols.fdl import console as fdl_console, frame as fdl
 __all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "Unit", "serve", "socket_of"]
 
 RING = 256
-# Presses that wait for the edge. Further presses are refused with a message to the dealer.
+# Events that wait for the edge; a press may have several. Further presses are refused with a message to the dealer.
 MOST_WAITING = 1000
-# Idempotency keys: ids of presses remembered per table.
+# Idempotency keys: the last presses of all tables whose ids are remembered. Older ones go with a table's next press.
 REMEMBERED = 2000
 BEAT = 1.0
 RETRY = 0.2
@@ -53,7 +53,7 @@ MOST_UNSENT = 65536
 # Maximum bytes of a socket's path: sun_path less its end.
 LONGEST_PATH = 107
 REFUSALS_LOGGED_EVERY_S = 60.0
-# Keys that count only when entered twice alike within AGAIN.
+# Keys that count only when entered twice alike within REPEAT_WITHIN_S; so does a throw that counts (`_is_entry`).
 TWICE = (fdl_console.DiceEntered, fdl_console.ButtonsCounted, fdl_console.BallEntered)
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS dealer_unit (
@@ -206,7 +206,7 @@ class Unit:
                         fault = None
                     for happening in press.happenings:
                         self._record(db, happening, now)
-                elif half is None and fault is None:  # three entries, no two of them equal
+                elif half is None and fault is None:  # three entries, each unlike the one before
                     self._record(db, fdl.Fault(ENTRY, WARNING), now)
                     db.execute("UPDATE dealer_unit SET faulty = 1 WHERE place = ?", (self.table,))
                     fault = now + STANDS

@@ -34,8 +34,8 @@ class Bar(Struct, frozen=True):
 
 
 class Bars(Struct, frozen=True):
-    """A histogram `width` wide and HEIGHT high. `due` is the height of the expected count, `low` and `high` its usual
-    band.
+    """A histogram `width` wide and HEIGHT high. `due` is the y of the expected count, `low` and `high` those of its
+    usual band.
     """
 
     width: float

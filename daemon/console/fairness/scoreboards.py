@@ -375,7 +375,7 @@ def blackjack(results: Iterable[Result]) -> Deals:
         fates = Counter(facts.results.values())
         dealer = "blackjack" if facts.blackjack else "bust" if facts.bust else "total"
         total = facts.totals.get("dealer", 0)
-        # Every word except "win" and "push" is a loss: surrender, bust, lose.
+        # Every word except "win" and "push" is a loss: surrender, lose.
         lost = len(facts.results) - fates["win"] - fates["push"]
         deals.append(Deal(name, dealer, total, fates["win"], fates["push"], lost))
     return Deals(tuple(reversed(deals)))
@@ -405,7 +405,7 @@ class Outcomes(Struct, frozen=True):
 
 
 def outcomes(results: Sequence[Result], word: Callable[[RoundFacts], str]) -> Outcomes:
-    """The board of short words: the most frequent first; equally frequent ones in their order."""
+    """The board of short words: the most frequent first; equally frequent ones by the alphabet."""
     words = []
     for one in standing(results):
         with contextlib.suppress(BadRound):  # written by another version of feltd

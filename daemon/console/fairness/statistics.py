@@ -56,7 +56,7 @@ class Rayleigh(Struct, frozen=True):
 class Sector(Struct, frozen=True):
     """`width` neighbours on a circle from place `first` on: `count` fell there, `expected` were due.
 
-    `p` is the chance that any of the sectors of this width would be so full.
+    `p` is an upper bound of the chance that any of the sectors of this width would be so full.
     """
 
     first: int

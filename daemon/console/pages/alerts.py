@@ -46,8 +46,9 @@ FRESH = timedelta(seconds=30)
 """The time for which a new incident has its own line, if it is not among the worst."""
 MOST_FRESH = 4
 OWN_ENDS = ("15", "60")
-"""Ends of a silence from the line of an alert: in minutes, at the end of the shift, at a time."""
+"""Ends of a silence by the technician who has taken the alert, in minutes."""
 ENDS = (*OWN_ENDS, "shift", "at")
+"""Ends of a silence from the line of an alert: in minutes, at the end of the shift, at a time."""
 
 
 class Watch:
@@ -244,7 +245,7 @@ def _whom(people: Iterable[tuple[str, tuple[str, ...]]], one: Incident) -> tuple
 def _news(
     context: ConsoleContext, lang: words.Lang, shown: Sequence[Shown], lines: set[int]
 ) -> list[tuple[Incident, str]]:
-    """The incident that is seconds old and not among the lines, with its text."""
+    """The incidents that are seconds old and not among the lines, with their texts."""
     return [(one, said(one, lang)[0]) for one in _fresh(shown, context.now()) if one.n not in lines]
 
 

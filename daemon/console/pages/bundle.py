@@ -167,7 +167,7 @@ def _parts(url: str) -> set[str]:
 
 
 class Given(Struct, frozen=True):
-    """Collects the bundle from the console's state, the journals and the logs.
+    """What the bundle is made from: the console's state, the log files, and whether to read journald and the journals.
 
     `journals`: the user may read them. Otherwise no round is known to have ended.
     """

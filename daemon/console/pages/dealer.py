@@ -2,8 +2,8 @@
 
 One request for each key, with a random id from the page: a double tap or a repeated request is one key. The page shows
 which presses are stored here and which the edge has made durable (daemon/console/dealer/unit.py). A correction, a
-jackpot's payment and a void by the supervisor's decision are a supervisor's: where a console has a key to turn, this
-page asks who came in.
+reversed fold, an approved machine, a jackpot's payment and a void by the supervisor's decision are a supervisor's:
+where a console has a key to turn, this page asks who came in.
 """
 
 import asyncio

@@ -139,8 +139,8 @@ class _Pages:
         return await self._answer(request, name, kind, report)
 
     def _made(self, request: Request, table: str, action: str, detail: dict[str, Any]) -> Made:
-        """Note a report in the journal of actions; returns place, user and time. Raises 503 where that is
-        impossible.
+        """Note a report in the journal of actions; returns place, user and time. Raises 503 where a PDF cannot be
+        made.
         """
         context = self._context
         user = context.needs(request, "export", table)

@@ -78,7 +78,7 @@ class FacesView(Struct, frozen=True):
 
 
 class CardsView(Struct, frozen=True):
-    """Cards of a span: `rows` is a suit and the counts of its thirteen ranks; `suits` their sums."""
+    """Cards of a span: `rows` is a suit and the counts of its thirteen ranks."""
 
     device: str
     n: int
@@ -258,7 +258,7 @@ def _wheel(
             ring,
             [_colour(name, red) for name in wheel],
             (sector.first, SECTOR),
-            # A lean of a tenth is much: five times that fills the hub.
+            # A lean of a tenth is much: it fills half of the hub.
             (rayleigh.place, rayleigh.length * 5),
         ),
         sum(ring) / 37,

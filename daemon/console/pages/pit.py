@@ -1,4 +1,4 @@
-"""The pit: a tile for each table, the worst first; the same on a wall; and the styleguide of a development build."""
+"""The pit: a tile for each table, the worst first; the same on a wall; and the styleguide, for developers."""
 
 from collections.abc import Sequence
 from datetime import datetime

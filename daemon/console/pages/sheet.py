@@ -39,13 +39,12 @@ class Sheets:
     """The sheets of all tables."""
 
     def __init__(self, context: ConsoleContext, dealers: Dealers, counts: Counts) -> None:
-        """Hand over the counts that an earlier process confirmed but did not hand over. Raises BadStore."""
         self._context = context
         self._dealers = dealers
         self._counts = counts
 
     def hand_over(self) -> None:
-        """Give the dealer's pages the counts that were confirmed before the last process ended."""
+        """Give the dealer's pages the counts that an earlier process confirmed but did not send. Raises BadCount."""
         for entry in self._counts.unsent():
             if (unit := self._dealers.units.get(entry.table)) is not None:
                 self._send(unit, entry, "")

@@ -56,7 +56,7 @@ UNTAKEN = frozenset({"void_without_round", "correction_without_round", "round_un
 class Choice(Struct, frozen=True):
     """A round that can be decided. `hands` are written as a correction writes them; `ids` are those of its forms.
 
-    `series`: it waits for two supervisors to state point and bets; `stated`: the statement of the first one.
+    `series`: it waits for two supervisors to state point and bets; `stated`: the last statement so far.
     """
 
     round: str
@@ -86,7 +86,7 @@ class Decided(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """A decision and its outcome; `text` is the new result, or why it was refused."""
+    """A decision and its outcome; `text`: the new result, why it waits or was refused, or who stated something else."""
 
     one: Decided
     pressed: Pressed
