@@ -77,7 +77,7 @@ MOST_COMPLAINED = 1000
 # Maximum bytes of an event on a page; some are kept for each device.
 LONGEST_SHOWN = 4096
 JACKPOT = ("display.shown", "jackpot.won", "jackpot.paid", "jackpot.reset")
-# Events that may hold a card. Only the view of the round shows cards.
+# Events that may hold a card, and the bets of players. Of cards only the view of the round shows any.
 PRIVATE = frozenset(
     (
         *("card.damaged", "card.drawn", "card.exposed", "deal.corrected", "deck.miscounted", "hole_card.peeked"),
@@ -133,7 +133,7 @@ class SiteState:
     ) -> None:
         """`on_event` gets each event once; `on_opened` and `on_result` each round, in order and without a gap.
 
-        `tables` of the configuration, and their `edge`, exist from the start, unknown until their first message.
+        `tables` of the configuration, with devices of `edge`, exist from the start, unknown until their first message.
         `sparing`: read events with QoS 0, in batches; verdicts, states and alerts as usual. `from_start`: read also the
         rounds that ended before; `back`: the number of verdicts to read before the first received one.
         """

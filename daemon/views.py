@@ -1,6 +1,6 @@
 """The read model's views of a device, an edge and a table; the pages and the demo read these attributes.
 
-Only daemon/read_model.py changes them.
+Only daemon/read_model.py changes them; the console counts the restarts (daemon/console/site/past.py).
 """
 
 from collections import deque

@@ -388,7 +388,7 @@ class AlphaSign:
         return [self._priority, *self._levels]
 
     async def _set_up(self, found: wire.Command | None) -> None:
-        """Write memory, text file and run sequence, each only if it is wrong."""
+        """Write memory, text file and run sequence, each only if it is wrong or cannot be read."""
         if not self._reads:
             await self._configure()
             await self._send(self._text)

@@ -3,7 +3,7 @@
 The shoe sends one message for each drawn card, on one of two wires; the driver finds out which. It has no counter and
 answers no question, so silence proves nothing and the shoe never comes online as continuous. A whole message is
 accepted at once. Any other bytes may have been a card and are reported as an unreadable card. A session that begins
-with noise alone is refused: a wrong speed or a bad cable looks like that.
+with noise alone ends: a wrong speed or a bad cable looks like that.
 
 The text wire also says that a card was not read, and it raises an alarm for the same card, before or after: the two are
 one unreadable card. Its other alarms and its warnings are faults with the shoe's own words until the next card comes.
@@ -121,7 +121,7 @@ class BeeTekShoe:
     )
 
     def __init__(self, options: ShoeOptions, memory: bytes | None = None) -> None:
-        """`memory`: the open faults. The shoe has no counter to compare."""
+        """`memory`: the open faults and the wire. The shoe has no counter to compare."""
         self._options = options
         kept = msgspec.json.decode(memory, type=_Memory) if memory else _Memory()
         self._faults = Faults(self.faults, kept.faults)

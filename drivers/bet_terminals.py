@@ -98,7 +98,7 @@ class TerminalOptions(Struct, frozen=True, forbid_unknown_fields=True):
     per_second: Annotated[int, Meta(ge=1, le=MOST_ANSWERS)] = 20
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a terminal that can bet nowhere."""
+        """Raise ValueError for too many terminals, or for one without a seat or with one beyond `seats`."""
         if len(self.terminals) > MOST_TERMINALS:
             raise ValueError(f"terminals: {len(self.terminals)} are listed, a table has at most {MOST_TERMINALS}")
         for name, seats in self.terminals.items():

@@ -500,7 +500,7 @@ class SpinReader:
         return min(max(since_s, 0.0), LINE_SPEAKS_FOR) if failing else 0.0
 
     def _call_void(self, void: bool, running: bool) -> None:
-        """A void spin waits for *R, also if an earlier session reported it. Send one *R for each."""
+        """A void spin waits for *R, also if an earlier session reported it. Sending *R starts once for each."""
         if not running:
             self._void = False
             self._restart_due = None

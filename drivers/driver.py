@@ -72,7 +72,7 @@ class Emit(Protocol):
 
 
 class Driver(Protocol):
-    """One session with one device. `memory` is what the last session committed with its last event."""
+    """One session with one device. `memory` is what the last session committed last, with events or without."""
 
     name: ClassVar[str]
     title: ClassVar[str]

@@ -1,10 +1,10 @@
 """Driver for an FDL dealer's console: the keys of the table, the bell, and values entered by hand.
 
-Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered value twice
-and accepts corrections only under the supervisor's key, so a reported value has passed both checks. An action, reason
-or card that the document does not define becomes the fault `fdl.unknown_event`, and so does a statement of a series, an
-approval, or an opening or closing by a person, from a console where nobody signs in: only the dealer's page, which the
-kernel identifies by its user, may give names.
+Evidence: our own document (docs/reference/protocols/fdl_console.md). The console asks for each entered result twice
+and accepts corrections only under the supervisor's key, so a reported value has passed these checks. An action or card
+that the document does not define becomes the fault `fdl.unknown_event`; an unknown reason is reported by its number. A
+statement of a series, an approval, a count, limits, or an opening or closing by a person is that fault, too, from a
+console where nobody signs in: only the dealer's page, which the kernel identifies by its user, may give names.
 """
 
 from typing import ClassVar, Literal

@@ -820,7 +820,7 @@ class SasMachine(MachineReader):
                 raise CommandRefused("the machine refused")
 
     async def _show(self, level: int, amount: int) -> dict[str, Any]:
-        """A broadcast is never answered: it is only known that it was sent."""
+        """A broadcast is never answered, and is sent later: it is only known that it is to be sent."""
         try:
             broadcast(self._options.group, {level: amount})
         except ValueError as error:

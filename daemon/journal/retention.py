@@ -113,7 +113,7 @@ def take_up(journal: Journal, keeping: Keeping, forwarded: Callable[[], int] = l
 def accept(path: Path) -> tuple[Report, Noted, Path | None]:
     """Accept the journal at `path` as it is, because a person restored a copy on purpose.
 
-    Returns its findings beside the note, its last checkpoint, and the path of the kept old note. Raises BadJournal.
+    Returns the report of `verify`, its last checkpoint, and the path of the kept old note. Raises BadJournal.
     """
     if not path.is_file():
         raise BadJournal(f"{path}: there is no such journal; give the path of one")

@@ -637,7 +637,10 @@ class Journal:
 
     @property
     def foreign(self) -> list[Path]:
-        """Files with the name of a closed file that belong to another journal. Raises BadJournal."""
+        """Files with the name of a closed file that are no files before this one, as a rule of another journal.
+
+        Raises BadJournal.
+        """
         self._look()
         return [one.path for one in self._foreign]
 
@@ -759,9 +762,9 @@ class Journal:
     def rotate(self) -> bool:
         """Close this file and continue in the next one. Raises BadJournal.
 
-        False if a reader has it open, or if a foreign file has its new name: try again later. A closed file has no log
-        beside it and can be read anywhere without a right to write. If the process is killed here, the next one finds
-        the old file or the new one under the name, complete.
+        False if it has no row, a reader has it open, or a foreign file has its new name: try again later. A closed file
+        has no log beside it and can be read anywhere without a right to write. If the process is killed here, the next
+        one finds the old file or the new one under the name, complete.
         """
         if self.head == self._after or os.path.lexists(self._file.with_name(_names(self._file, self._number)[1])):
             return False
@@ -772,7 +775,7 @@ class Journal:
         except OSError as error:
             raise BadJournal(f"{readers_of(self._file)}: {error.strerror}; check disk, owner and rights") from error
         try:
-            self.sign()  # only now, so that a retry every second adds no entry every second
+            self.sign()  # only now, so that a retry adds no entry each time
             self.record_uptime()
             return self._rotate()
         finally:

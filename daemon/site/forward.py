@@ -47,7 +47,7 @@ class Publishes(Protocol):
         ...
 
     async def nodes_of(self, stream: str) -> tuple[int, int]:
-        """The number of nodes with the stream, and of all nodes. Raises NotConfirmed."""
+        """The number of nodes with a complete copy of a stream, and the intended number. Raises NotConfirmed."""
         ...
 
 
@@ -75,7 +75,7 @@ class _Part:
         self.cursor = cursor
         self.head = cursor.n
         self.oldest: datetime | None = None
-        """When the first waiting row was found."""
+        """Since when rows wait: the first was found, or the last one before them was confirmed."""
         self.checkpoint = 0
         self.unread = ""
 

@@ -58,7 +58,7 @@ class Facts(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True):
-    """A problem and its remedy. `where` is a node or a stream."""
+    """A problem and its remedy. `where` is a node, a stream, or the backbone."""
 
     where: str
     text: str
@@ -197,7 +197,7 @@ async def _streams(config: Config) -> tuple[StreamFacts, ...]:
 async def make_streams(config: Config, events_gb: int) -> list[str]:
     """Make missing streams and update the settings of the others. Returns a line for each.
 
-    Raises nats.errors.Error, OSError, TimeoutError.
+    Raises nats.errors.Error, OSError, TimeoutError, ValueError.
     """
     connection = await _connected(config)
     jetstream, lines = connection.jetstream(timeout=TIMEOUT_S), []

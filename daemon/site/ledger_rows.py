@@ -42,7 +42,7 @@ class Verdict(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """A device began to be faulty, in the order of the columns."""
+    """A reported fault of a device, in the order of the columns: it began, or occurred again."""
 
     day: date
     site: str

@@ -19,7 +19,7 @@ __all__ = ["AGAIN_S", "FAILURES", "Batch", "Subscriptions", "batches", "stop_if_
 
 AGAIN_S = 2.0
 AT_ONCE = 50
-"""Events that are used in one turn of the loop."""
+"""Messages that are used in one turn of the loop."""
 BATCH = 500
 FAILURES = (nats.errors.Error, NotConfirmed, OSError, TimeoutError)
 """Errors after which a reader begins again behind its position."""
@@ -103,7 +103,7 @@ class Subscriptions:
         position: Callable[[str, int], int],
         use: Callable[[str, Sequence[tuple[str, bytes]], int, bool], None],
     ) -> None:
-        """Pass the events of a stream to the rules. After each failure it begins again behind the position."""
+        """Pass the messages of a stream to the rules. After each failure it begins again behind the position."""
         subjects = {subject_of(stream, self._site, table): table for table in tables}
         reason = ""
 

@@ -1,7 +1,8 @@
 """The streams of the backbone: their names, subjects, message ids and settings. Pure.
 
-A message id is made of the journal that counted the row, so that two writers of one verdict write one id. The id of a
-verdict also has a digest of its content: the stream keeps two that differ, and readers see both.
+A message id is made of the journal that counted the row; that of a verdict is made of the journal that counted its
+event, so that two writers of one verdict write one id. It also has a digest of its content: the stream keeps two that
+differ, and readers see both.
 """
 
 from datetime import timedelta
@@ -56,7 +57,7 @@ STREAMS: Final = (
 
 
 def subject_of(stream: str, site: str, place: str) -> str:
-    """The subject of a table, or in ADM of an edge or rules."""
+    """The subject of a table, or in ADM of an edge, rules or jackpots."""
     return f"feltd.{_WORDS[stream]}.{site}.{place}"
 
 
