@@ -1,7 +1,8 @@
-"""Keys with which an edge authenticates its events: files of 32 random bytes as 64 hexadecimal digits.
+"""Keys that authenticate the events of an edge and the verdicts of rules: files of 32 random bytes as 64 hex digits.
 
 The edge signs with its key (`[edge] mac_key_file`). The rules verify with the same key (`[rules] mac_key_folder`, a
-file `<edge>.key` for each edge). `protocols.contract.topics.mac_of` defines the signed content.
+file `<edge>.key` for each edge). The rules sign with `[rules] mac_key_file`, and the jackpots verify both.
+`protocols.contract.topics.mac_of` defines the signed content.
 """
 
 import contextlib
@@ -92,7 +93,7 @@ def load_mac_key(path: Path) -> bytes:
 
 
 def load_mac_keys(folder: Path) -> dict[str, bytes]:
-    """The keys of all edges by their names: each file `<edge>.key` in `folder`. Raises BadMacKey."""
+    """The keys of all edges, or of the rules of all sites, by name: each file `<name>.key`. Raises BadMacKey."""
     try:
         files = sorted(path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith("."))
     except (OSError, ValueError) as error:

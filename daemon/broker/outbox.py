@@ -1,7 +1,8 @@
 """The outbox: publishes the rows of a journal in order.
 
 The journal is the queue; a cursor marks what the broker has acknowledged. Memory stays bounded whatever the broker
-does. After a crash, unacknowledged rows are sent again with the same id, and up to SAVED_EVERY acknowledged ones.
+does. After a crash, unacknowledged rows are sent again with the same id, and those acknowledged since the cursor was
+written: it is written with new entries, once SAVED_EVERY rows were acknowledged.
 
 If the broker refuses a row, the rows of its table are held from there on, and those of other tables go on. `resend`
 tries the first held row again, and sends the others once the broker takes it.
@@ -26,8 +27,8 @@ PAGE = 200
 MOST_KEPT = 1000
 """New rows that are kept in memory until they are sent; further ones are read back from the journal."""
 SAVED_EVERY = 64
-"""Acknowledged rows between two writes of the cursor. Written with each event it adds a page to each commit: 7.1 writes
-to the log instead of 4.5 (counted with strace at 100 events a second).
+"""Acknowledged rows between two writes of the cursor, at least. Written with each event it adds a page to each commit:
+7.1 writes to the log instead of 4.5 (counted with strace at 100 events a second).
 """
 
 

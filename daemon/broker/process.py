@@ -119,7 +119,7 @@ class BrokerProcess(ABC):
         return rows
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
-        """Topic and payload of a row; `late`: it was written before this session."""
+        """Topic and payload of a row; `late`: it was written before this session, or is sent again."""
         if row.unreadable:
             row = self._readable(row)
         (id_, source, cause), data = self._address_of(row), msgspec.Raw(row.data)

@@ -1,4 +1,4 @@
-"""Answers replay requests beside live traffic: the edge replays its events, the rules process its verdicts.
+"""Answers replay requests beside live traffic: edges replay events, rules verdicts, jackpots the entries of pools.
 
 Every client with a password may request replays, so the number of requests must not delay live traffic:
 
@@ -207,7 +207,7 @@ class ReplayService:
         log: structlog.typing.FilteringBoundLogger,
         mac_key: bytes = b"",
     ) -> None:
-        """`topics`: .../cmd/replay of each table. `busy`: whether live events wait to be sent.
+        """`topics`: .../cmd/replay of each table or pool. `busy`: whether live events wait to be sent.
 
         `mac_key`: authenticates the answers.
         """

@@ -32,7 +32,7 @@ WINDOW = 64
 RECEIVE_WINDOW = 2_000
 """QoS 1 messages that the broker may have delivered and we have not acknowledged (MQTT 5: Receive Maximum)."""
 MAX_WAITING = 20_000
-"""The most received messages that wait here. The broker stops sending QoS 1 earlier; the oldest QoS 0 are dropped."""
+"""The most received messages that wait here. The broker stops sending QoS 1 earlier; the oldest are dropped."""
 MAX_WAITING_BYTES = 64 * 1024 * 1024
 """The most bytes of received messages that wait here."""
 LAST_WORD_TIMEOUT_S = 1.0
@@ -45,11 +45,11 @@ class BrokerLost(Exception):
 
 
 class UnreadableFile(BrokerLost):
-    """A password or key of ours cannot be read, so no connection was tried. The message names the file."""
+    """A password, key or certificate of ours cannot be read, so no connection was tried. The message names the file."""
 
 
 class BrokerRefused(BrokerLost):
-    """The broker answers and refuses this client a topic that it must write or read. The message names the topic."""
+    """The broker answers and refuses this client, or a topic that it must write or read. The message says which."""
 
 
 class Message(Struct, frozen=True):
@@ -81,7 +81,10 @@ class _InFlight(Struct, frozen=True):
 
 
 class Session(ABC):
-    """One connection. All methods raise BrokerLost once it is lost, BrokerRefused once a needed topic is refused."""
+    """One connection. Sending, subscribing and `until_lost` raise BrokerLost once it is lost.
+
+    `until_lost` and what waits for a place in the window raise BrokerRefused once a needed topic is refused.
+    """
 
     def __init__(self, window: int = WINDOW) -> None:
         """`window`: messages in flight, at most."""

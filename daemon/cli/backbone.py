@@ -21,7 +21,7 @@ NO_BACKBONE = "no servers are named under [backbone]; docs/how-to/a-site-of-many
 
 
 def with_backbone(config_path: Path) -> Any:
-    """The configuration of a site with a backbone, and its library. Raises BadInputError."""
+    """The configuration of a site with a backbone, whose library is installed. Raises BadInputError."""
     config = load_config(config_path)
     if not config.backbone.servers:
         raise BadInputError(f"{config_path}: {NO_BACKBONE}")
@@ -52,7 +52,7 @@ def forward(config_path: Path) -> None:
 
 @click.group(cls=CommandGroup, epilog=examples("sudo feltd site init"))
 def site() -> None:
-    """The backbone of a site of many computers: its streams and its users."""
+    """The backbone of a site of many computers: its streams, users and ledger, and results that differ."""
 
 
 @site.command(epilog=examples("sudo feltd site init"))

@@ -1,4 +1,4 @@
-"""The checks of `feltd check` beyond parsing: drivers, links, games, dealer pages, devices."""
+"""The checks of `feltd check` beyond parsing: drivers, links, games, dealer pages, jackpots, webhooks, keys, probes."""
 
 import asyncio
 import contextlib
@@ -281,7 +281,7 @@ def unproven_mistakes(config: Config, path: Path, of: Sequence[str] = ("rules", 
 
 
 def order_key_mistakes(config: Config, path: Path) -> list[str]:
-    """Pools for which orders are impossible, because the console's key or the public key of jackpots is missing."""
+    """Why no order about a pool can be proven: jackpots name no public key, or a bad one. As "file:line: text"."""
     if not config.jackpot or (config.jackpots.insecure and not config.jackpots.order_public_key):
         return []
     at = f"{path}:{line_of(path, ('jackpots', 'order_public_key'))}"

@@ -96,7 +96,7 @@ def _users(config_path: Path) -> Iterator[tuple[Any, "Users", "By"]]:
 
 
 def _not_for_another(path: Path) -> None:
-    """Refuse to create the store as root: the service could not open it."""
+    """Refuse all but the owner of the store or its folder, root too: the service could not open what they create."""
     with contextlib.suppress(OSError):  # a missing or unreadable store gives its own message
         owner = (path if path.exists() else path.parent).stat().st_uid
         if owner != os.geteuid():

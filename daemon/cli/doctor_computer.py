@@ -1,4 +1,4 @@
-"""The computer below feltd: watchdog, clock, disk space, and updates outside of play.
+"""The computer below feltd: watchdog, clock, partition of the journals, system logs, and updates outside of play.
 
 `measured` reads files of the system and asks chrony; `lines` judges. Each line is a section of
 docs/how-to/prepare-the-computer.md.
@@ -89,7 +89,7 @@ def _offset_ms() -> float | None:
 
 
 def lines(computer: Computer) -> Iterator[Line]:
-    """One line for each section of the page."""
+    """One line for each section of the page but the last: `doctor` itself looks at the names of ports."""
     yield _watchdog(computer.watchdog)
     yield _offset(computer.offset_ms)
     yield _partition(computer.shared)

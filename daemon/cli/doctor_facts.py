@@ -170,7 +170,7 @@ def _unreadable_for(name: str, found: os.stat_result) -> str:
 async def _brokers(settings: dict[str, Mqtt], config: Config) -> tuple[list[Broker], dict[str, bytes] | None]:
     """Each part's user once, under a client id that the broker chooses: running services keep their sessions.
 
-    Also the retained topics of the devices, read as the edge; None where the broker refused the edge.
+    Also the retained topics of the devices, read as the edge; None where it could not connect.
     """
     found, metas = [], None
     for part, one in ((part, one) for part, broker in settings.items() for one in brokers_of(broker)):

@@ -99,5 +99,5 @@ def _string(text: str) -> str:
 
 
 def value(text: str) -> str:
-    """A value of an option: a number or truth value as such, anything else as a string."""
+    """A value of an option: a whole number or truth value as such, anything else as a string."""
     return text if text in {"true", "false"} or _NUMBER.fullmatch(text) else _string(text)

@@ -40,7 +40,7 @@ CONTRADICTION_REMEDY = "keep all files as they are, verify the journal with --wi
 
 @click.group("journal", cls=CommandGroup, epilog=examples("sudo feltd journal verify"))
 def journals() -> None:
-    """Look into the journals: verify, export, recall; make a key to sign them, accept a copy that was put back."""
+    """Look into the journals: verify, export, recall, witness; make a key to sign them, accept a copy put back."""
 
 
 def _public_keys(paths: tuple[Path, ...], key: str) -> list[Any]:

@@ -19,7 +19,7 @@ NOT_INSTALLED = (
 
 
 def with_database(config_path: Path, key: str) -> Any:
-    """The configuration of the ledger's computer, and its library. Raises BadInputError."""
+    """The configuration of the ledger's computer, whose library is installed. Raises BadInputError."""
     config = load_config(config_path)
     if not getattr(config.ledger, key):
         raise BadInputError(f"{config_path}: {NO_DATABASE.format(key=key)}")

@@ -1,4 +1,4 @@
-"""The commands for the person who installs and looks after a table's computer: init, status, doctor, backup."""
+"""The commands for those who install and look after a table's computer: init, status, doctor, backup, restore."""
 
 import contextlib
 import shutil
@@ -26,7 +26,7 @@ from daemon.cli.common import (
 )
 
 GROUP = "feltd"
-"""The group of the three services, which read the configuration."""
+"""The group of the services, which read the configuration."""
 
 
 @click.command(epilog=examples("sudo feltd doctor"))
@@ -77,7 +77,7 @@ def doctor(config_path: Path, as_json: bool) -> None:
 def status(config_path: Path, everything: bool, as_json: bool) -> None:
     """Show processes, devices, pools and all that is open, once, each with its remedy.
 
-    It asks the broker, and systemd and the journal of the edge where the broker is away. Exit code 0: nothing is open;
+    It asks the broker and systemd, and the journal of the edge where the broker is away. Exit code 0: nothing is open;
     1: something is; 2: the configuration cannot be read.
     """
     from daemon import logs
@@ -108,8 +108,8 @@ def status(config_path: Path, everything: bool, as_json: bool) -> None:
 def backup(config_path: Path, folder: Path, passphrase_file: Path | None, as_json: bool) -> None:
     """Copy the configuration, all journals and the console's store to FOLDER, and verify the copies. Run it as root.
 
-    Everything may be in use. A second run copies only what changed. Keys and passwords are in an encrypted backup
-    alone, which is read back and compared.
+    Everything may be in use. Closed files of journals that are in FOLDER already are not copied again, except for
+    an encrypted backup. Keys and passwords are in an encrypted backup alone, which is read back and compared.
     """
     import tempfile
 

@@ -86,7 +86,8 @@ def mac_key(path: Path) -> None:
 def mac_keys(config_path: Path) -> None:
     """Make the keys that are missing beside a configuration: events and verdicts are proven by them.
 
-    What is there is kept. The rules need the keys of all edges: copy those of other computers into the folder mac.
+    What is there is kept, but a copy that differs from its key is replaced. The rules need the keys of all edges: copy
+    those of other computers into the folder mac.
     """
     from daemon.broker.mac_keys import BadMacKey, make_mac_keys
 

@@ -94,7 +94,7 @@ def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str
 def restore(backup: Path, passphrase: str, path: Path) -> Restored:
     """Put a backup onto this computer, with the configuration at `path`. All of it is read and verified first.
 
-    Raises BadRestore, BadSealed, OSError.
+    Raises BadRestore, BadSealed, BadConfig, OSError.
     """
     if path.exists():
         raise BadRestore(f"{path}: this computer has a configuration; move it away if the backup is to take its place")
@@ -206,7 +206,7 @@ def _unpacked(backup: Path, passphrase: str, work: Path) -> dict[str, tarfile.Ta
 
 
 def _move(one: Path, to: Path, info: tarfile.TarInfo, below: Path) -> None:
-    """Put a file to its place durably, with its former mode and owner; the same for new folders from `below` on."""
+    """Put a file to its place durably, with its former mode and owner; new folders from `below` on get the owner."""
     missing = [folder for folder in to.parents if not folder.exists()]
     to.parent.mkdir(parents=True, exist_ok=True, mode=0o750)
     for folder in missing:

@@ -147,7 +147,7 @@ class Pool(Struct, frozen=True):
 
 
 class Elsewhere(Struct, frozen=True):
-    """The counts of other computers' processes and devices that were left out."""
+    """The counts of other computers' processes, devices and alerts that were left out."""
 
     processes: int = 0
     devices: int = 0

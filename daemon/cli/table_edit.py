@@ -144,7 +144,7 @@ class _Block:
             del self._values["device"]
 
     def _find(self, header: str) -> tuple[int, int] | None:
-        """First and one past the last line of a section, without the blank lines at its end."""
+        """First and one past the last line of a section, without the blank lines and comments at its end."""
         headers = [*_headers(self.lines), (len(self.lines), "")]
         for (begin, found), (end, _) in pairwise(headers):
             if found == header:

@@ -1,4 +1,4 @@
-"""The sections of a site of many computers: `[backbone]`, `[forward]`, `[ledger]`."""
+"""The sections of a site of many computers: `[backbone]`, `[forward]`, `[replica]`, `[ledger]`."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ MONITOR = re.compile(r"https?://(?P<host>\[[0-9a-fA-F:]+]|[A-Za-z0-9_.-]+)(:\d{1
 
 
 class Backbone(Struct, frozen=True, kw_only=True):
-    """`[backbone]`: the NATS JetStream cluster of the site. Without `servers` this computer has no site.
+    """`[backbone]`: the NATS JetStream cluster of the site. Without `servers` there is none.
 
     `servers` are the addresses of all nodes, `monitors` those of their monitoring ports, which `feltd doctor` reads.
     `ca_file` turns TLS on. `one_machine` accepts three nodes on one computer, for a demo. `insecure` accepts other
@@ -59,7 +59,7 @@ class Replica(BackboneUser, frozen=True, kw_only=True):
 
 
 class Ledger(BackboneUser, frozen=True, kw_only=True):
-    """`[ledger]`: writes results from the backbone to PostgreSQL.
+    """`[ledger]`: writes results, books of jackpots and faults from the backbone to PostgreSQL.
 
     `database` is libpq's connection string of the writer, `reports` that of `feltd report`, which may only read. The
     user at the backbone is as in [forward].

@@ -127,7 +127,7 @@ class Rules(Struct, frozen=True, kw_only=True):
 
 
 class Maintenance(Struct, frozen=True, kw_only=True):
-    """`[maintenance]`: the broker user of `feltd forget`, which may clear the retained topics of others."""
+    """`[maintenance]`: the broker user of `feltd forget` and `feltd site settle`, who may clear topics of others."""
 
     username: str = ""
     password_file: str = ""
@@ -136,7 +136,7 @@ class Maintenance(Struct, frozen=True, kw_only=True):
 
 
 class Keeping(Struct, frozen=True, kw_only=True):
-    """`[journal]`: how the journals of the edge, of the rules and of the console are signed and kept, each by itself.
+    """`[journal]`: how the journals of edge, rules, console and jackpots are signed and kept, each by itself.
 
     `key` is a PEM file for its owner only; empty: nothing is signed. Processes with a user each have a key each, as
     `journal_key` in their own section. Signed is every `sign_rows` rows, after
@@ -379,7 +379,7 @@ def is_loopback(host: str) -> bool:
 
 
 def files_of(config: Config) -> list[tuple[str, str]]:
-    """The named files that feltd does not make itself, secrets included: key and path."""
+    """The named files that the processes do not make themselves, secrets included: key and path."""
     files = [(f"mqtt.{leaf}", getattr(config.mqtt, leaf)) for leaf in ("ca_file", "certificate", "key")]
     users = (config.mqtt, config.edge, config.rules, config.maintenance, config.console, config.jackpots)
     files += [(f"{type(part).__name__.lower()}.password_file", part.password_file) for part in users]
@@ -668,7 +668,7 @@ def _check_journal_and_names(config: Config, lines: Lines, out: list[Mistake]) -
         text = f"journal.limit_mb must be at least {least}: four files of journal.file_mb and their log ({_LOG_MB})"
         out.append(Mistake(lines.of(("journal", "limit_mb")), text))
     users: tuple[Mqtt | Maintenance | Console, ...] = (config.mqtt, config.maintenance, config.console)
-    for part in users:  # edge and rules have a user name
+    for part in users:  # edge, rules and jackpots have a user name
         if part.password_file and not part.username:
             name = type(part).__name__.lower()
             text = f"{name}.password_file needs a username beside it"
@@ -765,7 +765,7 @@ def _check_files(config: Config, lines: Lines, out: list[Mistake]) -> None:
 
 
 def _check_tables(config: Config, lines: Lines, out: list[Mistake]) -> None:
-    """Duplicate names and links."""
+    """Duplicate names and links, chips out of order."""
     tables: set[str] = set()
     urls: dict[tuple[str, ...], tuple[str, str]] = {}
     for t, table in enumerate(config.table):

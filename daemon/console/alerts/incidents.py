@@ -6,7 +6,8 @@ another trouble under the same code, is open again. The console adds alerts that
 edge offline, a growing backlog. A missing alert alone ends no incident: after a reconnection it has ended only if the
 process that owns it is online and has repeated its alerts.
 
-Updates memory first, then the database; if the write fails, pages still show the update and the write is retried.
+Incidents change in memory first, then in the database; if the write fails, pages still show the change and the write is
+retried. Silences change in the database first.
 """
 
 import hashlib
@@ -62,7 +63,7 @@ PRUNED_EVERY = timedelta(hours=1)
 
 
 class Notifier(Protocol):
-    """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` touches the store."""
+    """Sends incidents to others; daemon/console/alerts/webhooks.py implements it. Only `write` writes to the store."""
 
     def follow(self, incident: Incident, *, hidden: bool, settled: bool, ahead: Collection[str], now: datetime) -> None:
         """Take the present state of an incident. The notifier remembers what it sent before.
@@ -155,7 +156,7 @@ class Incidents:
         self._begin(key, alert, now, "console")
 
     def end(self, key: AlertKey, now: datetime) -> None:
-        """End an incident of the console. One that is not open stays as it is."""
+        """End an incident. One that is not open stays as it is."""
         one = self._open.pop(key, None)
         self._since.pop(key, None)
         if one is not None:

@@ -1,7 +1,8 @@
 """For monitoring: /metrics for Prometheus, /healthz (alive) and /readyz (ready).
 
 Each figure is read from the site on request; unknown figures are left out instead of given as zero.
-Labels are names of the floor only (tables, devices, edges), and the site bounds how many of those it knows.
+Labels are names of the floor (tables, devices, edges, pools) and of webhooks, and fixed words; the site bounds how many
+names of the floor it knows.
 """
 
 import importlib.metadata

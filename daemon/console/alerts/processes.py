@@ -1,4 +1,5 @@
-"""Alerts that only the console can raise: the broker lost, a process offline or hanging, a growing backlog.
+"""Alerts that only the console can raise: the broker lost, a process offline or hanging, a growing backlog, a clock
+that is off, a disk or the console's own journal that fills, unreadable messages.
 
 `Incidents.look` calls `ProcessWatch.look` every second and opens or ends an incident for each alert that it yields.
 """
@@ -263,7 +264,7 @@ class ProcessWatch:
         yield from _between(("", "messages-refused"), alert, recent, not recent)
 
     def _owners(self, one: Incident, site: SiteView) -> set[str]:
-        """The processes that own the alert and will clear it: the rules, or the edges of the table."""
+        """The processes that own the alert and will clear it: the rules, the jackpots, or the edges of the table."""
         if one.name == "round-suspended" or one.name.startswith(f"{self._rules}-"):
             return {self._rules}
         if one.name.startswith(f"{self._jackpots}-"):
