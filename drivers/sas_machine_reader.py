@@ -628,7 +628,7 @@ class MachineReader:
     # ---- contributions
 
     def _read_coin_in(self, game: int, credits_: int | None) -> None:
-        """Keep a reading. It confirms the reading before if it is not lower."""
+        """Keep a reading. It confirms the reading before if it is not lower, and at most `jump` credits higher."""
         if credits_ is None or game not in (self._options.games or (0,)):
             return
         before = self._coin_in.get(game)
@@ -704,7 +704,7 @@ class MachineReader:
         return [*ended, *doubt]
 
     def _not_described(self, command: int) -> list[Event]:
-        """A handpay is repeated until its poll is answered: it is reported once until one is paid."""
+        """A handpay is repeated until its poll is answered: reported once until one is read, paid or cancelled."""
         handpay = command == 0x1B
         if handpay and self._undescribed:
             return []
@@ -718,7 +718,7 @@ class MachineReader:
 
 
 def _unpaid(hit: Hit) -> bool:
-    """Whether its payment was not reported yet, by the machine or a person."""
+    """Whether it is not paid, and no poll showed that the machine pays it (84) or a person must (1B)."""
     return not hit.paid and not {0x84, 0x1B} & set(hit.seen)
 
 

@@ -1,8 +1,9 @@
 """What a roulette wheel's counter of spins proves, also after an absence. Pure; used by the drivers of the wheels.
 
 A counter below the last known one has either wrapped around or was reset by a restart of the wheel. It has wrapped if
-it advanced by few spins, in the time that they take. After a longer absence, or if the wheel was switched off together
-with the computer (a mains failure), it counts as reset: only what it shows is proven, and the wheel is not continuous.
+it advanced by one spin, or by few in the time that they take. After a longer absence, or if the wheel was switched off
+together with the computer (a mains failure), more than one spin counts as a reset: only what it shows is proven, and
+the wheel is not continuous.
 The length of an absence comes from the monotonic clock; after a reboot of the computer only the wall clock is left. If
 an absence may have been long, it counts as long, because the wall clock may be wrong either way.
 
@@ -74,8 +75,9 @@ class SpinCounter(Struct, frozen=True):
     ) -> bool:
         """Whether the counter, or the ball that was running, proves that no unknown spin is missing.
 
-        A lower counter proves nothing: it was reset, or wrapped around after an unknown number of spins. Neither does
-        the same counter if the wheel `counted_again` up to it, nor bets that were open long ago.
+        A lower counter proves nothing, unless it is the next one after a wrap, or no spin fits into the time since: it
+        was reset, or wrapped around after an unknown number of spins. Neither does the same counter if the wheel
+        `counted_again` up to it, nor bets that were open long ago.
         """
         if last is None or (long_away and not last.launched):
             return False
@@ -88,7 +90,7 @@ class SpinCounter(Struct, frozen=True):
         return last.begun and not last.ended and now.after_at_most(last.at, last.tick) > self.longest_spin
 
     def _wrapped(self, last: CountedSpin, steps: int, now: Chunk) -> bool:
-        """Whether a lower counter advanced by `steps` spins and wrapped around, in the time that they take."""
+        """Whether a lower counter wrapped around: it advanced by one spin, or by a few in the time that they take."""
         if steps == 1 or steps > FEW_SPINS or now.began_anew(last.tick):
             return steps == 1
         least, most = now.after_at_least(last.at, last.tick), now.after_at_most(last.at, last.tick)

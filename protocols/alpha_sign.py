@@ -65,8 +65,8 @@ class Errors(IntFlag):
 class Segment(Struct, frozen=True):
     """A part of a text file: its position, its mode, and its characters.
 
-    An empty `position` is text without that escape, which cancels priority text. `text` contains control codes as they
-    are: CALL_STRING and a label shows that string file.
+    An empty `position` is text without the escape of position and mode. `text` contains control codes as they are:
+    CALL_STRING and a label shows that string file.
     """
 
     text: str

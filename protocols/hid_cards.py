@@ -61,8 +61,8 @@ class Code(Struct, frozen=True):
 class Broken(Struct, frozen=True):
     """Reports that may have been a code. `text` is the readable part.
 
-    `why`: it never ended, it contains bytes that are no report or no typing, a key was held from before, or it has no
-    end.
+    `why`: it never ended, it contains bytes that are no report or no typing or is an Enter alone, a key was held from
+    before, or it is longer than LONGEST.
     """
 
     why: Why

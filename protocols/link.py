@@ -1,4 +1,4 @@
-"""A link carries bytes to and from one device, over a tty, TCP, USB, MQTT or memory.
+"""A link carries bytes to and from one device, over a tty, TCP, a Unix socket, USB, MQTT or memory.
 
 A link never reconnects. It lives until `LinkLost`; its owner, the supervisor, then opens another one.
 """

@@ -2,7 +2,7 @@
 
 A closed union of frozen structs. The command's name on the wire is the struct's tag; its fields are the request's
 `args`. Every request carries an expiry; an expired request is refused. The first line of each command's docstring is
-also the English text in `daemon/console/words/orders.en.toml`.
+also the English text in `daemon/words/orders.en.toml`.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """Documents of edges and rules besides events: alerts, device meta and state, edge info and health, traces, replays.
 
 The edge and the rules write these structs and every reader decodes into them. A reader ignores unknown fields and takes
-the default for a missing one. An implausible time makes a document unreadable.
+the default for a missing one. An implausible time of an alert, fault, event, examination or health makes its document
+unreadable; other times are not checked here.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -118,9 +119,10 @@ class TableSign(Struct, frozen=True, omit_defaults=True):
 
 
 class EdgeInfo(Struct, frozen=True, omit_defaults=True):
-    """The retained `info` of an edge, or of the rules (`rules`: true), with the `tables` whose rounds they resolve.
+    """The retained `info` of an edge, of the rules (`rules`: true), or of a jackpots process.
 
-    `config`: the digest of the configuration. `boots`: the number of starts of the edge with this journal.
+    `tables`: those whose rounds the rules resolve. `config`: the digest of the configuration. `boots`: the number of
+    starts of the edge with this journal.
     `suspended`: by table, what the broker refuses; the process does not serve the table until the access list is
     corrected. `started`: when the process started. `signs`: of an edge only; by table, whether it is open, and its
     limits.

@@ -27,7 +27,7 @@ Units: TypeAlias = Annotated[str, Meta(pattern="^-?[0-9]+$(?!\\n)", description=
 
 
 def jackpot_topic(site: str, pool: str, leaf: str) -> str:
-    """`leaf` is level, owner, event/<type>, cmd/<name> or cmd/<name>/result."""
+    """`leaf` is level, books, owner, event/<type>, cmd/<name> or cmd/<name>/result."""
     return f"{ROOT}/{site}/jackpot/{pool}/{leaf}"
 
 
@@ -86,9 +86,9 @@ class PoolWin(Struct, frozen=True, omit_defaults=True):
     """A jackpot that was won, its amount frozen at once.
 
     `shares`: seat and amount, once the seats are known. `odd`: the coins that equal shares leave over. `unpriced`: the
-    terms have no fixed amount for it. `whole`: the prize was the whole pool. `entry`: the number of the entry that set
-    it aside. `at_table`: it is under the limit of what the dealer pays at the table; `paid_event`: the payment key that
-    paid it there, and then `paid_by` is its device.
+    terms have no fixed amount for it, or a device reported another amount. `whole`: the prize was the whole pool.
+    `entry`: the number of the entry that set it aside. `at_table`: it is within the limit of what the dealer pays at
+    the table; `paid_event`: the payment key that paid it there, and then `paid_by` is its device.
 
     `why_zero`: why a win has the amount 0. pool_empty: the pool held less than a coin, because it was paid to an
     earlier winner and begins without a seed; earlier_prize: the prizes of this round that are paid first took it;
@@ -148,7 +148,7 @@ class Reject(Struct, frozen=True, tag_field="change", tag="reject", forbid_unkno
 
 
 class Price(Struct, frozen=True, tag_field="change", tag="price", forbid_unknown_fields=True):
-    """The amount of a win for which the terms have no figure."""
+    """The amount of a win for which the terms have no figure, or of which a device reported another amount."""
 
     win: ShortText
     amount: Minor

@@ -2,7 +2,7 @@
 
 Called by the console, which lists the payments of a round. The settlements of Angola's roulettes and French bank stand
 in the order of their articles; those of Macau's roulette stand in the order in which the bets were laid, and are put
-into the order of its article here. The other texts print no order: their settlements are listed as they stand.
+into the order of its article here. The settlements of all other games are given as they stand, without an article.
 
 Angola's roulettes also have each payment called out; the words are given in the language of that text, Portuguese. The
 amounts are those of the settlements. The seat stands in place of the colour of the chip, which no event tells.
@@ -58,7 +58,7 @@ _BET_WORDS: Final = {
 
 
 class Payout(Struct, frozen=True):
-    """The settlements in the order in which the dealer takes and pays them; `law` is empty where no article says it.
+    """The settlements in the order in which the dealer takes and pays them; `law` is empty where none is named here.
 
     `calls`: what the dealer calls out at the payments, in Portuguese, with the article `calls_law`.
     """

@@ -177,7 +177,7 @@ class Corrected(Struct, frozen=True, tag_field="type", tag="corrected"):
 
 
 class Noted(Struct, frozen=True, tag_field="type", tag="irregular"):
-    """An irregularity while no round was open."""
+    """An irregularity of the table, outside any round."""
 
     irregularity: Irregularity
 

@@ -54,17 +54,19 @@ def is_id(text: str) -> bool:
 
 
 def edge_topic(site: str, edge: str, leaf: str) -> str:
-    """`leaf` is availability, info, health or alive."""
+    """`leaf` is availability, info, health, head or alive."""
     return f"{ROOT}/{site}/edge/{edge}/{leaf}"
 
 
 def device_topic(site: str, table: str, device: str, leaf: str) -> str:
-    """`leaf` is availability, meta, state, event/<type>, cmd/<name> or trace."""
+    """`leaf` is availability, meta, state, event/<type>, trace, cmd/<name> or cmd/<name>/result."""
     return f"{ROOT}/{site}/table/{table}/device/{device}/{leaf}"
 
 
 def table_topic(site: str, table: str, leaf: str) -> str:
-    """`leaf` is round/state, round/event/<type>, round/result, wager, wager/result, alert/<id> or cmd/<name>."""
+    """`leaf` is round/state, round/event/<type>, round/result, wager/<terminal>, alert/<id>, cmd/replay or
+    round/cmd/replay; the last two and wager/<terminal> also with /result behind them.
+    """
     return f"{ROOT}/{site}/table/{table}/{leaf}"
 
 

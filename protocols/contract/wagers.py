@@ -90,7 +90,7 @@ class WagerAnswer(Struct, frozen=True, omit_defaults=True):
     `accepted`: the bet counts, by the event `event`, in the round `round`, whose result settles it. `refused`: it does
     not; `code` says why and is stable, `reason` is its sentence in the catalogues, `text` the same in English, `law`
     the article. An accepted bet has a code, too, where something about it was irregular. `failed`: it was not taken
-    yet; repeat it with the same id. `id` and `terminal` are empty where the request could not be read.
+    yet; repeat it with the same id. `id` is empty where it could not be read; `terminal` is that of the topic.
     """
 
     id: str
@@ -175,7 +175,7 @@ class Decoder:
     """Turns the bytes of a link in any pieces into requests and answers, one a line. Serves both ends."""
 
     def __init__(self) -> None:
-        """Hold at most one answer with the terminal in front of it, and one byte more."""
+        """Hold at most LONGEST_LINE bytes of an unfinished line."""
         self._lines = Lines(LONGEST_LINE + 1)
 
     def feed(self, data: bytes) -> list[Addressed]:

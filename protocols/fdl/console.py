@@ -83,7 +83,7 @@ ACTIONS = {
     0x40: "fault_107a",
     0x41: "fault_107c",
 }
-"""What a player may decide, by code."""
+"""The actions of `seat.acted`, by code: what a player decides, and what the dealer does or states of a seat."""
 
 VOID_REASONS = {
     0x00: "",
@@ -180,7 +180,7 @@ class _Hands:
 
 
 class _Short:
-    """A text of 1 to `longest` characters, or also none, behind the number of its bytes in UTF-8."""
+    """A text of `least` to `longest` characters behind the number of its bytes in UTF-8."""
 
     def __init__(self, says: str, least: int, longest: int) -> None:
         self._says = says
@@ -333,7 +333,7 @@ class SeatClosed(_Seat, frozen=True):
 
 
 class SeatAction(Record, frozen=True):
-    """What the player at `seat` decides for a `hand`, from 1: one of ACTIONS, with `amount` minor units, 0 for none."""
+    """One of ACTIONS of `seat`, for a `hand`, from 1, with `amount` minor units, 0 for none."""
 
     KIND: ClassVar[int] = 0x29
     FIELDS: ClassVar = {"seat": _SEAT, "hand": Number(1, 1, 9), "action": OneOf(frozenset(ACTIONS)), "amount": _AMOUNT}

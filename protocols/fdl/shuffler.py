@@ -62,7 +62,7 @@ class Deck(Record, frozen=True):
 
 
 class _Batch(Record, frozen=True):
-    """Which of the two decks; of how many packs of 52 it is made, 1 or 2; how many cards."""
+    """Which of the two decks; of how many packs of 52 it is made, 1 or 2 as a rule; how many cards."""
 
     FIELDS: ClassVar = _BATCH_FIELDS
     deck: int

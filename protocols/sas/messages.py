@@ -103,7 +103,10 @@ class ExtendedMeters(Struct, frozen=True):
 
 
 class Handpay(Struct, frozen=True):
-    """A prize to be paid by hand, in minor units. `level` 1 to 32 of a progressive, else one of those named above."""
+    """A prize to be paid by hand, in minor units.
+
+    `level`: 1 to 32 of a progressive, else CANCELLED_CREDITS or NO_PROGRESSIVE of `tables.py`.
+    """
 
     group: int
     level: int

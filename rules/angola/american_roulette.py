@@ -57,7 +57,7 @@ AT: Final = Paragraphs(
     zero=31,
     limits=35,
 )
-# Pattern, paragraph of the bet, of the prize, words; the printed numbers of chips of a series.
+# Pattern, paragraph of the bet, of the prize, words.
 ANNOUNCED: Final = (
     ("neighbours:n-3/5/7", "28)b)", "(30)d)", "a number and its neighbours on the wheel, 3, 5 or 7 chips in all"),
     ("large_series", "28)a)i", "(30)c)", "nine chips: 0-2-3 twice, 4-7, 12-15, 18-21, 19-22, 25-26-28-29 twice, 32-35"),

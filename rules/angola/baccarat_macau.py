@@ -1,7 +1,7 @@
 """Angola's baccarat Macau (bacará ponto e banca/Macau): article 11 of Decreto Executivo 261/22.
 
 The game of article 10 (`rules/angola/baccarat.py`) with Macau's deductions, and with limits for the table in the place
-of limits for a bet. Its readings of paragraphs 4, 6, 7, 12, 15 and 16, which are the same, hold here too.
+of limits for a bet. Its readings of paragraphs 2, 4 to 7, 12 and 15 to 17, which are the same, hold here too.
 
 Readings of its own:
 

@@ -493,9 +493,7 @@ class CheminDeFer(Game[Position]):
         return self._on(p, frame.round, Effect(first=first))
 
     def _burnt(self, p: Position, card: str) -> Position:
-        """Art. 12(13): as many cards as the first one counts; if it is unreadable, those before the opening of the
-        bets.
-        """
+        """Art. 12(13): as many cards as the first one counts; if it is unreadable, no further ones are counted."""
         if p.burn > 0:
             return replace(p, burn=p.burn - 1)
         if card == UNKNOWN:

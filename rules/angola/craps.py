@@ -436,7 +436,7 @@ class Craps(SingleOutcome[CrapsState]):
     # ---- the dice and the shooter
 
     def play(self, table: CrapsState, seen: Envelope) -> Step:
-        """The dice change hands, or a die is replaced."""
+        """The dice change hands, a die is replaced, or a supervisor states the series."""
         match seen.event:
             case HandPassed(seat=seat):
                 return replace(table, shooter=seat, passes=False), ()

@@ -46,7 +46,7 @@ class Family(Struct, frozen=True):
 
 
 def prize(odds: int) -> str:
-    """A prize that depends on the outcome, x to 1; 0 where the place loses."""
+    """A prize that depends on the outcome, x to 1; "" for odds of 0, where the place loses."""
     return str(odds) if odds else ""
 
 
