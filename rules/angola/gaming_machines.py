@@ -46,6 +46,7 @@ from protocols.contract.events import (
     WagerWithdrawn,
 )
 from protocols.contract.facts import RoundFacts
+from protocols.contract.people import may_be_one_person
 from protocols.contract.reasons import Reason, say
 from protocols.contract.topics import Envelope
 from rules.engine.limits import HouseOptions
@@ -320,7 +321,7 @@ class GamingMachines:
             return state, noted("approval_not_due", say("approval_not_due", name=word.by), _cite("8"), seen)
         if barred := self._barred(state.told):
             return self._note(state, seen, "approval_refused", barred[0], _law(barred[0]).rpartition("(")[2][:-1])
-        if state.approving in ("", word.by):
+        if not state.approving or may_be_one_person(state.approving, word.by):
             return replace(state, approving=word.by, round=witness(state.round, seen)), ()
         reason = say("machine_approved", name=state.approving, other=word.by)
         round_ = irregular(state.round, "machine_approved", reason, _law(state.doubts[0]), seen)

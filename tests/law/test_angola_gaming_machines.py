@@ -224,6 +224,14 @@ def test_a_cleared_memory_is_approved_by_two_supervisors_and_counts_on_from_the_
 
 
 @pytest.mark.article("17(10)")
+@pytest.mark.parametrize(
+    ("first", "other"), [("ana", " Ana"), ("openid:Ana:7", "openid:Ana B:7"), ("ana", "openid:Ana:7")]
+)
+def test_two_names_of_one_person_approve_nothing(first: str, other: str) -> None:
+    floor = Floor().begin().tell(MachineUnreliable(why="cleared"), *approved(first, other))
+    assert floor.phase == "suspended"
+
+
 def test_a_memory_that_is_cleared_once_more_after_the_approval_waits_again() -> None:
     floor = Floor().begin().tell(MachineUnreliable(why="cleared"), *approved("ana", "rui"))
     floor.meters = dict.fromkeys(FIRST, 0)
