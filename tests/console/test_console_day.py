@@ -144,9 +144,11 @@ async def test_silences_and_actions_of_people_are_told_also_after_a_restart(cons
         assert (await browser.post("/alerts/silence", data=form)).status_code == 303
     console.house.actions.note("tess", "technician", "command", f"{TABLE}/shoe-1", {"command": "self-test"})
     console.house.actions.note("dora", "dealer", "dealer", TABLE, {"key": "bell", "values": {}})
+    void = {"key": "void", "values": {"reason": "card dropped"}, "round": f"{TABLE}:1:5"}
+    console.house.actions.note("sam", "supervisor", "dealer", TABLE, void)
     told = [text for kind, text in marks(drawn(console)) if kind in ("silenced", "act")]
     silence = "20:00:00–… · Silenced: the whole table · supervisor@lisboa: new felt"
-    assert told == [silence, "20:00:00 · tess · Self-test"]
+    assert told == [silence, "20:00:00 · tess · Self-test", f"20:00:00 · sam · Void · {TABLE}:1:5"]
     again = Console.__new__(Console)
     again.__dict__.update(console.__dict__)
     again.now = T0 + timedelta(hours=1)

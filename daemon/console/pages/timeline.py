@@ -215,7 +215,7 @@ def _did(user: str, action: str, detail: dict[str, object], lang: words.Lang) ->
             what = words.say(lang, f"command.{detail.get('command', '')}")
         case "dealer":
             key = words.say(lang, f"dealer.{detail.get('key', '')}")
-            what = f"{key} · {detail.get('what', '')}"
+            what = f"{key} · {detail['round']}" if detail.get("round") else key
         case _:
             what = words.say(lang, f"act.{action}")
     return f"{user} · {what}"
