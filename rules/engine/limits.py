@@ -116,7 +116,7 @@ class Limits:
 
     @cached_property
     def _returns(self) -> tuple[int, dict[str, int]]:
-        """The most that a stake can return, in parts of a whole; and how many parts a whole has."""
+        """How many parts a whole has; and the most that a stake can return, in these parts."""
         best = self._best()
         whole = math.lcm(*(odds.denominator for odds in best.values()))
         return whole, {bet: int((1 + odds) * whole) for bet, odds in best.items()}

@@ -145,10 +145,10 @@ def keeps_its_cards(ruleset: Any) -> bool:
 def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdict, ...]]:
     """The next state and the verdicts of an event. Callers use this instead of `apply`: it adds what all games share.
 
-    A late event (`overtaken`) suspends the open round, as a loss does, and is not used. Before the bell or between
-    rounds it is used and leaves the same doubt, but gives no result by itself. A late event that changes nothing is
-    ignored. A late payment closes the previous round and leaves a later suspension in place. A spin that ended unseen
-    is void whenever that is reported. A void that was declared and arrives too late is always noted.
+    A late event (`overtaken`) suspends the open round, as a loss does, and is not used. Between rounds, or where a loss
+    suspends no round, it is used and leaves the same doubt, but gives no result by itself. A late event that changes
+    nothing is ignored. A late payment closes the previous round and leaves a later suspension in place. A spin that
+    ended unseen is void whenever that is reported. A declared void that comes too late is noted or disputes the result.
 
     A bet or a player's decision is refused that names another round than the one on the table, because it came too late
     or was repeated; also a bet that would begin the next round although it names the last one or the table is closed.

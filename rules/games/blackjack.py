@@ -76,13 +76,12 @@ class Play(Struct, frozen=True):
     `first_deal`: the number of cards of the first deal; `dealt`: how many of them lie there so far; `turn` the hands
     that have decided; `asked`: that hand's card is on its way. `uncounted`: the seats whose chips on insurance are
     unknown, because a person entered the whole amount or some may be lost. `start`: the first round after a shuffle, or
-    a later one, which may `burn` a card before the bank's second. `strays`: cards that came while the round waited for
+    a later one; `burns`: it burns a card before the bank's second. `strays`: cards that came while the round waited for
     a person, `unread`: the number of unread ones, UNSURE after a loss; `entered`: cards of a correction that the shoe
     has not reported, but still may. `contradicted`: hands with refused or contradicting decisions that their cards may
     not settle, each until its decision is entered again. `extra`: the bank took a needless card, and it counts. `held`:
     unseen cards drawn by mistake, in their order; the next hands that ask for a card get them, or the bank.
-    `followers`: the next card waits for the bets of other players who may follow. `discarded`: cards drawn or seen by
-    mistake that belong to no hand.
+    `discarded`: cards drawn or seen by mistake that belong to no hand.
     """
 
     hands: Hands = ()
@@ -696,8 +695,9 @@ class House(Struct, frozen=True):
         return compared
 
     def _against_blackjack(self, hand: Hand, *, spared: bool) -> Compared:
-        """Compare with a bank blackjack: only the first bet is lost. `spared`: another hand of the seat lost it
-        already.
+        """Compare with a bank blackjack. A double by `first_two` or `split_pair` comes back, one on eleven by option.
+
+        `spared`: another hand of the seat has lost its first bet already.
         """
         why: tuple[str, ...] = ("bank_blackjack" if count(hand.cards)[0] == 21 else "total",)
         double = ""

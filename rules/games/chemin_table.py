@@ -47,7 +47,7 @@ class Position(Struct, frozen=True):
 
     `burn`: cards of a new shoe that are still to be burnt, below 0 until the first of them sets the number. `left`:
     coups that may still begin. Of the coup: `closed`: bets are closed; `claim` by `claimant`; `given`: the seat that
-    the dealer named for the cards; `looked`: the sides that have taken up their cards; `fault`: the fault by which the
+    the dealer named for the cards; `looked`: the seat that took up its cards last; `fault`: the fault by which the
     hands are counted; `lost`: bets may be missing; `leaving`: seats that left in it.
     """
 

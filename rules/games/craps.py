@@ -63,7 +63,7 @@ def pass_line(_: object, throw: Throw) -> Outcome:
 
 
 def dont_pass(bar: int) -> Fate:
-    """The bet against the shooter; on the first throw `bar` decides nothing."""
+    """The bet against the shooter; on the first throw the total `bar` returns it."""
 
     return lambda _, throw: _barred(bar, throw.point, throw.total)
 

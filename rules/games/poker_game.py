@@ -138,7 +138,7 @@ class PokerGame(Game[Position]):
         return Position()
 
     def begins(self, position: Position, event: Event) -> bool:
-        """Whether it is the opening of the bets, which alone begins a hand."""
+        """False: only the opening of the bets begins a hand."""
         return False
 
     def begin(self, position: Position) -> tuple[Position, tuple[str, ...], bool, Effect]:

@@ -368,7 +368,7 @@ class ShakenDice(StandingBets[ShakenState]):
     # ---- the round
 
     def opens_next(self, table: ShakenState, seen: Envelope) -> bool:
-        """Whether an opening belongs to the next round: a second one in a round does, except after a loss.
+        """Whether an opening belongs to the next round: where this one waits it does, unless its own may follow a loss.
 
         Where a light opens the bets, an opening by hand before the bell only returns doubtful bets.
         """

@@ -10,7 +10,7 @@ Readings:
   round is suspended, a throw stands if the dealer enters it as it was last reported.
 - Seized dice suspend the round until another set is in play. A throw reported meanwhile is doubtful.
 - A payment while no throw has decided shows that the deciding throw was not reported: the round is suspended until the
-  dealer enters it.
+  dealer enters it twice.
 - A second, different report of the deciding throw, before the payment, disputes the result: once paid, the first one
   stands. It does not stand if the dealer has since called the throw null, or entered another one than was read: then it
   is unknown which he paid, and the bets are returned unless he enters the first one again.

@@ -25,7 +25,8 @@ Doubts and their end:
 - Bets and jackpot bets of a void coup are returned, and cards that still come from it belong to no coup. The next coup
   waits for the opening of the bets, the payment or a new shoe.
 - Until the next coup begins, a resolved coup can be corrected or declared void, or is reopened if the corrected hands
-  lack a card. Once its shoe is over, only complete hands correct it.
+  lack a card. While the next one is open, only complete hands or a void that name it change it. Once its shoe is over,
+  only complete hands correct it.
 - A shoe that repeats the last card, or lets another card slide out with it, begins a coup by mistake. That coup is void
   if the entered hands equal those of the coup before, or consist of its cards and the later ones without repetitions.
   It then counts neither as the last coup of its shoe nor as a demonstration. A coup opened by the bell is always valid.

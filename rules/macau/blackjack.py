@@ -32,7 +32,8 @@ Readings:
   deal is corrected, and is void when declared so, when bets are opened or, once cards are out, a new shoe starts.
 - 5(1)(2): the bets of a void round come back; streak bets stand as they stood (no article speaks of the bets).
 - 5(1)(2): after a loss the earlier bets are unknown; a round that is then corrected is resolved, or void, without them.
-- 5(1)(2): a resolved round can be corrected until the bets are opened; paid in doubt, its first result stands.
+- 5(1)(2): a resolved round can be corrected until the bets are opened, later only by its id, while the next is open;
+  paid in doubt, its first result stands.
 - 5(1)(2): a hole card that is not named stays where it lies; if it is unknown, the round waits.
 - 5(1)(2): a corrected first card of the bank undoes the decisions that it does not allow: insurance (12(1)), even money
   (10(3)), surrender (18(1)), half for five cards (19(1)); a peek that wrongly reported a blackjack undoes the ends of
@@ -60,7 +61,7 @@ Readings:
 - 13(3): over and under 13 count the ace as one, else over would favour the player; 13 itself loses.
 - 13(5): one button per seat; it advances on a win, stays on a tie (11(2)), falls with a loss, split hands by 16(7).
 - 13(5)(2)(v): from the bell of their first round these bets can no longer be changed; (vi): a seat that does not play
-  loses them (option: they stand). Where no wagers are reported `stands` names the kinds that a seat still has open.
+  loses them (option: they stand). `stands` names the kinds that a seat still has open.
 - 15: the special prize is for exactly three cards and closes the hand (option: on top of its result).
 - 16(3), 16(5): aces are split again, other pairs too: both options.
 - 16(6), 17(3): against a bank blackjack a seat that split loses one bet only, and hands that had bust (7(2)) count for
