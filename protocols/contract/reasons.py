@@ -1,6 +1,6 @@
 """Why something happened, as a code with values. A reader matches the code; sentences come from catalogues by code.
 
-The catalogues of `daemon/console/words` have a sentence for each code (`reason.<code>`) in English, Portuguese and
+The catalogues of `daemon/words` have a sentence for each code (`reason.<code>`) in English, Portuguese and
 Traditional Chinese. `tests/console/test_console_rules.py` compares the codes and the names of their values with what
 the rules say.
 """
