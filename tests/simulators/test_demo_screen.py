@@ -214,7 +214,7 @@ async def test_random_faults_are_shown_as_those_of_a_key(tmp_path: Path) -> None
 
 _ENDING = """
 import asyncio
-from simulators.lab.demo import _show, _until_signal
+from simulators.lab.demo import _show, until_signal
 
 class Drawn:
     broken = False
@@ -232,7 +232,7 @@ async def body():
         group.create_task(_show(Drawn(), task.cancel))
         await asyncio.Event().wait()
 
-asyncio.run(_until_signal(body()))
+asyncio.run(until_signal(body()))
 """
 
 

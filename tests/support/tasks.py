@@ -187,7 +187,7 @@ def manager_of_devices(book: Book, page: Browser, pit: FullPit) -> None:
         page.until("main .card:first-of-type tbody th", "stud-03 · shuffler-1")
         hand.choose("[name=by]", "model")
         hand.press("form[action='/devices'] button.main", said="Show")
-        page.until("main .card:last-of-type tbody th", "fdl_shuffler")
+        page.until("main .card:last-of-type tbody th", "Batch shuffler, FDL")
     pit.do(lambda: pit.mend("stud-03", "shuffler-1"))
     pit.do(lambda: pit.console.edge("edge-8", online=False))
     hand = Hand(page, pit, "mona", "/")

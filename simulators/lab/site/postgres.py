@@ -50,7 +50,7 @@ class Postgres:
 
     def url(self, user: str = "owner") -> str:
         """The connection string of a user."""
-        return f"host={self.folder} dbname=feltd user={user} connect_timeout=5"
+        return f"host={self.folder} dbname=feltd user={user} connect_timeout=60"
 
     def start(self) -> None:
         """Until it answers. After a kill it may not start while a child of the one before still ends."""
