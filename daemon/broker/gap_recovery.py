@@ -1,8 +1,7 @@
 """Gap recovery: readers find gaps by `seq`, and the writer of the stream replays them from its journal.
 
-It serves the events of an edge and the entries of a pool (`cmd/replay`), and the verdicts of the rules
-(`round/cmd/replay`). A reader therefore loses nothing that the broker forgot or that was published while the reader was
-away.
+It serves events of an edge and entries of a pool (`cmd/replay`), and verdicts (`round/cmd/replay`). A reader therefore
+loses nothing that the broker forgot or that was published while the reader was away.
 """
 
 from typing import Generic, Protocol, TypeVar

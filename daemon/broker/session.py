@@ -81,10 +81,7 @@ class _InFlight(Struct, frozen=True):
 
 
 class Session(ABC):
-    """One connection. Sending, subscribing and `until_lost` raise BrokerLost once it is lost.
-
-    `until_lost` and what waits for a place in the window raise BrokerRefused once a needed topic is refused.
-    """
+    """One connection. What sends, subscribes or waits raises BrokerLost or BrokerRefused after the loss or refusal."""
 
     def __init__(self, window: int = WINDOW) -> None:
         """`window`: messages in flight, at most."""

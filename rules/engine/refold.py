@@ -11,8 +11,7 @@ The engine keeps the facts of the open round and of the last one. A late event i
 facts are played again from the position in which the older round began: a *refold*. If no published result changes, the
 new verdicts are published, and a round that waited may go on. If a result would change, the event is not used and the
 result is disputed; while the next round is open, the event counts as a loss instead. A person's decision that names the
-last round while the next is open is inserted after the last round's facts in the same way, and then corrects the
-published result.
+last round while the next is open is inserted after its facts in the same way, and then corrects the published result.
 
 To write a game: a frozen Struct for the position `P` (the round's part, and what lasts between rounds, such as a shoe),
 a subclass `class State(Table[P], frozen=True)` (so that JSON decodes it), and a `Game[P]` with:

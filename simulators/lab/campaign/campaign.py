@@ -139,10 +139,7 @@ _SUMS = ("lives", "rounds", "right", "void", "lost", "doubled", "wrong", "forgot
 
 
 class _Nature:
-    """The faults of one life: some kinds, seldom or often.
-
-    A tenth of all lives are calm: at most the broker refuses a table, or the jackpots process is killed.
-    """
+    """The faults of one life. A tenth are calm: at most the broker refuses a table, or the jackpots are killed."""
 
     def __init__(self, rng: random.Random) -> None:
         calm = rng.random() < 0.1
