@@ -15,6 +15,7 @@ Readings:
 - 13(35), 13(41)-(45): a shoe reports own cards one at a time from the hand on, then for each street the burnt card and
   the common ones. Where no device reports them a person enters them: `deal.corrected` with "board" and "seat_<n>".
 - 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. An entered hand is shown.
+  Where an own card could not be read each shown hand is entered, because it may have been no card.
 - 13(39), 13(71): what a player does at a terminal is no mistake: out of turn, or where it would be irregular, it is not
   taken, and the terminal is told why.
 - 13(69): of its errors only a second turned card is reported by a device and makes the hand void. A person declares the
@@ -388,8 +389,7 @@ class PokerGame(Game[Position]):
         return not deal.bets.waiting and deal.street == len(self.variant.streets)
 
     def _whole(self, deal: Deal, seat: int) -> bool:
-        cards = deal.own.get(seat, ())
-        return len(cards) == self.variant.ranking.cards and UNKNOWN not in cards
+        return not deal.unread and len(deal.own.get(seat, ())) == self.variant.ranking.cards
 
     def _unposted(self, deal: Deal) -> tuple[Note, ...]:
         """Art. 14(20), 16(17): the hand is valid; the first bet is due with the seat's next chips."""
@@ -419,7 +419,10 @@ class PokerGame(Game[Position]):
             return self._common(deal, card, face)
         order, given = deal.bets.order, deal.given
         seat = deal.turned if given == len(order) * ranking.cards else order[given % len(order)]
-        return replace(deal, own={**deal.own, seat: (*deal.own.get(seat, ()), card)}, given=given + 1), FIRST
+        own = {**deal.own, seat: (*deal.own.get(seat, ()), card)}
+        if card == UNKNOWN:
+            return replace(deal, own=own, given=given + 1, unread=True), FIRST
+        return replace(deal, own=own, given=given + 1), FIRST
 
     def _common(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
         streets, bets = self.variant.streets, deal.bets

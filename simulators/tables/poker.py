@@ -551,6 +551,7 @@ class _PokerTable(Ruled, ABC):
                     lambda: self._act(floor, seat, "muck"),
                     lambda look: _over(look, hand) or seat in look.detail.get("folded", ()),
                 )
+        tried: set[int] = set()
         for _ in range(TRIES):
             await floor.ready()
             look = floor.look()
@@ -560,10 +561,11 @@ class _PokerTable(Ruled, ABC):
                 raise GivenUpError
             seat = look.detail.get("due", {}).get("seat", 0)
             if look.round == hand.mine and look.phase == "showdown" and seat in hand.live():
-                if self.reads:
+                if self.reads and seat not in tried:
                     self._act(floor, seat, "show")
-                else:
+                else:  # its cards are not known where one of the deal could not be read
                     self._correct(floor, hand, {f"seat_{seat}": hand.own[seat]})
+                tried.add(seat)
                 floor.stir("console-1")
             await self._pause(floor, 1.5, 2.5)
         raise GivenUpError

@@ -325,16 +325,20 @@ def test_cards_that_cannot_lie_so_are_not_used(hands: dict[str, str], code: str)
     assert poker.due[0] == 1
 
 
-def test_an_unreadable_own_card_is_told_at_the_showdown() -> None:
+def test_after_an_unreadable_own_card_each_shown_hand_is_entered() -> None:
+    """It may be no card: then the shoe's next cards belong to other seats. Omaha, life 43000059 of the campaign."""
     poker = table()
     poker.open(1, 2)
     poker.cards("AS KS QS JS")
     poker.tell(CardUnreadable())
     poker.cards("KH QH JH")
     showdown(poker)
-    poker.acts("2 show", "3 show", "4 show", "1 show")
-    assert poker.noted() == [("cards_not_told", "13(64)")]
+    poker.acts("2 show", "3 show")
+    assert poker.noted() == [("cards_not_told", "13(64)")] * 2
     poker.lay(seat_1="AS AH")
+    poker.acts("2 show")
+    assert poker.noted() == [("cards_not_told", "13(64)")] * 3
+    poker.lay(seat_2="KS KH", seat_3="QS QH", seat_4="JS JH")
     assert poker.paid[1] == (100, 400)
 
 
