@@ -169,7 +169,7 @@ def _changed(pool: Pool, value: ValueChange) -> str:
 def _prize(pool: Pool, prize: Prize) -> str:
     match prize.pays:
         case "pool":
-            return "the whole pool"
+            return "the whole pool" if prize.share == "0" else f"{prize.share} of the pool"
         case "fixed":
             return _amount(pool, prize.fixed)
         case _:
