@@ -68,6 +68,8 @@ async def batches(
             try:
                 messages = await reader.fetch(BATCH, timeout=FETCH_S)
             except TimeoutError:  # asyncio's, or that of the library, which derives from it
+                messages = []
+            if not messages:  # the library also returns none where only status messages came
                 await reader.consumer_info()  # raises where the node that had the consumer lost it
                 continue
             numbers = [message.metadata.sequence for message in messages]
