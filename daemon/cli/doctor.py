@@ -357,7 +357,7 @@ def _port(port: Port) -> Line:
 
 
 def examination(facts: Facts, found: Iterable[Line], clock_ms: float | None) -> EdgeExamination:
-    """What the edge tells the site of it."""
+    """The result of the examination as the edge publishes it."""
     verified = [end.verified for end in facts.ends if end.verified]
     return EdgeExamination(
         time=facts.now,

@@ -45,7 +45,18 @@ from simulators.lab.pool_oracle import PoolAccount, judge_pools, pools_text
 from simulators.lab.pools import Supervisors
 from simulators.lab.virtual_time import RESULT_TIMEOUT_S, run_in_virtual_time, running_in_virtual_time, wait_for_results
 
-__all__ = ["Child", "Settings", "Stage", "console_of", "demo", "judge", "report", "staged", "until_signal"]
+__all__ = [
+    "Child",
+    "Settings",
+    "Stage",
+    "console_of",
+    "demo",
+    "end_by_signal",
+    "judge",
+    "report",
+    "staged",
+    "until_signal",
+]
 
 # Simulated seconds after the last round for every device to come back and every alert to close.
 RECOVERY_S = 120.0
@@ -119,6 +130,12 @@ async def until_signal(body: Coroutine[Any, Any, int]) -> int:
     except asyncio.CancelledError:
         Console(stderr=True, soft_wrap=True).print("feltd demo: interrupted, the results were not compared")
         return 1
+
+
+def end_by_signal(dealing: asyncio.Task[None]) -> None:
+    """From here on a signal ends the dealing alone, so that the account is printed, too."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
 
 
 # ---- as fast as possible
@@ -348,8 +365,7 @@ async def _paced(pit: Pit, settings: Settings, speed: float) -> int:
         injecting = None
         if settings.faults:
             injecting = group.create_task(FaultInjector(pit, settings.seed, faults.note).run(pace))
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # from here on the end prints the account, too
-            asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+        end_by_signal(dealing)
         if settings.headless or not sys.stdout.isatty():
             plain = Console(stderr=settings.headless, highlight=False, soft_wrap=True)
             plain.print(f"console: {login}\n{login.others}\n{login.broker}")

@@ -6,7 +6,6 @@ computer with rules for the same tables. Each process is started again when it e
 
 import asyncio
 import contextlib
-import signal
 import tempfile
 import time
 from pathlib import Path
@@ -32,6 +31,7 @@ from simulators.lab.demo import (
     Settings,
     Stage,
     console_of,
+    end_by_signal,
     judge,
     report,
     staged,
@@ -171,8 +171,7 @@ async def _until_streams(config: Config) -> None:
 async def _deal(pit: Pit, pace: Pace, rounds: int | None, stage: Stage) -> bool:
     """Deal until all rounds are played, or a signal comes. Returns whether one came."""
     dealing = asyncio.create_task(pit.deal(pace, rounds or 10**9, stage.site))
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, dealing.cancel)
+    end_by_signal(dealing)
     await asyncio.wait([dealing])
     if not dealing.cancelled():
         dealing.result()
