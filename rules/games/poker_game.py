@@ -421,7 +421,7 @@ class PokerGame(Game[Position]):
         seat = deal.turned if given == len(order) * ranking.cards else order[given % len(order)]
         own = {**deal.own, seat: (*deal.own.get(seat, ()), card)}
         if card == UNKNOWN:
-            return replace(deal, own=own, given=given + 1, unread=True), FIRST
+            return replace(deal, own=own, given=given + 1, unread=deal.unread + 1), FIRST
         return replace(deal, own=own, given=given + 1), FIRST
 
     def _common(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:

@@ -49,8 +49,8 @@ class Deal(Struct, frozen=True):
     """The hand under way.
 
     `began`: all chips of its seats before the first bets. `own`: the cards of each seat, as far as known; nobody may
-    see them before the showdown. `given`: own cards that a shoe reported, `packets` those of a shuffler. `unread`: an
-    own card could not be read: it may be no card, and the next ones may be those of other seats. `street`: complete
+    see them before the showdown. `given`: own cards that a shoe reported, `packets` those of a shuffler. `unread`: how
+    many own cards could not be read: each may be no card, and the next ones those of other seats. `street`: complete
     common deals. `burnt`: the card before the next street is out; `burnt_after`: that of the street after it, too
     (13(70)(e)). `speaker`: whose turn was first in the last round of bets. `aside`: common cards that came too early.
     `turned`: whose card was turned in the deal (13(70)(c)). `acted`: a bet was reported after the first bets.
@@ -63,7 +63,7 @@ class Deal(Struct, frozen=True):
     own: dict[int, tuple[str, ...]] = {}
     given: int = 0
     packets: int = 0
-    unread: bool = False
+    unread: int = 0
     board: tuple[str, ...] = ()
     street: int = 0
     speaker: int = 0
