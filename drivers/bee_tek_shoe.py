@@ -188,7 +188,8 @@ class BeeTekShoe:
                     self._wire = "text" if operation else ""
                     self._failed = None
                     on_the_line_s = len(raw) * BYTE_S if operation else 0.0
-                    soon = chunk.tick - self._last_tick - on_the_line_s < self._options.repeat
+                    pause_s = max(0.0, chunk.tick - self._last_tick - on_the_line_s)  # 0 within one chunk
+                    soon = pause_s < self._options.repeat
                     again = raw == self._last
                     self._last, self._last_tick = raw, chunk.tick
                     self._good_frame()

@@ -9,6 +9,7 @@ import pytest
 from helpers import at_length, seen, virtual_time
 from hypothesis import given, settings, strategies as st
 
+from drivers.bee_tek_shoe import ShoeOptions
 from protocols import bee_tek_shoe
 from protocols.bee_tek_shoe import Broken, Drawn, Garbage, Other
 from protocols.bee_tek_text import (
@@ -190,6 +191,15 @@ async def test_a_failed_read_and_its_alarm_are_one_card(second_s: float) -> None
             await session.feed(line, second_s)
         await session.feed(b"", 3)
         assert (await session.end())[1:] == [CardUnreadable()]
+
+
+@virtual_time
+@pytest.mark.parametrize("repeat", [0.0, 0.03])
+async def test_two_cards_in_one_chunk_are_in_doubt_only_where_repeat_says_so(repeat: float) -> None:
+    session = Session(ShoeOptions(repeat=repeat))
+    await session.feed(encode(Drawn("KH", b"", GAME)) + encode(Drawn("9D", b"", GAME)), 1)
+    second = CardUnreadable() if repeat else CardDrawn("9D", operation=GAME)
+    assert (await session.end())[1:] == [CardDrawn("KH", operation=GAME), second]
 
 
 @virtual_time
