@@ -94,6 +94,7 @@ def test_each_example_both_ways(kind: int) -> None:
     assert fdl.read_happening(kind, data, fdl_continuous.HAPPENINGS) == happening
     assert make(None).translate(happening) == told
     assert {event.__struct_config__.tag for event in told} <= set(re.findall("`([a-z_.]+)`", row[4]))
+    assert {type(event) for event in told} <= set(FdlContinuous.emits)
 
 
 def test_the_document_lists_every_fault_and_command() -> None:

@@ -84,14 +84,16 @@ COMMON = {kind.__name__ for kind in (DeviceOnline, DeviceFaulted, DeviceRecovere
 
 @pytest.mark.parametrize("name", DRIVERS)
 def test_a_driver_tells_what_it_says_it_tells(name: str) -> None:
-    """Each event that its modules make, and no other."""
+    """Each event that its modules, and functions of other drivers that they call, make, and no other."""
     modules = {kind.__module__ for kind in DRIVERS[name].__mro__ if kind.__module__.startswith("drivers.")}
     files = {Path(inspect.getfile(sys.modules[one])) for one in modules} | set(DRIVER_FILES.glob(f"{name}*.py"))
+    borrowed = [one for module in modules for one in vars(sys.modules[module]).values() if inspect.isfunction(one)]
+    sources = [file.read_text(encoding="utf-8") for file in files] + [inspect.getsource(one) for one in borrowed]
     known = {kind.__name__ for kind in EVENT}
     made = {
         node.func.id
-        for file in files
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        for source in sources
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
     }
     told = {events.EVENT_TYPES[one].__name__ for one in told_by(name)}
