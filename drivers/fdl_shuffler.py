@@ -4,9 +4,10 @@ A count is evidence, not proof: machines miscount, too. Each is reported as `dec
 a wrong one also as `deck.miscounted`. Unreadable cards are never counted as missing.
 """
 
+from collections.abc import Sequence
 from typing import ClassVar
 
-from drivers.driver import CommandRefused
+from drivers.driver import CommandRefused, Emit, Link, Sighting
 from drivers.faults import Fault
 from drivers.fdl_session import FdlDriver, SessionOptions
 from protocols.contract.commands import Command, Dispense, EmptyShuffler, SelfTest, Shuffle
@@ -17,7 +18,9 @@ from protocols.contract.events import (
     CardUnreadable,
     DeckChecked,
     DeckMiscounted,
+    DeviceOnline,
     Event,
+    EventsMissed,
     HandDispensed,
     JamCleared,
     LampsLit,
@@ -248,6 +251,16 @@ class FdlShuffler(FdlDriver):
         self._lit: tuple[str, ...] | None = None
         self._packet = 0
 
+    async def run(self, link: Link, emit: Emit) -> None:
+        """Speak until LinkLost or DeviceRefused."""
+
+        async def watched(sightings: Sequence[Sighting], memory: bytes | None = None) -> None:
+            if any(isinstance(one.event, DeviceOnline | EventsMissed) for one in sightings):
+                self._packet = 0  # after a start or missed events only the shuffler knows what lies in its tray
+            await emit(sightings, memory)
+
+        await super().run(link, watched)
+
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:  # noqa: C901 - a case for each happening
         """A shuffler's happening in the casino's words."""
         match happening:
@@ -275,7 +288,6 @@ class FdlShuffler(FdlDriver):
                 self._lit = lamps.names
                 return (LampsLit(lamps.names),)
             case fdl_shuffler.State(state):
-                self._packet = 0  # after a restart only the shuffler knows what lies in its tray
                 return (MachineReported("state", STATES.get(state, f"state {state}")),)
             case fdl_shuffler.Damaged() as damaged:
                 return (CardDamaged(damaged.name),)

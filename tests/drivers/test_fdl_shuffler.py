@@ -101,6 +101,7 @@ def test_each_example_both_ways(kind: int) -> None:
     assert make().translate(happening) == told
     names = {event.__struct_config__.tag for event in told}
     assert names <= set(re.findall("`([a-z_.]+)`", row[4]))
+    assert {type(event) for event in told} <= set(FdlShuffler.emits)
 
 
 def test_the_document_lists_every_fault_and_command() -> None:
@@ -216,6 +217,16 @@ def test_the_codec_judges_no_deck() -> None:
 
 def test_an_empty_packet_is_no_hand() -> None:
     assert make().translate(fdl_shuffler.Dispensed(5, 0)) == ()
+
+
+def test_only_a_taken_packet_lets_the_next_one_be_asked_for() -> None:
+    driver = make()
+    driver.translate(fdl_shuffler.Dispensed(5, 5))
+    driver.translate(fdl_shuffler.State(fdl_shuffler.READY))  # the other deck is mixed
+    with pytest.raises(CommandRefused, match="a packet of 5 cards lies in the tray"):
+        driver.order(Dispense(5))
+    driver.translate(fdl_shuffler.PacketTaken())
+    assert driver.order(Dispense(5)) == (fdl_shuffler.DISPENSE, b"\x05")
 
 
 # ---- the mirror
@@ -360,6 +371,13 @@ async def test_each_command_and_why_it_is_refused() -> None:
             await asyncio.sleep(5)
             table.do(device.take)
             await asyncio.sleep(1)
+        await table.obey(Dispense(5))
+        await asyncio.sleep(5)
+        table.inject("power_loss")
+        await asyncio.sleep(5)
+        await refused(Dispense(5), "the device says: the last packet was not taken")  # only it knows its tray now
+        table.do(device.take)
+        await asyncio.sleep(1)
         await refused(Dispense(10), "fewer cards are left")
         table.inject("door_open")
         await asyncio.sleep(1)
