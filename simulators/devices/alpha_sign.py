@@ -253,7 +253,7 @@ class Sign:
             return False
         answer = self._answer(command, now)
         if answer is not None:
-            if own and self._readable and not self._mute:
+            if own and self._readable:
                 self._say(wire.Frame((answer,), "0", "00", sync=ANSWER_SYNC), now)
         elif not self._stubborn:
             self._write(command, now)
@@ -324,6 +324,8 @@ class Sign:
                 pass
 
     def _say(self, message: wire.Frame | wire.Ack | wire.Nak, now: float) -> None:
+        if self._mute:
+            return
         data = wire.encode(message)
         start = now + (SLOWLY if now < self._slow_until else ANSWERING)
         if self._line:

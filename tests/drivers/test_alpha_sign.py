@@ -835,6 +835,14 @@ async def test_a_command_is_answered_in_time_even_by_a_mute_sign() -> None:
         assert bench.lit == "0.02"
 
 
+def test_a_dead_transmitter_says_neither_ack_nor_nak() -> None:
+    sign = Sign(Random(1), acknowledges=True)
+    for fault in ("write_only", "misheard"):
+        sign.inject(fault, 0.0)
+        sign.hear(encode(Frame((Beep(),))), 0.0)
+        assert sign.due() == float("inf")
+
+
 @pytest.mark.parametrize("memory", [b"", b"\xff", b"[]", b'{"amounts": 3}', b"null"])
 @virtual_time
 async def test_a_memory_that_is_none_counts_as_no_memory(memory: bytes) -> None:
