@@ -205,7 +205,7 @@ class CheminTable(ShoeTable):
         self.mishaps: Counter[Mishap] = Counter()
         self._bank = 0
         """The bank by the dealer's count; 0 when a new hand begins or the bank is not certain."""
-        self._banker = 0
+        self._banker = self._partner = 0
         self._takings = 0
         self._suivi = 0
         self._no_claim: set[int] = set()
@@ -267,14 +267,16 @@ class CheminTable(ShoeTable):
     # ---- before the coup
 
     async def _seat_players(self, floor: Floor) -> None:
-        """Arts. 12(16), 12(21): players come until five sit; of more than five one leaves now and then."""
+        """Arts. 12(16), 12(21): players come until five sit; now and then one leaves, and another comes."""
         rng = self._rng
         sitting = {seat for seat in floor.look().detail.get("seated", ()) if seat <= SEATS}
         wanted = set(sitting)
-        if len(wanted) > 5 and rng.random() < 0.05:
-            wanted.discard(rng.choice(sorted(wanted - {self._banker} or wanted)))
+        if len(wanted) >= 5 and rng.random() < 0.1:
+            wanted.discard(rng.choice(sorted(wanted)))
         while len(wanted) < 5:
             wanted.add(rng.randint(1, SEATS))
+        if not {self._banker, self._partner} <= wanted | {0}:
+            self._bank = self._banker = 0  # another has the bank, or half of it: the display gives it at the opening
         for seat in sorted(sitting ^ wanted):
             here = seat in wanted
             await self._until(
@@ -354,6 +356,7 @@ class CheminTable(ShoeTable):
         truth = self._truth(coup, void=False)
         winner, chips = coup.ended[0], coup.chips
         self._banker = chips.banker if winner != "player" else 0
+        self._partner = chips.partner if winner != "player" else 0
         self._bank = chips.bank if winner != "player" else 0
         self._suivi = coup.punter if coup.banco and winner == "banker" else 0
         self._takings = chips.covered()

@@ -9,6 +9,7 @@ from helpers import at_length
 from memory_pit import in_memory
 
 from simulators.devices.compare import Account
+from simulators.devices.fdl_console import Console
 from simulators.lab.campaign.loop import VirtualLoop
 from simulators.tables.chemin import CheminTable, Chips, brings, by_the_text, higher
 
@@ -25,13 +26,21 @@ async def played(seed: int, folder: Path) -> tuple[Account, Any]:
         return account, table
 
 
-def test_each_coup_is_settled_as_the_dealer_counts_it(tmp_path: Path) -> None:
+def test_each_coup_is_settled_as_the_dealer_counts_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left, seat = set[int](), Console.seat
+
+    def watched(console: Console, number: int, now: float, *, on: bool) -> None:
+        left.update(() if on else {number})
+        seat(console, number, now, on=on)
+
+    monkeypatch.setattr(Console, "seat", watched)
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         account, table = runner.run(played(3, tmp_path))
     assert (account.lost, account.wrong) == (0, 0)
     counted = [truth for truth in table.truth if not truth.void]
     assert len(counted) > COUPS // 2
     assert all(truth.settled for truth in counted)
+    assert left
 
 
 def test_the_dealer_counts_bank_partner_line_and_percentage_by_the_text() -> None:
