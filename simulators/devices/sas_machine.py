@@ -122,7 +122,7 @@ class Machine:
         "ram_clear": Ailment("an operator clears its memory", ("machine.unreliable",), "none"),
         "other_game": Ailment("somebody sets another paytable, or back", ("machine.identified",), "none"),
         "power_loss": Ailment(
-            f"no power for {OFF:g} s, in the middle of an answer", ("device.offline", "machine.power_lost"), "none"
+            f"no power for {OFF:g} s; an answer under way is lost", ("device.offline", "machine.power_lost"), "none"
         ),
         "wrong_crc": Ailment(f"for {LONG:g} s the answers' checksums are wrong", ("sas.damaged",), "none"),
         "busy": Ailment(f"it is busy for {BUSY:g} s", ("sas.busy",), "none"),
@@ -412,7 +412,6 @@ class Machine:
             case "power_loss":
                 self._until[fault] = now + OFF
                 self._tell(0x18, now)
-                self._line = deque(list(self._line)[: len(self._line) // 2])
             case "wrong_crc" | "deaf":
                 self._until[fault] = now + LONG
             case "busy":  # longer than a host waits that asks every five seconds
