@@ -150,4 +150,34 @@ GRANT SELECT, INSERT ON feltd.jackpot_entries, feltd.jackpot_disagreements TO {W
 GRANT SELECT ON feltd.jackpot_entries, feltd.jackpot_disagreements, feltd.jackpot_sums TO {READER};
 """  # noqa: S608 - constants
 
-MIGRATIONS: Final = (_FIRST, _ROLL_UP, _JACKPOTS)
+_CORRECTIONS: Final = f"""
+-- The sums of days that are not closed. A verdict counts unless a later correction of its round is there: corrections
+-- are few and have an index of their own, so that no day has to be sorted. A function, because its days are known on
+-- both sides: of other days no partition is read.
+CREATE INDEX corrections ON feltd.verdicts (day, site, tbl, round) WHERE kind = 'corrected';
+CREATE FUNCTION feltd.hold_of_days(days date[]) RETURNS SETOF feltd.hold_hour LANGUAGE sql STABLE AS $$
+    SELECT day, date_trunc('hour', ended_at AT TIME ZONE 'UTC') AS hour, site, tbl, ruleset,
+        count(*) AS rounds, count(*) FILTER (WHERE void) AS voided,
+        count(*) FILTER (WHERE kind = 'corrected') AS corrected, count(wagered) AS with_stakes,
+        sum(wagered) AS wagered, sum(paid) AS paid
+    FROM feltd.verdicts one WHERE day = ANY(days) AND NOT EXISTS (
+        SELECT FROM feltd.verdicts later
+        WHERE later.kind = 'corrected' AND later.day = ANY(days) AND later.day = one.day AND later.site = one.site
+            AND later.tbl = one.tbl AND later.round = one.round
+            AND (later.ended_at, later.seq, later.n) > (one.ended_at, one.seq, one.n)
+    ) GROUP BY 1, 2, 3, 4, 5
+$$;
+CREATE OR REPLACE FUNCTION feltd.roll_up(one date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(7206539);
+    DELETE FROM feltd.hold_hour WHERE day = one;
+    INSERT INTO feltd.hold_hour SELECT * FROM feltd.hold_of_days(ARRAY[one]);
+    INSERT INTO feltd.rolled VALUES (one) ON CONFLICT (day) DO UPDATE SET at = now();
+END $$;
+DROP VIEW feltd.hold_of_rounds, feltd.rounds;
+REVOKE ALL ON FUNCTION feltd.hold_of_days FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION feltd.hold_of_days TO {READER};
+"""  # noqa: S608 - constants
+
+MIGRATIONS: Final = (_FIRST, _ROLL_UP, _JACKPOTS, _CORRECTIONS)

@@ -27,7 +27,7 @@ _HOLD: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, 
 _ROUNDS: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(corrected)::bigint AS corrected,
     sum(with_stakes)::bigint AS with_stakes"""
 _SUMS: Final = """(SELECT * FROM feltd.hold_hour WHERE day = ANY(%(rolled)s)
-    UNION ALL SELECT * FROM feltd.hold_of_rounds WHERE day = ANY(%(days)s)) sums"""
+    UNION ALL SELECT * FROM feltd.hold_of_days(%(days)s)) sums"""
 _FAULTS: Final = """(SELECT *, date_trunc('hour', at AT TIME ZONE 'UTC') AS hour FROM feltd.faults
     WHERE day = ANY(%(days)s)) faults"""
 _POOLS: Final = "feltd.jackpot_sums WHERE day = ANY(%(days)s)"
@@ -71,6 +71,7 @@ def report(database: str, kind: str, by: Sequence[str], first: date, until: date
     days = {first + timedelta(days=number) for number in range((until - first).days)}
     with psycopg.connect(database) as db:
         db.read_only, db.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
+        db.execute("SET LOCAL work_mem = '64MB'")  # the sums of an open day are made in memory
         closed = db.execute("SELECT day FROM feltd.rolled WHERE day >= %s AND day < %s", (first, until)).fetchall()
         rolled = {day for (day,) in closed}
         cursor = db.execute(query, {"rolled": sorted(rolled), "days": sorted(days - rolled if from_rounds else days)})
