@@ -171,10 +171,13 @@ def together(doubtful: Round, laid: Round | None) -> Round:
     """Join the bets: those laid since a loss are treated like the earlier ones."""
     if laid is None:
         return doubtful
-    amounts = {(one.seat, one.bet): one.amount for one in doubtful.wagers}
+    wagers: dict[tuple[int, str], Wager] = {(one.seat, one.bet): one for one in doubtful.wagers}
     for one in laid.wagers:
-        amounts[one.seat, one.bet] = amounts.get((one.seat, one.bet), 0) + one.amount
-    wagers = tuple(Wager(seat, bet, amount) for (seat, bet), amount in amounts.items())
+        place = one.seat, one.bet
+        if (first := wagers.get(place)) is not None:
+            least = min(first.minimum, one.minimum)
+            one = replace(first, amount=first.amount + one.amount, minimum=least)  # noqa: PLW2901
+        wagers[place] = one
     evidence = tuple(dict.fromkeys((*doubtful.evidence, *laid.evidence)))[:MAX_EVIDENCE]
     notes = (*doubtful.irregularities, *laid.irregularities)[:MAX_IRREGULARITIES]
-    return replace(doubtful, wagers=wagers, evidence=evidence, irregularities=notes)
+    return replace(doubtful, wagers=tuple(wagers.values()), evidence=evidence, irregularities=notes)

@@ -18,6 +18,8 @@ from protocols.contract.events import (
     DiceAgitated,
     DiceCovered,
     Event,
+    EventsMissed,
+    RoundVoided,
     WagerPlaced,
     WagerWithdrawn,
 )
@@ -446,6 +448,21 @@ def test_the_limits_of_the_sign_hold_at_every_ruleset(name: str) -> None:
     assert noted is not None
     assert (noted.code, noted.reason.code) == ("bet_outside_limits", "stake_limits")
     assert (table.lies(2, bet), table.lies(4, bet)) == (0, 160), "the smallest bet is that of the first chip"
+
+
+@pytest.mark.parametrize("name", ["macau.cussec", "macau.roulette"])
+def test_the_smallest_bet_of_the_sign_holds_for_a_bet_that_was_laid_beside_doubtful_ones(name: str) -> None:
+    table, (bet, other) = Table(name), BETS[name]
+    table.tell(WagerPlaced(1, other, 60))
+    table.tell(RoundVoided(""))
+    table.tell(EventsMissed(1))
+    assert table.refused(WagerPlaced(2, bet, 40, minimum=50)) is None
+    table.tell(WagerWithdrawn(1, other))
+    for event in OPENED.get(name, [BetsOpened()]):
+        table.tell(event)
+    assert table.lies(2, bet) == 40
+    table.tell(BetsClosed())
+    assert (table.lies(2, bet), table.chips(2, bet)) == (0, 40)
 
 
 def test_a_bet_with_limits_of_its_own_and_one_on_a_jackpot_do_not_follow_the_sign() -> None:
