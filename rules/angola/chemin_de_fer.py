@@ -97,6 +97,7 @@ DECKS: Final = 6
 LAST_COUP_CARDS: Final = 6
 MOST_CARDS: Final = 8
 FROM_FIRST: Final = -1
+UNCOUNTED: Final = -2
 VOID_WORDS: Final = {"pt": "Golpe nulo", "zh-Hant": "此局無效", "en": "Void"}
 CALLS: Final[Mapping[str, tuple[str, str, str]]] = {
     "tie": ("Igualdade a {0}", "和，{0}點", "Tie, {0} all"),
@@ -459,7 +460,7 @@ class CheminDeFer(Game[Position]):
         return "", ""
 
     def _bell(self, p: Position, round_: Round) -> tuple[Position, Effect]:
-        lacking = (Note("burn_incomplete", say("bell_burn"), "12(13)"),) if p.burn else ()
+        lacking = (Note("burn_incomplete", say("bell_burn"), "12(13)"),) if p.burn not in (0, UNCOUNTED) else ()
         bank = p.bank
         if bank.offer is not None and not bank.offer.taker:
             bank = replace(bank, amount=0, unsure=True)
@@ -493,11 +494,11 @@ class CheminDeFer(Game[Position]):
         return self._on(p, frame.round, Effect(first=first))
 
     def _burnt(self, p: Position, card: str) -> Position:
-        """Art. 12(13): as many cards as the first one counts; if it is unreadable, no further ones are counted."""
+        """Art. 12(13): as many cards as the first one counts; if it is unreadable, all cards before the bell."""
         if p.burn > 0:
             return replace(p, burn=p.burn - 1)
-        if card == UNKNOWN:
-            return replace(p, burn=0)
+        if card == UNKNOWN or p.burn == UNCOUNTED:
+            return replace(p, burn=UNCOUNTED)
         worth = 0 if card[0] in FIGURES else PIPS[card]
         return replace(p, burn=max(worth - (self.options.burn == "inclusive"), 0))
 

@@ -45,7 +45,8 @@ class End(Struct, frozen=True):
 class Position(Struct, frozen=True):
     """The bank, the shoe, and the coup.
 
-    `burn`: cards of a new shoe that are still to be burnt, below 0 until the first of them sets the number. `left`:
+    `burn`: cards of a new shoe that are still to be burnt, below 0 until the first of them sets the number, or
+    while it is unreadable. `left`:
     coups that may still begin. Of the coup: `closed`: bets are closed; `claim` by `claimant`; `given`: the seat that
     the dealer named for the cards; `looked`: the seat that took up its cards last; `fault`: the fault by which the
     hands are counted; `lost`: bets may be missing; `leaving`: seats that left in it.

@@ -153,6 +153,18 @@ def test_a_burn_that_is_not_whole_is_noted_at_the_bell() -> None:
     assert table.noted() == [("burn_incomplete", "12(13)")]
 
 
+@pytest.mark.article("12(13)")
+def test_after_an_unreadable_first_card_all_cards_before_the_bell_are_burnt() -> None:
+    table = CheminTable()
+    table.tell(ShoeStarted(6), CardUnreadable())
+    table.cards("7H 2H")
+    table.opens(1000, "2 100")
+    table.cards("3H")
+    table.coup(WINS, "draw")
+    assert table.noted() == []
+    assert table.result.outcome["winner"] == "banker"
+
+
 @pytest.mark.article("12(14)")
 def test_the_coup_of_the_warning_card_is_the_last() -> None:
     table = CheminTable()
