@@ -1,8 +1,9 @@
 """The order in which the dealer collects lost bets and pays won ones, as the article of the game says it.
 
-Called by the console, which lists the payments of a round. The settlements of Angola's roulettes and French bank stand
-in the order of their articles; those of Macau's roulette stand in the order in which the bets were laid, and are put
-into the order of its article here. The settlements of all other games are given as they stand, without an article.
+Called by the console, which lists the payments of a round. The settlements of Angola's roulettes, French bank and
+chemin de fer stand in the order of their articles; those of Macau's roulette stand in the order in which the bets were
+laid, and are put into the order of its article here. The settlements of all other games are given as they stand,
+without an article.
 
 Angola's roulettes also have each payment called out; the words are given in the language of that text, Portuguese. The
 amounts are those of the settlements. The seat stands in place of the colour of the chip, which no event tells.
@@ -32,6 +33,7 @@ _IN_ORDER: Final = {
     "angola.american-roulette": (f"{_DECREE} art. 1(32)-(33)",),
     "angola.french-roulette": (f"{_DECREE} art. 2(20)-(21)",),
     "angola.french-bank": (f"{_DECREE} art. 3(11)", f"{_DECREE} art. 3(14)"),
+    "angola.chemin-de-fer": (f"{_DECREE} art. 12(96)",),
 }
 _BET_WORDS: Final = {
     "column": "coluna",

@@ -26,6 +26,7 @@ from protocols.contract.events import (
     ShoeStarted,
     WagerWithdrawn,
 )
+from protocols.contract.payouts import payout_order
 from rules import RULESETS
 from rules.angola.chemin_de_fer import CheminDeFer
 from rules.engine.rounds import Round
@@ -759,7 +760,9 @@ def test_bets_are_settled_from_the_right_of_the_banker() -> None:
     table = lost(CheminTable())
     table.opens(1000, "1 100", "12 100", "5 100", "3 100")
     table.coup(WINS, "draw")
-    assert [one.seat for one in table.result.settlements if one.bet == "cover"] == [3, 5, 1, 12]
+    payout = payout_order(table.result)
+    assert [one.seat for one in payout.settlements if one.bet == "cover"] == [3, 5, 1, 12]
+    assert payout.law == ("Decreto Executivo 261/22 art. 12(96)",)
 
 
 @pytest.mark.article("12(102)", "12(106)(e)")
