@@ -37,6 +37,8 @@ _REFUSALS: Final = frozenset(
         *("cards_do_not_allow", "out_of_turn", "wrong_amount", "insured_twice"),
     )
 )
+# The same of an insurance; other bets have them from the bell.
+_INSURANCE_REFUSALS: Final = frozenset(("bet_outside_limits", "settlement_too_large"))
 
 
 class Text(Struct, frozen=True):
@@ -377,9 +379,11 @@ def unseated_decision(play: Play, round_: Round) -> int | None:
 
 def last_refusal(round_: Round) -> str:
     """Why the last decision was not taken; "" after any later event."""
-    last = round_.irregularities[-1:]
-    told = round_.evidence[-1:]
-    return last[0].code if last and told == (last[0].event,) and last[0].code in _REFUSALS else ""
+    if not round_.irregularities or round_.evidence[-1:] != (round_.irregularities[-1].event,):
+        return ""
+    last = round_.irregularities[-1]
+    insures = str(last.reason.values.get("bet", "")).startswith("insurance")
+    return last.code if last.code in _REFUSALS or (insures and last.code in _INSURANCE_REFUSALS) else ""
 
 
 def _astray(play: Play, action: str) -> Play:

@@ -7,6 +7,7 @@ import pytest
 from helpers import codes, game_of, only, play, results, script
 
 from protocols.contract.events import (
+    MOST,
     BetsClosed,
     BetsOpened,
     CardDamaged,
@@ -1261,6 +1262,16 @@ def test_a_limit_of_insurance_is_applied_to_all_who_insure() -> None:
     result = only(play(game(**limits), events))
     assert codes(result) == ["bet_outside_limits"] * 2
     assert back(result) == {"main": 0, "main:2": 0, "insurance": 90, "insurance:2": 120}
+
+
+@pytest.mark.article("6(38)")
+def test_an_insurance_that_a_limit_refuses_is_named_to_the_dealer_and_a_bet_that_the_bell_returns_is_not() -> None:
+    limits: dict[str, Any] = {"limits": ("insurance=20-40/10", "main=20-100")}
+    events = whole({1: "TS 9C"}, "AH TD", bets=[bet(1), bet(2, 10)])
+    assert "refused" not in shown(events[: events.index(BetsClosed()) + 1], **limits)
+    assert shown([*events, act(1, "insurance", amount=50)], **limits)["refused"] == "bet_outside_limits"
+    large = whole({1: "TS 9C"}, "AH TD", act(1, "insurance", amount=MOST))
+    assert shown(large)["refused"] == "settlement_too_large"
 
 
 @pytest.mark.article("6(38)")
