@@ -414,7 +414,7 @@ class CammeghSS2(SpinReader):
                     return await self._start(requests, command)
                 case RestartSpin():
                     self._only_in(State.BALL_IN_RIM, State.NO_MORE_BETS)
-                    if self._spin.ended:
+                    if self._void or self._spin.void:
                         raise CommandRefused("this spin is void already: the wheel spins again by itself")
                     await requests.ask("R", answer="OK", tries=1)
                     await self._shown({State.PLACE_BETS}, "took the restart, but does not ask for bets")

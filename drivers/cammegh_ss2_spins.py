@@ -265,9 +265,7 @@ class SpinReader:
         """The counter advanced or was reset. The spin before landed if its number has witnesses; otherwise it is
         missed.
         """
-        # No number is shown before the first one since power came on.
-        may_wrap = status.spin > 0 and bool(status.number)
-        advance = self._counter.advance(spin, status.spin, chunk, may_wrap=may_wrap)
+        advance = self._counter.advance(spin, status.spin, chunk, may_wrap=_may_wrap(status))
         missed = advance.missed
         # After a reset, a spin that had not begun will not begin.
         events: list[Event] = []
@@ -512,7 +510,14 @@ class SpinReader:
     def _continuous(self, status: Status, chunk: Chunk) -> bool:
         last = self._spin
         again = last is not None and last.landed and last.spin == status.spin and status.state in RUNNING
-        return self._counter.continuous(last, status.spin, chunk, long_away=self._long_away, counted_again=again)
+        return self._counter.continuous(
+            last, status.spin, chunk, long_away=self._long_away, counted_again=again, may_wrap=_may_wrap(status)
+        )
+
+
+def _may_wrap(status: Status) -> bool:
+    """Whether a lower counter may have wrapped: no number is shown before the first one since power came on."""
+    return status.spin > 0 and bool(status.number)
 
 
 def _longer(tick: float, since: float | None, seconds: float) -> bool:

@@ -71,7 +71,14 @@ class SpinCounter(Struct, frozen=True):
         return Advance(steps, steps - 1 if steps > 0 else max(shown - 1, 0))
 
     def continuous(
-        self, last: CountedSpin | None, shown: int, now: Chunk, *, long_away: bool, counted_again: bool
+        self,
+        last: CountedSpin | None,
+        shown: int,
+        now: Chunk,
+        *,
+        long_away: bool,
+        counted_again: bool,
+        may_wrap: bool = True,
     ) -> bool:
         """Whether the counter, or the ball that was running, proves that no unknown spin is missing.
 
@@ -83,7 +90,7 @@ class SpinCounter(Struct, frozen=True):
             return False
         steps = -1 if counted_again else shown - last.spin
         at_once = now.after_at_most(last.at, last.tick) < timedelta(seconds=self.shortest_spin_s)
-        return steps >= 0 or steps + self.around == 1 or at_once
+        return steps >= 0 or (may_wrap and steps + self.around == 1) or at_once
 
     def long_ago(self, last: CountedSpin, now: Chunk) -> bool:
         """Whether a spin that began and was not seen to end is too old to be under way."""

@@ -845,6 +845,7 @@ def test_what_the_first_two_lines_prove_is_told_with_them() -> None:
         (remembered(200, State.STARTED, 20, **OVER), [line(1, 1)] * 3, False),
         (remembered(250, State.STARTED, 200, **OVER), [line(1, 3)] * 3, False),  # what of it is true nobody knows
         (remembered(256, State.STARTED, 60, **OVER), [line(1, 1)] * 3, True),
+        (remembered(256, State.STARTED, 60, **OVER), [line(1, 1, "")] * 3, False),  # without a number it was off
         (remembered(10, State.STARTED, 6000, **OVER), [line(1, 30)] * 3, True),
         (remembered(10, State.PLACE_BETS, 6000, **OPEN), [line(2, 10)] * 3, False),
         (remembered(10, State.BALL_IN_RIM, 6000), [line(3, 10)] * 3, True),

@@ -27,6 +27,7 @@ from protocols.contract.events import (
     DeviceOnline,
     DeviceRecovered,
     Event,
+    SpinMissed,
     SpinStarted,
     SpinVoided,
     WheelStopped,
@@ -725,6 +726,18 @@ async def test_a_running_spin_is_restarted_and_only_a_running_one() -> None:
         kinds = [type_of(event) for event in one.events if "spin" in type_of(event) or "landed" in type_of(event)]
         assert kinds[:4] == ["spin.started", "spin.voided", "spin.started", "ball.landed"]
         assert [spin.reason for spin in one.wheel.truth] == ["restarted", ""]
+
+
+@virtual_time
+async def test_a_spin_whose_start_was_not_seen_is_restarted_too() -> None:
+    async with bench(16) as one:
+        await one.until_state(State.PLACE_BETS)
+        one.line.plug_at = one.now + 25.0
+        await one.until(lambda: len(one.lost) == 1)
+        one.notebook.memory = None
+        await one.until(lambda: one.events[-1:] == [SpinMissed(1)])
+        assert await one.driver.obey(RestartSpin()) == {}
+        await one.until(lambda: bool(one.landed))
 
 
 # ---- questions and parameters
