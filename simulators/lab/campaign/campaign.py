@@ -525,10 +525,10 @@ class Life:
         return ""
 
     def _pools_began(self) -> bool:
-        """Whether the jackpots process is up, and each pool has begun to count each of its tables."""
+        """Whether the jackpots process is up, and each pool has used a verdict of each of its tables."""
         jackpots = self._bodies.get(JACKPOTS)
         return jackpots is not None and all(
-            table in jackpots.books[pool.name].tables for pool in self._config.jackpot for table in pool.tables
+            jackpots.books[pool.name].tables[table].last for pool in self._config.jackpot for table in pool.tables
         )
 
     def _pools_not_out(self, jackpots: Jackpots) -> str:
