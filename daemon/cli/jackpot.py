@@ -65,7 +65,7 @@ def jackpots(config_path: Path) -> None:
 @click.command(epilog=examples("sudo feltd jackpot", "sudo feltd jackpot grand --wins"))
 @CONFIG
 @click.argument("pool", default="")
-@click.option("--wins", is_flag=True, help="also the last 25 wins that are over")
+@click.option("--wins", is_flag=True, help="all wins that wait, then the last 25 that are over")
 @click.option("--entries", type=click.IntRange(0, 10_000), default=0, help="so many of the last entries")
 @click.option("--rounds", type=click.IntRange(0, 10_000), default=0, help="so many of the last rounds")
 @click.option("--check", "all_checked", is_flag=True, help="compare all entries of the books, not only the last")

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.config.model import Jackpot
-from daemon.jackpots.book import Book
+from daemon.jackpots.book import OPEN, Book
 from daemon.jackpots.books import check, read_book
 from daemon.jackpots.books_table import changed_text
 from daemon.jackpots.ledger import open_wins
@@ -19,7 +19,7 @@ from daemon.jackpots.rounds import RoundMoney, add_entry
 from daemon.jackpots.values import proposed
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of
-from protocols.contract.jackpots import BookEntry, Prize, ValueChange
+from protocols.contract.jackpots import BookEntry, PoolWin, Prize, ValueChange
 
 __all__ = ["Pool", "pool_json", "pool_text", "read_pools"]
 
@@ -92,6 +92,11 @@ def _last_rounds(files: Files, book: Book, most: int) -> tuple[RoundMoney, ...]:
     return tuple(reversed(found.values()))[:most]
 
 
+def _with_the_last(book: Book) -> list[PoolWin]:
+    """All wins that wait, then the last that are over."""
+    return [*open_wins(book), *[win for win in book.wins if win.state not in OPEN][-WINS:]]
+
+
 def _amount(pool: Pool, minor: int) -> str:
     """The amount in the currency, with all decimals."""
     return f"{Decimal(minor).scaleb(-pool.jackpot.decimals):,.{pool.jackpot.decimals}f} {pool.jackpot.currency}"
@@ -121,8 +126,7 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
         amount = _amount(pool, sum(one.amount for one in waiting))
         oldest = len(waiting) > WINS and not wins
         lines.append(f"  {len(waiting)} wins wait, {amount}" + (f"; the oldest {WINS}:" if oldest else ""))
-    shown = book.wins[-WINS:] if wins else waiting[:WINS]
-    for win in shown:
+    for win in _with_the_last(book) if wins else waiting[:WINS]:
         seats = ", ".join(f"seat {seat} {_amount(pool, amount)}" for seat, amount in win.shares) or "seats not known"
         people = " and ".join(one for one in (win.confirmed_by, win.paid_by) if one)
         lines.append(f"  win {win.id}  {win.state}  {_amount(pool, win.amount)}  {win.award.combination}")
@@ -194,7 +198,7 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "balances": {account: str(value) for account, value in book.balances.items()},
         "terms": msgspec.to_builtins(book.terms),
         "waiting": len(open_wins(book)),
-        "wins": msgspec.to_builtins(book.wins[-WINS:] if wins else open_wins(book)),
+        "wins": msgspec.to_builtins(_with_the_last(book) if wins else open_wins(book)),
         "proposals": msgspec.to_builtins(book.proposals),
         "rounds": msgspec.to_builtins(pool.rounds),
         "last": [

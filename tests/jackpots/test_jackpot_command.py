@@ -3,6 +3,7 @@
 import gc
 import json
 import logging
+import re
 import shutil
 from collections.abc import Iterator
 from datetime import timedelta
@@ -80,10 +81,14 @@ def test_the_books_of_a_pool_are_exported_and_the_export_is_verified(config: Pat
     assert "bac-1, red" in run("journal", "export", "-c", config, "blue").output
 
 
-def test_the_last_25_wins_can_be_recalled(config: Path) -> None:
+def test_all_wins_that_wait_and_the_last_25_that_are_over_can_be_recalled(config: Path) -> None:
+    """The first win alone is over: the others wait, however many there are."""
     play(config)
+    wins = [f"bac-1:{n}/1" for n in (*range(2, 31), 1)]
     [pool] = json.loads(run("jackpot", "-c", config, "--wins", "--json").output)
-    assert [win["id"] for win in pool["wins"]] == [f"bac-1:{n}/1" for n in range(6, 31)]
+    assert [win["id"] for win in pool["wins"]] == wins
+    shown = run("jackpot", "-c", config, "--wins").output
+    assert re.findall(r"^  win (\S+)", shown, re.MULTILINE) == wins
 
 
 def test_the_last_100_rounds_can_be_recalled(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
