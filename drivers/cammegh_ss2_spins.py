@@ -46,7 +46,7 @@ BALL_NOT_DETECTED_IGNORED = 5.0
 
 MAX_WITNESSES = 8
 SPINS = 256  # the counter runs 1..256
-# A spin that began this long ago is not resumed, even with the same counter.
+# A spin that was last seen this long ago is not resumed, even with the same counter.
 LONGEST_SPIN = timedelta(minutes=3)
 # Failed launches before the ball runs: flag 8, or flag 2 in state 2. Real wheels show them for half a minute at a time,
 # or in single lines for minutes; the sum within one spin is reported. A line accounts for at most the second before it.
@@ -332,7 +332,7 @@ class SpinReader:
                 new = replace(new, ended=True, landed=state is State.WINNING_NUMBER)
                 yield SpinMissed(
                     1
-                )  # running, and neither its start nor its launch was seen: its number is not reported
+                )  # running or over, and its start or its launch was not seen: its number is not reported
             case State.TABLE_CLOSED | State.NO_BALL:
                 if under_way:
                     new = replace(new, ended=True)

@@ -196,7 +196,10 @@ class FdlBets(FdlDriver):
                 return super().order(command)
 
     def answered(self, command: Command, data: bytes) -> dict[str, Any]:
-        """The latched and doubtful seats, or the lit lamps. Raises CommandFailed where others are lit than ordered."""
+        """The latched and doubtful seats, or the lit lamps.
+
+        Raises CommandFailed where the answer to a lock cannot be read, or other lamps are lit than ordered.
+        """
         match command:
             case LockBets():
                 locked = fdl_bets.Locked.from_bytes(data)

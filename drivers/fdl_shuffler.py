@@ -301,7 +301,7 @@ class FdlShuffler(FdlDriver):
                 return None
 
     def order(self, command: Command) -> tuple[int, bytes]:
-        """Refuses commands during a jam, a packet while one lies in the tray, and a packet without a ready deck."""
+        """Refuses all but the self-test during a jam, and a packet while one lies in the tray or no deck is ready."""
         lit = self._lit
         if lit is not None and "jam" in lit and not isinstance(command, SelfTest):
             raise CommandRefused("cards stick in the shuffler: clear the jam first")

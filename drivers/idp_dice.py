@@ -17,9 +17,9 @@ The service sends nothing without a request, so its silence is normal. It is onl
 without an answer is a fault. It keeps no history, so nothing can be missed between requests: it comes online as
 continuous unless a request was open when the last session ended.
 
-From public code: the messages, 5 s, three attempts, the two steps of "no shake". Our assumptions, and therefore
-options: the pause before the next attempt; that a round's number may be any text; the address of the video stream;
-another number of dice than three.
+From public code: the messages, 5 s, three attempts, the two steps of "no shake". Our assumptions: that a round's number
+may be any text; and, therefore options: the pause before the next attempt; the address of the video stream; another
+number of dice than three.
 """
 
 import asyncio

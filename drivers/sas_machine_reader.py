@@ -118,7 +118,7 @@ SECRET = frozenset({0x3D, 0x4C, 0x4D})  # polls whose answers allow tickets to b
 KEPT = 16
 SENT = 16  # amounts of a level: those of the last seconds, of which the machine may report one
 LOST = 0x70
-DOUBT = 2.0  # seconds until a meter that ran backwards is read once more, or a machine is told again to close
+DOUBT = 2.0  # seconds until a doubted meter is read again, or closing or the end of real-time mode is sent again
 DATA = {0xA0: bytes(2), 0x4C: bytes(6), 0x7B: bytes(8), 0x4D: b"\xff", 0x0E: b"\0"}
 """The data of polls without effects: the whole machine, no id, no mask, look ahead; 0E ends real-time mode."""
 
@@ -203,7 +203,7 @@ class MachineReader:
             events.append(MachineUnreliable(why=why, text=text))
         if code in {0x7E, 0x7F}:
             events += self._played()
-        if (code == 0x7F and self._options.feeds) or code in {0x51, 0x52}:  # the machine is locked by a handpay
+        if (code == 0x7F and self._options.feeds) or code in {0x51, 0x52}:  # a handpay locks or frees it
             self._meters_due = self._link.stamp().tick
         if code == 0x53:
             self._last_silent = self._link.stamp().tick
@@ -239,7 +239,7 @@ class MachineReader:
         return events
 
     def _doubt(self, codes: Sequence[int], how: str, *, once: bool = False) -> list[Event]:
-        """Report an exception as doubtful; its effects on open faults and prizes apply all the same."""
+        """Report an exception as doubtful; its effects on meters and prizes apply all the same."""
         if not _CLEARED.isdisjoint(codes):
             self._memory = replace(self._memory, cleared=True)
         if not _PRIZE_OVER.isdisjoint(codes):

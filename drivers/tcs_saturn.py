@@ -653,7 +653,7 @@ class TcsSaturn:
                 yield from events
             case State.BALL_IN_RIM | State.NO_MORE_BETS | State.WINNING_NUMBER if not spin.ended and not spin.launched:
                 new = replace(new, ended=True, landed=state is State.WINNING_NUMBER and bool(status.number))
-                yield SpinMissed(1)  # start and launch were not seen, so the number is not reported
+                yield SpinMissed(1)  # its start or its launch was not seen, so the number is not reported
             case State.TABLE_CLOSED:
                 if under_way:
                     new = replace(new, ended=True)
@@ -813,7 +813,7 @@ def _said(status: Status) -> Status:
 
 
 def _error_texts(options: SaturnOptions) -> dict[str, str]:
-    """Fault codes by the text of SR3: distinct beginnings of the names, and the configured texts."""
+    """Fault codes by the text of SR3: "ARE.3", distinct beginnings of the names, and the configured texts."""
     length = options.error_text.length
     texts: dict[str, str] = {"ARE.3": "saturn.sensor_stuck"}
     for error in ERRORS:

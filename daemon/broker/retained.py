@@ -60,7 +60,7 @@ class Retained:
     def compare(self, topic: str, payload: bytes) -> Literal["other", "current", "earlier", "foreign"]:
         """The origin of a delivered payload: the value that was sent last, an earlier one, or another client's.
 
-        "other": the topic is none of ours, or was not sent yet.
+        "other": the topic is none of ours, was not sent yet, or is muted.
         """
         sent = self._sent.get(topic)
         if sent is None:

@@ -70,7 +70,7 @@ class Authority:
 
     @classmethod
     def create(cls, folder: Path, site: str, now: datetime | None = None) -> "Authority":
-        """Make one. Raises BadAuthority; nothing is overwritten."""
+        """Make one, over an unfinished one. Raises BadAuthority where a key or an issued certificate is there."""
         at = now or datetime.now(UTC)
         issued = folder / "issued.json"
         if (folder / "ca.key").exists() or (issued.exists() and _read(issued) != b"[]"):

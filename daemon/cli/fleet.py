@@ -1,4 +1,4 @@
-"""`feltd fleet`: all computers of a site in a terminal, from the retained documents of their edges and rules."""
+"""`feltd fleet`: all computers of a site in a terminal, from the retained documents of their processes."""
 
 import asyncio
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ _COLUMNS: Final = ("computer", "state", "version", "up", "tables", "devices", "f
 
 
 def processes_of(standing: Mapping[str, bytes]) -> list[Process]:
-    """The processes in the retained documents of edges and rules. Unreadable documents are left out."""
+    """Edges, rules and jackpots by their retained documents. Unreadable documents are left out."""
     infos: dict[str, EdgeInfo] = {}
     healths: dict[str, EdgeHealth] = {}
     online: dict[str, bool] = {}
@@ -47,7 +47,7 @@ def processes_of(standing: Mapping[str, bytes]) -> list[Process]:
 
 
 def text_of(found: list[Computer], now: datetime) -> str:
-    """A table of 80 columns, the findings of each computer below it."""
+    """A table, as wide as its longest cells; below each computer its findings."""
     from daemon.words import words
 
     well = sum(not one.findings for one in found)
@@ -75,7 +75,7 @@ def _since(time: timedelta) -> str:
 
 
 async def _standing(config: Config) -> dict[str, bytes]:
-    """The retained documents of all edges and rules of the site. Raises BrokerLost, TimeoutError."""
+    """The retained documents of all edges, rules and jackpots of the site. Raises BrokerLost, TimeoutError."""
     from daemon.broker.retained import read_standing
     from daemon.cli.site_brokers import at_brokers
 

@@ -63,7 +63,7 @@ def passphrase_in(path: Path) -> str:
 
 
 def pack(copies: Path, config: Config, path: Path, target: Path, passphrase: str, rows: dict[str, int]) -> Manifest:
-    """Write one encrypted file of the copies and of all files beside the configuration at `path`.
+    """Write one encrypted file: the copies, the configuration at `path` and the files beside it, those of the broker.
 
     It is read back and compared before it gets its name. Raises OSError, BadSealed.
     """

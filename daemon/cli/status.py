@@ -125,7 +125,7 @@ class Device(Struct, frozen=True):
 
 
 class Open(Struct, frozen=True):
-    """An open problem for a person. `place`: a process, `table`, `table/device` or `broker`."""
+    """An open problem for a person. `place`: a process, `table`, `table/device`, `jackpot POOL` or `broker`."""
 
     severity: str
     place: str

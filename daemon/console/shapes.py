@@ -163,7 +163,7 @@ def pips(face: int) -> tuple[tuple[int, int], ...]:
 
 
 def colour_of(outcome: RouletteFacts) -> str:
-    """The colour of a roulette pocket: the options name the red ones, and a zero has none."""
+    """The colour of a roulette pocket; a zero, which has none in the facts, is green."""
     return outcome.colour or "green"
 
 

@@ -1,4 +1,5 @@
-"""Typesets a report as PDF with reportlab, from standard input to standard output, in a process that `paper` starts.
+"""Typesets a report as PDF with reportlab, for `feltd journal recall --pdf`, or from standard input to standard output
+in a process that `paper` starts.
 
 Latin letters are Bitstream Vera, which comes with reportlab and is embedded. Codes in Courier and Chinese in the Adobe
 CID font MSung-Light need no file: the PDF viewer draws them with its own fonts.

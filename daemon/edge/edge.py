@@ -64,7 +64,7 @@ class Edge(BrokerProcess):
 
     KIND = "edge"
 
-    def __init__(  # over 60 lines: it connects the parts of the process
+    def __init__(
         self,
         config: Config,
         journal: Journal,
@@ -76,7 +76,7 @@ class Edge(BrokerProcess):
     ) -> None:
         """`now` is the wall clock, `opener` opens links, `connect` connects to the broker: parameters for simulations.
 
-        `before`: the edge of the configuration before, whose unchanged devices go on. Raises BadMacKey.
+        `before`: the edge of the configuration before, whose unchanged devices go on. Raises BadMacKey, BadJournal.
         """
         self.now = now
         self._opener: Opener = opener or partial(open_link, now=now)
@@ -205,7 +205,7 @@ class Edge(BrokerProcess):
             await asyncio.wait(gone)
 
     def followed_by(self, new: Config) -> "Edge":
-        """The edge of `new`; devices that stay the same are not touched. Raises BadMacKey."""
+        """The edge of `new`; devices that stay the same are not touched. Raises BadMacKey, BadJournal."""
         return Edge(new, self.journal, now=self.now, opener=self._opener, connect=self._connect, before=self)
 
     async def serve(self) -> None:
@@ -336,7 +336,7 @@ class Edge(BrokerProcess):
         self.commands.disconnected()
 
     def _own_topics(self) -> list[str]:
-        """The topics that this edge retains."""
+        """The topics of tables and devices that this edge retains; `_prepare` reads `meta`."""
         topics = [table_topic(self.site, table.name, "alert/+") for table in self.config.table]
         for session in self.sessions:
             topics += [

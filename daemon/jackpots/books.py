@@ -69,7 +69,7 @@ def _win(part: bytes) -> PoolWin:
 
 
 def _wins_of_one_field(memory: Mapping[str, bytes], pool: str) -> list[PoolWin]:
-    """The wins in the format of older versions; the first commit replaces it."""
+    """The wins in the format of older versions; the first commit of other wins replaces it."""
     part = memory.get(_key(pool, "wins"))
     return msgspec.json.decode(part, type=list[PoolWin]) if part else []
 

@@ -1,8 +1,8 @@
 """The books of one jackpot pool: a pure double-entry ledger in exact integers.
 
-Every function takes a `Book` and returns the next one with the entries that led there; the store writes both in one
-transaction. Balances count in 1/`unit` of a minor unit, where every contribution is a whole number: fractions of a
-minor unit stay in the pool and are never dropped. The balances of all accounts sum to zero.
+A `Step` is the next `Book` with the entries that led there; the store writes both in one transaction. Balances count in
+1/`unit` of a minor unit, where every contribution is a whole number: fractions of a minor unit stay in the pool and are
+never dropped. The balances of all accounts sum to zero.
 
 An input is used once: it names its stream and its number there, and a used number has no effect.
 """
@@ -565,7 +565,7 @@ def _note_later_wins(draft: Draft, round_: str, before: dict[str, int]) -> None:
 
 
 def _correct(draft: Draft, ended: Ended, known: RoundBook, mine: Sequence[PoolWin]) -> None:
-    """Decide a round again that has wins. The new beginning of the pool after it is undone first."""
+    """Decide a round again that has wins, if its result differs. Of one without, undo the new beginning of the pool."""
     if not mine:
         draft.undo_reset(ended.round, UNDONE)
         return

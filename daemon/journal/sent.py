@@ -1,4 +1,4 @@
-"""The progress of sending a journal's rows: the outbox writes it, the retention of the journal reads it."""
+"""The progress of sending a journal's rows: the outbox or the console writes it, the journal's retention reads it."""
 
 import msgspec
 

@@ -31,7 +31,7 @@ _LOCK = 7206537
 
 
 class _Table(Struct, frozen=True):
-    """A table with rows of one kind. `differing` keeps other contents under one `key`; the first `by` time counts."""
+    """A table with rows of one kind. `differing` keeps other contents of a `key`; in a batch the first `by` counts."""
 
     name: str
     by: str

@@ -41,7 +41,7 @@ def plural(lang: Lang, count: float | Decimal) -> str:
 
 @cache
 def plural_forms(lang: Lang) -> frozenset[str]:
-    """The plural forms of a catalogue. "many" is left out: it is the form of numbers from a million on."""
+    """The plural forms of a catalogue. "many" is left out: it is the form of whole millions."""
     return frozenset({"other", *locale(lang).plural_form.tags} - {"many"})
 
 

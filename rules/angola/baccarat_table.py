@@ -143,7 +143,7 @@ class AngolaTable(Coups):
     }
 
     def __init__(self, options: BaccaratOptions, deduction: str) -> None:
-        """Six or eight decks; eight cards burnt, and one before each coup but the first of a shoe."""
+        """Six or eight decks; of a shoe eight cards are burnt, and one before each coup but its first."""
         self._deduction = self.deductions.get(deduction)
         self._both_sides = options.both_sides == "accepted"
         self._warn_card_within = options.warn_card_within if options.device == "shoe" else 0

@@ -2,7 +2,7 @@
 
 The bets of a round are laid and taken back in `rules/engine/cloth.py`.
 
-All functions are pure: they return the next Round.
+All functions are pure: those that change a round return the next Round.
 """
 
 import re
@@ -46,7 +46,7 @@ class Round(Struct, frozen=True):
     """A round under way. `suspended` says why it waits for a person, where it does.
 
     `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away. `given_back`:
-    bets that were taken and cannot stand alone; the result returns their stakes.
+    bets that were taken and cannot stand; the result returns their stakes.
     """
 
     id: str
@@ -243,7 +243,7 @@ def undecided(round_: Round, result: Result) -> tuple[Wager, ...]:
 def voided(
     round_: Round, terms: Terms, void: Void, law: tuple[str, ...], outcome: dict[str, Any] | None = None
 ) -> Result:
-    """The result of a round that does not count. Bets that are returned are settled; others stay with the players."""
+    """The result of a round that does not count. Bets that are returned are settled; others stay on the cloth."""
     pushes = tuple(dict.fromkeys(one.bet for one in round_.wagers)) if void.bets == "returned" else ()
     return Result(
         round=round_.id,
@@ -269,5 +269,5 @@ def _pushed(round_: Round) -> tuple[Push, ...]:
 
 
 def _given_back(round_: Round) -> tuple[Settlement, ...]:
-    """The settlements of bets that were taken and went back when the bets closed."""
+    """The settlements of bets that were taken and went back before the result."""
     return tuple(Settlement(one.seat, one.bet, one.amount, one.amount, hand=one.hand) for one in round_.given_back)

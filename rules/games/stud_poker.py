@@ -1,6 +1,6 @@
 """Stud poker against the dealer, for all texts: hands, decisions, and the public cards.
 
-Called by `rules/games/stud_poker_round.py` and by the texts. Pure: it has no offered bets, articles or prizes. The
+Called by `rules/games/stud_poker_*.py` and by the texts. Pure: it has no offered bets, articles or prizes. The
 treatment of equal hands and the order of suits are in the text's file.
 """
 
@@ -263,7 +263,7 @@ class Position(Struct, frozen=True):
 class Laid(Struct, frozen=True):
     """A person's entry of the hands: those of five cards, the dealer's open card, the hands without a bet.
 
-    `asked`: the hands whose ante may be missing, `left`: the seats that do not play after all.
+    `asked`: the seats whose ante may be missing, `left`: those that do not play after all.
     """
 
     told: Hands = {}
@@ -362,7 +362,7 @@ def unbacked(deal: Deal, round_: Round) -> tuple[Wager, ...]:
 
 
 def too_early(deal: Deal, *, heard: bool) -> bool:
-    """Whether hands are entered before the first card at a table whose device reported the last deal.
+    """Whether hands or decisions come before the bell, or before the first card where a device reported the last deal.
 
     Otherwise the table may have no device, and a person enters the complete hands.
     """
@@ -370,7 +370,9 @@ def too_early(deal: Deal, *, heard: bool) -> bool:
 
 
 def unknowable(deal: Deal, told: Hands) -> bool:
-    """Whether these hands cannot be known yet: before the first decision, unless a shoe reported all cards but one."""
+    """Whether these hands cannot be known yet: before the first decision, unless a shoe reported all cards, or all but
+    one, and they lie there.
+    """
     if not told or not deal.dealt or deal.decided:
         return False
     cards = {card for hand in told.values() for card in hand}

@@ -315,7 +315,7 @@ class StudPokerRounds(StudPokerTurns):
         return self._note("round_unknown", say("round_unknown", event=type_of(event), round=event.round[:80]))
 
     def _decks(self, started: ShoeStarted | ShuffleFinished) -> tuple[Note, ...]:
-        """The note of a shoe that has not a single deck."""
+        """The note of a shoe or shuffler with more than one deck."""
         if started.decks <= 1:
             return ()
         return (self._note("wrong_number_of_decks", say("wrong_decks_one", decks=started.decks)),)

@@ -21,8 +21,8 @@ BUSY, STANDING_FAULT, RANGE, OPEN = 0x01, 0x02, 0x04, 0x05
 class Shaker(FdlDevice):
     """Three fair dice. The methods are what the dealer does; each is an event unless the shaker is off.
 
-    A fault of the motor appears when the dealer, with the dome on, presses the key for an electronic agitation; then he
-    pulls the lever.
+    A fault of the next electronic agitation appears when the dealer, with the dome on, presses its key; then he pulls
+    the lever.
     """
 
     name: ClassVar[str] = "fdl_shaker"
@@ -252,7 +252,7 @@ class Shaker(FdlDevice):
         return STANDING_FAULT if self._ails(MOTOR, now) else 0
 
     def _press_key(self, now: float) -> None:
-        """Press the dealer's key for an electronic agitation, so that an injected fault of the motor appears."""
+        """Press the dealer's key for an electronic agitation, so that its injected fault appears."""
         if self._next_motor is not None and self._shut:
             self.agitate(now)
 

@@ -1,4 +1,4 @@
-"""Tables of the simulated slot machine: its faults, meters and bills. Written from the public facts of SAS."""
+"""Tables of the simulated slot machine: faults, meters, validations and bills. Written from the public facts of SAS."""
 
 from simulators.devices.device import Ailment
 

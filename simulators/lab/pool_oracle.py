@@ -1,8 +1,8 @@
 """The oracle of linked jackpots: computes the balances of a pool in fractions, without the ledger.
 
 Bets and hands come from the simulated dealers, orders from the supervisors, the end of each round from the rules'
-journal. Only the order in which a pool used them is taken from its books: two tables end their rounds at nearly the
-same time, and either may come first.
+journal. Only the orders of strangers, and the order in which a pool used all of these, are taken from its books: two
+tables end their rounds at nearly the same time, and either may come first.
 """
 
 from collections import Counter, defaultdict, deque
@@ -51,7 +51,7 @@ PRIZES: Final[dict[str, dict[str, tuple[str, Fraction, bool]]]] = {
 IN_POOL: Final = ("visible", "hidden", "overflow")
 _GONE: Final = ("reversed", "contested")
 FIRST_EVENTS: Final = 10
-"""The first message of each device of a table."""
+"""The number of a table's first events; its devices come online for the first time in them."""
 ORDER: Final = ("flush", "full_house", "four_of_a_kind", "straight_flush", "royal_flush")
 
 
@@ -299,7 +299,7 @@ class _Oracle:
                 self._limit_again(one, change, there)
 
     def _spilled(self, held: Mapping[str, Fraction], change: Mapping[str, Fraction], there: Fraction) -> Fraction:
-        """The amount that an earlier correction returns from the overflow; `there`: the overflow before its round."""
+        """The amount that an earlier correction returns from the overflow; `there`: the overflow after its round."""
         visible, overflow = (held.get(name, Fraction(0)) + change[name] for name in ("visible", "overflow"))
         room = self._pool.limit - visible if self._pool.limit else Fraction(0)
         return (
@@ -330,7 +330,7 @@ class _Oracle:
                 one.after[name] += self.of(name) - before.get(name, 0)
 
     def settle(self, known: _Round, seats: Sequence[int]) -> None:
-        """Book the valid bets; the others return to the accounts of their parts."""
+        """Book the valid bets; the others return to the players, from the accounts of their parts."""
         wanted, kept = list(seats), []
         for seat, parts in known.bets:
             if seat in wanted:
@@ -567,7 +567,7 @@ class _Verdict(Struct):
 
 class _Journal(Struct, frozen=True):
     """The content of the edge's journal. `doubted`: the tables with a device that may have lost events or reported a
-    doubt. `closed`: by event id the seat of each bet that came while the pool's owner was lost. `keys`: the payment
+    fault. `closed`: by event id the seat of each bet that came while the pool's owner was lost. `keys`: the payment
     keys by event id.
     """
 

@@ -101,7 +101,7 @@ class Incidents:
         jackpots: str = "jackpots",
         notifier: Notifier | None = None,
     ) -> None:
-        """Continue with the open incidents. `edges` are expected, and `rules` and `jackpots` where they have a name.
+        """Continue with the open incidents. `edges` are expected; `rules` and `jackpots` name those processes.
 
         Raises BadStore.
         """
@@ -341,7 +341,7 @@ class Incidents:
     def closable(self, one: Incident) -> bool:
         """Whether it may be closed: the broker is connected and complete and has no alert for it, nor has the console.
 
-        The console's own incident of a silent edge may be closed, that of a table may not.
+        The console's own incident of a removed edge may be closed, that of a table may not.
         """
         if one.heard == "broker":
             return self._processes.settled and one.key not in self._said

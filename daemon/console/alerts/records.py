@@ -14,7 +14,7 @@ from protocols.contract.reasons import Reason
 __all__ = ["AlertKey", "Filter", "Incident", "NotOpen", "Shown", "Silence", "time_of"]
 
 AlertKey: TypeAlias = tuple[str, str]
-"""Table and name of an alert; the table is "" for an edge, the broker or the console."""
+"""Table and name of an alert; the table is "" for a process or the broker."""
 
 
 SCHEMA = """
@@ -67,10 +67,10 @@ class NotOpen(Exception):
 class Incident(Struct, frozen=True):
     """One incident. Times are the console's, UTC; `began` is the device's own, where the alert has it.
 
-    `heard`: "broker" for an alert of the broker, "console" for the console's own. `times`: how often it began. `by`,
-    `acknowledged` and `note` are of the last acknowledgement, also when it is open again. `round`: which one waits,
-    where the alert says so. `steps`: what people did, the oldest first. `why` and `to_do`: text and remedy as codes,
-    where the alert has them.
+    `heard`: "broker" for an alert of the broker, "console" for the console's own. `times`: how often it began. `by`:
+    who has it, or had it last; `acknowledged`: when it was last taken or closed by hand; `note`: the last one; all stay
+    when it is open again. `round`: which one waits, where the alert says so. `steps`: what people did, the oldest
+    first. `why` and `to_do`: text and remedy as codes, where the alert has them.
     """
 
     n: int
@@ -134,7 +134,7 @@ class Shown(Struct, frozen=True):
 
 
 class Filter(Struct, frozen=True):
-    """A selection of past incidents; "" and None match everything. `since` and `until` are of their beginning.
+    """A selection of incidents, open or over; "" and None match everything. `since` and `until`: of their beginning.
 
     `among`: only these tables, and incidents without a table.
     """

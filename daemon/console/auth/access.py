@@ -302,7 +302,7 @@ class Access:
         return User(token.name, "viewer", token.tables, "token", token.name)
 
     def may_scrape(self, request: Request) -> bool:
-        """Whether the request may read /metrics: with a bearer token, or as a user who may see all tables."""
+        """Whether the request may read /metrics: if open, with a bearer token or as a user, both for all tables."""
         if self.config.metrics == "open":
             return True
         scheme, _, secret = request.headers.get("authorization", "").partition(" ")

@@ -272,7 +272,7 @@ class Users:
             raise BadUser("access.user_there", f"there is a user {name!r} already")
 
     def add(self, by: By, name: str, role: Role, tables: tuple[str, ...], password: Hashed) -> None:
-        """Add a user. Raises BadUser."""
+        """Add a user. Raises BadUser, BadStore."""
         _check_name(name)
         self.may_have(role, tables)
         values = (name, role, " ".join(tables), self._seconds(), *msgspec.structs.astuple(password))
@@ -284,13 +284,13 @@ class Users:
             raise BadUser("access.user_there", f"there is a user {name!r} already") from error
 
     def remove(self, by: By, name: str) -> None:
-        """Remove a user. Their sessions end. Raises BadUser."""
+        """Remove a user. Their sessions end. Raises BadUser, BadStore."""
         self._not_the_last_administrator(self.find(name))
         delete = ("DELETE FROM user WHERE name = ?", (name,))
         self._change(by, "user.remove", f"user:{name}", {}, delete, _end(name), *_forget(name))
 
     def set_password(self, by: By, name: str, password: Hashed) -> None:
-        """Give a user another password. Their sessions end. Raises BadUser."""
+        """Give a user another password. Their sessions end. Raises BadUser, BadStore."""
         self.find(name)
         update = "UPDATE user SET n = ?, r = ?, p = ?, salt = ?, hash = ? WHERE name = ?"
         values = (*msgspec.structs.astuple(password), name)
@@ -299,7 +299,7 @@ class Users:
         self._change(by, "user.password", f"user:{name}", {}, (update, values), _end(name), *touch)
 
     def set_role(self, by: By, name: str, role: Role, tables: tuple[str, ...]) -> None:
-        """Give a user another role and its tables. Their sessions end. Raises BadUser."""
+        """Give a user another role and its tables. Their sessions end. Raises BadUser, BadStore."""
         person = self.find(name)
         self.may_have(role, tables)
         if role != "administrator":
@@ -325,7 +325,7 @@ class Users:
         """Set the person's own second factor: `code` shows that their device has the secret, `old` is of the replaced
         one.
 
-        After a first one, or one after a reset, the account must be confirmed. Raises BadUser.
+        After a first one, or one after a reset, the account must be confirmed. Raises BadUser, BadStore.
         """
         self.find(name)
         replaces = self.has_factor(name)
@@ -339,7 +339,7 @@ class Users:
 
     def reset_factor(self, by: By, name: str) -> None:
         """Remove a lost second factor. The person's sessions end, and the account must be confirmed again. Raises
-        BadUser.
+        BadUser, BadStore.
         """
         self.find(name)
         delete = ("DELETE FROM second_factor WHERE name = ?", (name,))
@@ -365,7 +365,7 @@ class Users:
         return [author for (author,) in found]
 
     def confirm(self, by: By, name: str, others: Collection[str] = ()) -> None:
-        """Confirm that the account and its second factor are the person's, as `by` has seen. Raises BadUser.
+        """Confirm that the account and its second factor are the person's, as `by` has seen. Raises BadUser, BadStore.
 
         `by` is neither the person nor one who changed the account (also `others`), and is confirmed. Users of the
         provider cannot confirm, because they may also have this account or one that changed it. The command line
@@ -403,7 +403,7 @@ class Users:
         return [Token(name, role, _tables(tables), _time(made)) for name, role, tables, made in found]
 
     def add_token(self, by: By, name: str, role: TokenRole, tables: tuple[str, ...] = ()) -> str:
-        """Add a token and return its secret, which cannot be read again later. Raises BadUser."""
+        """Add a token and return its secret, which cannot be read again later. Raises BadUser, BadStore."""
         _check_name(name)
         secret = secrets.token_urlsafe(32)
         values = (name, role, " ".join(tables), self._seconds(), _sha256(secret))
@@ -415,7 +415,7 @@ class Users:
         return secret
 
     def remove_token(self, by: By, name: str) -> None:
-        """Remove a token. Raises BadUser."""
+        """Remove a token. Raises BadUser, BadStore."""
         if name not in {one.name for one in self.tokens()}:
             raise BadUser("access.no_token", f"there is no token {name!r}")
         self._change(by, "token.remove", f"token:{name}", {}, ("DELETE FROM token WHERE name = ?", (name,)))

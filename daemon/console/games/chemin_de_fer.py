@@ -15,7 +15,7 @@ FAULTS: Final = tuple(word for word in ACTIONS.values() if word.startswith("faul
 
 
 def _winner(facts: object) -> str:
-    """Punter, banker or tie, by its first letter."""
+    """Player, banker or tie, by its first letter."""
     winner: str = getattr(facts, "winner", "")
     return winner[:1].upper() or "?"
 

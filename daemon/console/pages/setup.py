@@ -86,7 +86,7 @@ class _Pages:
         self._context = context
         self._log = logs.get(console=context.site.site)
         self._drafts: OrderedDict[str, _Draft] = OrderedDict()
-        """In memory only: each change restarts the console, and an earlier check is then out of date."""
+        """In memory only: each change puts the earlier checks out of date."""
 
     async def all(self, request: Request) -> Response:
         self._user(request)

@@ -36,7 +36,7 @@ DECISIONS = ("void", "correct", "series")
 
 
 class Restart(Struct, frozen=True):
-    """A process of the site started again. `name` is its client's: an edge, the rules."""
+    """A process of the site started again. `name` is its client's: an edge, the rules, the jackpots."""
 
     at: datetime
     name: str
@@ -98,7 +98,7 @@ class Days:
         return [one for one in self._actions.get(table, ()) if one.time >= since]
 
     def restarts(self, names: set[str], since: datetime) -> list[Restart]:
-        """The restarts of these processes since then, the oldest first."""
+        """The restarts of these processes since then, in the order in which they were noticed."""
         return [one for one in self._restarts if one.name in names and one.at >= since]
 
     def _acted(self, action: Action) -> None:

@@ -1,6 +1,6 @@
 """`feltd bench jackpots`: how many durable contributions the jackpots process takes, and how late a pool's level is.
 
-The process runs as in production, alone on one core, beside a real mosquitto. Sixteen tables bet at a fixed pace, five
+The process runs as in production, pinned to one core, beside a real mosquitto. Sixteen tables bet at a fixed pace, five
 bets a round: as devices report them (an event for each bet, a verdict for each round) or as the rules settle them (one
 verdict with five bets). Milliseconds are from the publication of a bet to the arrival of the first level that includes
 it, by the number of the pool's last entry. Two yardsticks are measured in the same turn: a message of the same
@@ -45,7 +45,7 @@ CASES = (("devices", 1), ("devices", 4), ("devices", 16), ("rules", 1), ("rules"
 TURNS = 3
 SYNC_EVERY_S = 0.005
 WARM_UP = 50
-"""Rounds before each measurement."""
+"""Rounds before the measurements of a turn."""
 YARD = "yard"
 
 Latencies = tuple[float, float, float]

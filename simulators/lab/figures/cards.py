@@ -83,7 +83,7 @@ class Mean(Struct, frozen=True):
 
 
 class Tally(Struct):
-    """Sums of one run, in whole numbers. Money is in units of half a bet."""
+    """Sums of one run, in whole numbers. Money is in units of half a bet; of doubles and raises in whole ones."""
 
     rounds: int = 0
     net: int = 0
