@@ -13,14 +13,14 @@ validation id only whether there is one, because they allow tickets to be forged
 
 An answer with a good checksum and unknown content is reported once a session. It is no damage.
 
-Our assumptions, or from one source only: the denomination codes; hopper status 0 is well. SAS reports the end of open
-doors and of the printer's switch, but not of tilts, jams and memory errors. Those end when the machine plays, takes a
-bill or prints again, or when a person opened the place of the repair (as the fault's entry says); the machine repeats
-what is still wrong.
+Our assumptions, or from one source only: the denomination codes; hopper status 0 is well; a program's signature has two
+bytes; a hopper's level may be missing. SAS reports the end of open doors and of the printer's switch, but not of tilts,
+jams and memory errors. Those end when the machine plays, takes a bill or prints again, or when a person opened the
+place of the repair (as the fault's entry says); the machine repeats what is still wrong.
 
 Meters are absolute, in minor units (games, bills, tickets, doors and power resets: counts). Games and credits are read
 every few seconds; bills, tickets and validations one after the other within a minute. A meter that runs backwards
-without a cleared memory is a fault. No meters are reported until they exceed the last good ones or the memory was
+without a cleared memory is a fault. No meters are reported until they reach the last good ones or the memory was
 cleared: a difference is never computed from a faulty meter.
 """
 

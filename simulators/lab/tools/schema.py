@@ -75,7 +75,7 @@ QUOTA = (
 )
 PARAMETERS = {
     "site": "the casino",
-    "edge": "the computer at the tables; or the rules consumer, usually `rules`: its info says `rules: true`",
+    "edge": "the computer at the tables; the rules, usually `rules`: the info says `rules: true`; or jackpots",
     "table": "the table",
     "device": "the device on its table",
     "type": "the event's type",
