@@ -1,8 +1,8 @@
 """The oracle of linked jackpots: computes the balances of a pool in fractions, without the ledger.
 
 Bets and hands come from the simulated dealers, orders from the supervisors, the end of each round from the rules'
-journal. Only the orders of strangers, and the order in which a pool used all of these, are taken from its books: two
-tables end their rounds at nearly the same time, and either may come first.
+journal. Only the orders of other people (`strangers`), and the order in which a pool used all of these, are taken from
+its books: two tables end their rounds at nearly the same time, and either may come first.
 """
 
 from collections import Counter, defaultdict, deque
