@@ -93,7 +93,7 @@ FAULTS = {
     ),
     0x25: Fault(
         "console.entry",
-        "a value was entered three times and never twice alike",
+        "a value was entered three times, never like the time before",
         "read the table again, together; enter the value twice",
         "by itself",
         "waits until the value is entered",

@@ -56,7 +56,7 @@ FAILED = Fault(
     "the dice could not be read",
     "look at the dice: shake again, or declare the round void; nothing was guessed",
     "by a person",
-    "void, unless a later reading succeeds",
+    "waits for a person: another reading, dice entered by hand, or a void",
     "error",
 )
 UNMOVED = Fault(

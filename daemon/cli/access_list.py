@@ -45,10 +45,13 @@ HEAD = """\
 # publish results of their own tables only. A client without a user reads nothing.
 #
 # Events of a shoe name each card, also the bank's second card, which lies face down; a reader of the hole card reports
-# whether the bank has blackjack. Only the rules read these events and the wagers. Other users read the listed types of
+# whether the bank has blackjack. The rules read these events and the wagers; so do jackpots, at tables whose devices
+# report the bets. The edge's link to betting terminals reads their requests. Other users read the listed types of
 # events: a new type of a newer edge is refused until a new list names it. They also read round/result and round/state,
 # which name no card that lies face down. At baccarat round/state names a card as soon as the shoe reported it; where
-# players handle the cards, as soon as each side has two."""
+# players handle the cards, as soon as each side has two.
+#
+# The console's user may send any command to any device; jackpots only show amounts and texts on their own signs."""
 
 
 class BadSite(Exception):
@@ -113,9 +116,7 @@ def access_list(configs: Sequence[tuple[Path, Config]], *, bridged: bool = False
         blocks += [_of_jackpots(site.name, name, user, config) for name, (user, config) in site.jackpots.items()]
         blocks += [block for table in site.bets for block in _of_bets(site, table)]
         blocks += _of_mqtt(site.mqtt)
-    looking = (
-        "feltd console, feltd command, feltd watch: reads all but cards and wagers; the only user that sends commands"
-    )
+    looking = "feltd console, feltd command, feltd watch: reads all but cards and wagers, sends commands to devices"
     blocks += [_of_reader(site, looking, user, commands=True, orders=own) for user, own in site.consoles.items()]
     others = "other readers: as the console, without commands"
     blocks += [_of_reader(site, others, READER, commands=False, orders=False)]

@@ -46,7 +46,7 @@ _FAULTS = {
     "malformed": Ailment("the next request is sent torn, then whole", ("terminals.malformed",), "counts"),
     "oversize": Ailment("9000 bytes are sent before the next request", ("terminals.malformed",), "counts"),
     "impatient": Ailment("the next request is sent ten times at once", (), "counts"),
-    "slow_clock": Ailment("the next request has expired ten minutes before it is sent", (), "counts"),
+    "slow_clock": Ailment("a clock ten minutes slow: the next request has expired before it is sent", (), "counts"),
     "impostor": Ailment(
         "before the next request another terminal asks in its terminal's name", ("terminals.impostor",), "counts"
     ),

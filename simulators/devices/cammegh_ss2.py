@@ -117,7 +117,7 @@ class Wheel:
         "motor": Ailment("the rotor's motor fails; the wheel powers down", _STOPPED, "void", person=True),
         "encoder": Ailment("the rotor's encoder fails; the wheel powers down", _STOPPED, "void", person=True),
         "number_bounces": Ailment(
-            "the ball jumps to the next pocket when its number was sent once; the later lines have the last one",
+            "the ball jumps to another pocket when its number was sent once; the later lines have the last one",
             ("wheel.number_unsteady", "ball.landed"),
             "counts",
         ),

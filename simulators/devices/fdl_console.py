@@ -249,7 +249,7 @@ class Console(FdlDevice):
         return True
 
     def _enter(self, value: fdl.Happening, now: float) -> bool:
-        """The first entry waits for the second; a different one replaces it, and the third different one is a fault."""
+        """The first entry waits for the second; a different one replaces it, and the third in a row is a fault."""
         if not self._sees(now) or self._ails(KEYPAD, now):
             return False
         if self._pending is None or now > self._pending_until:

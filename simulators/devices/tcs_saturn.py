@@ -123,7 +123,7 @@ class Saturn:
             person=True,
         ),
         "number_bounces": Ailment(
-            "the ball bounces into the next pocket after it was read",
+            "the ball bounces into another pocket after it was read",
             ("saturn.number_changed", "spin.voided"),
             "void",
         ),

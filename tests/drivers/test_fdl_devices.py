@@ -864,9 +864,10 @@ def test_a_value_is_reported_when_it_is_entered_twice_alike() -> None:
     ]
 
 
-def test_three_entries_and_no_two_alike_are_a_fault() -> None:
+@pytest.mark.parametrize("entries", [(1, 2, 3), (1, 2, 1)])
+def test_three_entries_each_unlike_the_one_before_are_a_fault(entries: tuple[int, ...]) -> None:
     device = console()
-    for n in (1, 2, 3):
+    for n in entries:
         assert not device.enter_dice((n,), 0)
     assert device._ails(0x25, 0)
     assert not device.enter_dice((3,), 1)  # begins anew

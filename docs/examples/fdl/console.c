@@ -13,7 +13,7 @@ enum { TABLE_CLOSED = 0x3D, ENTRY_FAULT = 0x25, SUPERVISORS_DECISION = 5, DICE =
 static const struct fdl_unit UNIT = {FDL_CONSOLE, "Example", "C Console", "C-CONSOLE-1", "1.0"};
 static struct fdl fdl;
 static uint8_t supervisor, entry[DICE];
-static int entries; /* made in a row of which no two are equal */
+static int entries; /* made in a row, each unlike the one before it */
 static uint32_t entered_at, fault_at;
 
 void device_start(struct fdl_memory *memory, fdl_send *send, void *context, uint32_t draw, uint32_t now)
