@@ -29,7 +29,7 @@ FETCH_S = 2.0
 class Batch(Struct, frozen=True):
     """Messages of a stream that follow each other; `last` is the number of the newest. `made`: when the stream was.
 
-    `late`: the last of these was stored before the reading began. A batch without messages says that nothing waited.
+    `late`: the last of these was stored before the reading began. A batch without messages says that nothing waits.
     """
 
     made: str
@@ -52,7 +52,8 @@ async def batches(
     found = await jetstream.stream_info(stream)
     made, newest = str(found.created), int(found.state.last_seq)
     last = await position(made, newest)
-    if last >= newest:
+    is_behind = last < newest
+    if not is_behind:
         yield Batch(made, (), last, late=False)
     while True:  # one consumer; a gap in its messages ends it, and the next begins behind the position
         settings = ConsumerConfig(
@@ -70,7 +71,10 @@ async def batches(
             except TimeoutError:  # asyncio's, or that of the library, which derives from it
                 messages = []
             if not messages:  # the library also returns none where only status messages came
-                await reader.consumer_info()  # raises where the node that had the consumer lost it
+                info = await reader.consumer_info()  # raises where the node that had the consumer lost it
+                if is_behind and not info.num_pending and info.delivered.consumer_seq == delivered:
+                    is_behind = False  # all of the backlog was used; the newest message may be of another subject
+                    yield Batch(made, (), last, late=False)
                 continue
             numbers = [message.metadata.sequence for message in messages]
             if any(one.consumer != delivered + at for at, one in enumerate(numbers, 1)):

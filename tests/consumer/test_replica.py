@@ -178,6 +178,26 @@ async def test_the_alert_stands_over_a_restart_until_a_person_ends_it(tmp_path: 
     assert rules(tmp_path, "a")._replica._alerts == {}  # type: ignore[union-attr]
 
 
+@virtual_time
+async def test_rules_that_were_killed_use_what_came_meanwhile_and_what_waited(tmp_path: Path) -> None:
+    """The second event is not in the stream: the later ones wait over a kill until the edge replays it."""
+    streams, (first, second, third, last) = Streams(), spins(1)
+    for came in (first, third, last):
+        streams.events.append(came)
+        one = rules(tmp_path, "a", streams=streams)
+        tasks = [asyncio.create_task(one._serve(Broker().session)), asyncio.create_task(running(one))]
+        await asyncio.sleep(1)
+        if came is last:
+            topic = f"felt/1/s/table/{TABLE}/device/d-1/event/wager.placed"
+            one._use([Message(topic, second.replace(b'"replay":false', b'"replay":true'))])
+            assert one.position(TABLE) == 4
+        one._commit([])
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        one.journal.close()
+
+
 async def running(consumer: Consumer) -> None:
     assert consumer._replica is not None
     await consumer._replica.run(consumer._use_stored, (TABLE,))

@@ -188,6 +188,40 @@ async def test_rows_are_stored_once_and_in_order_while_the_leader_is_killed(tmp_
         assert [one.seq for one in wires if f"/{table}/" in one.source] == list(range(1, 51))
 
 
+async def test_a_reader_that_used_its_backlog_says_so_before_the_next_event(tmp_path: Path, nodes: Nodes) -> None:
+    """Also where the newest message of the stream is one of another table."""
+    config, seen = load(written(tmp_path, nodes)), list[tuple[int, bool]]()
+    await health.make_streams(config, 1)
+    async with jetstream(nodes) as there:
+        for table in ("t-1", "t-1", "t-1", "t-2"):
+            await there.publish(f"feltd.ev.s.{table}", b"{}")
+
+    async def behind_these(_made: str, newest: int) -> int:
+        return newest - 4
+
+    connection = Connection(config.backbone, config.forward, "e")
+    task = asyncio.create_task(connection.run())
+    await connection.until_up()
+    async with asyncio.timeout(PATIENCE):
+        async for batch in stream_reader.batches(connection, "EV", behind_these, ("feltd.ev.s.t-1",)):
+            seen.append((len(batch.messages), batch.late))
+            if not batch.late:
+                break
+    task.cancel()
+    await asyncio.wait([task])
+    assert sum(count for count, _ in seen) == 3
+    assert [late for _, late in seen[:-1]] == [True] * (len(seen) - 1)
+    assert seen[-1] == (0, False)
+
+
+def test_nodes_on_fewer_than_three_computers_are_refused() -> None:
+    """Each loss of a computer must leave two nodes."""
+    for addresses, refused in ((("a:1", "a:2", "a:3"), "1"), (("a:1", "b:1", "b:2"), "2"), (("a", "b", "c"), "")):
+        of = tuple(health.Node(f"http://{one}", version="2.12.3", syncs=True, max_payload=2**21) for one in addresses)
+        said = [one.text for one in health.findings(health.Facts(of), with_streams=False)]
+        assert said == ([f"its nodes are on {refused} computer(s)"] if refused else [])
+
+
 @pytest.mark.parametrize("reader", ["rules", "ledger"])
 async def test_a_reader_whose_connection_is_closed_while_it_ends_ends(
     monkeypatch: pytest.MonkeyPatch, reader: str
