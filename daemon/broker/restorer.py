@@ -111,7 +111,8 @@ class Restorer:
             case ["edge", name, "availability"] if message.payload != b"online":
                 if name in self._online:  # it may have retained an older state than this one
                     root = message.topic.partition("/edge/")[0]
-                    self._retained.again(*(f"{root}/table/{table}/round/" for table in self._tables.get(name, ())))
+                    below = (f"{root}/table/{table}/" for table in self._tables.get(name, ()))
+                    self._retained.again(*(one + leaf for one in below for leaf in ("round/", "alert/round-suspended")))
                 self._online.discard(name)
             case ["edge", name, "availability"] if len(self._online) < MOST_PROCESSES:
                 self._online.add(name)
@@ -121,8 +122,6 @@ class Restorer:
                     info = msgspec.json.decode(message.payload, type=EdgeInfo)
                     if info.rules and len(self._tables) < MOST_PROCESSES:
                         self._tables[name] = info.tables
-            case _:
-                pass
 
     def _of_standby(self, message: Message) -> bool:
         """Whether other rules of this table that are online retained this: a state names them."""

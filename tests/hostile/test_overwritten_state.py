@@ -322,6 +322,24 @@ async def test_a_standby_that_is_online_writes_the_state_of_the_same_rounds() ->
         assert len(sent.of(STATE)) == 2
 
 
+@virtual_time
+async def test_rules_that_take_over_send_what_the_others_retained_until_then(tmp_path: Path) -> None:
+    """Also the alert of a round that waits for a person: nothing changes it until that person decides."""
+    topics = STATE, "felt/1/s/table/x-1/round/result", "felt/1/s/table/x-1/alert/round-suspended"
+    info = msgspec.json.encode(EdgeInfo(rules=True, tables=("x-1",)))
+    async with watched() as (one, retained, sent):
+        one.received(Message(process_topic("first", "info"), info, retain=True))
+        one.received(Message(process_topic("first", "availability"), b"online", retain=True))
+        retained.is_muted = topics.__contains__
+        for topic in topics:
+            retained.put(topic, b"x")
+        await asyncio.sleep(1)
+        retained.is_muted = lambda _topic: False
+        one.received(Message(process_topic("first", "availability"), b"offline"))
+        await asyncio.sleep(1)
+        assert [sent.of(topic) for topic in topics] == [[b"x"]] * 3
+
+
 @pytest.mark.parametrize("info", [EdgeInfo(), EdgeInfo(rules=True, tables=("x-2",)), None])
 @virtual_time
 async def test_a_state_that_names_a_process_which_would_not_put_it_right_is_foreign(info: EdgeInfo | None) -> None:
