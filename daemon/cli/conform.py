@@ -27,7 +27,7 @@ class _Person:
     """A person at the terminal and the device."""
 
     async def do(self, act: Act) -> bool:
-        """Ask, and wait for Enter. A line with an `s` skips it."""
+        """Ask, and wait for Enter. A line with an `s`, and the end of the input (Ctrl-D), skip it."""
         click.echo(f"    Please {ACTS[act]}. Enter when it is done, s and Enter to skip: ", err=True, nl=False)
         loop = asyncio.get_running_loop()
         line: asyncio.Future[str] = loop.create_future()
@@ -38,7 +38,8 @@ class _Person:
 
         loop.add_reader(sys.stdin.fileno(), read)
         try:
-            return (await line).strip().lower() == ""
+            answer = await line
+            return answer != "" and not answer.strip()
         finally:
             loop.remove_reader(sys.stdin.fileno())
 
@@ -50,7 +51,7 @@ class _Program:
         self._path = path
 
     async def do(self, act: Act) -> bool:
-        """Run it. Raises BadInputError where it cannot be run."""
+        """Run it; one that takes too long has not done it. Raises BadInputError where it cannot be run."""
         try:
             running = await asyncio.create_subprocess_exec(self._path, act, stdin=subprocess.DEVNULL)
         except OSError as error:
@@ -58,6 +59,9 @@ class _Program:
         try:
             async with asyncio.timeout(_ACT_LIMIT_S):
                 return await running.wait() == 0
+        except TimeoutError:
+            click.echo(f"{self._path} {act} did not end within {_ACT_LIMIT_S} s; it was killed", err=True)
+            return False
         finally:
             with contextlib.suppress(ProcessLookupError):
                 running.kill()

@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from fdl_in_c import SOURCES
 
+from daemon.cli import conform
 from daemon.cli.main import main
 
 OF_TIME = {
@@ -73,6 +74,29 @@ import os
 while data := os.read(0, 4096):
     os.write(1, data)
 """
+
+
+@pytest.mark.parametrize(("typed", "is_done"), [(b"\n", True), (b"s\n", False), (b"", False)])
+async def test_enter_says_that_it_is_done_and_the_end_of_the_input_skips_it(
+    monkeypatch: pytest.MonkeyPatch, typed: bytes, is_done: bool
+) -> None:
+    read, write = os.pipe()
+    os.write(write, typed)
+    os.close(write)
+    with os.fdopen(read, encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        assert await conform._Person().do("event") is is_done
+
+
+async def test_a_program_that_does_not_end_is_killed_and_has_done_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(conform, "_ACT_LIMIT_S", 0.1)
+    act = tmp_path / "act"
+    act.write_text("#!/bin/sh\nexec sleep 600\n", encoding="utf-8")
+    act.chmod(0o755)
+    assert not await conform._Program(str(act)).do("event")
+    assert "act event did not end within 0.1 s; it was killed" in capsys.readouterr().err
 
 
 def test_a_port_that_is_not_there_is_said() -> None:
