@@ -27,7 +27,8 @@ __all__ = ["Authority", "BadAuthority", "Issued"]
 Kind: TypeAlias = Literal["client", "server"]
 CA_DAYS = 3650
 DAYS = 825
-"""The validity of a certificate. Some TLS libraries refuse server certificates that are valid for longer."""
+"""The validity of a certificate, BACKDATE included. Some TLS libraries refuse servers' certificates that are valid for
+longer."""
 BACKDATE = timedelta(hours=1)
 """A certificate is valid this long before it was made: clocks of a site differ."""
 _Key: TypeAlias = ec.EllipticCurvePrivateKey
@@ -107,8 +108,11 @@ class Authority:
             raise BadAuthority(f"{name!r}: a name is small letters, digits and hyphens, for example edge-7")
         if name == "ca":
             raise BadAuthority("'ca' is the name of the authority's own files; give another")
-        if self._valid(name) is not None:
+        if (valid := self._valid(name)) is not None and valid.hosts == tuple(hosts):
             raise BadAuthority(f"{name} has a valid certificate; `feltd pki renew {name}` replaces it")
+        if valid is not None:
+            of = f"a broker at {', '.join(valid.hosts)}" if valid.hosts else "a client"
+            raise BadAuthority(f"{name} has a valid certificate of {of}; `feltd pki revoke {name}` makes room for this")
         return self._make(name, tuple(hosts), days)
 
     def renew(self, name: str, days: int = DAYS) -> Issued:
@@ -136,7 +140,7 @@ class Authority:
         return next((one for one in self._issued if one.name == name and self._counts(one)), None)
 
     def _make(self, name: str, hosts: tuple[str, ...], days: int) -> Issued:
-        ends = min(self._now + timedelta(days=days), self.ends)
+        ends = min(self._now - BACKDATE + timedelta(days=days), self.ends)
         if ends <= self._now:
             raise BadAuthority(f"{self.folder}: the authority itself ended on {self.ends:%Y-%m-%d}; make a new one")
         key = ec.generate_private_key(ec.SECP256R1())

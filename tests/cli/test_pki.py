@@ -114,6 +114,8 @@ def test_keys_are_readable_by_their_owner_alone(folder: Path) -> None:
     [
         (("init", "--site", "s"), "an authority is there already"),
         (("issue", "edge-7"), "`feltd pki renew edge-7` replaces it"),
+        (("issue", "broker", "--host", "10.0.0.9"), "of a broker at 127.0.0.1; `feltd pki revoke broker` makes room"),
+        (("issue", "edge-7", "--host", "10.0.0.9"), "of a client; `feltd pki revoke edge-7` makes room"),
         (("issue", "Edge 8"), "small letters, digits and hyphens"),
         (("issue", "ca"), "give another"),
         (("issue", "b-2", "--host", "bröker"), "no address and no name of a computer"),
@@ -153,6 +155,13 @@ def test_no_certificate_outlives_the_authority(tmp_path: Path) -> None:
     assert late.issue("edge-7").ends == late.ends
     with pytest.raises(BadAuthority, match="the authority itself ended"):
         Authority(tmp_path, NOW + timedelta(days=CA_DAYS)).issue("edge-8")
+
+
+def test_a_certificate_is_valid_for_its_days_and_not_an_hour_longer(tmp_path: Path) -> None:
+    """It begins an hour before it is made, and some TLS libraries refuse a server's that is valid for over 825 days."""
+    made = Authority.create(tmp_path, "s", NOW).issue("broker", ["10.0.0.5"])
+    assert made.begins < NOW
+    assert made.ends - made.begins == timedelta(days=825)
 
 
 def test_a_certificate_that_ended_makes_room_for_a_new_one(tmp_path: Path) -> None:
