@@ -388,6 +388,9 @@ def _notes(config: Config) -> list[str]:
             )
         if broker.ca_file and broker.port == PLAIN_PORT:
             found.append(f"{name}: TLS at port {PLAIN_PORT}, which brokers usually serve without TLS; 8883?")
+    if config.jackpot and config.jackpots.order_public_key and not config.console.order_key:
+        text = "a console with this file signs no order about a pool, and the jackpots obey none without a signature"
+        found.append(f"console.order_key is not named: {text}")
     found += _of_ports(config)
     files = files_of(config)
     files += [(f"{name}, {leaf}", getattr(one, leaf)) for name, one in brokers[1:] for leaf in LEAVES]

@@ -400,8 +400,8 @@ def files_of(config: Config) -> list[tuple[str, str]]:
     files += [("console.openid.secret_file", config.console.openid.secret_file)]
     files += [("backbone.ca_file", config.backbone.ca_file)]
     leaves = ("password_file", "certificate", "key")
-    files += [(f"forward.{leaf}", getattr(config.forward, leaf)) for leaf in leaves]
-    files += [(f"ledger.{leaf}", getattr(config.ledger, leaf)) for leaf in leaves]
+    for user in (config.forward, config.replica, config.ledger):
+        files += [(f"{type(user).__name__.lower()}.{leaf}", getattr(user, leaf)) for leaf in leaves]
     hooks = enumerate(config.console.webhook)
     return files + [(f"console.webhook.{n}.secret_file", one.secret_file) for n, one in hooks]
 

@@ -763,6 +763,7 @@ MUTUAL = 'host = "10.0.0.5"\nport = PORT\nca_file = "{there}"\ncertificate = "{t
         ('username = "u"\npassword_file = "{there}"', []),
         ('username = "u"\npassword_file = "{there}/x"', ["mqtt.password_file: {there}/x is not there"]),
         ("[journal]\nkey = '/nowhere/key.pem'", ["journal.key: /nowhere/key.pem is not there"]),
+        ("[replica]\nusername = 'r'\npassword_file = '/n'", ["replica.password_file: /n is not there"]),
         ("[[console.webhook]]\nurl='https://x/'\nsecret_file='/n'", ["console.webhook.0.secret_file: /n is not there"]),
         (
             SPEAKS.replace("HERE", "10.0.0.2").replace("MORE", "&username=u&password_file=/n"),

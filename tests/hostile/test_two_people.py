@@ -173,6 +173,7 @@ def test_check_refuses_pools_whose_orders_nobody_can_prove(tmp_path: Path) -> No
     for settings, text in (
         ("", "feltd journal key"),
         (f'order_public_key = "{tmp_path}/none.pub"', "is not there"),
+        (f'order_public_key = "{tmp_path}/none.pub"', "note: console.order_key is not named"),
         ("insecure = true", "good"),
     ):
         path.write_text(CONFIG.replace('"blue"\ntables', '"blue"\nbet = "b"\ntables') + settings, encoding="utf-8")
