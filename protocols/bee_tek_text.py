@@ -2,9 +2,9 @@
 
 Source: five public programs that read this shoe, two independent families of them. 9600 baud. A message is an
 operation in brackets and a body in angle brackets, with blanks and line ends around it: ` [Game]<Card:4S> `. The
-operation is `Game` or `Manual Burn Cards`. `<Game>` in place of the card is a card that was not read.
-`<Alarm:E3 Card Not Read>` is an alarm, `<W0x01>` a warning. Upper and lower case are the same. Other operations exist
-and are not published.
+operation is `Game`, `Manual Burn Cards` or, of alarms only, `GameAlarm`. `<Game>` in place of the card is a card that
+was not read. `<Alarm:E3 Card Not Read>` is an alarm; `<W0x01>`, without an operation, is a warning. Upper and lower
+case are the same. Other operations exist and are not published.
 
 A message ends with its `>`: a line end may be missing. There is no checksum: a damaged rank or suit that is another
 rank or suit cannot be detected. Any other form is Broken (probably a card) or Garbage. Other has an unknown operation

@@ -101,7 +101,7 @@ class BrokerProcess(ABC):
         return row
 
     def info(self) -> EdgeInfo:
-        """The retained `info` of this process, with the tables that the broker suspends."""
+        """The retained `info` of this process, with the tables and pools that the broker suspends."""
         return EdgeInfo(version(), self.config.digest, suspended=self._suspensions.reasons, started=STARTED)
 
     # ---- rows
@@ -119,7 +119,7 @@ class BrokerProcess(ABC):
         return rows
 
     def _message_of(self, row: Row, late: bool) -> tuple[str, bytes]:
-        """Topic and payload of a row; `late`: it was written before this session, or is sent again."""
+        """Topic and payload of a row; `late`: it was written before this session, was held, or is sent again."""
         if row.unreadable:
             row = self._readable(row)
         (id_, source, cause), data = self._address_of(row), msgspec.Raw(row.data)

@@ -78,7 +78,7 @@ def file_trouble(error: OSError, path: object) -> BadInputError:
 
 
 def broker_trouble(config_path: Path, config: Any, reason: object) -> click.ClickException:
-    """The message of a broker that does not answer, or refuses."""
+    """The message of a broker that does not answer or refuses, or of a file for it that cannot be read."""
     from daemon.broker.session import UnreadableFile
 
     if isinstance(reason, UnreadableFile):
@@ -89,7 +89,7 @@ def broker_trouble(config_path: Path, config: Any, reason: object) -> click.Clic
 
 
 def broker_config(config_path: Path) -> Any:
-    """The configuration, for a command that uses the broker; a missing file is reported at once.
+    """The configuration, for a command that uses the broker; an unreadable file is reported at once.
 
     Raises BadInputError or ClickException.
     """

@@ -146,7 +146,7 @@ class Port(Struct, frozen=True):
 
 
 class Device(Struct, frozen=True):
-    """A device's report when it came online. `model` is empty if it was not online since the edge started."""
+    """A device's last report when it came online. `model` is empty if it never did with its present driver."""
 
     name: str
     model: str = ""

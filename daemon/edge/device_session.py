@@ -112,7 +112,7 @@ class DeviceSession:
         return self.status.online
 
     def memory(self) -> bytes | None:
-        """The driver's memory, as of its last durable event."""
+        """The driver's memory, as it was last committed, with events or without."""
         return self._edge.journal.memory(f"driver/{self._key}") or None  # b"": another driver's, dropped
 
     def taken_up(self) -> tuple[list[Entry], dict[str, bytes]]:
@@ -146,7 +146,7 @@ class DeviceSession:
         return any(fault.code == code for fault in self.status.faults)
 
     def linked(self, link: HostLink | None) -> None:
-        """The link of the new session, for the byte counters."""
+        """The link of the new session, for the byte counters and the trace; None at its end."""
         if link is None and self._link is not None:
             self._bytes = (self._bytes[0] + self._link.received_bytes, self._bytes[1] + self._link.sent_bytes)
         self._link = link
@@ -162,7 +162,7 @@ class DeviceSession:
         self._session_ended = asyncio.get_running_loop().create_future()
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Execute a command. Raises CommandRefused or CommandFailed."""
+        """Execute a command. Raises CommandRefused, CommandFailed or BadJournal."""
         if isinstance(command, commands.Trace):
             return self._traced(command.seconds)
         driver, ended = self._driver, self._session_ended
@@ -281,7 +281,7 @@ class DeviceSession:
             self._edge.retained.touch(self.state_topic)
 
     def _entry(self, one: Sighting) -> Entry:
-        """The event with its lateness, and a bet with the state of its table, so that the rules always decide alike."""
+        """The event with its lateness, a bet with the state of table and pool, so that rules and books decide alike."""
         event = one.event
         if one.age >= SIMULTANEOUS_S:
             event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))

@@ -40,7 +40,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
     `about_key`: the given key did not sign; nothing else is wrong. `about_note`: the note beside the journal does not
     name its last checkpoint, which a person may accept (`feltd journal accept`). `unreadable`: the row is as it was
-    written, but cannot be decoded; it voids its round and prevents no start.
+    written, but its time is implausible; it voids its round and prevents no start.
     """
 
     file: str
@@ -62,7 +62,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
 
 class Report(Struct):
-    """The result of `verify`."""
+    """The result of a verification."""
 
     journal: str = ""
     files: int = 0

@@ -59,7 +59,7 @@ class Witness:
     """Appends heads to files in `folder`."""
 
     def __init__(self, folder: Path, keys: Sequence[Verifier] = (), most_bytes: int = MOST_BYTES) -> None:
-        """Continue the files that are there. Without `keys` every readable head is kept. Raises BadWitness."""
+        """Continue the files that are there. Without `keys` each head like its statement is kept. Raises BadWitness."""
         self.folder = folder
         self._keys = keys
         self._most_bytes = most_bytes
@@ -147,7 +147,7 @@ def _digest(head: JournalHead) -> str:
 
 
 def _problem(head: JournalHead, keys: Sequence[Verifier]) -> str:
-    """Why a head proves nothing; "" where a key signed it, or where it is readable and no key is given."""
+    """Why a head proves nothing; "" where it is like its statement, and a key signed that or no key is given."""
     raw = head.statement.encode()
     try:
         said = decode_statement(raw)

@@ -46,7 +46,7 @@ REPORTS: Final = {
 
 
 class Report(Struct, frozen=True):
-    """`complete_until`: the last time at which the ledger read the stream; None: never."""
+    """`complete_until`: when the ledger last wrote messages of the stream; None: never."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]

@@ -78,7 +78,7 @@ def say(lang: Lang, key: str, /, **values: Any) -> str:
 
 LONGEST, LONGEST_PATTERN = 2000, 400
 """Maximum characters. Longer texts are shown unchanged or not searched for values, which bounds the cost."""
-# Digits of a number that a sentence counts.
+# A number that a sentence counts has fewer digits.
 MOST_DIGITS = 10
 # Cached sentences: pages are rendered often and have few of them.
 REMEMBERED = 500
@@ -91,7 +91,7 @@ _Known: TypeAlias = tuple[str, Mapping[str, str], str | None]
 
 
 def device_text(lang: Lang, code: str, said: str) -> str:
-    """The English text of a fault, or of a refusal or an entry of a jackpot, in the reader's language.
+    """The English text of a fault, or of a refusal, an entry or wrong books of a jackpot, in the reader's language.
 
     A detail in parentheses is kept. A text without a translation is returned as it is.
     """
@@ -134,7 +134,7 @@ def alert(code: str, why: Reason, to_do: Reason | None = REMEDY, **fields: Any) 
 
 
 def noted(lang: Lang, one: Irregularity) -> str:
-    """An irregularity of a round. If its reason only has seat and bet or action, its code is added."""
+    """An irregularity of a round. If its reason begins with a seat (`seat_…`), the words of its code are added."""
     text, why = reason(lang, one.reason), f"irregular.{one.code}"
     if one.reason.code.startswith("seat_") and why in catalog("en"):
         return say(lang, "faults.detail", one=text, more=say(lang, why))

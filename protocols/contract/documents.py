@@ -1,6 +1,6 @@
-"""Documents of edges and rules besides events: alerts, device meta and state, edge info and health, traces, replays.
+"""Documents of the processes besides events: alerts, device meta and state, info, heads, health, traces, replays.
 
-The edge and the rules write these structs and every reader decodes into them. A reader ignores unknown fields and takes
+The processes write these structs and every reader decodes into them. A reader ignores unknown fields and takes
 the default for a missing one. An implausible time of an alert, fault, event, examination or health makes its document
 unreadable; other times are not checked here.
 """
@@ -22,11 +22,11 @@ AlertText: TypeAlias = Annotated[str, Meta(max_length=LONGEST_ALERT)]
 
 
 class Alert(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """An open alert of a device, a round, a journal or the events of an edge.
+    """An open alert, for example of a device, a round, a journal or a pool.
 
-    `round` where it is about a round, `device` where it is about a device; `count` is how often it happened. `text` and
-    `remedy` are English; `why` and `to_do` are the same as codes with values, for readers in other languages. The
-    alert of a device's fault has only its `code` and neither of these.
+    `round` where it is about a round, `device` where it is about a device, a process or a pool; `count` is how often it
+    happened. `text` and `remedy` are English; `why` and `to_do` are the same as codes with values, for readers in other
+    languages. The alert of a device's fault has only its `code` and neither of these.
     """
 
     device: AlertText = ""
@@ -123,9 +123,9 @@ class EdgeInfo(Struct, frozen=True, omit_defaults=True):
 
     `tables`: those whose rounds the rules resolve. `config`: the digest of the configuration. `boots`: the number of
     starts of the edge with this journal.
-    `suspended`: by table, what the broker refuses; the process does not serve the table until the access list is
-    corrected. `started`: when the process started. `signs`: of an edge only; by table, whether it is open, and its
-    limits.
+    `suspended`: by table or `jackpot <pool>`, what the broker refuses; the process does not serve it until the access
+    list is corrected. `started`: when the process started. `signs`: of an edge only; by table, whether it is open, and
+    its limits.
     """
 
     version: str = ""
@@ -187,7 +187,7 @@ class EdgeHealth(Struct, frozen=True):
     """The retained `health` of an edge, every 30 s.
 
     `rss` and `disk_free` in bytes; `devices`: by table/device, whether it is online; `newest`: by table, the seq of
-    its last event in the journal; `examination`: None where `feltd doctor` never ran.
+    its last event in the journal; `examination`: None where `feltd doctor` left none.
     """
 
     time: Time

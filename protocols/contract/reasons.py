@@ -1,8 +1,8 @@
 """Why something happened, as a code with values. A reader matches the code; sentences come from catalogues by code.
 
-The catalogues of `daemon/words` have a sentence for each code (`reason.<code>`) in English, Portuguese and
-Traditional Chinese. `tests/console/test_console_rules.py` compares the codes and the names of their values with what
-the rules say.
+The catalogues of `daemon/words` have a sentence for each code (`reason.<code>`; of an alert `alert.<alert>.<code>`, of
+fairness `fair.<code>`) in English, Portuguese and Traditional Chinese. `tests/console/test_console_rules.py` compares
+the codes and the names of their values with what the rules say.
 """
 
 from typing import Annotated, TypeAlias

@@ -14,7 +14,7 @@ class Covered(Record, frozen=True):
 
 
 class Uncovered(Record, frozen=True):
-    """The dome was lifted."""
+    """The dome was lifted, or a clasp opened."""
 
     KIND: ClassVar[int] = 0x11
 
@@ -36,7 +36,7 @@ class Agitated(Record, frozen=True):
 
 
 class Read(Record, frozen=True):
-    """The faces it read, and how many dice lie on another or are not flat."""
+    """The faces it read, how many dice lie on another or under one, and how many are not flat."""
 
     KIND: ClassVar[int] = 0x13
     FIELDS: ClassVar = {"stacked": Number(), "leaning": Number(), "faces": Numbers(Number(1, 1, 6), MAX_FACES)}

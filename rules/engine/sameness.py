@@ -12,7 +12,9 @@ P = TypeVar("P", bound=Struct)
 
 
 def same_result(one: Result, other: Result) -> bool:
-    """Whether two results are the same, apart from evidence, irregularities and articles; two void ones always are."""
+    """Whether two results are the same, apart from evidence, irregularities, articles and `supersedes`; two
+    void ones always are.
+    """
     return (one.void is not None and other.void is not None) or _bare(one) == _bare(other)
 
 

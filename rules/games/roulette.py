@@ -12,7 +12,7 @@ Readings, where the texts say nothing:
   spin that was declared before the number and comes after it disputes it, too.
 - A ball that was put back by hand while it ran has no number until it is launched again. If the wheel stopped, the ball
   has no number: the spin is suspended.
-- After a null spin the bets may be moved where no call had ended them, until one does.
+- After a null spin the bets may be moved where they were not closed, until a call closes them.
 - Where "no more bets" was never called, a bet moved while the ball ran may have been moved by a player who saw the
   number: the spin is suspended.
 - A suspended counted spin is not ended by its own launch: the wheel goes on by itself, without a person's decision.
@@ -243,7 +243,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         own = _decided_by_nobody(table) and (table.counted or (round_ is not None and round_.suspended == MISSING))
         if round_ is None or (round_.suspended and (table.launched or not own)):
             table, verdicts = self.begin(table, seen)
-        else:  # launched again after a failed launch: this direction counts too
+        else:  # its own launch; where it is launched again after a failed launch, this direction counts too
             table = self.witness(table, seen)
         table = self.at_launch(replace(table, launched=True), seen, launch)
         if self._launch_closes:
@@ -288,7 +288,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
     # ---- bets
 
     def opens_next(self, table: R, seen: Envelope) -> bool:
-        """Whether an opening belongs to the next spin: while the ball runs, if no wheel counts."""
+        """Whether an opening belongs to the next spin: this one is suspended, or its ball runs and no wheel counts."""
         ran = table.launched and not table.counted and not seen.event.overtaken
         return ran or table.phase == "suspended"
 
@@ -321,7 +321,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return self.note(table, seen, note), ()
 
     def beside(self, table: R) -> bool:
-        """Whether bets are laid beside doubtful ones: until the launch."""
+        """Whether bets are laid beside doubtful ones: until the bell or the launch."""
         return super().beside(table) and not table.launched
 
     def shut(self, table: R) -> bool:
@@ -351,7 +351,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return self._wins.values()
 
     def check(self, table: R, outcome: BallLanded) -> Doubt | None:
-        """Why the number does not count: no launch, or bets not closed."""
+        """Why the number does not count: no launch, no such pocket, or bets that moved in the run without a call."""
         if not table.launched:
             return Doubt(say("no_launch", pocket=outcome.pocket), REMEDY)
         if outcome.pocket not in self._wins:
@@ -420,7 +420,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         return super().stray_void(table, seen) if table.carried is None else (table, ())
 
     def after_void(self, table: R, round_: Round, **fields: Any) -> R:
-        """The table after a null spin: its bets stand, and stay closed if a call had ended the changes."""
+        """The table after a null spin: its bets stand, and stay closed if they were closed and are not in doubt."""
         over = super().after_void(table, round_, **fields)
         closed = round_.closed and round_.suspended not in (MISSING, CLOTH)
         return replace(over, carried=replace(there(over.carried), closed=closed))

@@ -1,7 +1,7 @@
 """The duties at a table with an automatic shuffler: loading, damaged cards, jams, returned cards, the count.
 
-Called by rulesets with each event of their table; `watch` returns the breaches that it shows. It knows no game: a
-ruleset has an article for each code of `CODES`. After a loss of events, a breach that the loss may explain is not
+Called by `blackjack_watched.py` with each event of HEARD; `watch` returns the breaches that it shows. It knows no game:
+a ruleset has an article for each code of `CODES`. After a loss of events, a breach that the loss may explain is not
 reported.
 """
 
@@ -45,7 +45,7 @@ class Watched(Struct, frozen=True, forbid_unknown_fields=True):
     """A table with its shuffler. `supervisor`: the key is on; `came`: it was on since the last damage or jam.
 
     `packets`: loaded since the table was closed; 0: not seen. `play`: "begun" once a round was played since. `out`:
-    cards that left the shuffler and did not go back, UNKNOWN after a loss.
+    cards that left the shuffler and did not go back, UNKNOWN before the first loading and after a loss.
     `unchecked`: the table was closed and the cards not counted since.
     """
 

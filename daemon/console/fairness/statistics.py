@@ -273,7 +273,8 @@ def log_threshold(alpha: float, number: int) -> float:
 def repeats(log_e: Callable[[float], float], threshold: float, most: float) -> float | None:
     """The factor by which all counts must grow, in the same proportions, until the bet on them reaches `threshold`.
 
-    `log_e` gives the bet for a factor. 1 if it is reached already; None if it is not reached at the factor `most`.
+    `log_e` gives the bet for a factor. 1 if it is reached already; None if it is not reached at `most`, rounded up to a
+    power of 2.
     """
     low, high = 1.0, 1.0
     while log_e(high) < threshold:

@@ -142,7 +142,7 @@ DECIDES = ("void", "correct")
 """Keys whose note in the log of actions names the round."""
 _BET = re.compile(rf"[a-z0-9_:-]{{1,{MAX_BET}}}")
 _ANY = ConsoleGame("", ())
-"""The keys of a table whose game the console does not know."""
+"""The data of a game that the console does not know."""
 _POCKETS = ("", *map(str, range(37)), "00", "000", "0000")
 
 
@@ -399,7 +399,7 @@ class Dealers:
             yield
 
     def routes(self) -> list[Route]:
-        """The page of a table, its keys and its stream."""
+        """The redirect to a first table; the page of a table, its keys and its stream."""
         return [
             Route("/dealer", self.first),
             Route("/dealer/{table}", self.page),
@@ -520,7 +520,7 @@ class Dealers:
         return [words.say(lang, f"dealer.{kind}_away") for kind in down]
 
     def _rows(self, moment: Moment, ruleset: str, lang: words.Lang) -> dict[str, dict[str, Any]]:
-        """The seats, each with its bets, the hand that it decides for, and the insurance that its key lays."""
+        """The seats, each with its cards or chips, the hand that it decides for, and the insurance of its key."""
         facts = of_kind(BlackjackFacts, moment.detail)
         rows: dict[str, dict[str, Any]] = {}
         for hand in shapes.round_shape(moment.detail, lang).hands:

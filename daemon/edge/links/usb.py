@@ -4,8 +4,8 @@
     usb:?vid=05e0&pid=1200&serial=S1&interface=1    one of several, and not its first keyboard
 
 The kernel would type a scanner's codes into the focused window. Its driver is therefore detached while the link lives,
-and attached again at the end. One thread finds, claims, reads and releases the device, so pyusb is used by one thread
-only and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded: beyond
+and attached again at the end. One thread of the link finds, claims, reads and releases the device, so no other uses
+it, and the loop never waits for it. Bytes are stamped in that thread as they arrive. The buffer is bounded: beyond
 MAX_WAITING the device is not read, and keeps its reports.
 
 A link never reconnects; its owner opens another one.
@@ -63,7 +63,7 @@ class _Target(Struct, frozen=True):
 
 
 class Plugged(NamedTuple):
-    """One keyboard-like device: its ids, serial number and name, empty if it has none."""
+    """One keyboard-like device: its ids, serial number and name, empty if it has none or they cannot be read."""
 
     vid: int
     pid: int
@@ -124,7 +124,9 @@ class UsbLink:
         self.sent_bytes = 0
 
     async def open(self) -> None:
-        """Find and claim the device. Raises LinkLost if it is missing or hangs, DeviceRefused if access is denied."""
+        """Find and claim the device. Raises LinkLost if it is missing, hangs or fails, DeviceRefused if it is denied,
+        in use or without a fitting interface, if several fit, and without libusb.
+        """
         await opened(self._thread, self._opened)
 
     # ---- the loop's side
@@ -161,7 +163,7 @@ class UsbLink:
         return Chunk(b"", self._now(), self._loop.time())
 
     async def close(self) -> None:
-        """Release the device to the kernel; return when it can be opened again."""
+        """Release the device to the kernel; return when it can be opened again, or after CLOSE_TIMEOUT."""
         self._stop.set()
         self._room.set()
         if self._thread.ident is not None:  # by the real clock, which may differ from the loop's
@@ -237,11 +239,7 @@ class UsbLink:
 
 @contextlib.asynccontextmanager
 async def open_link(url: str, now: Callable[[], datetime] = utc_now) -> AsyncIterator[UsbLink]:
-    """The link under `url`, given back at the end. Raises LinkLost where it is missing, DeviceRefused where access is
-    denied.
-
-    Raises BadUrl.
-    """
+    """The link under `url`, given back at the end. Raises BadUrl, and as `UsbLink.open`."""
     link = UsbLink(_target(url), now)
     try:
         await link.open()
@@ -268,7 +266,7 @@ def _trouble(error: usb.core.USBError, words: str) -> LinkLost | DeviceRefused:
 
 @contextlib.contextmanager
 def _claimed(target: _Target) -> Iterator[tuple[Any, Any]]:
-    """The device and its endpoint. At the end its kernel driver is attached again, also after an unplug."""
+    """The device and its endpoint. At the end a detached kernel driver is attached again, unless the device is gone."""
     words = target.words
     device = _find(target)
     interface = 0

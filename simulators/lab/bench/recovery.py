@@ -2,8 +2,8 @@
 
 An edge with a signed journal of very many events, whose last file has its full size: from the start of its process to
 its first new event, durable and at a subscriber. A rules consumer that missed very many events of a table: from the
-start of its process to the verdict that the last of them causes. The journal is written by the journal's own code; each
-round in it is one of baccarat, eight events.
+start of its process to the last verdict that they cause. The journal is written by the journal's own code; each round
+in it is one of baccarat, eight events.
 """
 
 import asyncio

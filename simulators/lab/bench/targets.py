@@ -1,4 +1,5 @@
-"""The targets of `feltd bench`, and whether a run met them: ratios to the run's yardsticks, and delays that people see.
+"""The targets of `feltd bench`, and whether a run met them: ratios to the run's yardsticks, delays that
+people see, events a second of a core, and memory.
 
 Figures of two runs are not compared. A target without its yardstick in the run is "not measured".
 """

@@ -340,7 +340,7 @@ class VirtualPit(Pit):
                 plug.stir()
 
     def parsed(self) -> Config:
-        """The configuration of edge and rules: the same for the same kinds of tables."""
+        """The configuration of edge, rules and jackpots: the same for the same kinds of tables."""
         text = self.config(1883, "5")
         if text not in _CONFIGS:
             _CONFIGS[text] = parse(text)
