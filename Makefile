@@ -150,14 +150,16 @@ deb-try: .venv/.runtime .venv/.lab deb
 	debian/try $(PACKAGE) $(if $(BEFORE),build/before/dist/feltd_*.deb)
 
 # Besides: built again in another folder to the same bytes, tried under systemd and by the attack suite; by qemu for arm64; and for
-# Debian 13.
+# the other Debian, under systemd, too.
+OTHER = $(if $(filter 12,$(DEBIAN)),13,12)
 deb-check: deb-try .venv/.dev
 	mv $(PACKAGE) build/first.deb && $(MAKE) -s deb DEB_BUILD=build/again/deb && cmp build/first.deb $(PACKAGE)
 	debian/try-systemd $(PACKAGE)
 	debian/try-attacks $(PACKAGE)
 	$(MAKE) -s deb ARCH=arm64
 	debian/try-arm64 dist/feltd_*+deb$(DEBIAN)_arm64.deb
-	$(MAKE) deb-try DEBIAN=$(if $(filter 12,$(DEBIAN)),13,12)
+	$(MAKE) deb-try DEBIAN=$(OTHER)
+	debian/try-systemd dist/feltd_*+deb$(OTHER)_$(ARCH).deb
 
 # dist/: sources, packages, wheels and bill of materials of the last commit, with a signed list of their checksums, and dist/apt,
 # a signed apt repository. KEY names a key of GnuPG; REPOSITORY is that of the release before, whose packages stay installable.

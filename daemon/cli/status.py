@@ -33,7 +33,9 @@ __all__ = [
 COLUMNS = 80
 DEVICE_REMEDY = "check power and cable; it comes back by itself"
 
-ProcessState: TypeAlias = Literal["running", "hangs", "not connected", "restarting", "failed", "stopped", "unknown"]
+ProcessState: TypeAlias = Literal[
+    "running", "hangs", "not connected", "starting", "stopping", "restarting", "failed", "stopped", "unknown"
+]
 DeviceStateWord: TypeAlias = Literal["online", "offline", "unknown"]
 Source: TypeAlias = Literal["broker", "journal", "none"]
 
@@ -246,8 +248,9 @@ def _process(wanted: Wanted, facts: Facts) -> Process:
 
 
 _STATES: Mapping[str, ProcessState] = {
-    "activating": "restarting",
-    "deactivating": "restarting",
+    "auto-restart": "restarting",
+    "activating": "starting",
+    "deactivating": "stopping",
     "reloading": "running",
     "failed": "failed",
     "inactive": "stopped",
@@ -317,6 +320,9 @@ def _of_process(one: Process, facts: Facts, *, needed: bool) -> Iterator[Open]:
         case "failed" | "restarting":
             text = f"{one.name} does not start: systemd says {one.state}{said}"
             yield Open("error", place, "process.failed", text, f"{why} says why; feltd check", one.since)
+        case "starting" | "stopping":
+            text = f"{one.name} is {one.state}{said}"
+            yield Open("warning", place, f"process.{one.state}", text, f"feltd status, in a minute; {why}", one.since)
         case "stopped" if needed:
             text = f"{one.name} does not run{said}"
             yield Open("error", place, "process.stopped", text, f"{start}; {why}", one.since)

@@ -164,7 +164,7 @@ def _read(standing: Mapping[str, bytes], beating: frozenset[str]) -> BrokerState
 def _services(parts: Iterable[str]) -> dict[str, Service]:
     """The units of feltd that systemd knows here, by part."""
     found: dict[str, Service] = {}
-    shown = "Id,LoadState,ActiveState,UnitFileState,StateChangeTimestamp"
+    shown = "Id,LoadState,ActiveState,SubState,UnitFileState,StateChangeTimestamp"
     units = [f"feltd-{part}.service" for part in parts]
     for block in _said("systemctl", "show", "--timestamp=unix", f"--property={shown}", *units).split("\n\n"):
         values = dict(line.partition("=")[::2] for line in block.splitlines())
@@ -172,6 +172,8 @@ def _services(parts: Iterable[str]) -> dict[str, Service]:
             continue
         part = values.get("Id", "").removeprefix("feltd-").removesuffix(".service")
         active = values.get("ActiveState", "")
+        if values.get("SubState", "").startswith("auto-restart"):  # it ended by a failure, and waits
+            active = "auto-restart"
         log = "" if active == "active" else _last_warning(f"feltd-{part}")
         since = _instant(values.get("StateChangeTimestamp", ""))
         found[part] = Service(active, values.get("UnitFileState") == "enabled", since, log)

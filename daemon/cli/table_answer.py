@@ -20,7 +20,7 @@ from daemon.cli.first_configuration import FirstTable
 from daemon.cli.listings import plugged
 from daemon.cli.table_check import Checked, check, field_of, probed
 from daemon.cli.table_edit import CannotEdit, TableChange, add_table, change_table, remove_table, tables_of
-from daemon.config.model import NAMES, BadConfig
+from daemon.config.model import NAMES, BadConfig, Config
 from daemon.table_requests import (
     MOST,
     Device,
@@ -47,9 +47,10 @@ def answer_once(path: Path, services: Services) -> None:
     line = sys.stdin.buffer.readline(MOST)
     try:
         request = msgspec.json.decode(line, type=Request)
+        config = load_config(path)
         match request:
             case Look():
-                _say(seen(path))
+                _say(seen(config, path))
             case Plan():
                 _say(planned(request, path, services))
             case Make():
@@ -65,9 +66,8 @@ def _say(said: Response) -> None:
     sys.stdout.buffer.flush()
 
 
-def seen(path: Path) -> Seen:
-    """The tables of the file and what is plugged in. Raises BadInputError, OSError."""
-    config = load_config(path)
+def seen(config: Config, path: Path) -> Seen:
+    """The tables of the file and what is plugged in. Raises OSError."""
     used = {device.url.partition("?")[0]: f"{one.name}/{device.name}" for one in config.table for device in one.device}
     ports = (Port(url, what, used.get(url.partition("?")[0], "")) for url, what in plugged())
     tables = tables_of(path.read_text(encoding="utf-8"))

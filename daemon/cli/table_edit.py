@@ -19,6 +19,7 @@ __all__ = ["CannotEdit", "TableChange", "add_table", "change_table", "remove_tab
 
 _HEADER = re.compile(r"\s*\[\[?\s*([A-Za-z0-9_.-]+)\s*\]\]?\s*(#.*)?")
 _KEY = re.compile(r"[A-Za-z0-9_-]+")
+_UNKNOWN_FORM = "this command does not know the form of the file: edit it by hand, then `feltd reload`"
 
 
 class CannotEdit(Exception):
@@ -50,9 +51,8 @@ def add_table(text: str, table: FirstTable) -> str:
 
 def remove_table(text: str, name: str) -> str:
     """The text without a table. Raises CannotEdit."""
-    at = _index(text, name)
     lines = text.split("\n")
-    begin, end = _blocks(lines)[at]
+    at, begin, end = _place(text, name)
     expected = tomllib.loads(text)
     del expected["table"][at]
     if not expected["table"]:
@@ -63,9 +63,8 @@ def remove_table(text: str, name: str) -> str:
 def change_table(text: str, name: str, change: TableChange) -> str:
     """The text with a changed table. Raises CannotEdit."""
     _option_names(change.options)
-    at = _index(text, name)
     lines = text.split("\n")
-    begin, end = _blocks(lines)[at]
+    at, begin, end = _place(text, name)
     expected = tomllib.loads(text)
     block = _Block(lines[begin:end], expected["table"][at])
     for key in ("ruleset", "area"):
@@ -185,11 +184,16 @@ def tables_of(text: str) -> list[dict[str, Any]]:
     return tables
 
 
-def _index(text: str, name: str) -> int:
+def _place(text: str, name: str) -> tuple[int, int, int]:
+    """The number of a table, its first line, and one past its last. Raises CannotEdit."""
     names = [one.get("name") for one in tables_of(text)]
     if name not in names:
         raise CannotEdit(f"no table {name!r}; tables: {', '.join(map(str, names)) or 'none'}")
-    return names.index(name)
+    blocks = _blocks(text.split("\n"))
+    if len(blocks) != len(names):  # `table = [{ … }]`, or [["table"]]
+        raise CannotEdit(_UNKNOWN_FORM)
+    at = names.index(name)
+    return at, *blocks[at]
 
 
 def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
@@ -221,5 +225,5 @@ def _as_expected(text: str, expected: dict[str, Any]) -> str:
     except tomllib.TOMLDecodeError:
         found = None
     if found != expected:
-        raise CannotEdit("this command does not know the form of the file: edit it by hand, then `feltd reload`")
+        raise CannotEdit(_UNKNOWN_FORM)
     return text

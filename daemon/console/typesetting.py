@@ -150,7 +150,7 @@ def _table(block: Rows) -> Iterator[Any]:
 def _broken(text: str, font: str, size: float, width: float) -> Iterator[str]:
     """Lines not wider than `width`: broken at spaces, behind Chinese characters, and within a longer word."""
     line, used = "", 0.0
-    for word in _WORDS.findall(text.replace("\n", " ")):
+    for word in _WORDS.findall(text):
         wide = sum(_wide(font, letter) for letter in word) * size
         if used + sum(_wide(font, letter) for letter in word.rstrip()) * size <= width:
             line, used = line + word, used + wide
@@ -192,7 +192,7 @@ def _paragraph(text: str, style: ParagraphStyle) -> Any:
     marked = "".join(
         f'<font name="{HAN}">{escape(piece)}</font>' if n % 2 else escape(piece) for n, piece in enumerate(pieces)
     )
-    return Paragraph(marked.replace("\n", "<br/>"), style)
+    return Paragraph(marked, style)
 
 
 def _cut(text: str, most: int) -> str:
@@ -201,8 +201,8 @@ def _cut(text: str, most: int) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text, not longer than a cell, with a square for each character without a font."""
-    return _UNSEEN.sub("\u25a1", _cut(text, LONGEST_CELL))
+    """The text in one line, not longer than a cell, with a square for each character without a font."""
+    return _UNSEEN.sub("\u25a1", _cut(text.replace("\n", " "), LONGEST_CELL))
 
 
 def _style(

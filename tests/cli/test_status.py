@@ -110,7 +110,9 @@ def test_open_alerts_come_first_with_their_remedies() -> None:
         ({"online": {"rules": True}}, {}, "edge-1", "process.stopped", "stopped"),
         ({"online": {"rules": True}}, {"edge": Service("active")}, "edge-1", "process.not_connected", "not connected"),
         ({"online": {"rules": True}}, {"edge": Service("failed")}, "edge-1", "process.failed", "failed"),
-        ({"online": {"rules": True}}, {"edge": Service("activating")}, "edge-1", "process.failed", "restarting"),
+        ({"online": {"rules": True}}, {"edge": Service("auto-restart")}, "edge-1", "process.failed", "restarting"),
+        ({"online": {"rules": True}}, {"edge": Service("activating")}, "edge-1", "process.starting", "starting"),
+        ({"online": {"rules": True}}, {"edge": Service("deactivating")}, "edge-1", "process.stopping", "stopping"),
         ({"online": {"rules": True}}, {"edge": Service("inactive")}, "edge-1", "process.stopped", "stopped"),
     ],
 )

@@ -148,6 +148,8 @@ def test_a_device_and_an_option_go_again() -> None:
             ),
             "edit it by hand",
         ),
+        (lambda: remove_table('table = [{ name = "a" }, { name = "b" }]\n', "b"), "edit it by hand"),
+        (lambda: change_table('[["table"]]\nname = "a"\n', "a", TableChange(area="x")), "edit it by hand"),
     ],
 )
 def test_what_cannot_be_edited_is_refused_with_the_remedy(edit: Callable[[], str], says: str) -> None:

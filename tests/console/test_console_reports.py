@@ -355,7 +355,7 @@ def test_any_text_can_be_set(rows: int) -> None:
 
 
 @needs_poppler
-@pytest.mark.parametrize("text", ["x", "two words ", "令", "não 令 "])
+@pytest.mark.parametrize("text", ["x", "two words ", "令", "não 令 ", "x\n", "não 令\n"])
 def test_a_cell_that_does_not_fit_a_page_is_cut_and_says_so(text: str, tmp_path: Path) -> None:
     rows = Rows(("a", "b"), [(text * 5_000, "x")], (1, 9))
     pdf = typesetting.pdf(Paper("t", "en", "", "", (rows, Facts((("a", text * 5_000),)), Lines((text * 5_000,)))))

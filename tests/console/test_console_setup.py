@@ -188,3 +188,6 @@ def test_the_command_refuses_what_is_no_request(config: Path) -> None:
     for line in (b"", b"{}\n", b'{"type":"make","wanted":{"act":"add"}}\n', b"x" * 2_000_000):
         done = subprocess.run(command, input=line, capture_output=True, check=True)
         assert b'"type":"refused"' in done.stdout, line[:80]
+    config.write_text("[[table]", encoding="utf-8")  # broken by hand since the page was opened
+    line = b'{"type":"plan","wanted":{"act":"add","name":"rou-4"}}\n'
+    assert b'"type":"refused"' in subprocess.run(command, input=line, capture_output=True, check=True).stdout
