@@ -214,9 +214,9 @@ class Shown(Struct, frozen=True):
 
 def since_of(text: str, now: datetime) -> datetime:
     """The instant of "10m", "2h", or of a date and time, local where it names no zone. Raises BadSince."""
-    if ago := _AGO.fullmatch(text):
-        return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
     try:
+        if ago := _AGO.fullmatch(text):
+            return now - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError) as error:
         raise BadSince(f"{text}: write 30s, 10m, 2h, 1d or a time such as 2026-11-23T20:00") from error

@@ -224,7 +224,7 @@ def test_since_is_a_span(text: str, ago: timedelta) -> None:
 def test_since_is_a_time() -> None:
     assert since_of("2026-11-23T20:00:00+08:00", NOW) == NOW
     assert since_of("2026-11-23T20:00", NOW) == datetime(2026, 11, 23, 20).astimezone(UTC)
-    for text in ("yesterday", "", "5", "0001-01-01", "9999999m x"):
+    for text in ("yesterday", "", "5", "0001-01-01", "9999999m x", "999999d"):
         with pytest.raises(BadSince, match="write 30s"):
             since_of(text, NOW)
 
