@@ -56,7 +56,10 @@ class Restored(Struct, frozen=True):
 
 def passphrase_in(path: Path) -> str:
     """The passphrase in a file. Raises BadRestore, OSError."""
-    text = path.read_text(encoding="utf-8").strip()
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except UnicodeDecodeError as error:
+        raise BadRestore(f"{path}: not in UTF-8; write the passphrase as text in UTF-8") from error
     if len(text) < LEAST_PASSPHRASE:
         raise BadRestore(f"{path}: a passphrase has at least {LEAST_PASSPHRASE} characters")
     return text
@@ -149,7 +152,12 @@ def _placed(work: Path, manifest: Manifest, owners: dict[str, tarfile.TarInfo], 
 
 
 def _owned_as(path: Path, info: tarfile.TarInfo) -> tarfile.TarInfo:
-    info.uname, info.gname = path.owner(), path.group()
+    """With the owner and group of `path`; one that has no name on this computer is left empty."""
+    info.uname = info.gname = ""
+    with contextlib.suppress(KeyError):
+        info.uname = path.owner()
+    with contextlib.suppress(KeyError):
+        info.gname = path.group()
     return info
 
 

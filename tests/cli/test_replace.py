@@ -211,6 +211,23 @@ def test_a_short_passphrase_is_refused(computer: Computer) -> None:
     assert "at least 12 characters" in said
 
 
+def test_a_passphrase_that_is_no_text_is_refused(computer: Computer) -> None:
+    computer.words.write_bytes(b"a passphrase in Latin-1: caf\xe9\n")
+    for words in (("backup", str(computer.stick)), ("restore", "x")):
+        said = computer.feltd(*words, "--passphrase-file", str(computer.words), code=2)
+        assert "not in UTF-8" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
+def test_a_file_of_a_user_without_a_name_is_backed_up_and_belongs_to_root_then(computer: Computer) -> None:
+    os.chown(computer.etc / "mqtt/edge", 54321, 54322)
+    backup = computer.back_up()
+    computer.lose()
+    computer.feltd("restore", str(backup), "--passphrase-file", str(computer.words))
+    assert (computer.etc / "mqtt/edge").read_text() == "old"
+    assert (computer.etc / "mqtt/edge").owner() == "root"
+
+
 def test_what_the_stick_kept_wrong_is_noticed(computer: Computer, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Sealed._put
 
