@@ -71,10 +71,12 @@ class Authority:
 
     @classmethod
     def create(cls, folder: Path, site: str, now: datetime | None = None) -> "Authority":
-        """Make one, over an unfinished one. Raises BadAuthority where a key or an issued certificate is there."""
+        """Make one, over an unfinished one. Raises BadAuthority where another one, or a part of it, is there."""
         at = now or datetime.now(UTC)
         issued = folder / "issued.json"
-        if (folder / "ca.key").exists() or (issued.exists() and _read(issued) != b"[]"):
+        there = [path for path in (folder / "ca.key", folder / "ca.crt", issued) if path.exists()]
+        interrupted = issued in there and folder / "ca.key" not in there and _read(issued) == b"[]"
+        if there and not interrupted:
             raise BadAuthority(f"{folder}: an authority is there already; certificates of a second one would differ")
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -87,8 +89,8 @@ class Authority:
         made = made.add_extension(_usage(authority=True), critical=True)
         made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         certificate = made.sign(key, hashes.SHA256())
+        _write(issued, b"[]", 0o644)  # written first: a ca.crt without this list belongs to another authority
         _write(folder / "ca.crt", certificate.public_bytes(serialization.Encoding.PEM), 0o644)
-        _write(folder / "issued.json", b"[]", 0o644)
         _write_revoked(folder, certificate, key, (), at)
         _write(folder / "ca.key", _pem_of(key), 0o600)  # written last: with its key an authority is complete
         return cls(folder, at)

@@ -15,6 +15,7 @@ from helpers import PATIENCE, broker_may_be_late
 
 from daemon.broker.connection import connect
 from daemon.broker.session import BrokerLost, Message, Session
+from daemon.cli import authority as authority_module
 from daemon.cli.access_list import access_list
 from daemon.cli.authority import CA_DAYS, Authority, BadAuthority
 from daemon.cli.broker_config import bridge, listener
@@ -140,6 +141,32 @@ def test_a_damaged_authority_is_not_used(folder: Path, file: str, content: bytes
     (folder / file).write_bytes(content)
     with pytest.raises(BadAuthority, match="restore it from a copy"):
         Authority(folder)
+
+
+def test_a_certificate_of_another_authority_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "ca.crt").write_bytes(b"of the casino")
+    with pytest.raises(BadAuthority, match="is there already"):
+        Authority.create(tmp_path, "s")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"ca.crt": b"of the casino"}
+
+
+@pytest.mark.parametrize("last", ["issued.json", "ca.crt", "ca.crl"])
+def test_an_authority_that_was_half_made_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """The process was killed after it had written the file `last`."""
+    write = authority_module._write
+
+    def until_last(path: Path, raw: bytes, mode: int) -> None:
+        write(path, raw, mode)
+        if path.name == last:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as killed:
+        killed.setattr(authority_module, "_write", until_last)
+        with pytest.raises(KeyboardInterrupt):
+            Authority.create(tmp_path, "s")
+    assert Authority.create(tmp_path, "s").issued() == ()
 
 
 def test_a_key_of_another_authority_is_not_used(folder: Path, tmp_path: Path) -> None:
