@@ -147,7 +147,7 @@ class _Block:
         headers = [*_headers(self.lines), (len(self.lines), "")]
         for (begin, found), (end, _) in pairwise(headers):
             if found == header:
-                return begin, self._trimmed(begin, end)
+                return begin, _trimmed(self.lines, begin, end)
         return None
 
     def _section(self, header: str) -> tuple[int, int]:
@@ -161,12 +161,7 @@ class _Block:
         if number >= len(found):
             raise CannotEdit("the devices of this table have no sections of their own; edit the file by hand")
         begin = headers[found[number]][0]
-        return begin, self._trimmed(begin, headers[found[number] + 1][0])
-
-    def _trimmed(self, begin: int, end: int) -> int:
-        while end > begin + 1 and (not self.lines[end - 1].strip() or self.lines[end - 1].lstrip().startswith("#")):
-            end -= 1
-        return end
+        return begin, _trimmed(self.lines, begin, headers[found[number] + 1][0])
 
     def _set_line(self, begin: int, end: int, key: str, line: str | None) -> None:
         pattern = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
@@ -202,19 +197,31 @@ def _headers(lines: list[str]) -> Iterator[tuple[int, str]]:
             yield at, found[1]
 
 
+def _trimmed(lines: list[str], begin: int, end: int) -> int:
+    """One past the last line between these that is neither blank nor a comment."""
+    while end > begin + 1 and (not lines[end - 1].strip() or lines[end - 1].lstrip().startswith("#")):
+        end -= 1
+    return end
+
+
 def _blocks(lines: list[str]) -> list[tuple[int, int]]:
-    """First and one past the last line of each table, with the comments directly above it."""
+    """First and one past the last line of each table, with the comments directly above it.
+
+    Comments directly below its last line are its own, too, but not those behind a blank line.
+    """
     headers = [*_headers(lines), (len(lines), "")]
     blocks = []
     for number, (at, header) in enumerate(headers):
         if header != "table":
             continue
-        end = next(one for one, name in headers[number + 1 :] if not name.startswith("table."))
+        below = next(one for one, name in headers[number + 1 :] if not name.startswith("table."))
+        end = _trimmed(lines, at, below)
+        blank = next((one for one in range(end, below) if not lines[one].strip()), None)
+        if blank is not None:
+            end = next((one for one in range(blank, below) if lines[one].strip()), below)
         begin = at
         while begin and lines[begin - 1].lstrip().startswith("#"):
             begin -= 1
-        while end < len(lines) and end > at and lines[end - 1].lstrip().startswith("#"):
-            end -= 1
         blocks.append((begin, end))
     return blocks
 

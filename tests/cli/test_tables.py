@@ -106,6 +106,14 @@ def test_a_comment_belongs_to_the_table_below_it() -> None:
     assert "# Upstairs.\n[[table]]" in without
 
 
+def test_a_comment_behind_a_blank_line_stays_when_the_table_above_it_goes() -> None:
+    own, note = "# The wheel is new.\n", "# Ask the pit before a change.\n\n# It is in the book.\n"
+    head, rest = HEAD.split("\n# Upstairs.\n")
+    without = remove_table(f"{head}{own}\n{note}\n# Upstairs.\n{rest}", "rou-1")
+    assert without == remove_table(HEAD, "rou-1").replace("# Upstairs.", f"{note}\n# Upstairs.")
+    assert remove_table(f"{HEAD}{own}\n{note}", "cus-1") == f"{remove_table(HEAD, 'cus-1')}\n{note}"
+
+
 @pytest.mark.parametrize(
     ("change", "line"),
     [
