@@ -1,6 +1,7 @@
 """The published contract is made from the code, and what we publish fits it."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,13 @@ def test_every_reference_leads_somewhere() -> None:
                 walk(one)
 
     walk(DOCUMENT)
+
+
+@pytest.mark.parametrize("name", DOCUMENT["channels"])
+def test_a_channel_has_a_parameter_for_each_name_in_its_address(name: str) -> None:
+    """AsyncAPI 3.0, Channel Object: `parameters` describes all of the address and nothing else."""
+    channel = DOCUMENT["channels"][name]
+    assert set(channel["parameters"]) == set(re.findall(r"\{(\w+)\}", channel["address"]))
 
 
 @pytest.mark.parametrize("name", EVENT_TYPES)

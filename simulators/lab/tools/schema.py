@@ -84,6 +84,7 @@ PARAMETERS = {
     "pool": "the jackpot",
     "entry": "what the entry did",
     "order": "what a person orders",
+    "terminal": "the betting terminal",
 }
 
 
