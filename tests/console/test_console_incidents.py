@@ -461,6 +461,23 @@ def test_after_a_restart_what_stands_goes_on_and_what_ended_has_ended(store: Sto
     assert (ended.state, ended.ended) == ("resolved", later(11))
 
 
+def test_after_a_restart_the_oldest_ended_incident_makes_room_first(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("daemon.console.alerts.incidents.MOST_OPEN", 3)
+    incidents = Incidents(store)
+    for number in range(3):
+        incidents.on_alert(("t", f"x-{number}"), JAM, T0)
+        incidents.on_alert(("t", f"x-{number}"), None, later(number))
+    again = Incidents(store)
+    again.on_alert(("t", "y"), JAM, later(3))
+    again.on_alert(("t", "y"), None, later(3))
+    for number in range(3):
+        again.on_alert(("t", f"x-{number}"), JAM, later(4))
+    times = {one.incident.name: one.incident.times for one in again.open(later(4))}
+    assert times == {"x-0": 1, "x-1": 2, "x-2": 2}
+
+
 def test_a_broker_that_forgot_everything_is_not_all_is_well(store: Store) -> None:
     floor = Floor()
     floor.edge("edge-7", T0)

@@ -117,6 +117,7 @@ class Incidents:
             self._open[one.key] = one
         for one in self._rows("state = 'resolved' ORDER BY ended DESC LIMIT ?", MOST_OPEN):
             self._ended.setdefault(one.key, one)
+        self._ended = dict(reversed(self._ended.items()))  # the oldest first: it makes room first
         (last,) = store.db.execute("SELECT coalesce(max(n), 0) FROM incident").fetchone()
         self._next = int(last) + 1
         self._silences = {one.n: one for one in map(silence_of_row, store.db.execute("SELECT * FROM silence"))}
