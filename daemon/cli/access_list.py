@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from daemon.broker.stale_topics import alerts_of_edge, alerts_of_rules
-from daemon.cli.broker_config import bridge_in, bridge_out, bridge_user
+from daemon.cli.broker_config import POOL_LEAVES, bridge_in, bridge_out, bridge_user, tables_here
 from daemon.config.lines import line_of
 from daemon.config.model import Config, Edge, Jackpots, Mqtt, Rules, broker_of
 from daemon.edge import home_assistant
@@ -32,7 +32,6 @@ READER, DISPLAY = "reader", "display"
 TERMINALS = "bet_terminals"
 OURS = frozenset({"felt", "reply", "homeassistant", "$SYS"})
 """The first words of topics that no device of another maker may use at our broker."""
-POOL_LEAVES = ("level", "books", "owner", "event/+", "cmd/+/result")
 DEVICE_LEAVES = ("availability", "meta", "state", "event/+", "trace", "cmd/+/result")
 
 HEAD = """\
@@ -313,7 +312,7 @@ def _of_mqtt(devices: dict[str, _MqttDevice]) -> list[str]:
 
 def _of_bridge(config: Config) -> str:
     """The list of a bridge: the topics of its own tables; events that name cards only by configuration."""
-    tables = [table.name for table in config.table]
+    tables = tables_here(config)
     title = f"the bridge of {config.edge.name}"
     return _block(title, bridge_user(config), bridge_out(config, tables, cards=True), bridge_in(config, tables))
 

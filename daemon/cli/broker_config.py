@@ -1,19 +1,24 @@
 """`feltd broker`: mosquitto's configuration for the broker of a site, or for the bridge to it from another computer.
 
 The topics of a bridge are those of the computer's own tables: events, states and results go out, orders and requests
-for a replay come in. No topic goes both ways, so no message can circle. The user of a bridge is `<edge>-bridge`; the
-access list of the site's broker grants it the same topics (`feltd acl --bridged`).
+for a replay come in. A table that feeds a pool here and has neither devices nor rules here is one of another computer:
+what the pool reads of it comes in. No topic goes both ways, so no message can circle. The user of a bridge is
+`<edge>-bridge`; the access list of the site's broker grants it the same topics (`feltd acl --bridged`).
 """
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from daemon.config.model import Config
+from daemon.jackpots.sites import carried
 from daemon.read_model import SHOWN
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import ROOT, device_topic, edge_topic, table_topic
 
-__all__ = ["bridge", "bridge_in", "bridge_out", "bridge_user", "listener"]
+__all__ = ["POOL_LEAVES", "bridge", "bridge_in", "bridge_out", "bridge_user", "listener", "tables_here"]
+
+POOL_LEAVES = ("level", "books", "owner", "event/+", "cmd/+/result")
+"""What the jackpots process publishes of a pool."""
 
 _DEVICE_OUT = ("availability", "meta", "state", "trace", "cmd/+/result")
 _TABLE_OUT = ("alert/+", "cmd/replay/result", "round/state", "round/result", "round/event/+", "round/cmd/replay/result")
@@ -32,6 +37,26 @@ def _names(config: Config) -> list[str]:
     return names + ([config.jackpots.name] if config.jackpot else [])
 
 
+def tables_here(config: Config) -> list[str]:
+    """The tables of this computer, without those of another one that feed its pools."""
+    fed = {table for pool in config.jackpot for table in pool.tables}
+    return [one.name for one in config.table if one.device or one.ruleset or one.name not in fed]
+
+
+def _elsewhere(config: Config) -> tuple[list[str], list[str]]:
+    """The topics that come in and go out for the tables of other computers that feed the pools."""
+    site, here = config.site.name, tables_here(config)
+    come: dict[str, None] = {}
+    go: dict[str, None] = {}
+    for pool in config.jackpot:
+        for table in pool.tables:
+            if "/" not in table and table not in here:
+                events, replays = carried(site, pool, table)
+                come |= dict.fromkeys(events)
+                go |= dict.fromkeys([*replays, table_topic(site, table, "alert/+")])
+    return list(come), list(go)
+
+
 def bridge_out(config: Config, tables: Sequence[str], *, cards: bool) -> list[str]:
     """The topics that leave this computer. Without `cards` events that may name a card or a wager are left out."""
     site = config.site.name
@@ -40,16 +65,22 @@ def bridge_out(config: Config, tables: Sequence[str], *, cards: bool) -> list[st
     for table in tables:
         topics += [device_topic(site, table, "+", leaf) for leaf in (*_DEVICE_OUT, *events)]
         topics += [table_topic(site, table, leaf) for leaf in _TABLE_OUT]
-    leaves = ("level", "event/+", "cmd/+/result", "cmd/replay/result")
-    return topics + [jackpot_topic(site, pool.name, leaf) for pool in config.jackpot for leaf in leaves]
+    topics += [jackpot_topic(site, pool.name, leaf) for pool in config.jackpot for leaf in POOL_LEAVES]
+    return topics + _elsewhere(config)[1]
 
 
 def bridge_in(config: Config, tables: Sequence[str]) -> list[str]:
-    """The topics that come to this computer. A pool's level comes from the computer that keeps its books."""
+    """The topics that come to this computer.
+
+    A pool's level and owner, and the owner's heartbeat, come from the computer that keeps its books.
+    """
     site = config.site.name
     topics = [table_topic(site, table, leaf) for table in tables for leaf in _TABLE_IN]
     topics += [jackpot_topic(site, pool.name, "cmd/+") for pool in config.jackpot]
-    return topics if config.jackpot else [*topics, jackpot_topic(site, "+", "level")]
+    if config.jackpot:
+        return topics + _elsewhere(config)[0]
+    pools = [jackpot_topic(site, "+", leaf) for leaf in ("level", "owner")]
+    return [*topics, *pools, edge_topic(site, config.jackpots.name, "alive")]
 
 
 def listener(listen: str, port: int, certificates: Path) -> str:
@@ -77,7 +108,9 @@ def bridge(config: Config, hosts: Sequence[str], port: int, certificates: Path, 
     """
     user = bridge_user(config)
     prefix = f"{ROOT}/{config.site.name}/"
-    ways = (bridge_out(config, ["+"], cards=cards), "out"), (bridge_in(config, ["+"]), "in")
+    here = tables_here(config)
+    tables = ["+"] if len(here) == len(config.table) else here
+    ways = (bridge_out(config, tables, cards=cards), "out"), (bridge_in(config, tables), "in")
     topics = [f"topic {one.removeprefix(prefix)} {way} 1 {prefix} {prefix}" for all_, way in ways for one in all_]
     lines = [
         "# The bridge to the broker of the site. `feltd broker` makes it; goes to /etc/mosquitto/conf.d/.",

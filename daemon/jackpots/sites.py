@@ -4,12 +4,12 @@ One process owns a pool. A table or display of the pool in another site has that
 ("porto/slot-3"); its topics are those of its site, and mosquitto carries them between the two brokers.
 """
 
-from daemon.config.model import Config
+from daemon.config.model import Config, Jackpot
 from protocols.contract.commands import Announce, ShowAmount, name_of
 from protocols.contract.jackpots import jackpot_topic
 from protocols.contract.topics import device_topic, edge_topic, table_topic
 
-__all__ = ["bridge", "display_topic", "id_at", "place_of", "sites_of", "topic_at"]
+__all__ = ["bridge", "carried", "display_topic", "id_at", "place_of", "sites_of", "topic_at"]
 
 
 def _split(own: str, place: str, parts: int) -> tuple[str, list[str]]:
@@ -51,22 +51,27 @@ def sites_of(config: Config) -> list[str]:
     return list(dict.fromkeys(tables + displays))
 
 
+def carried(own: str, pool: Jackpot, table: str) -> tuple[list[str], list[str]]:
+    """The topics of a table at another broker: those that come to the owner of its pool, and those that go there."""
+    events, replays = (["device/+/event/+", "cmd/replay/result"], ["cmd/replay"]) if pool.reads_events else ([], [])
+    here = [topic_at(own, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *events)]
+    return here, [topic_at(own, table, leaf) for leaf in ("round/cmd/replay", *replays)]
+
+
 def bridge(config: Config, site: str) -> str:
     """The configuration of mosquitto that connects the broker of this site with that of `site`, which it calls."""
     own, name = config.site.name, config.jackpots.name
     here: list[str] = []
     there = [edge_topic(own, name, "availability")]
     for pool in config.jackpot:
-        by_devices = pool.reads_events
         tables = [table for table in pool.tables if table.startswith(f"{site}/")]
         displays = [one for one in pool.displays if one.count("/") == 2 and one.startswith(f"{site}/")]
         if tables or displays:
             there += [jackpot_topic(own, pool.name, leaf) for leaf in ("level", "books", "event/+")]
         for table in tables:
-            leaves = ["device/+/event/+", "cmd/replay/result"] if by_devices else []
-            here += [topic_at(own, table, leaf) for leaf in ("round/event/+", "round/cmd/replay/result", *leaves)]
-            leaves = ["cmd/replay"] if by_devices else []
-            there += [topic_at(own, table, leaf) for leaf in ("round/cmd/replay", *leaves)]
+            come, go = carried(own, pool, table)
+            here += come
+            there += go
         for display in displays:
             orders = [f"cmd/{name_of(kind)}" for kind in (ShowAmount, Announce)]
             there += [display_topic(own, display, order) for order in orders]

@@ -6,7 +6,9 @@ import os
 import stat
 import subprocess
 from collections.abc import AsyncIterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,12 @@ from daemon.cli.authority import CA_DAYS, Authority, BadAuthority
 from daemon.cli.broker_config import bridge, listener
 from daemon.cli.main import main
 from daemon.config.model import BadConfig, Config, broker_of, load, parse
+from daemon.edge.edge import Edge
+from daemon.edge.links.link import utc_now
+from daemon.jackpots.process import Jackpots
+from daemon.journal.store import Journal
+from drivers.driver import Chunk, Sighting
+from protocols.contract.events import JackpotContributed
 from simulators.lab import broker as broker_module
 from simulators.lab.broker import Broker, find_mosquitto, free_port
 
@@ -50,6 +58,33 @@ name = "wheel-1"
 driver = "cammegh_ss2"
 url = "tcp://127.0.0.1:1"
 """
+
+
+BOOKS = """\
+[site]
+name = "s"
+[edge]
+name = "edge-1"
+[mqtt]
+port = {port}
+[jackpots]
+username = "jackpots"
+journal = "{folder}/jackpots.db"
+insecure = true
+[[table]]
+name = "rou-1"
+[[table]]
+name = "rou-2"
+ruleset = "macau.roulette"
+[[jackpot]]
+name = "hall"
+tables = ["rou-1", "rou-2"]
+counts = "devices"
+wins = "devices"
+seed = 10000
+visible = "1"
+"""
+"""The configuration of a computer that keeps a pool of its own table and of one of another computer."""
 
 
 def pki(folder: Path, *args: str) -> Result:
@@ -222,13 +257,16 @@ def test_a_certificate_without_what_it_needs_is_named_with_its_line(line: str, s
 # ---- with mosquitto
 
 
-def strict_broker(folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *, bridged: bool = False) -> Broker:
-    """A broker that takes certificates of the site alone, with the access list of the site's configuration."""
+def strict_broker(
+    folder: Path, home: Path, monkeypatch: pytest.MonkeyPatch, *, bridged: bool = False, other: Path | None = None
+) -> Broker:
+    """A broker that takes certificates of the site alone, with the access list of the site's configurations."""
     home.mkdir()
     port = free_port()
     file = home / "feltd.toml"
     file.write_text(SITE.format(folder=folder, port=port))
-    (home / "acl").write_text(access_list([(file, load(file))], bridged=bridged))
+    configs = [(one, load(one)) for one in (file, other) if one is not None]
+    (home / "acl").write_text(access_list(configs, bridged=bridged))
     text = listener("127.0.0.1", port, folder) + f"acl_file {home / 'acl'}\nlog_type all\n"
     monkeypatch.setattr(broker_module, "_MOSQUITTO", text.replace("{", "{{").replace("}", "}}"))
     return Broker(home, port=port)
@@ -422,6 +460,63 @@ async def test_a_broker_that_was_long_away_is_given_the_states_of_now(
     finally:
         await table.stop()
         await site.stop()
+
+
+async def test_a_pool_counts_the_bets_at_a_table_of_another_computer(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both computers have a bridge. The edge knows the pool's owner, and has the heartbeat without which it closes."""
+    if find_mosquitto() is None:
+        pytest.skip("no mosquitto on this computer")
+    broker_may_be_late(monkeypatch)
+    Authority(folder).issue("edge-1-bridge")
+    brokers = {"table": Broker(tmp_path / "table"), "books": Broker(tmp_path / "books")}
+    for home in brokers:
+        (tmp_path / home).mkdir()
+    path = tmp_path / "books/feltd.toml"
+    path.write_text(BOOKS.format(folder=path.parent, port=brokers["books"].port))
+    site = strict_broker(folder, tmp_path / "site", monkeypatch, bridged=True, other=path)
+    await site.start()
+    at_site, books = settings(folder, site), load(path)
+    for home, config in (("table", at_site), ("books", books)):
+        text = bridge(config, ["127.0.0.1"], site.port, folder, cards=False)
+        monkeypatch.setattr(broker_module, "_MOSQUITTO", "listener {port} 127.0.0.1\nallow_anonymous true\n" + text)
+        await brokers[home].start()
+    own = f'[site]\nname = "s"\n[edge]\nname = "edge-7"\n[mqtt]\nport = {brokers["table"].port}\n'
+    bets = '[[table.device]]\nname = "bets"\ndriver = "fdl_bets"\nurl = "tcp://127.0.0.1:9"\n'
+    with closing(Journal(tmp_path / "edge.db")) as journal, closing(Journal(Path(books.jackpots.journal))) as kept:
+        edge, jackpots = Edge(parse(f'{own}[[table]]\nname = "rou-1"\n{bets}'), journal), Jackpots(books, kept)
+        tasks = [asyncio.create_task(body) for body in (edge.run(), jackpots.run())]
+        try:
+            async with asyncio.timeout(PATIENCE), connect(broker_of(at_site, at_site.console), "console") as console:
+                await console.subscribe("felt/1/s/jackpot/hall/+")
+                shown: set[str] = set()
+                while shown != {"level", "books", "owner"}:
+                    shown |= {message.topic.split("/")[-1] for message in await console.messages()}
+                beats: set[float] = set()
+                while len(beats) < 3:  # the first is the time at which the owner became known
+                    beats |= set(edge.pools.beats.values())
+                    await asyncio.sleep(0.05)
+                bet = Sighting(JackpotContributed("hall", 700, 1), b"", Chunk(b"", utc_now(), max(beats)))
+                await edge.sessions[0].emit([bet])
+                while jackpots.books["hall"].amount != 10_700:  # noqa: ASYNC110 - the books
+                    await asyncio.sleep(0.05)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            for broker in (*brokers.values(), site):
+                await broker.stop()
+
+
+def test_no_topic_of_a_bridge_goes_two_ways_or_twice(folder: Path) -> None:
+    for text in (SITE, BOOKS):
+        lines = bridge(parse(text.format(folder=folder, port=1)), ["127.0.0.1"], 1, folder, cards=True).splitlines()
+        topics = [line.split()[1].split("/") for line in lines if line.startswith("topic ")]
+        for one, other in combinations(topics, 2):
+            same_length = len(one) == len(other)
+            overlap = same_length and all(a == b or "+" in (a, b) for a, b in zip(one, other, strict=True))
+            assert not overlap, f"{'/'.join(one)} and {'/'.join(other)}"
 
 
 def test_the_commands_print_what_the_brokers_read(tmp_path: Path, folder: Path) -> None:
