@@ -1,8 +1,8 @@
 """The duties at a table with an automatic shuffler: loading, damaged cards, jams, returned cards, the count.
 
-Called by `blackjack_watched.py` with each event of `HEARD`; `watch` returns the breaches that it shows. It knows no game:
-a ruleset has an article for each code of `CODES`. After a loss of events, a breach that the loss may explain is not
-reported.
+Called by `blackjack_watched.py` with each event of `HEARD`; `watch` returns the breaches that it shows. It knows no
+game: a ruleset has an article for each code of `CODES`. After a loss of events, a breach that the loss may explain is
+not reported.
 """
 
 from typing import Final, Literal, TypeAlias
