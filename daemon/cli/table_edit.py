@@ -135,9 +135,10 @@ class _Block:
         if at is None:
             names = ", ".join(one["name"] for one in known) or "none"
             raise CannotEdit(f"no device {name!r} is at this table; its devices: {names}")
-        begin, _ = self._device(at)
-        later = [start for start, header in _headers(self.lines) if start > begin and header != "table.device.options"]
-        del self.lines[begin : later[0] if later else len(self.lines)]
+        start, _ = self._device(at)
+        later = [one for one, header in _headers(self.lines) if one > start and header != "table.device.options"]
+        begin, end = _span(self.lines, start, later[0] if later else len(self.lines))
+        del self.lines[begin:end]
         del known[at]
         if not known:
             del self._values["device"]
@@ -204,25 +205,29 @@ def _trimmed(lines: list[str], begin: int, end: int) -> int:
     return end
 
 
-def _blocks(lines: list[str]) -> list[tuple[int, int]]:
-    """First and one past the last line of each table, with the comments directly above it.
+def _span(lines: list[str], at: int, below: int) -> tuple[int, int]:
+    """First and one past the last line of what begins at `at`, with the comments directly above it; `below` comes next.
 
     Comments directly below its last line are its own, too, but not those behind a blank line.
     """
+    begin, end = at, _trimmed(lines, at, below)
+    blank = next((one for one in range(end, below) if not lines[one].strip()), None)
+    if blank is not None:
+        end = next((one for one in range(blank, below) if lines[one].strip()), below)
+    while begin and lines[begin - 1].lstrip().startswith("#"):
+        begin -= 1
+    return begin, end
+
+
+def _blocks(lines: list[str]) -> list[tuple[int, int]]:
+    """First and one past the last line of each table."""
     headers = [*_headers(lines), (len(lines), "")]
     blocks = []
     for number, (at, header) in enumerate(headers):
         if header != "table":
             continue
         below = next(one for one, name in headers[number + 1 :] if not name.startswith("table."))
-        end = _trimmed(lines, at, below)
-        blank = next((one for one in range(end, below) if not lines[one].strip()), None)
-        if blank is not None:
-            end = next((one for one in range(blank, below) if lines[one].strip()), below)
-        begin = at
-        while begin and lines[begin - 1].lstrip().startswith("#"):
-            begin -= 1
-        blocks.append((begin, end))
+        blocks.append(_span(lines, at, below))
     return blocks
 
 

@@ -139,6 +139,13 @@ def test_a_device_and_an_option_go_again() -> None:
     assert table_of(gone, "rou-1") == {"name": "rou-1", "ruleset": "macau.roulette", "options": {}}
 
 
+def test_a_device_goes_with_its_own_comment_alone() -> None:
+    sign = '[[table.device]]\nname = "sign-1"\ndriver = "alpha_sign"\nurl = "tcp://10.0.0.5:4009"\n'
+    text = HEAD.replace("[[table.device]]", f"# The first sign.\n{sign}\n# The wheel.\n[[table.device]]", 1)
+    gone = change_table(text, "rou-1", TableChange(without=("sign-1",)))
+    assert gone == HEAD.replace("[[table.device]]", "# The wheel.\n[[table.device]]", 1)
+
+
 @pytest.mark.parametrize(
     ("edit", "says"),
     [
