@@ -204,7 +204,7 @@ def test_journals_streams_and_ledger_are_the_same_after_everything_was_killed(
                 play_for(site, 80)
                 nodes.signal(signal.SIGCONT)
             case _:
-                wait_for(lambda: asyncio.run(count(nodes, "EV")) >= site.events)  # what was not sent is gone with it
+                wait_for(lambda: asyncio.run(count(nodes, "EV")), site.events)  # what was not sent is gone with it
                 site.kill("forward")
                 site.replace_disk()
                 play_for(site, 20)
@@ -219,17 +219,20 @@ def play_for(site: Computer, rounds: int) -> None:
         time.sleep(PAUSE_S)
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 120
-    while not condition():
-        assert time.monotonic() < until
+def wait_for(measure: Callable[[], int], wanted: int) -> None:
+    """Until it is as many, as long as they become more: a pool's entries go one after the other."""
+    most, until = -1, 0.0
+    while (now := measure()) < wanted:
+        if now > most:
+            most, until = now, time.monotonic() + 120
+        assert time.monotonic() < until, (most, wanted)
         time.sleep(0.2)
 
 
 def wait_for_all(site: Computer, nodes: Nodes, database: Postgres) -> None:
-    wait_for(lambda: asyncio.run(count(nodes, "EV")) >= site.events)
-    wait_for(lambda: asyncio.run(count(nodes, "RES")) >= site.results)
-    wait_for(lambda: position(database) >= site.results)
+    wait_for(lambda: asyncio.run(count(nodes, "EV")), site.events)
+    wait_for(lambda: asyncio.run(count(nodes, "RES")), site.results)
+    wait_for(lambda: position(database), site.results)
 
 
 def compare(site: Computer, nodes: Nodes, database: Postgres) -> None:
@@ -272,9 +275,9 @@ def test_what_the_streams_have_twice_is_in_the_ledger_once(computer: tuple[Compu
     (site.folder / "forward/status.json").unlink()
     time.sleep(2)  # the nodes' clock, which no test can move
     site.start("forward")
-    wait_for(lambda: asyncio.run(count(nodes, "RES")) == 2 * site.results)
-    wait_for(lambda: asyncio.run(count(nodes, "EV")) == 2 * site.events)
-    wait_for(lambda: position(database) == 2 * site.results)
+    wait_for(lambda: asyncio.run(count(nodes, "RES")), 2 * site.results)
+    wait_for(lambda: asyncio.run(count(nodes, "EV")), 2 * site.events)
+    wait_for(lambda: position(database), 2 * site.results)
     assert in_ledger(database) == in_journals(site)
 
 

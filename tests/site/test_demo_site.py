@@ -32,7 +32,8 @@ def test_a_site_plays_and_all_of_it_holds_the_same() -> None:
     assert "journals, streams and ledger hold the same" in ran.stdout
     [results] = re.findall(r"results +│ +(\d+) │ +│ +(\d+) ", ran.stdout)
     assert results[0] == results[1], ran.stdout
-    assert int(results[0]) >= ROUNDS, ran.stdout
+    dealt = [int(count) for count in re.findall(r"macau\.\S+ +│ +(\d+)", ran.stdout)]  # a slot machine has no results
+    assert int(results[0]) >= sum(dealt) > ROUNDS // 2, ran.stdout
 
 
 def test_a_row_that_is_missing_or_doubled_anywhere_is_said(capsys: pytest.CaptureFixture[str]) -> None:
