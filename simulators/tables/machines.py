@@ -26,7 +26,7 @@ class GamingMachinePlace(Ruled):
     """An attendant opens and closes the machine; the truth is the advance of its own meters meanwhile.
 
     Its coin in wraps around in the first period. Games that the display has not shown at the closing may be of either
-    period, and so may those of a period that midnight ended: the rules begin another one, unasked.
+    period, and so may those of a period that midnight ended or a key closed unseen: the rules begin another, unasked.
     """
 
     kind: ClassVar[str] = "mach"
@@ -89,7 +89,8 @@ class GamingMachinePlace(Ruled):
                 await floor.pace.sleep(8.0)
 
     async def _close(self, floor: Floor) -> list[Truth]:
-        """Close once the display shows the last game; that period, after those that midnight ended.
+        """Close once the display shows the last game; that period, between those that midnight ended before it and
+        those after it: where the display does not show its end, another begins, and a further press ends it.
 
         A machine that waits for approval is declared void.
         """
@@ -107,20 +108,24 @@ class GamingMachinePlace(Ruled):
         counted = {word: now[word] - self._from[word] for word in NAMES} | {"jackpots": 0}
         shown = shown and self._read() == now  # a repair includes a test game
         ended = floor.look().ended
-        before = [one for one in ended if one not in floor.claimed and _day(one) < _day(mine)]
-        floor.claimed.update(before)
+        unasked = [one for one in ended if one not in floor.claimed]
+        before = [one for one in unasked if _place(one)[0] < _place(mine)[0]]
+        after = [one for one in unasked if mine and _place(one) > _place(mine)]
+        floor.claimed.update(before, after)
         sure = shown and self._known and not before
         self._from, self._known = now, shown
         unsure = {"return_bp": 9000}
         return [
             *(Truth(unsure, not ended[one]) for one in before),
             Truth({"counted": counted} if sure else unsure, not ended.get(mine, False)),
+            *(Truth(unsure, not ended[one]) for one in after),
         ]
 
 
-def _day(round_: str) -> str:
-    """Table and day in the name of a period."""
-    return round_.rpartition(":")[0]
+def _place(round_: str) -> tuple[str, int]:
+    """Table and day in the name of a period, and its number in the day."""
+    day, _, number = round_.rpartition(":")
+    return day, int(number or 0)
 
 
 def _counted_from(detail: dict[str, Any]) -> dict[str, int]:

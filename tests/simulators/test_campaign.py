@@ -793,6 +793,12 @@ def test_an_attendant_closes_a_gaming_machine_until_the_display_shows_it(monkeyp
     assert failure is None
 
 
+def test_a_period_that_a_further_key_closed_unseen_is_counted_too() -> None:
+    """The attendant did not see that his first key had ended the period, and the next one had begun: life 51000111."""
+    _, failure = live(51000111)
+    assert failure is None
+
+
 def test_virtual_loop_takes_the_name_of_a_task_with_its_coroutine() -> None:
     """As Python 3.13.3, and 3.14 and later, hand it to a factory of tasks."""
 
