@@ -152,7 +152,7 @@ def encode(message: Drawn | NotRead | Alarm | Warned | Other, *, ten: str = "T",
             text = f"<W{code}>"
         case Other(kind, words):
             text = f"[{kind}]<{words}>"
-    if not text.isascii() or not isinstance(_parse(text.encode()), type(message)):
+    if not text.isascii() or len(text) > LONGEST_MESSAGE or not isinstance(_parse(text.encode()), type(message)):
         raise ValueError(f"no line can carry {message}")
     return f" {text} ".encode() + line_end
 

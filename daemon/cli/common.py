@@ -161,8 +161,13 @@ def run_process(
         assert task is not None
         # More threads than cores, because they wait: for name servers and for ports that close.
         loop.set_default_executor(ThreadPoolExecutor(THREADS))
+
+        def stop() -> None:
+            task.cancel()
+            notify("STOPPING=1")
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
+            loop.add_signal_handler(number, stop)
         if reload is not None:
             loop.add_signal_handler(signal.SIGHUP, reload)
         # The objects of the start live as long as the process, so the collector need not visit them again. A collection
@@ -176,7 +181,7 @@ def run_process(
     try:
         asyncio.run(body())
     except asyncio.CancelledError:
-        notify("STOPPING=1")
+        return
     except BaseExceptionGroup as errors:
         bad = errors.subgroup(lambda error: isinstance(error, (BadJournal, *said)))
         if bad is None:

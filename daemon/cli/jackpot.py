@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from daemon import logs
 from daemon.cli.common import (
@@ -128,7 +127,7 @@ def _write_csv(config: "Config", chosen: "list[Jackpot]", since: datetime | None
     """The entries of one pool in a period, to standard output, as they are read."""
     import sqlite3
 
-    from daemon.jackpots.books import BadBooks, exact_units
+    from daemon.jackpots.books import BadBooks, exact_units, read_entry
     from daemon.jackpots.books_table import BooksTable
     from daemon.jackpots.report import read_pools
     from daemon.journal.export import row_before, rows_between
@@ -151,7 +150,7 @@ def _write_csv(config: "Config", chosen: "list[Jackpot]", since: datetime | None
             click.echo(csv_text(table.add_row(row)), nl=False)
             written = True
         before = None if written or since is None else row_before(path, one.name, since)
-        entry = BookEntry(0, 1, {}) if before is None else msgspec.json.decode(before.data, type=BookEntry)
+        entry = BookEntry(0, 1, {}) if before is None else read_entry(before)
         click.echo(csv_text(table.end(exact_units(entry.after), entry.unit)), nl=False)
     except (BadBooks, sqlite3.Error, OSError) as error:
         raise BadInputError(f"{path}: {error}; is `feltd jackpots` running here?") from error

@@ -62,7 +62,7 @@ def doctor(config_path: Path, as_json: bool) -> None:
             )
         config, with_console = parse(configuration(First("site", _host_name(), passwords=True))), True
     facts = measured(config, config_path, with_console=with_console)
-    journals = [Path(part.journal) for part in (config.edge, config.rules, config.console)]
+    journals = [Path(part.journal) for part in (config.edge, config.rules, config.console, config.jackpots)]
     computer = doctor_computer.measured(journals)
     found += [*lines(facts), *doctor_computer.lines(computer)]
     note_examined(journals[0], examination(facts, found, computer.offset_ms))

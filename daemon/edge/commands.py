@@ -56,7 +56,7 @@ class CommandTarget(Protocol):
     """A device, as far as commands need it."""
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Execute a command. Raises CommandRefused or CommandFailed."""
+        """Execute a command. Raises CommandRefused, CommandFailed or BadJournal."""
         ...
 
     def newest(self) -> tuple[str, int]:

@@ -15,11 +15,12 @@ from msgspec.structs import fields
 
 from daemon.jackpots.book import Book, Refused, Step
 from daemon.jackpots.ledger import begin, unbalanced, unwritable
+from daemon.journal.findings import UNDECODABLE
 from daemon.journal.rows import Entry, Row
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import BookEntry, PoolTerms, PoolWin
 
-__all__ = ["BadBooks", "Books", "check", "compared", "exact_units", "read_book"]
+__all__ = ["BadBooks", "Books", "check", "compared", "exact_units", "read_book", "read_entry"]
 
 CHECKED = 10_000
 """Entries of a pool that are compared when the books are opened; `feltd jackpot --check` compares all."""
@@ -83,14 +84,22 @@ def _folded(units: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
+def read_entry(row: Row) -> BookEntry:
+    """The entry in a row. Raises BadBooks."""
+    try:
+        return msgspec.json.decode(row.data, type=BookEntry)
+    except UNDECODABLE as error:
+        raise BadBooks(f"entry {row.seq} cannot be read: {error}") from error
+
+
 def check(rows: Sequence[Row], book: Book | None = None) -> str:
     """Why consecutive entries of one pool, or the state after them, do not agree; "" where they do."""
     before: BookEntry | None = None
     for row in rows:
         try:
-            entry = msgspec.json.decode(row.data, type=BookEntry)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            return f"entry {row.seq} cannot be read: {error}"
+            entry = read_entry(row)
+        except BadBooks as error:
+            return str(error)
         if found := compared(before, entry, row.seq):
             return f"entry {row.seq}: {found}"
         before = entry

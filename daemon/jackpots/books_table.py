@@ -10,8 +10,6 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import ClassVar
 
-import msgspec
-
 from daemon.jackpots.book import (
     HIDDEN,
     HOUSE,
@@ -24,7 +22,7 @@ from daemon.jackpots.book import (
     TRANSFERRED,
     VISIBLE,
 )
-from daemon.jackpots.books import exact_units
+from daemon.jackpots.books import exact_units, read_entry
 from daemon.journal.rows import Row
 from daemon.spreadsheet import harmless
 from protocols.contract.jackpots import BookEntry, ValueChange
@@ -65,8 +63,8 @@ class BooksTable:
         self._last: int | None = None
 
     def add_row(self, row: Row) -> Iterator[Cells]:
-        """The rows of an entry from the journal."""
-        return self.add(row.seq, row.time, row.type, msgspec.json.decode(row.data, type=BookEntry))
+        """The rows of an entry from the journal. Raises BadBooks."""
+        return self.add(row.seq, row.time, row.type, read_entry(row))
 
     def add(self, number: int, at: datetime, kind: str, entry: BookEntry) -> Iterator[Cells]:
         """The rows of the next entry; before the first one, and after a gap, the balances before it."""

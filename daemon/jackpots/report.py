@@ -12,14 +12,14 @@ from msgspec import Struct
 
 from daemon.config.model import Jackpot
 from daemon.jackpots.book import OPEN, Book
-from daemon.jackpots.books import check, read_book
+from daemon.jackpots.books import BadBooks, check, read_book, read_entry
 from daemon.jackpots.books_table import changed_text
 from daemon.jackpots.ledger import open_wins
-from daemon.jackpots.rounds import RoundMoney, add_entry
+from daemon.jackpots.rounds import MOVES, RoundMoney, add_entry
 from daemon.jackpots.values import proposed
 from daemon.journal.reader import Files
 from daemon.journal.rows import Row, row_of
-from protocols.contract.jackpots import BookEntry, PoolWin, Prize, ValueChange
+from protocols.contract.jackpots import PoolWin, Prize, ValueChange
 
 __all__ = ["Pool", "pool_json", "pool_text", "read_pools"]
 
@@ -69,13 +69,19 @@ def read_pools(
             rows = [row for row in rows if row.seq <= book.number]  # written since the state was read
             whole = bool(rows) and rows[0].seq == book.number
             wrong = check(rows[::-1], book if whole else None)
-            last = _last_rounds(files, book, rounds)
+            try:
+                last = _last_rounds(files, book, rounds)
+            except BadBooks as error:
+                last, wrong = (), wrong or str(error)
             found.append(Pool(jackpot, book, tuple(rows[:entries]), wrong, last))
     return found
 
 
 def _last_rounds(files: Files, book: Book, most: int) -> tuple[RoundMoney, ...]:
-    """The last rounds, the newest first. One more than requested is read, so that the oldest one is complete."""
+    """The last rounds, the newest first. One more than requested is read, so that the oldest one is complete.
+
+    Raises BadBooks where an entry cannot be read.
+    """
     rows: list[Row] = []
     names: set[str] = set()
     below = book.number + 1
@@ -85,10 +91,10 @@ def _last_rounds(files: Files, book: Book, most: int) -> tuple[RoundMoney, ...]:
             break
         rows += chunk
         below = chunk[-1].seq
-        names |= {msgspec.json.decode(row.data, type=BookEntry).round for row in chunk} - {""}
+        names |= {read_entry(row).round for row in chunk if row.type in MOVES} - {""}
     found: OrderedDict[str, RoundMoney] = OrderedDict()
     for row in reversed(rows):
-        add_entry(found, row.type, row.time, msgspec.json.decode(row.data, type=BookEntry))
+        add_entry(found, row.type, row.time, read_entry(row))
     return tuple(reversed(found.values()))[:most]
 
 
@@ -155,11 +161,15 @@ def pool_text(pool: Pool, *, wins: bool) -> str:
 
 def _entry_lines(pool: Pool, row: Row) -> list[str]:
     """The lines of an entry: amounts, people, and each value before and after."""
-    entry = msgspec.json.decode(row.data, type=BookEntry)
+    at = f"  {row.seq:8} {row.time:%Y-%m-%d %H:%M:%S} {row.type:12}"
+    try:
+        entry = read_entry(row)
+    except BadBooks as error:
+        return [f"{at} {error}"]
     moved = ", ".join(f"{account} {change}" for account, change in entry.postings.items())
     people = f"by {' and '.join(entry.people)}" if entry.people else ""
     said = " ".join(one for one in (entry.table, entry.round, entry.text, people) if one)
-    lines = [f"  {row.seq:8} {row.time:%Y-%m-%d %H:%M:%S} {row.type:12} {moved or '-'}  {said}".rstrip()]
+    lines = [f"{at} {moved or '-'}  {said}".rstrip()]
     lines += [f"           {_changed(pool, value)}" for value in entry.values]
     if entry.win is not None and entry.win.why_zero:
         lines.append(f"           {ZERO[entry.win.why_zero]}")
@@ -202,7 +212,17 @@ def pool_json(pool: Pool, *, wins: bool) -> dict[str, Any]:
         "proposals": msgspec.to_builtins(book.proposals),
         "rounds": msgspec.to_builtins(pool.rounds),
         "last": [
-            {"seq": row.seq, "type": row.type, "time": row.time.isoformat(), "cause": row.cause, **json.loads(row.data)}
+            {"seq": row.seq, "type": row.type, "time": row.time.isoformat(), "cause": row.cause, **_fields(row)}
             for row in pool.entries
         ],
     }
+
+
+def _fields(row: Row) -> dict[str, Any]:
+    """The fields of an entry; why it cannot be read, under `unreadable`."""
+    try:
+        read_entry(row)
+    except BadBooks as error:
+        return {"unreadable": str(error)}
+    fields: dict[str, Any] = json.loads(row.data)
+    return fields

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from protocols.contract.jackpots import BookEntry
 
-__all__ = ["RoundMoney", "add_entry"]
+__all__ = ["MOVES", "RoundMoney", "add_entry"]
 
 MOVES = ("contributed", "returned", "carried", "won", "reversed")
 """Entries that move money of a round; a win is confirmed and paid long after it."""

@@ -55,7 +55,7 @@ class Finding(Struct, frozen=True, omit_defaults=True):
 
     def __str__(self) -> str:
         """One line."""
-        where = [f"table {self.place}"] if self.place else []
+        where = [f"table or pool {self.place}"] if self.place else []
         where += [f"seq {self.seq}"] if self.seq else []
         where += [f"row {self.n}"] if self.n else []
         return f"{self.file}: {', '.join(where) + ': ' if where else ''}{self.text}; {self.remedy}"

@@ -64,7 +64,7 @@ class Witness:
         self._keys = keys
         self._most_bytes = most_bytes
         self._journals: dict[str, _Seen] = {}
-        self._processes: set[str] = set()
+        self._processes = {file.stem[: -len("-2026-11-20")] for file in folder.glob("*-????-??-??.ndjson")}
         self._counted: tuple[int, datetime] | None = None
         """The bytes of all files, and the time of counting."""
         _end_last_lines(folder)
@@ -123,6 +123,7 @@ class Witness:
                 os.fsync(file.fileno())
         except OSError as error:
             raise BadWitness(f"{path}: {error.strerror}; give a folder that this user may write") from error
+        self._processes.add(process)
         if self._counted is not None:
             self._counted = self._counted[0] + len(line), self._counted[1]
 
@@ -130,7 +131,6 @@ class Witness:
         """Raises HeadRefused where the files would get too many or too long."""
         if process not in self._processes and len(self._processes) >= MOST_PROCESSES:
             raise HeadRefused(f"a head is of one process more than {MOST_PROCESSES}")
-        self._processes.add(process)
         if path.exists() and path.stat().st_size + more > MOST_DAY_BYTES:
             raise HeadRefused(f"{path} is full: {MOST_DAY_BYTES} bytes of one process and day")
         if self._counted is None or (

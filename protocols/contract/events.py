@@ -412,7 +412,7 @@ class DiceUncovered(_Event, frozen=True, tag="dice.uncovered"):
 
 
 class DiceRead(_Event, frozen=True, tag="dice.read"):
-    """The dice as read. `stacked` and `leaning` count dice on another die or not flat; the faces are then unsafe."""
+    """The dice as read. `stacked` counts dice on or under another, `leaning` tilted ones; the faces are then unsafe."""
 
     faces: tuple[Face, ...]
     stacked: Number = 0

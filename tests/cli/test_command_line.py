@@ -1,12 +1,15 @@
 """The command line: each bad input gives one clear message with its place and exit code 2; pipelines give the truth."""
 
 import asyncio
+import contextlib
 import gc
 import json
 import logging
 import os
 import random
 import re
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -24,6 +27,7 @@ from small_site import SMALL_SITE
 
 from daemon.broker.mac_keys import make_mac_keys
 from daemon.captures import CAPTURE_HEAD, Frame, capture_line
+from daemon.cli.common import run_process
 from daemon.cli.main import main
 from daemon.cli.offline import BadInput, capture_frames, events_from, replay, resolve
 from daemon.edge.edge import Edge
@@ -52,6 +56,26 @@ def logs_as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     structlog.reset_defaults()
     logging.root.handlers[:] = handlers
     logging.root.setLevel(level)
+
+
+def test_systemd_is_notified_of_a_stop_at_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[bytes] = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as systemd:
+        systemd.bind(str(tmp_path / "notify"))
+        systemd.setblocking(False)
+        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+
+        async def process() -> None:
+            try:
+                os.kill(os.getpid(), signal.SIGTERM)
+                await asyncio.Event().wait()
+            finally:
+                with contextlib.suppress(BlockingIOError):
+                    while True:
+                        heard.append(systemd.recv(100))
+
+        run_process(process)
+    assert heard == [b"READY=1", b"STOPPING=1"]
 
 
 def run(*words: str | Path, stdin: str | bytes | None = None) -> Result:

@@ -239,6 +239,23 @@ def test_a_computer_is_measured(tmp_path: Path, closed_port: int, monkeypatch: p
     assert "problem  permissions console.key" in examined(tmp_path / "feltd.toml").stdout
 
 
+def test_the_folder_of_the_jackpots_journal_is_examined(
+    tmp_path: Path, closed_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[list[Path]] = []
+
+    def computer(journals: list[Path]) -> Computer:
+        measured.append(journals)
+        return Computer()
+
+    monkeypatch.setattr(doctor_computer, "measured", computer)
+    config = site(tmp_path, closed_port)
+    with config.open("a", encoding="utf-8") as file:
+        file.write(f'[jackpots]\njournal = "{tmp_path}/books/jackpots.db"\n')
+    examined(config)
+    assert tmp_path / "books/jackpots.db" in measured[0]
+
+
 def test_everybody_may_read_the_public_half_of_a_key(tmp_path: Path, closed_port: int) -> None:
     config = site(tmp_path, closed_port)
     public = tmp_path / "console.pem.pub"

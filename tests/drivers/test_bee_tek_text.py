@@ -137,10 +137,15 @@ def test_one_damaged_byte_is_never_swallowed(operation: str) -> None:
             assert all(bad[:-3].lower() == line[:-3].lower() for _ in differs), bad
 
 
-@pytest.mark.parametrize("message", [Drawn("1S", b"", GAME), Drawn("4S"), NotRead("x]"), Warned("1"), Other(GAME, "a")])
+@pytest.mark.parametrize(
+    "message",
+    [Drawn("1S", b"", GAME), Drawn("4S"), NotRead("x]"), Warned("1"), Other(GAME, "a"), Other("a" * 40, "b" * 53)],
+)
 def test_values_that_no_line_can_carry(message: Drawn | NotRead | Warned | Other) -> None:
     with pytest.raises(ValueError, match="no line can carry"):
         encode(message)
+    longest = Other("a" * 40, "b" * 52)
+    assert decode(encode(longest)) == [Other(longest.kind, longest.text, encode(longest).strip())]
 
 
 # ---- which wire

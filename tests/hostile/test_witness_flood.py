@@ -101,6 +101,21 @@ def test_one_process_that_floods_takes_no_room_of_another(
     assert [keeper.take("e", msgspec.json.encode(head), NOW) for head in heads] == ["", "", ""]
 
 
+def test_processes_are_counted_over_restarts_and_only_with_a_stored_head(
+    tmp_path: Path, heads: list[JournalHead], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(witness, "MOST_PROCESSES", 2)
+    folder, raws = tmp_path / "witness", [msgspec.json.encode(head) for head in heads]
+    Witness(folder).take("e-1", raws[0], NOW)
+    full = Witness(folder, most_bytes=1)
+    for process in ("e-2", "e-3"):
+        with pytest.raises(HeadRefused, match="is full"):
+            full.take(process, raws[1], NOW)
+    Witness(folder).take("e-2", raws[1], NOW)
+    with pytest.raises(HeadRefused, match="one process more than 2"):
+        Witness(folder).take("e-3", raws[2], NOW)
+
+
 def test_a_full_folder_is_used_again_when_files_are_moved_away(tmp_path: Path, heads: list[JournalHead]) -> None:
     folder = tmp_path / "witness"
     keeper = Witness(folder, most_bytes=300_000)

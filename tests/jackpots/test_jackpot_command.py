@@ -1,10 +1,12 @@
 """`feltd jackpot` and `feltd jackpots`: pools and books as text and JSON, and one message for what is wrong."""
 
+import contextlib
 import gc
 import json
 import logging
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -103,9 +105,33 @@ def test_the_last_100_rounds_can_be_recalled(config: Path, monkeypatch: pytest.M
     assert len(json.loads(run("jackpot", "-c", config, "--rounds", "1000", "--json").output)[0]["rounds"]) == 130
 
 
-def test_books_that_do_not_agree_end_with_exit_code_1(config: Path) -> None:
-    import sqlite3
+@pytest.mark.parametrize("count", [1, 2])
+def test_the_last_rounds_are_whole_beside_the_payment_of_an_older_one(
+    config: Path, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr("daemon.jackpots.report.CHUNK", 1)
+    play(config, 3)
+    [pool] = json.loads(run("jackpot", "-c", config, "--rounds", str(count), "--json").output)
+    rounds = [(one["round"], one["bets"], one["won"]) for one in pool["rounds"]]
+    assert rounds == [("bac-1:3", 1, 4998), ("bac-1:2", 1, 4998)][:count]
 
+
+def test_an_entry_that_cannot_be_read_is_named(config: Path) -> None:
+    """Also where it is older than the entries that are compared."""
+    play(config, 60)
+    with contextlib.closing(sqlite3.connect(config.parent / "jackpots.db")) as db, db:
+        db.execute("UPDATE event SET data = x'7b' WHERE place = 'red' AND seq = 2")
+    assert run("jackpot", "-c", config).exit_code == 0
+    for words in (["--rounds", "100"], ["--entries", "200"], ["--check"]):
+        shown = run("jackpot", "-c", config, *words)
+        assert (shown.exit_code, "books       entry 2 cannot be read" in shown.output) == (1, True), shown.output
+    [pool] = json.loads(run("jackpot", "-c", config, "--entries", "200", "--json").output)
+    assert pool["last"][-2]["unreadable"].startswith("entry 2 cannot be read")
+    table = run("jackpot", "-c", config, "--csv")
+    assert (table.exit_code, "entry 2 cannot be read" in table.output) == (2, True), table.output
+
+
+def test_books_that_do_not_agree_end_with_exit_code_1(config: Path) -> None:
     play(config, 2)
     with sqlite3.connect(config.parent / "jackpots.db") as db:
         db.execute("UPDATE memory SET value = ? WHERE key = 'book/red/balances'", (b'{"visible":5}',))

@@ -179,26 +179,38 @@ def test_openssl_checks_a_checkpoint(path: Path, tmp_path: Path) -> None:
 CHANGES: dict[str, tuple[str, str]] = {
     "place": ("UPDATE event SET place='t-9' WHERE n=20", "row 20"),
     "seq": ("UPDATE event SET seq=700 WHERE n=20", "row 20"),
-    "device": ("UPDATE event SET device='d-9' WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "device": (
+        "UPDATE event SET device='d-9' WHERE n=20",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
+    ),
     "type": (
         "UPDATE event SET type='ball.lost' WHERE n=20",
-        "table t-1, seq 7, row 20: the row or its hash was changed",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
     ),
-    "time": ("UPDATE event SET time=time+1 WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "time": (
+        "UPDATE event SET time=time+1 WHERE n=20",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
+    ),
     "data": ("UPDATE event SET data='{\"n\":91}' WHERE n=20", "cannot be"),
     "data bytes": (
         "UPDATE event SET data=x'7b7d' WHERE n=20",
-        "table t-1, seq 7, row 20: the row or its hash was changed",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
     ),
-    "wire": ("UPDATE event SET wire=x'00' WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
-    "cause": ("UPDATE event SET cause='c' WHERE n=20", "table t-1, seq 7, row 20: the row or its hash was changed"),
+    "wire": (
+        "UPDATE event SET wire=x'00' WHERE n=20",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
+    ),
+    "cause": (
+        "UPDATE event SET cause='c' WHERE n=20",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
+    ),
     "hash": (
         "UPDATE event SET hash=zeroblob(32) WHERE n=20",
-        "table t-1, seq 7, row 20: the row or its hash was changed",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
     ),
     "moved bytes": (
         "UPDATE event SET device='d-1b', type='all.landed' WHERE n=20",
-        "table t-1, seq 7, row 20: the row or its hash was changed",
+        "table or pool t-1, seq 7, row 20: the row or its hash was changed",
     ),
     "a missing row": ("DELETE FROM event WHERE n=20", "1 rows before it are missing (seq 7 to 7)"),
     "a missing row, closed up": (
@@ -208,7 +220,7 @@ CHANGES: dict[str, tuple[str, str]] = {
     "a tail": ("DELETE FROM event WHERE n>51", "rows were removed: seq 18 to 20 were there when it was made"),
     "a whole table": (
         "DELETE FROM event WHERE place='t-2'",
-        "table t-2, seq 3, row 10: checkpoint 1: rows were removed",
+        "table or pool t-2, seq 3, row 10: checkpoint 1: rows were removed",
     ),
     "two rows swapped": (
         "UPDATE event SET n=-1 WHERE n=20; UPDATE event SET n=20 WHERE n=23; UPDATE event SET n=23 WHERE n=-1",
@@ -263,7 +275,7 @@ def test_a_forged_chain_is_found_by_its_signature(path: Path) -> None:
     forge(path, 32, name)
     findings = said(path)
     assert findings[0].startswith(
-        "table t-1, seq 13, row 40: checkpoint 4: the chain was forged: something from seq 11"
+        "table or pool t-1, seq 13, row 40: checkpoint 4: the chain was forged: something from seq 11"
     )
     with opened(path) as db:
         db.execute("DELETE FROM checkpoint")
@@ -1950,7 +1962,7 @@ def test_verify_on_the_command_line(site: Path, tmp_path: Path) -> None:
         db.execute("UPDATE event SET cause='x' WHERE n=8")
     result = run("verify", tmp_path / "edge.db", "--public", tmp_path / "key.pub")
     assert result.exit_code == 1
-    assert "edge.db: table t-2, seq 1, row 8: the row or its hash was changed" in result.stdout
+    assert "edge.db: table or pool t-2, seq 1, row 8: the row or its hash was changed" in result.stdout
     assert "FINDINGS: journal" in result.stdout
 
 
