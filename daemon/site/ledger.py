@@ -79,8 +79,11 @@ class Store:
             found = self._db.execute(query, (stream, made)).fetchone()
         return int(found[0]) if found else 0
 
-    def write(self, rows: Sequence[LedgerRow], stream: str, made: str, seq: int) -> int:
-        """Write a batch and its position, or nothing. Returns the number of new disagreements. Raises psycopg.Error."""
+    def write(self, rows: Sequence[LedgerRow], stream: str, made: str, seq: int, complete_until: datetime) -> int:
+        """Write a batch and its position, or nothing. Returns the number of new disagreements. Raises psycopg.Error.
+
+        A writer that is behind the other one does not change the position.
+        """
         by_kind = {kind: [one for one in rows if type(one) is kind] for kind in _TABLES}
         with self._db.transaction():
             self._make_days({one.day for one in rows if not isinstance(one, PoolEntry)})
@@ -88,10 +91,10 @@ class Store:
                 self._db.execute("SELECT feltd.reopen(%s)", (sorted(days),))
             disagreements = sum(self._enter(kind, some) for kind, some in by_kind.items() if some)
             self._db.execute(
-                "INSERT INTO feltd.position VALUES (%s, %s, %s) ON CONFLICT (stream) DO UPDATE SET seq = CASE WHEN"
-                " position.made = excluded.made THEN greatest(position.seq, excluded.seq) ELSE excluded.seq END,"
-                " made = excluded.made, at = now()",
-                (stream, made, seq),
+                "INSERT INTO feltd.position VALUES (%s, %s, %s, %s) ON CONFLICT (stream) DO UPDATE"
+                " SET seq = excluded.seq, made = excluded.made, at = excluded.at"
+                " WHERE position.made <> excluded.made OR position.seq <= excluded.seq",
+                (stream, made, seq, complete_until),
             )
         return disagreements
 
@@ -200,8 +203,7 @@ class Ledger:
             return await asyncio.to_thread(store.position, stream, made)
 
         async for batch in batches(self._connection, stream, position):
-            if batch.messages:
-                await self._write(store, stream, batch, row_of)
+            await self._write(store, stream, batch, row_of)
 
     async def _write(
         self, store: Store, stream: str, batch: Batch, row_of: Callable[[str, bytes], LedgerRow | None]
@@ -215,7 +217,8 @@ class Ledger:
                 continue
             if row is not None:
                 rows.append(row)
-        if disagreeing := await asyncio.to_thread(store.write, rows, stream, batch.made, batch.last):
+        position = batch.made, batch.last, batch.complete_until
+        if disagreeing := await asyncio.to_thread(store.write, rows, stream, *position):
             remedy = (
                 "look at feltd.disagreements and feltd.jackpot_disagreements: the first counts until a person decides"
             )

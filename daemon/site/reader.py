@@ -5,6 +5,7 @@ Called by: the ledger, and a replica of the rules, which reads its events from t
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import nats.errors
@@ -30,12 +31,14 @@ class Batch(Struct, frozen=True):
     """Messages of a stream that follow each other; `last` is the number of the newest. `made`: when the stream was.
 
     `late`: the last of these was stored before the reading began. A batch without messages says that nothing waits.
+    `complete_until`: all messages that were stored before it were read.
     """
 
     made: str
     messages: Sequence[Any]
     last: int
     late: bool
+    complete_until: datetime
 
 
 async def batches(
@@ -46,15 +49,17 @@ async def batches(
 ) -> AsyncIterator[Batch]:
     """All messages behind `position(made, newest)`, of these subjects alone if some are named.
 
+    A reader of all subjects gets a batch without messages each time that nothing waits, others once.
+
     Raises FAILURES.
     """
-    jetstream = connection.jetstream
+    jetstream, asked_at = connection.jetstream, datetime.now(UTC)
     found = await jetstream.stream_info(stream)
     made, newest = str(found.created), int(found.state.last_seq)
     last = await position(made, newest)
     is_behind = last < newest
     if not is_behind:
-        yield Batch(made, (), last, late=False)
+        yield Batch(made, (), last, late=False, complete_until=asked_at)
     while True:  # one consumer; a gap in its messages ends it, and the next begins behind the position
         settings = ConsumerConfig(
             ack_policy=AckPolicy.NONE,  # the caller keeps the position
@@ -71,10 +76,12 @@ async def batches(
             except TimeoutError:  # asyncio's, or that of the library, which derives from it
                 messages = []
             if not messages:  # the library also returns none where only status messages came
+                asked_at = datetime.now(UTC)
                 info = await reader.consumer_info()  # raises where the node that had the consumer lost it
-                if is_behind and not info.num_pending and info.delivered.consumer_seq == delivered:
+                has_all = not info.num_pending and info.delivered.consumer_seq == delivered
+                if has_all and (is_behind or not subjects):
                     is_behind = False  # all of the backlog was used; the newest message may be of another subject
-                    yield Batch(made, (), last, late=False)
+                    yield Batch(made, (), last, late=False, complete_until=asked_at)
                 continue
             numbers = [message.metadata.sequence for message in messages]
             if any(one.consumer != delivered + at for at, one in enumerate(numbers, 1)):
@@ -83,7 +90,8 @@ async def batches(
             if not subjects and numbers[0].stream != last + 1:
                 logs.get(stream=stream).error("stream.gone", after=last, before=numbers[0].stream)
             last = numbers[-1].stream
-            yield Batch(made, messages, last, late=last <= newest)
+            stored_at = messages[-1].metadata.timestamp
+            yield Batch(made, messages, last, late=last <= newest, complete_until=stored_at)
         await reader.unsubscribe()
 
 

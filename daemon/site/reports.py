@@ -46,7 +46,7 @@ REPORTS: Final = {
 
 
 class Report(Struct, frozen=True):
-    """`complete_until`: when the ledger last wrote messages of the stream; None: never."""
+    """`complete_until`: all that the backbone had stored before it was read; None: nothing was read yet."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]

@@ -214,6 +214,37 @@ async def test_a_reader_that_used_its_backlog_says_so_before_the_next_event(tmp_
     assert seen[-1] == (0, False)
 
 
+async def test_a_reader_of_a_whole_stream_says_up_to_when_it_has_all(
+    tmp_path: Path, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While it is behind up to its newest message; later on up to each time at which nothing waited."""
+    monkeypatch.setattr(stream_reader, "BATCH", 2)
+    monkeypatch.setattr(stream_reader, "FETCH_S", 0.2)
+    config, seen = load(written(tmp_path, nodes)), list[stream_reader.Batch]()
+    await health.make_streams(config, 1)
+    async with jetstream(nodes) as there:
+        for _ in range(4):
+            await there.publish("feltd.ev.s.t-1", b"{}")
+
+    async def behind(_made: str, newest: int) -> int:
+        return newest - 4
+
+    connection = Connection(config.backbone, config.forward, "e")
+    task = asyncio.create_task(connection.run())
+    await connection.until_up()
+    async with asyncio.timeout(PATIENCE):
+        async for batch in stream_reader.batches(connection, "EV", behind):
+            seen.append(batch)
+            if len([one for one in seen if not one.messages]) == 2:
+                break
+    task.cancel()
+    await asyncio.wait([task])
+    *behind_all, first, second = seen
+    assert [one.complete_until for one in behind_all] == [one.messages[-1].metadata.timestamp for one in behind_all]
+    assert behind_all[-1].complete_until < first.complete_until < second.complete_until
+    assert first.last == second.last == behind_all[-1].last
+
+
 def test_nodes_on_fewer_than_three_computers_are_refused() -> None:
     """Each loss of a computer must leave two nodes."""
     for addresses, refused in ((("a:1", "a:2", "a:3"), "1"), (("a:1", "b:1", "b:2"), "2"), (("a", "b", "c"), "")):

@@ -124,7 +124,7 @@ def test_each_result_is_there_once_however_often_and_in_what_order_it_comes(data
     random.Random(7).shuffle(twice)
     for at in range(0, len(twice), 50):
         store = writer(database)  # a new process each time
-        assert store.write(twice[at : at + 50], "RES", MADE, at + 50) == 0
+        assert store.write(twice[at : at + 50], "RES", MADE, at + 50, NOON) == 0
         if at == 250:
             database.kill()
             database.start()
@@ -139,18 +139,21 @@ def test_a_batch_that_fails_leaves_neither_rows_nor_a_position(database: Postgre
     store = writer(database)
     bad = msgspec.structs.replace(good[0], body="no json", seq=2)
     with pytest.raises(psycopg.Error):
-        store.write([*good, bad], "RES", MADE, 9)
+        store.write([*good, bad], "RES", MADE, 9, NOON)
     assert asked(database, "SELECT count(*) FROM feltd.verdicts") == [(0,)]
     assert writer(database).position("RES", MADE) == 0
 
 
 def test_a_stream_that_was_made_anew_is_read_from_its_beginning(database: Postgres) -> None:
     store = writer(database)
-    store.write(rows([ended(1)]), "RES", MADE, 7)
-    store.write([], "RES", MADE, 3)  # the other writer, which is behind
+    store.write(rows([ended(1)]), "RES", MADE, 7, NOON)
+    store.write([], "RES", MADE, 3, NOON + timedelta(hours=1))  # the other writer, which is behind
     assert store.position("RES", MADE) == 7
+    assert asked(database, "SELECT at FROM feltd.position") == [(NOON,)]
+    store.write([], "RES", MADE, 7, NOON + timedelta(hours=2))  # nothing waits
+    assert asked(database, "SELECT at FROM feltd.position") == [(NOON + timedelta(hours=2),)]
     assert store.position("RES", "later") == 0
-    store.write(rows([ended(1)]), "RES", "later", 1)
+    store.write(rows([ended(1)]), "RES", "later", 1, NOON)
     assert (store.position("RES", "later"), store.position("RES", MADE)) == (1, 0)
     assert asked(database, "SELECT count(*) FROM feltd.verdicts") == [(1,)]
 
@@ -159,15 +162,15 @@ def test_two_lives_of_an_edge_are_both_in_the_ledger(database: Postgres) -> None
     """A replaced disk: the same table and numbers again, counted by another journal."""
     store = writer(database)
     later = ended(1, "K", round="t-1:2026-11-20:2")
-    assert store.write(rows([ended(1, "J"), later]), "RES", MADE, 2) == 0
+    assert store.write(rows([ended(1, "J"), later]), "RES", MADE, 2, NOON) == 0
     assert asked(database, "SELECT journal FROM feltd.verdicts ORDER BY 1") == [("J",), ("K",)]
 
 
 def test_two_contents_under_one_key_are_both_kept_and_the_first_counts(database: Postgres) -> None:
     store = writer(database)
-    assert store.write(rows([ended(1)]), "RES", MADE, 1) == 0
+    assert store.write(rows([ended(1)]), "RES", MADE, 1, NOON) == 0
     for _ in range(2):  # told once
-        store.write(rows([ended(1, stake=99), ended(1)]), "RES", MADE, 2)
+        store.write(rows([ended(1, stake=99), ended(1)]), "RES", MADE, 2, NOON)
     assert asked(database, "SELECT wagered FROM feltd.verdicts") == [(10,)]
     assert asked(database, "SELECT wagered FROM feltd.disagreements") == [(99,)]
 
@@ -175,7 +178,7 @@ def test_two_contents_under_one_key_are_both_kept_and_the_first_counts(database:
 def test_a_corrected_round_counts_once_with_its_last_result(database: Postgres) -> None:
     first = ended(1)
     second = ended(2, kind="corrected", stake=30, round="t-1:2026-11-20:1", supersedes="t-1:2026-11-20:1")
-    writer(database).write(rows([second, first]), "RES", MADE, 2)
+    writer(database).write(rows([second, first]), "RES", MADE, 2, NOON)
     found = report(database.url(READER), "hold", ["table"], DAY, DAY + timedelta(days=1))
     assert [row[:4] for row in found.rows] == [("t-1", 1, 0, 30)]
 
@@ -183,7 +186,7 @@ def test_a_corrected_round_counts_once_with_its_last_result(database: Postgres) 
 def test_sums_of_closed_days_are_those_of_their_rounds_also_after_a_late_correction(database: Postgres) -> None:
     """Both ways of asking give the same; the sums are read alone where all days are closed."""
     store, until = writer(database), DAY + timedelta(days=3)
-    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300)
+    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300, NOON)
 
     def told() -> list[tuple[Any, ...]]:
         found = report(database.url(READER), "hold", ["day", "hour", "table", "game"], DAY, until)
@@ -196,7 +199,7 @@ def test_sums_of_closed_days_are_those_of_their_rounds_also_after_a_late_correct
     assert told() == of_rounds
     assert asked(database, "SELECT sum(rounds) FROM feltd.hold_hour") == [(300,)]
     corrected = ended(9001, kind="corrected", stake=5000, round="t-1:2026-11-20:1", supersedes="t-1:2026-11-20:1")
-    store.write(rows([corrected]), "RES", MADE, 301)
+    store.write(rows([corrected]), "RES", MADE, 301, NOON)
     after = told()
     assert after != of_rounds
     assert store.roll_up(until + timedelta(days=1)) == [DAY]
@@ -211,7 +214,7 @@ def test_books_of_a_jackpot_are_exact_however_often_and_in_what_order_they_come(
     twice = rows(messages * 2)
     random.Random(7).shuffle(twice)
     for at in range(0, len(twice), 25):
-        assert writer(database).write(twice[at : at + 25], "RES", MADE, at + 25) == 0
+        assert writer(database).write(twice[at : at + 25], "RES", MADE, at + 25, NOON) == 0
     sums = ", ".join(f"sum({one})" for one in ACCOUNTS)
     [(count, unit, *found)] = asked(database, f"SELECT count(*), max(unit), {sums} FROM feltd.jackpot_entries")
     assert (count, unit) == (book.number, book.unit)
@@ -232,10 +235,10 @@ def test_books_of_a_jackpot_are_exact_however_often_and_in_what_order_they_come(
     assert first[3:6] == (11, sum(bets), 0)
     assert Fraction(first[7]) == round(sum(bets) * (Fraction("1/3") + Fraction("0.01")), 6)
     assert [row[5] for row in told.rows if row[2] == "reset"] == [1000]
-    writer(database).write(rows(messages), "RES", MADE, 999)
+    writer(database).write(rows(messages), "RES", MADE, 999, NOON)
     _, others = booked(tmp_path / "other", 60, seed=2000)
-    assert writer(database).write(rows(others[:1]), "RES", MADE, 1000) == 1
-    assert writer(database).write(rows(others[:1]), "RES", MADE, 1000) == 0
+    assert writer(database).write(rows(others[:1]), "RES", MADE, 1000, NOON) == 1
+    assert writer(database).write(rows(others[:1]), "RES", MADE, 1000, NOON) == 0
     assert asked(database, "SELECT seq, house / unit FROM feltd.jackpot_disagreements") == [(1, -2000)]
 
 
@@ -275,7 +278,7 @@ def test_a_role_may_do_what_it_needs_and_no_more(database: Postgres, user: str, 
 
 @pytest.mark.parametrize("kind", REPORTS)
 def test_a_report_reads_its_days_alone(database: Postgres, kind: str) -> None:
-    writer(database).write(rows([ended(number) for number in range(300)]), "RES", MADE, 300)
+    writer(database).write(rows([ended(number) for number in range(300)]), "RES", MADE, 300, NOON)
     with psycopg.connect(database.url(), cursor_factory=psycopg.ClientCursor) as db:
         asking = {"rolled": [], "days": [DAY + timedelta(days=1)]}
         db.execute("SET enable_seqscan = off")  # a few rows need no index
@@ -299,8 +302,8 @@ def a_fault() -> Fault:
 def test_the_dashboard_shows_the_figures_of_the_reports(database: Postgres, tmp_path: Path) -> None:
     """Its queries run as Grafana sends them, with the rights of the reports, over closed and open days."""
     store, until = writer(database), DAY + timedelta(days=3)
-    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300)
-    store.write([*rows(booked(tmp_path / "one", 60)[1]), a_fault()], "EV", MADE, 1)
+    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300, NOON)
+    store.write([*rows(booked(tmp_path / "one", 60)[1]), a_fault()], "EV", MADE, 1, NOON)
     assert DAY in store.roll_up(DAY + timedelta(days=2))
     shown: dict[str, list[tuple[Any, ...]]] = {}
     for panel in json.loads(DASHBOARD.read_text(encoding="utf-8"))["panels"]:
@@ -325,15 +328,15 @@ def test_the_dashboard_shows_the_figures_of_the_reports(database: Postgres, tmp_
 def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp_path: Path) -> None:
     found = a_fault()
     store = writer(database)
-    store.write(rows([ended(number, table=f"t-{number % 2}") for number in range(1, 41)]), "RES", MADE, 40)
-    store.write([found, found], "EV", MADE, 1)
+    store.write(rows([ended(number, table=f"t-{number % 2}") for number in range(1, 41)]), "RES", MADE, 40, NOON)
+    store.write([found, found], "EV", MADE, 1, NOON)
     path = tmp_path / "feltd.toml"
     path.write_text(f'[site]\nname = "s"\n[edge]\nname = "e"\n[ledger]\nreports = "{database.url(READER)}"\n')
 
     def run(*words: str) -> str:
         ran = CliRunner().invoke(main, ["report", *words, "-c", str(path), "--from", "2026-11-20"])
         assert ran.exit_code == 0, ran.output
-        assert "complete up to" in ran.stderr or "--json" in words
+        assert "complete up to 2026-11-20 12:00" in ran.stderr or "--json" in words
         return ran.stdout
 
     hold = json.loads(run("hold", "--by", "table,hour", "--json"))
