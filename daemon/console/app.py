@@ -217,7 +217,6 @@ class ConsoleProcess:
 
     async def run(self) -> None:
         """Follow the site until cancelled."""
-        self.sheets.hand_over()
         async with asyncio.TaskGroup() as group:
             group.create_task(self.site.run("feltd-console-" + self.site.site))
             group.create_task(self.past.run())
@@ -226,6 +225,7 @@ class ConsoleProcess:
             group.create_task(self.rounds.run())
             group.create_task(self.watch.run())
             group.create_task(self.signs.run())
+            group.create_task(self.sheets.run())
             group.create_task(self.pools.run())
             group.create_task(self.pool_alerts.run(self.now))
             group.create_task(self.webhooks.run())

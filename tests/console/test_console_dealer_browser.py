@@ -206,6 +206,14 @@ def test_a_dealer_presses_keys_without_a_broker(tmp_path: Path) -> None:
         page.tap(f"{form('void')} button")
         page.when(lambda: floor.kept()[-1] == "round.voided")
 
+        # What another build stored in another form takes no page down, and an open page goes on.
+        floor.do(lambda: floor.house.context.store.db.execute("UPDATE dealer_press SET detail = '5: spilt'"))
+        page.tap(f"{form('bell')} button")
+        page.when(lambda: floor.kept()[-1] == "bets.closed")
+        says(page, "bell", "recorded")
+        page.driver.refresh()
+        page.until("[data-last] tr", "Void")
+
 
 # What is filled in for each field, and how often a key is pressed: a value that is entered twice counts once.
 FILLED = {

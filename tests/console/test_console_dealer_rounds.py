@@ -102,6 +102,7 @@ class Dealer:
         form = 'form[data-key="bet"]'
         self.click(f'{form} input[name=seat][value="{seat}"]')
         self.click(f'{form} [data-chip="{chip}"]')
+        assert self.page.text(f'{form} [data-chip="{chip}"]').endswith(f"\u00a0{chip // 100}.{chip % 100:02}")
         fold = f'details[name="families"]:has(input[value="{bet}"])'
         if self.page.there(f"{fold}:not([open])"):
             self.page.tap(f"{fold} > summary")

@@ -358,6 +358,21 @@ async def test_a_full_console_takes_no_more_and_forgets_nothing(tmp_path: Path) 
 
 
 @virtual_time
+async def test_presses_at_other_tables_forget_none_of_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dealer_unit, "REMEMBERED", 5)
+    place = Place(tmp_path)
+    place.start_console()
+    other = Unit(place.store, "rou-1", place.loop.utc)
+    place.press("a", BetsClosed())
+    for n in range(9):
+        other.press(Press(f"o{n}", "key", (BetsClosed(),)), BY, place.loop.time())
+    place.press("b", Paid())
+    assert [one.id for one in place.unit.last(9)] == ["b", "a"]
+    assert [one.id for one in other.last(9)] == ["o8", "o7", "o6", "o5", "o4"]
+    place.kill_console()
+
+
+@virtual_time
 async def test_acknowledged_presses_are_kept_as_long_as_the_ring(tmp_path: Path) -> None:
     async with running(tmp_path) as place:
         for n in range(RING + 60):

@@ -1,5 +1,6 @@
 """The sheet of a table and the floor of the manager: who may enter what, and numbers that add up to the minor unit."""
 
+import asyncio
 import csv
 import html
 import io
@@ -13,11 +14,14 @@ import httpx
 import msgspec
 import pytest
 from console_floor import Console, opened
+from helpers import virtual_time
 
 from daemon.console.auth.users import Role
 from daemon.console.live import Viewer
+from daemon.console.pages.sheet import EVERY_S, _place
 from daemon.console.site.actions import read_actions
 from daemon.console.site.counts import Counts, tally
+from daemon.console.site.store import BadStore
 from protocols.contract.documents import EdgeInfo, TableSign
 from protocols.contract.topics import Wire, edge_topic, encode_wire, table_topic
 from protocols.fdl import frame as fdl
@@ -185,6 +189,29 @@ async def test_entries_survive_a_restart_and_a_confirmed_one_reaches_the_edge_on
     again.house.sheets.hand_over()
     assert told(again) == wire(TableCounted(0x05, 70_000, FIRST, "dealer@lisboa", "sam"))
     assert "MOP 700.00" in await look(again)
+
+
+@virtual_time
+async def test_a_confirmed_entry_that_cannot_be_stored_is_handed_over_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also at the start of the console, which goes on."""
+    with opened(tmp_path, DEALER) as console:
+        counts, unit = Counts(console.store), console.house.dealers.units[TABLE]
+        counts.enter(FIRST, TABLE, "drop", 70_000, at=console.now, by="dora")
+        entry = counts.decide(FIRST, TABLE, "confirmed", "sam", console.now)
+        with monkeypatch.context() as full:
+            full.setattr(unit, "press", lambda *_: (_ for _ in ()).throw(BadStore("no room")))
+            running = asyncio.create_task(console.house.sheets.run())
+            await asyncio.sleep(60)
+            assert not running.done()
+            assert told(console) == []
+            assert _place(unit, entry) == "here"
+        await asyncio.sleep(EVERY_S)
+        running.cancel()
+        await asyncio.wait([running])
+        assert told(console) == wire(TableCounted(0x05, 70_000, FIRST, "dora", "sam"))
+        assert counts.unsent() == []
 
 
 async def test_a_withdrawn_entry_is_no_event(console: Console) -> None:

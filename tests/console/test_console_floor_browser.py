@@ -99,6 +99,8 @@ def test_the_managers_numbers_of_a_day_are_those_of_the_journals(floor: DealerFl
         for table in TABLES:
             day.open(table, "1.00", "50.00")
             day.count(table, "opening", "10000.00")
+        page.go("/wall")
+        page.until(f"[data-live='tile/{TABLES[0]}'] .sign", "1–50")
         for buttons, amount in (("101", "1000"), ("102", "2000"), ("103", "5000")):
             day.fantan("fan:2", amount, buttons)
         day.roulette(("red", "3000"), ("straight:17", "500"), pocket="17")
@@ -121,6 +123,7 @@ def test_the_managers_numbers_of_a_day_are_those_of_the_journals(floor: DealerFl
         page.come_in("mona")
         page.go("/floor")
         page.until("table.floor tbody th", TABLES[0])
+        page.until("table.floor svg.spark")
         assert Axe().run(page.driver)["violations"] == []
         cookies = {"feltd": floor.secret("mona")}
         text = httpx.get(f"{floor.url}/floor.csv?by=table", cookies=cookies).text

@@ -162,5 +162,9 @@ def test_what_is_seconds_old_stands_first_where_it_is_not_among_the_worst(consol
         return "".join(re.findall('<p class="fresh">(.*?)</p>', html, re.DOTALL))
 
     assert "the wheel is slow" in fresh()
+    console.alert("t-6", "a", code="shoe.dust", text="dusty", severity="warning")
+    console.wait(1)
+    console.alert("rou-3", "d", code="wheel.stopped", text="the wheel stands", severity="warning")
+    assert re.findall("the wheel is slow|dusty|the wheel stands", fresh()) == ["the wheel stands", "dusty"]
     console.wait(31)
     assert fresh() == ""

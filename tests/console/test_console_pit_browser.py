@@ -9,6 +9,8 @@ from axe_core_python.selenium import Axe
 from floor import Browser, browser
 from full_pit import FullPit, full_pit, sized
 
+from daemon.words.words import LANGS, Lang, catalog
+
 pytestmark = [
     pytest.mark.system,
     pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
@@ -97,6 +99,32 @@ def test_the_states_of_tiles_are_told_apart_by_shape(troubled: FullPit, page: Br
     assert len({icon for icon, _ in shapes.values()}) == len(shapes)
     borders = {state: border for state, (_, border) in shapes.items() if state != "offline"}
     assert len(set(borders.values())) == len(borders)
+
+
+CUT = """
+return [...document.querySelectorAll('.tile .phase')].filter((one) =>
+  one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight + 1)
+  .map((one) => `${one.closest('.tile').dataset.live}: ${one.innerText}`)
+"""
+
+
+@pytest.mark.parametrize("lang", LANGS)
+def test_no_phase_is_cut_off_on_a_tile(pit: FullPit, page: Browser, lang: Lang) -> None:
+    phases = sorted(key.removeprefix("phase.") for key in catalog("en") if key.startswith("phase."))
+    before = {name: pit.console.house.site.tables[name].phase for name in pit.names}
+    try:
+        for name, phase in zip(pit.names, phases * len(pit.names), strict=False):
+            pit.do(lambda name=name, phase=phase: pit.phase(name, phase))  # type: ignore[misc]
+        page.floor = pit
+        page.come_in("vera", lang=lang)
+        for size, path in ((WALL, "/"), (DESK, "/"), (PHONE, "/"), (WALL, "/wall")):
+            sized(page, size)
+            page.go(path)
+            page.until(".tile .phase")
+            assert run(page, CUT) == [], size
+    finally:
+        for name, phase in before.items():
+            pit.do(lambda name=name, phase=phase: pit.phase(name, phase))  # type: ignore[misc]
 
 
 # ---- density and order

@@ -72,6 +72,7 @@ def test_a_supervisor_voids_a_suspended_round_from_the_page_of_the_table(floor: 
     page.go(f"/table/{TABLE}")
     round_ = suspend(floor)
     page.until("#decide details[open] summary", round_)
+    page.until("[data-live^='round/'] .alert.waits")
     assert serious(page) == []
     page.write("#decide details[open] form[action$='/void'] [name=why]", "a card fell on the floor")
     question = page.ask("#decide details[open] form[action$='/void'] button")
@@ -82,6 +83,10 @@ def test_a_supervisor_voids_a_suspended_round_from_the_page_of_the_table(floor: 
     assert round_ in page.text("#decide .done")
     floor.until(lambda: any(one.round == round_ and one.void for one in floor.site_view.tables[TABLE].results))
     page.until(f"[data-live='history/{TABLE}'] td", round_)
+    page.come_in("dora")
+    page.go(f"/dealer/{TABLE}")
+    page.until("[data-there]:not([hidden])", "Connected to the table computer.")
+    page.until("[data-last] tr", "Void")
 
 
 def test_a_supervisor_corrects_the_cards_of_a_suspended_round(floor: Floor, page: Browser) -> None:

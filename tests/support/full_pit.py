@@ -19,6 +19,7 @@ from console_floor import Console
 from floor import Browser, InAThread, opened
 from helpers import result_of
 from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
 
 from daemon.console.app import make_app
 from daemon.console.auth.users import By, Role, hash_password
@@ -149,6 +150,7 @@ class FullPit(InAThread):
         self._rounds: dict[str, int] = {}
         self.console: Console
         self.app: Starlette
+        self._watching: asyncio.Task[None]
 
     # ---- as a Floor
 
@@ -164,10 +166,18 @@ class FullPit(InAThread):
             house.access.users.add(By("test", "system"), name, role, (), hash_password(PASSWORD))
         self.app = make_app(house)
         server = uvicorn.Server(
-            uvicorn.Config(self.app, "127.0.0.1", 0, log_config=None, lifespan="off", timeout_graceful_shutdown=1)
+            uvicorn.Config(
+                self._serve,
+                "127.0.0.1",
+                0,
+                log_config=None,
+                lifespan="off",
+                interface="asgi3",
+                timeout_graceful_shutdown=1,
+            )
         )
         serving = asyncio.create_task(server.serve())
-        watching = asyncio.create_task(house.watch.run())
+        self._watching = asyncio.create_task(house.watch.run())
         beating = asyncio.create_task(self._beat())
         while not server.started:  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.02)
@@ -175,12 +185,24 @@ class FullPit(InAThread):
         self._ready.set_result(None)
         await self._over.wait()
         server.should_exit = True
-        house.close()
-        for task in (watching, beating):
+        self.console.house.close()
+        for task in (self._watching, beating):
             task.cancel()
-        await asyncio.wait([serving, watching, beating])
+        await asyncio.wait([serving, self._watching, beating])
         console.store.close()
         console.journal.close()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Requests go to the console that runs now."""
+        await self.app(scope, receive, send)
+
+    def start_again(self) -> None:
+        """The process of the console ended, and started again with the same store."""
+        before, self.console = self.console, self.console.again()
+        before.house.close()
+        self.app = self.console.app
+        self._watching.cancel()
+        self._watching = asyncio.create_task(self.console.house.watch.run())
 
     async def _beat(self) -> None:
         """The clock goes on, and the processes are heard."""
@@ -206,7 +228,7 @@ class FullPit(InAThread):
             for device, driver in devices:
                 console.device(table, device, driver, edge="edge-8" if n % 12 == 11 else "edge-7")
             for _ in range(9):
-                self._result(table, ruleset, outcome(self._dice))
+                self.result(table, ruleset, outcome(self._dice))
             self.phase(table, phases[n % 2])
 
     def phase(self, table: str, phase: str, detail: dict[str, Any] | None = None) -> None:
@@ -214,9 +236,10 @@ class FullPit(InAThread):
         said = {"phase": phase, "round": f"{table}:2026-11-20:99", "detail": detail or {}}
         self.console.say(table_topic("lisboa", table, "round/state"), json.dumps(said).encode())
 
-    def _result(self, table: str, ruleset: str, outcome: dict[str, Any]) -> None:
+    def result(self, table: str, ruleset: str, outcome: dict[str, Any], **more: Any) -> None:
+        """A round ends."""
         number = self._rounds[table] = self._rounds.get(table, 0) + 1
-        result = {"round": f"{table}:2026-11-20:{number}", "ruleset": ruleset, "options": {}, "outcome": outcome}
+        result = {"round": f"{table}:2026-11-20:{number}", "ruleset": ruleset, "options": {}, "outcome": outcome} | more
         at = self.console.now - timedelta(minutes=10 - number)
         source = table_topic("lisboa", table, "round")
         raw = msgspec.Raw(json.dumps({"result": result}).encode())

@@ -40,7 +40,7 @@ __all__ = ["BadDealer", "By", "Full", "Other", "Outcome", "Press", "Pressed", "U
 RING = 256
 # Events that wait for the edge; a press may have several. Further presses are refused with a message to the dealer.
 MOST_WAITING = 1000
-# Idempotency keys: the last presses of all tables whose ids are remembered. Older ones go with a table's next press.
+# Idempotency keys: the last presses of each table whose ids are remembered.
 REMEMBERED = 2000
 BEAT = 1.0
 RETRY = 0.2
@@ -67,7 +67,8 @@ CREATE TABLE IF NOT EXISTS dealer_event (
 CREATE TABLE IF NOT EXISTS dealer_press (
     n INTEGER PRIMARY KEY AUTOINCREMENT, place TEXT NOT NULL, id TEXT NOT NULL, at INTEGER NOT NULL, key TEXT NOT NULL,
     detail TEXT NOT NULL, outcome TEXT NOT NULL, last INTEGER NOT NULL, UNIQUE (place, id)
-) STRICT
+) STRICT;
+CREATE INDEX IF NOT EXISTS dealer_press_order ON dealer_press (place, n)
 """
 
 Outcome: TypeAlias = Literal["pressed", "again", "differs", "lost"]
@@ -215,7 +216,8 @@ class Unit:
                     (self.table, press.id, micros_of(at), press.key, _stored(press.values), outcome, self._next - 1),
                 )
                 db.execute(
-                    "DELETE FROM dealer_press WHERE place = ? AND n <= (SELECT max(n) FROM dealer_press) - ?",
+                    "DELETE FROM dealer_press WHERE place = ?1 AND n <="
+                    " (SELECT n FROM dealer_press WHERE place = ?1 ORDER BY n DESC LIMIT 1 OFFSET ?2)",
                     (self.table, REMEMBERED),
                 )
                 detail = {"key": press.key, "values": press.values, "id": press.id, "outcome": outcome}

@@ -124,8 +124,10 @@ class Watch:
 def _fresh(shown: Iterable[Shown], now: datetime) -> list[Incident]:
     """The incidents that began seconds ago, the newest first, one of each table."""
     new = [one.incident for one in shown if one.silence is None and now - one.incident.began <= FRESH]
-    newest = sorted(new, key=lambda one: (one.began, one.n), reverse=True)
-    return list({(one.table or one.n): one for one in reversed(newest)}.values())[::-1][:MOST_FRESH]
+    newest: dict[str | int, Incident] = {}
+    for one in sorted(new, key=lambda one: (one.began, one.n), reverse=True):
+        newest.setdefault(one.table or one.n, one)
+    return list(newest.values())[:MOST_FRESH]
 
 
 class Line(Struct, frozen=True):

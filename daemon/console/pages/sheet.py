@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+import structlog
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from daemon import logs
 from daemon.console.auth.access import Right, User
 from daemon.console.context import ConsoleContext
 from daemon.console.dealer.unit import By, Full, Other, Press, Unit
@@ -32,6 +34,8 @@ from protocols.fdl import console as fdl_console, frame as fdl
 __all__ = ["Sheets"]
 
 ACTS = ("open", "limits", "close")
+EVERY_S = 5.0
+"""Seconds after which a count that could not be handed over is tried again."""
 _CODES = {kind: code for code, kind in fdl_console.COUNTS.items()}
 
 
@@ -42,12 +46,29 @@ class Sheets:
         self._context = context
         self._dealers = dealers
         self._counts = counts
+        self._failed: set[str] = set()
+        self._log: structlog.typing.FilteringBoundLogger = logs.get(console="sheets")
+
+    async def run(self) -> None:
+        """Hand over the counts that could not be, until cancelled."""
+        while True:
+            self.hand_over()
+            await asyncio.sleep(EVERY_S)
 
     def hand_over(self) -> None:
-        """Give the dealer's pages the counts that an earlier process confirmed but did not send. Raises BadCount."""
+        """Give the dealer's pages the confirmed counts that they lack: a process ended, or the store refused them."""
+        failed: set[str] = set()
         for entry in self._counts.unsent():
             if (unit := self._dealers.units.get(entry.table)) is not None:
-                self._send(unit, entry, "")
+                try:
+                    self._send(unit, entry, "")
+                except (BadCount, BadStore) as error:
+                    failed.add(entry.id)
+                    if entry.id not in self._failed:
+                        self._log.error(
+                            "count.unsent", table=entry.table, entry=entry.id, reason=str(error.__cause__ or error)
+                        )
+        self._failed = failed
 
     def routes(self) -> list[Route]:
         """The page, and its forms."""
@@ -276,4 +297,4 @@ def _place(unit: Unit | None, entry: Entry) -> str:
     if entry.state != "confirmed":
         return ""
     found = unit.find(entry.id) if unit is not None else None
-    return "edge" if found is None or found.state == "edge" else "here"
+    return "edge" if entry.sent and (found is None or found.state == "edge") else "here"

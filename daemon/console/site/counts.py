@@ -32,6 +32,7 @@ CREATE TABLE IF NOT EXISTS table_count (
     second TEXT NOT NULL, decided INTEGER, sent INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS table_count_time ON table_count (place, at);
+CREATE INDEX IF NOT EXISTS table_count_unsent ON table_count (n) WHERE state = 'confirmed' AND sent = 0;
 """
 _COLUMNS = "id, place, kind, amount, reverses, at, by, state, second, decided, sent"
 
@@ -153,7 +154,7 @@ class Counts:
             db.execute("UPDATE table_count SET sent = 1 WHERE id = ?", (id_,))
 
     def unsent(self) -> list[Entry]:
-        """The entries confirmed by a process that ended before it handed them over."""
+        """The confirmed entries that were not handed over yet."""
         return self._found("state = 'confirmed' AND sent = 0", ())
 
     def one(self, id_: str) -> Entry | None:
