@@ -120,7 +120,9 @@ def test_a_console_that_started_again_knows_what_was_paid_restarted_and_reported
             page.go(f"/dealer/{table}")
             page.until("[data-next]", "open the bets")
             page.go("/")
-            page.until("[data-live='edges'] summary .badge", "restarted")
+            page.when(
+                lambda: any("edge-8" in row and "restarted 1 time" in row for row in page.driver.execute_script(ROWS))
+            )
             page.go(f"/table/{table}/round/{table}:2026-11-20:10")
             page.until("ul.evidence li", "shoe-1 card.drawn")
 
