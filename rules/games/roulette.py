@@ -98,7 +98,7 @@ class SpinState(ClothTable, frozen=True):
 
     `unpaid` is the last result, until its payment. `counted`: a wheel began the spin, and its counter proves missed
     spins. `moved`: a bet was placed or taken back while the ball ran. `called`: a bell after a null spin ends the
-    changes of its bets, if the ball is launched next.
+    changes of its bets, if the ball is launched next. `after_null`: the spin before the open one was null.
     """
 
     told: tuple[BallLanded, ...] = ()
@@ -108,6 +108,7 @@ class SpinState(ClothTable, frozen=True):
     counted: bool = False
     moved: bool = False
     called: bool = False
+    after_null: bool = False
 
 
 def _rulings(at: Articles, look: Reason) -> Rulings:
@@ -215,7 +216,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
 
         A launch without an opening: the opening may be among the lost events, so all bets on the cloth are doubtful.
         """
-        unheard = False
+        unheard, after_null = False, table.carried is not None
         if isinstance(seen.event, BallLaunched):
             unheard = table.unseen if table.round is None else _decided_by_nobody(table) and table.counted
             if (carried := table.carried) is not None:
@@ -226,7 +227,8 @@ class RouletteGame(StandingBets[R], Generic[R]):
             table = replace(table, **self.unknown)
         elif table.phase == "disputed":
             table = replace(table, **self.unknown, unpaid="")
-        return super().begin(replace(table, unheard=unheard), seen)
+        table, verdicts = super().begin(replace(table, unheard=unheard), seen)
+        return replace(table, after_null=after_null), verdicts
 
     def _started(self, table: R, seen: Envelope) -> Step[R]:
         if table.round is not None and not table.launched and not table.round.suspended:
@@ -282,7 +284,9 @@ class RouletteGame(StandingBets[R], Generic[R]):
         text = say("ball_put_back", pocket=pocket, last=table.last_pocket)
         law = self._at.put_back
         if table.round is not None:
-            return self.note(table, seen, Note("ball_in_wrong_pocket", text, law)), ()
+            if table.after_null or seen.event.overtaken:  # a late one leaves a regular spin in doubt
+                return self.note(table, seen, Note("ball_in_wrong_pocket", text, law)), ()
+            return self.witness(table, seen), ()
         return table, noted("ball_in_wrong_pocket", text, law, seen) if table.carried is not None else ()
 
     # ---- bets
@@ -456,4 +460,4 @@ class RouletteGame(StandingBets[R], Generic[R]):
 
 def _decided_by_nobody(table: SpinState) -> bool:
     """Whether the spin waits for a person, and not only for bets that are returned at the next launch."""
-    return table.round is not None and table.round.suspended not in ("", CLOTH)
+    return table.round is not None and table.round.suspended not in (None, CLOTH)

@@ -600,7 +600,8 @@ def test_art_2_3_the_ball_goes_back_into_the_last_numbers_pocket(edition: str, l
     assert noted(*FIRST, *NULL, *started, BallReplaced("13")) == [("ball_in_wrong_pocket", f"Despacho {law}")]
     # Nobody knows where it lay before the first spin: no accusation. Nor between regular spins.
     assert noted(*NULL, *started, BallReplaced("13")) == []
-    assert noted(*FIRST, BallReplaced("13")) == []
+    for opened in ([], [BetsOpened()], [BetsOpened(), BetsClosed()]):
+        assert noted(*FIRST, *started, *opened, BallReplaced("13")) == []
 
 
 @pytest.mark.article("2(1)", "2(3)", "4")
