@@ -20,6 +20,8 @@ pytestmark = [
     pytest.mark.skipif(not Path("/usr/bin/chromedriver").exists(), reason="chromium-driver is not installed"),
     pytest.mark.timeout(at_length(600, 1800)),
 ]
+DESKS = (1024, 1130, 1280)
+CUT_MENU = "const nav = document.querySelector('body > header nav'); return nav && nav.scrollWidth > nav.clientWidth"
 PHONES = ((390, 844), (320, 640))
 UNFOLD = "for (const one of document.querySelectorAll('main details')) one.open = true"
 # What reaches beyond the right edge, if the page can be scrolled there; what scrolls by itself may be wider.
@@ -66,6 +68,10 @@ def troubles() -> Iterator[str]:
                 page.until("main > *")
                 if page.driver.execute_script("return scrollY"):
                     yield f"{path}, {lang}: does not begin at its top"
+                for width in DESKS:
+                    sized(page, (width, 800))
+                    if page.driver.execute_script(CUT_MENU):
+                        yield f"{path} at {width} px, {lang}: links of the menu are cut off"
                 page.driver.execute_script(UNFOLD)
                 for size in PHONES:
                     sized(page, size)
