@@ -98,7 +98,7 @@ class SpinState(ClothTable, frozen=True):
 
     `unpaid` is the last result, until its payment. `counted`: a wheel began the spin, and its counter proves missed
     spins. `moved`: a bet was placed or taken back while the ball ran. `called`: a bell after a null spin ends the
-    changes of its bets, if the ball is launched next. `after_null`: the spin before the open one was null.
+    changes of its bets, if the ball is launched next. `put_back`: the ball's pocket after a null spin.
     """
 
     told: tuple[BallLanded, ...] = ()
@@ -108,7 +108,7 @@ class SpinState(ClothTable, frozen=True):
     counted: bool = False
     moved: bool = False
     called: bool = False
-    after_null: bool = False
+    put_back: str = ""
 
 
 def _rulings(at: Articles, look: Reason) -> Rulings:
@@ -216,7 +216,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
 
         A launch without an opening: the opening may be among the lost events, so all bets on the cloth are doubtful.
         """
-        unheard, after_null = False, table.carried is not None
+        unheard, put_back = False, table.last_pocket if table.carried is not None else ""
         if isinstance(seen.event, BallLaunched):
             unheard = table.unseen if table.round is None else _decided_by_nobody(table) and table.counted
             if (carried := table.carried) is not None:
@@ -228,7 +228,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         elif table.phase == "disputed":
             table = replace(table, **self.unknown, unpaid="")
         table, verdicts = super().begin(replace(table, unheard=unheard), seen)
-        return replace(table, after_null=after_null), verdicts
+        return replace(table, put_back=put_back), verdicts
 
     def _started(self, table: R, seen: Envelope) -> Step[R]:
         if table.round is not None and not table.launched and not table.round.suspended:
@@ -284,7 +284,7 @@ class RouletteGame(StandingBets[R], Generic[R]):
         text = say("ball_put_back", pocket=pocket, last=table.last_pocket)
         law = self._at.put_back
         if table.round is not None:
-            if table.after_null or seen.event.overtaken:  # a late one leaves a regular spin in doubt
+            if table.put_back or seen.event.overtaken:  # a late one leaves a regular spin in doubt
                 return self.note(table, seen, Note("ball_in_wrong_pocket", text, law)), ()
             return self.witness(table, seen), ()
         return table, noted("ball_in_wrong_pocket", text, law, seen) if table.carried is not None else ()
