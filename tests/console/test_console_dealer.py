@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import given, strategies as st
 
@@ -31,7 +32,8 @@ from daemon.words import words
 from drivers.fdl_console import ConsoleOptions, FdlConsole
 from protocols.contract.events import RoundPaid, SeatActed
 from protocols.contract.facts import BlackjackFacts, StudPokerFacts
-from protocols.contract.results import Result, Settlement
+from protocols.contract.jackpots import PoolBooks, PoolLevel, PoolTerms, PoolWin
+from protocols.contract.results import Award, Result, Settlement
 from protocols.contract.topics import Envelope, device_topic, encode_envelope
 from protocols.fdl import frame as fdl
 from protocols.fdl.console import (
@@ -496,6 +498,22 @@ def test_payments_are_by_seat_and_hand_with_their_sums() -> None:
     ]  # fmt: skip
     by_article = payments_of(Result("r:1", "macau.roulette", edition="2004", settlements=laid), "en")
     assert [one.bet for one in by_article].count("") == 1, "an article orders them: one sum at the end"
+
+
+def test_prizes_that_the_dealer_pays_stand_below_the_result_of_their_round(inn: Inn) -> None:
+    """A prize of another round is not listed, nor one that two supervisors pay."""
+    inn.rules_run()
+    award = Award("A", "single_pair", "fixed", "-")
+    wins = tuple(
+        PoolWin(f"bj-1:{seat}", "bj-1", round_, NOON, award, 5000, ((seat, 5000),), at_table=at_table)
+        for seat, round_, at_table in ((3, "bj-1:2", True), (4, "bj-1:1", True), (5, "bj-1:2", False))
+    )
+    books = PoolBooks("pool-1", NOON, 1, ("bj-1",), PoolTerms(1000, "0.5"), wins)
+    for leaf, value in (("level", PoolLevel("pool-1", 1000, "MOP", 2, 1)), ("books", books)):
+        inn.house.pools.receive("pool-1", [leaf], msgspec.json.encode(value))
+    inn.house.context.site.tables["bj-1"].results.append(Result("bj-1:2", "macau.blackjack"))
+    _, _, prizes = shown(inn, "bj-1")["now"].partition(words.say("en", "dealer.prizes"))
+    assert re.findall("<li>(.*?)</li>", prizes) == ["Seat 3: single pair <strong>MOP\u00a050.00</strong>"]
 
 
 async def test_the_log_of_actions_names_the_round_that_a_dealer_voids(inn: Inn) -> None:
