@@ -77,9 +77,7 @@ def report(
 ) -> None:
     """Print figures of the ledger: what the house holds, how many rounds, which faults, how jackpots moved."""
     config = with_database(config_path, "reports")
-    import psycopg
-
-    from daemon.site.reports import GROUPS, report as asked
+    from daemon.site.reports import GROUPS, NoReport, report as asked
 
     groups = [name for name in by.split(",") if name]
     if unknown := [name for name in groups if name not in GROUPS]:
@@ -90,10 +88,8 @@ def report(
         found = asked(config.ledger.reports, kind, groups, first, until)
     except ValueError as error:
         raise BadInputError(f"--by: {error}") from error
-    except psycopg.Error as error:
-        raise click.ClickException(
-            f"the ledger: {str(error).strip()}; check [ledger] reports in {config_path}"
-        ) from error
+    except NoReport as error:
+        raise click.ClickException(f"the ledger: {error}; check [ledger] reports in {config_path}") from error
     if as_json:
         echo_json({"from": first, "to": until, **{key: getattr(found, key) for key in found.__struct_fields__}})
         return

@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-import psycopg
 from msgspec import Struct
-from psycopg import sql
 
-__all__ = ["GROUPS", "REPORTS", "Report", "report", "statement"]
+__all__ = ["GROUPS", "REPORTS", "NoReport", "Report", "TooSlow", "report", "statement"]
 
 GROUPS: Final = {
     "day": "day::text",
@@ -53,31 +51,57 @@ class Report(Struct, frozen=True):
     complete_until: datetime | None
 
 
+class NoReport(Exception):
+    """PostgreSQL is away or refuses; the message is its own."""
+
+
+class TooSlow(NoReport):
+    """A query took longer than it may."""
+
+
 def statement(kind: str, by: Sequence[str]) -> str:
     """The query, with `rolled` and `days` as parameters. Raises ValueError for a group that the report has not."""
     source, figures, known = REPORTS[kind]
     if missing := [name for name in by if name not in known]:
         raise ValueError(f"{kind} has no {missing[0]}")
-    groups = [f"{GROUPS[name]} AS {sql.Identifier(name).as_string()}" for name in by]
+    groups = [f'{GROUPS[name]} AS "{name}"' for name in by]
     numbers = ", ".join(str(number) for number in range(1, len(groups) + 1))
     order = f" GROUP BY {numbers} ORDER BY {numbers}" if by else ""
     return f"SELECT {', '.join([*groups, figures])} FROM {source}{order}"  # noqa: S608 - ours
 
 
-def report(database: str, kind: str, by: Sequence[str], first: date, until: date) -> Report:
-    """The figures from day `first` to before `until`. Raises psycopg.Error, ValueError for a group that it has not."""
-    query = statement(kind, by).encode()
+def report(
+    database: str, kind: str, by: Sequence[str], first: date, until: date, *, most: int | None = None, limit_s: int = 0
+) -> Report:
+    """The figures from day `first` to before `until`.
+
+    At most `most` rows. `limit_s`: seconds to connect, for each query, and without the network. None and 0: any.
+
+    Raises NoReport, ValueError for a group that it has not, ModuleNotFoundError where psycopg is not installed.
+    """
+    import psycopg  # a console without a ledger loads none of it
+
+    query = statement(kind, by).encode() + b" LIMIT %(most)s"  # None: all
     from_rounds = REPORTS[kind][0] == _SUMS
     days = {first + timedelta(days=number) for number in range((until - first).days)}
-    with psycopg.connect(database) as db:
-        db.read_only, db.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
-        db.execute("SET LOCAL work_mem = '64MB'")  # the sums of an open day are made in memory
-        closed = db.execute("SELECT day FROM feltd.rolled WHERE day >= %s AND day < %s", (first, until)).fetchall()
-        rolled = {day for (day,) in closed}
-        cursor = db.execute(query, {"rolled": sorted(rolled), "days": sorted(days - rolled if from_rounds else days)})
-        columns = tuple(one.name for one in cursor.description or ())
-        rows = tuple(cursor.fetchall())
-        at = db.execute(
-            "SELECT at FROM feltd.position WHERE stream = %s", ("EV" if kind == "faults" else "RES",)
-        ).fetchone()
+    limits = dict.fromkeys(("connect_timeout", "keepalives_idle", "keepalives_interval"), limit_s)
+    limits["tcp_user_timeout"] = limit_s * 1000
+    try:
+        with psycopg.connect(database, **limits if limit_s else {}) as db:
+            db.read_only, db.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
+            db.execute("SET LOCAL work_mem = '64MB'")  # the sums of an open day are made in memory
+            db.execute("SELECT set_config('statement_timeout', %s, true)", (f"{limit_s}s",))
+            closed = db.execute("SELECT day FROM feltd.rolled WHERE day >= %s AND day < %s", (first, until)).fetchall()
+            rolled = {day for (day,) in closed}
+            asked = {"rolled": sorted(rolled), "days": sorted(days - rolled if from_rounds else days), "most": most}
+            cursor = db.execute(query, asked)
+            columns = tuple(one.name for one in cursor.description or ())
+            rows = tuple(cursor.fetchall())
+            at = db.execute(
+                "SELECT at FROM feltd.position WHERE stream = %s", ("EV" if kind == "faults" else "RES",)
+            ).fetchone()
+    except psycopg.errors.QueryCanceled as error:
+        raise TooSlow(str(error).strip()) from error
+    except psycopg.Error as error:
+        raise NoReport(str(error).strip()) from error
     return Report(columns, rows, at[0] if at else None)

@@ -122,6 +122,7 @@ def config() -> str:
     )
     for name, ruleset in TABLES.items():
         text += f'[[table]]\nname = "{name}"\nruleset = "{ruleset}"\narea = "Norte"\n'
+    text += '[ledger]\nreports = "host=/nowhere"\n'
     return text + '[[jackpot]]\nname = "ouro"\ntables = ["mesa-1"]\nseed = 200\nvisible = "0.5"\n'
 
 

@@ -71,6 +71,8 @@ DECIDED: dict[str, str] = {
     "POST /jackpots/{pool}/order/{order}": "login 403 403 403 400 403 403 403 403 403 403 403 403 403",
     "GET /floor": "login 403 403 403 200 200 403 200 403 403 403 403 403 403",
     "GET /floor.csv": "login 403 403 403 200 200 403 200 403 403 403 403 403 403",
+    "GET /reports": "login 403 403 403 200 200 403 200 403 403 403 403 403 403",
+    "GET /reports.csv": "login 403 403 403 303 303 403 303 403 403 403 403 403 403",
     "GET /floor/{table}": "login 403 200 403 200 200 403 200 403 403 403 403 200 403",
     "POST /floor/{table}/sign/{act}": "login 403 403 403 404 403 403 404 403 403 403 403 403 403",
     "POST /floor/{table}/count": "login 403 400 403 400 403 403 403 403 403 403 403 400 403",

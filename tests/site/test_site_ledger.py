@@ -1,10 +1,12 @@
 """The ledger with a real PostgreSQL: each result once, however it comes; positions, disagreements, rights, reports."""
 
+import asyncio
 import contextlib
 import csv
 import io
 import json
 import random
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -15,8 +17,10 @@ import msgspec
 import pytest
 from backbone import NEEDS_POSTGRES
 from click.testing import CliRunner
+from console_floor import CONFIG, Console
 
 from daemon.cli.main import main
+from daemon.console.pages import ledger as page
 from daemon.jackpots import book as accounts
 from daemon.jackpots.book import Book, Seen
 from daemon.jackpots.books import Books
@@ -37,6 +41,7 @@ from daemon.site.ledger_rows import ACCOUNTS, Fault, LedgerRow, Verdict, entry_o
 from daemon.site.ledger_schema import READER, WRITER
 from daemon.site.reports import REPORTS, report, statement
 from daemon.site.streams import subject_of_pool
+from daemon.words import words
 
 pytestmark = [pytest.mark.system, NEEDS_POSTGRES]
 DASHBOARD = Path(__file__).parents[2] / "systemd/monitoring/grafana-feltd-ledger.json"
@@ -348,6 +353,73 @@ def test_reports_are_printed_for_people_and_for_programs(database: Postgres, tmp
     assert run("faults", "--by", "device,code").split()[-3:] == ["shoe", "card.jam", "1"]
     wrong = CliRunner().invoke(main, ["report", "faults", "--by", "game", "-c", str(path)])
     assert (wrong.exit_code, "faults has no game" in wrong.output) == (2, True)
+
+
+@pytest.fixture
+def console(database: Postgres, tmp_path: Path) -> Iterator[Console]:
+    """A console of this ledger, ten days later."""
+    one = Console(tmp_path, config=f'{CONFIG}[ledger]\nreports = "{database.url(READER)}"\n')
+    one.now += timedelta(days=10)
+    yield one
+    one.house.close()
+    one.store.close()
+    one.journal.close()
+
+
+def cells(text: str) -> list[list[str]]:
+    """The texts of a page's table, row by row; a number that is not known is empty."""
+    body = text.partition("<tbody>")[2].partition("</tbody>")[0]
+    return [re.findall("<td[^>]*>([^<]*)</td>", row) for row in body.split("</tr>")[:-1]]
+
+
+@pytest.mark.parametrize("kind", REPORTS)
+async def test_the_console_shows_and_exports_the_figures_of_the_reports(
+    database: Postgres, console: Console, tmp_path: Path, kind: str
+) -> None:
+    """Of the days that were asked for alone, the last one included."""
+    store, last = writer(database), DAY + timedelta(days=1)
+    store.write(rows([ended(number, table=f"t-{number % 3}") for number in range(300)]), "RES", MADE, 300, NOON)
+    store.write([*rows(booked(tmp_path / "one", 60)[1]), a_fault()], "EV", MADE, 1, NOON)
+    by = list(REPORTS[kind][2])
+    found = report(database.url(READER), kind, by, DAY, last + timedelta(days=1))
+    assert found.rows
+    assert {row[0] for row in found.rows} <= {str(DAY), str(last)}
+    wanted = [["" if one is None else str(one) for one in row] for row in found.rows]
+    asked = {"kind": kind, "from": str(DAY), "to": str(last), "by": by}
+    async with console.browser("manager") as browser:
+        shown = (await browser.get("/reports", params=asked)).text
+        file = await browser.get("/reports.csv", params=asked)
+        total = await browser.get("/reports", params={"kind": "hold", "from": "2026-11-26", "to": "2026-11-26"})
+    assert cells(shown) == wanted
+    assert list(csv.reader(io.StringIO(file.text.removeprefix("\ufeff")))) == [list(found.columns), *wanted]
+    assert "Complete up to" in shown
+    assert 'datetime="2026-11-20T12:00:00' in shown
+    assert cells(total.text) == [[""] * 5], "no rounds: nothing is known"
+    assert {f"reports.{one}" for one in found.columns} <= set(words.catalog("en"))
+
+
+async def test_the_console_says_where_a_report_is_too_long_or_too_slow(
+    database: Postgres, console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer(database).write(rows([ended(n, table=f"t-{n % 3}") for n in range(9)]), "RES", MADE, 9, NOON)
+    monkeypatch.setattr(page, "MOST", 2)
+    monkeypatch.setattr(page, "MOST_IN_FILE", 2)
+    monkeypatch.setattr(page, "LIMIT_S", 3)
+    asked = "kind=hold&by=table&from=2024-01-01&to=2026-11-20"
+    async with console.browser("manager") as browser:
+        shown = (await browser.get(f"/reports?{asked.replace('2024-01-01', '2026-11-20')}")).text
+        assert len(cells(shown)) == 2
+        assert "The first 5,000 rows are displayed" in shown
+        assert "At most 400 days" not in shown
+        assert "At most 400 days are displayed" in (await browser.get(f"/reports?{asked}")).text
+        file = await browser.get(f"/reports.csv?{asked.replace('2024', '2026')}")
+        assert (file.status_code, "more than 20,000 rows" in file.text) == (503, True)
+        with psycopg.connect(database.url()) as db:
+            db.execute("LOCK TABLE feltd.verdicts")
+            both = await asyncio.gather(*(browser.get("/reports?from=2026-11-20") for _ in range(2)))
+    assert [one.status_code for one in both] == [200, 200]
+    assert sum("longer than 10 seconds" in one.text for one in both) == 1
+    assert sum("Another report is being made" in one.text for one in both) == 1
 
 
 @pytest.mark.parametrize(
