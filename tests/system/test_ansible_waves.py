@@ -130,7 +130,7 @@ def update(folder: Path, version: str, *, plays: bool = True) -> list[str]:
 
 
 def test_ansible_lint_finds_nothing_in_the_playbook_and_its_role(tmp_path: Path) -> None:
-    words = [ANSIBLE.with_name("ansible-lint"), "--offline", "--profile", "production", "."]
+    words = [str(ANSIBLE.with_name("ansible-lint")), "--offline", "--profile", "production", "."]
     path = {"PATH": f"{ANSIBLE.parent}:{os.environ['PATH']}", "ANSIBLE_HOME": str(tmp_path)}
     folder = ROOT / "docs/examples/ansible"
     done = subprocess.run(words, cwd=folder, check=False, capture_output=True, text=True, env=os.environ | path)
