@@ -1,11 +1,13 @@
 """Reports of the ledger for the manager: figures of all computers of the site by groups, as a table and as CSV.
 
-They come from PostgreSQL in a thread, one report at a time, and only where `[ledger] reports` is configured.
+They come from PostgreSQL in a thread, one report at a time, and only where `[ledger] reports` is configured. The modules
+of a site are imported when somebody opens the page.
 """
 
 import asyncio
+from collections.abc import Sequence
 from datetime import date, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -18,8 +20,10 @@ from daemon import logs
 from daemon.console.auth.access import User
 from daemon.console.context import ConsoleContext
 from daemon.console.site.shifts import day_of_play
-from daemon.site.reports import GROUPS, REPORTS, NoReport, Report, TooSlow, report
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
+
+if TYPE_CHECKING:
+    from daemon.site.reports import Report
 
 __all__ = ["routes"]
 
@@ -40,6 +44,8 @@ class _Asked:
     """The report in the address, with the days of play from `first` to `last`."""
 
     def __init__(self, context: ConsoleContext, given: QueryParams) -> None:
+        from daemon.site.reports import GROUPS, REPORTS
+
         today = day_of_play(context.config.console.shifts, context.now(), context.zone)[0].date()
         newest = today + DAY  # another computer may have begun it
         self.kind = next((one for one in REPORTS if one == given.get("kind")), "hold")
@@ -50,11 +56,12 @@ class _Asked:
         last = min(max(_day(given.get("to", "")) or self.first, self.first), newest)
         self.last = min(last, self.first + LONGEST - DAY)
         self.cut = last > self.last
-        self.query = self._query(self.kind)
-        self.kinds = {kind: self._query(kind) for kind in REPORTS}
+        self.known = GROUPS
+        self.kinds = {kind: self._query(kind, one[2]) for kind, one in REPORTS.items()}
+        self.query = self.kinds[self.kind]
 
-    def _query(self, kind: str) -> str:
-        by = [one for one in self.by if one in REPORTS[kind][2]]
+    def _query(self, kind: str, groups: Sequence[str]) -> str:
+        by = [one for one in self.by if one in groups]
         return urlencode({"kind": kind, "from": self.first, "to": self.last, "by": by}, doseq=True)
 
 
@@ -82,12 +89,12 @@ class _Pages:
         asked = _Asked(self._context, request.query_params)
         return self._page(request, asked, await self._report(asked, MOST))
 
-    def _page(self, request: Request, asked: _Asked, found: Report | str, status: int = 200) -> Response:
+    def _page(self, request: Request, asked: _Asked, found: "Report | str", status: int = 200) -> Response:
         said, made = (found, None) if isinstance(found, str) else ("", found)
         rows = made.rows[:MOST] if made else ()
         more = made is not None and len(made.rows) > MOST
         return self._context.page(
-            request, "reports.html", status, asked=asked, said=said, found=made, rows=rows, more=more, known=GROUPS
+            request, "reports.html", status, asked=asked, said=said, found=made, rows=rows, more=more, known=asked.known
         )
 
     async def table(self, request: Request) -> Response:
@@ -96,7 +103,7 @@ class _Pages:
         if not context.config.ledger.reports:
             return RedirectResponse("/reports", 303)
         found = await self._report(asked, MOST_IN_FILE)
-        if isinstance(found, Report) and len(found.rows) > MOST_IN_FILE:
+        if not isinstance(found, str) and len(found.rows) > MOST_IN_FILE:
             found = "reports.long_file"
         if isinstance(found, str):
             return self._page(request, asked, found, 503)
@@ -107,8 +114,10 @@ class _Pages:
         text = csv_text([found.columns, *([_cell(one) for one in row] for row in found.rows)])
         return Response((BYTE_ORDER_MARK + text).encode(), 200, headers, "text/csv; charset=utf-8")
 
-    async def _report(self, asked: _Asked, most: int) -> Report | str:
+    async def _report(self, asked: _Asked, most: int) -> "Report | str":
         """With one row more than `most` where there are more; else the key of the sentence why there is none."""
+        from daemon.site.reports import NoReport, TooSlow, report
+
         database = self._context.config.ledger.reports
         if not database:
             return "reports.no_ledger"
