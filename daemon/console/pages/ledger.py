@@ -1,7 +1,7 @@
 """Reports of the ledger for the manager: figures of all computers of the site by groups, as a table and as CSV.
 
-They come from PostgreSQL in a thread, one report at a time, and only where `[ledger] reports` is configured. The modules
-of a site are imported when somebody opens the page.
+They come from PostgreSQL in a thread, one report at a time, and only where `[ledger] reports` is configured. The
+modules of a site are imported when somebody opens the page.
 """
 
 import asyncio
