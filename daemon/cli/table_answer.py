@@ -67,7 +67,7 @@ def _say(said: Response) -> None:
 
 
 def seen(config: Config, path: Path) -> Seen:
-    """The tables of the file and what is plugged in. Raises OSError."""
+    """The tables of the configuration, and the ports that are plugged in. Raises OSError."""
     used = {device.url.partition("?")[0]: f"{one.name}/{device.name}" for one in config.table for device in one.device}
     ports = (Port(url, what, used.get(url.partition("?")[0], "")) for url, what in plugged())
     tables = tables_of(path.read_text(encoding="utf-8"))

@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
-from starlette.routing import Match, Route
+from starlette.routing import BaseRoute, Match, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from daemon import logs
@@ -305,32 +305,7 @@ def make_app(console: ConsoleProcess) -> Starlette:
         return context.page(request, "error.html", 503, code=503, detail=detail)
 
     return Starlette(
-        routes=[
-            *web.routes(context, console.answers),
-            *pit.routes(context),
-            *console.decisions.routes(),
-            *labels.routes(context),
-            *fleet_pages.routes(context),
-            *setup.routes(context),
-            *access_pages.routes(context),
-            *trace.routes(context, console.answers),
-            *support.routes(context, console.bundles),
-            *books_csv.routes(context, console.pools),
-            *jackpots.routes(context, console.pools, console.orders),
-            *console.dealers.routes(),
-            *(*console.floor.routes(), *ledger.routes(context)),
-            *console.sheets.routes(),
-            Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
-            *alerts.routes(context, console.watch),
-            *report.routes(context),
-            *devices.routes(context, console.watched, console.fairness),
-            *law.routes(context),
-            *rounds.routes(context, console.rounds),
-            *exports.routes(context, console.rounds),
-            *fair_pages.routes(context, console.fairness),
-            *metrics.routes(console.access, console.metrics, console.ready),
-            assets.route,
-        ],
+        routes=_routes(console, context),
         middleware=[Middleware(_Headers, secure=console.access.secure)],
         exception_handlers={
             Redirect: redirected,
@@ -339,6 +314,37 @@ def make_app(console: ConsoleProcess) -> Starlette:
             BadJournal: unwritten,
         },
     )
+
+
+def _routes(console: ConsoleProcess, context: ConsoleContext) -> list[BaseRoute]:
+    """All pages."""
+    return [
+        *web.routes(context, console.answers),
+        *pit.routes(context),
+        *console.decisions.routes(),
+        *labels.routes(context),
+        *fleet_pages.routes(context),
+        *setup.routes(context),
+        *access_pages.routes(context),
+        *trace.routes(context, console.answers),
+        *support.routes(context, console.bundles),
+        *books_csv.routes(context, console.pools),
+        *jackpots.routes(context, console.pools, console.orders),
+        *console.dealers.routes(),
+        *console.floor.routes(),
+        *ledger.routes(context),
+        *console.sheets.routes(),
+        Route("/favicon.ico", lambda _request: FileResponse(HERE / "static/icon.svg")),
+        *alerts.routes(context, console.watch),
+        *report.routes(context),
+        *devices.routes(context, console.watched, console.fairness),
+        *law.routes(context),
+        *rounds.routes(context, console.rounds),
+        *exports.routes(context, console.rounds),
+        *fair_pages.routes(context, console.fairness),
+        *metrics.routes(console.access, console.metrics, console.ready),
+        assets.route,
+    ]
 
 
 def _page_above(request: Request) -> str:

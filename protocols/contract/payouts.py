@@ -1,9 +1,8 @@
 """The order in which the dealer collects lost bets and pays won ones, as the article of the game says it.
 
 Called by the console, which lists the payments of a round. The settlements of Angola's roulettes, French bank and
-chemin de fer are in the order of their articles; those of Macau's roulette are in the order of laying,
-and are put into the order of its article here. The settlements of all other games are given as they are, without an
-article.
+chemin de fer are in the order of their articles; those of Macau's roulette are in the order of laying, and are put into
+the order of its article here. The settlements of all other games are given as they are, without an article.
 
 Angola's roulettes also have each payment called out; the words are given in the language of that text, Portuguese. The
 amounts are those of the settlements. The seat stands in place of the colour of the chip, which no event tells.

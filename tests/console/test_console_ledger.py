@@ -1,4 +1,4 @@
-"""Reports of the ledger on the console: who gets them, and what is said where there are none."""
+"""The page of the ledger's reports: who may open it, and its message where there is no report."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -143,7 +143,7 @@ def test_the_dealers_page_shows_a_process_that_hangs(tmp_path: Path) -> None:
 
 
 def test_an_edge_that_is_offline_is_one_line_and_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each of its devices is offline, too. Below it stands one line a table, and what is seconds old above."""
+    """Its devices are offline, too: each table has one line below it. The newest alerts are listed above."""
     hook = '[[console.webhook]]\nurl = "http://127.0.0.1:9/hook"\n'
     monkeypatch.setattr(full_pit_module, "HEAD", full_pit_module.HEAD + hook)
 
