@@ -286,7 +286,7 @@ class DeviceSession:
         if one.age >= SIMULTANEOUS_S:
             event = msgspec.structs.replace(event, age_ms=int(one.age * 1000))
         ordering, happened = self._edge.ordering[self.table], one.chunk.tick - one.age
-        if type(event) not in ASIDE and (late_ms := ordering.late_ms(self.device.name, happened)):
+        if type(event) not in ASIDE and (late_ms := ordering.late_ms(self.device.name, one.chunk, one.age)):
             event = msgspec.structs.replace(event, overtaken=late_ms)
         if self._edge.pools.closed:
             event = self._edge.pools.mark(self.table, event, happened)

@@ -28,7 +28,7 @@ from daemon.edge.commands import KEY, CommandService
 from daemon.edge.device_session import DeviceSession, DeviceStatus
 from daemon.edge.floor import Signs
 from daemon.edge.links.link import open_link, utc_now
-from daemon.edge.ordering import EventOrdering
+from daemon.edge.ordering import EventOrdering, reported_before
 from daemon.edge.supervisor import Opener, supervise
 from daemon.edge.tracing import publish
 from daemon.journal.retention import disk_free
@@ -105,12 +105,17 @@ class Edge(BrokerProcess):
         self._take_up()
         kept = [session for session in self.sessions if session.may_have_kept_events]
         self.ordering = {
-            table.name: EventOrdering(session.device.name for session in kept if session.table == table.name)
+            table.name: EventOrdering(
+                (session.device.name for session in kept if session.table == table.name),
+                reported_before(journal, table.name),
+            )
             for table in config.table
+            if not before or table.name not in before.ordering
         }
         self.pools = self._watched_pools()
         if before:
-            self.ordering |= {name: one for name, one in before.ordering.items() if name in self.ordering}
+            tables = {table.name for table in config.table}
+            self.ordering |= {name: one for name, one in before.ordering.items() if name in tables}
             self.pools.go_on(before.pools)
         self.commands = self._command_service()
         self._discovery = self._home_assistant()

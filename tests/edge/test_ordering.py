@@ -1,11 +1,16 @@
 """The order of a table's past: after a start the oldest event goes first, and nobody waits for ever."""
 
 import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from helpers import at_length, virtual_time
 from hypothesis import given, settings, strategies as st
 
-from daemon.edge.ordering import MAX_WAIT_S, SIMULTANEOUS_S, EventOrdering
+from daemon.edge.ordering import MAX_WAIT_S, RECALLED, SIMULTANEOUS_S, EventOrdering, reported_before
+from daemon.journal.rows import Entry
+from daemon.journal.store import Journal
+from protocols.link import Chunk
 from simulators.lab.campaign.loop import VirtualLoop
 
 
@@ -118,11 +123,18 @@ async def test_a_device_lost_while_it_waits_leaves_the_way_free() -> None:
 
 # ---- who was overtaken
 
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def at_time(tick: float) -> tuple[Chunk, float]:
+    """What arrives at once at `tick`, which is 0 at noon."""
+    return Chunk(b"", NOON + timedelta(seconds=tick), tick), 0.0
+
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(-1000, 1000)), max_size=12))
 def test_events_in_the_order_of_the_table_are_not_late(told: list[tuple[str, float]]) -> None:
     gate = EventOrdering([])
-    assert not any(gate.late_ms(device, at) for device, at in sorted(told, key=lambda one: one[1]))
+    assert not any(gate.late_ms(device, *at_time(at)) for device, at in sorted(told, key=lambda one: one[1]))
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 1000)), max_size=12))
@@ -130,11 +142,47 @@ def test_the_newest_of_the_others_says_by_how_much(told: list[tuple[str, int]]) 
     gate = EventOrdering([])
     for n, (device, at) in enumerate(told):
         newest = max((when for other, when in told[:n] if other != device), default=at)
-        assert gate.late_ms(device, float(at)) == (max(newest - at, 0) * 1000)
+        assert gate.late_ms(device, *at_time(at)) == (max(newest - at, 0) * 1000)
 
 
 def test_lines_and_clocks_that_differ_a_little_have_overtaken_nobody() -> None:
     gate = EventOrdering([])
-    assert gate.late_ms("shoe", 10.0) == 0
-    assert gate.late_ms("console", 10.0 - SIMULTANEOUS_S / 2) == 0
-    assert gate.late_ms("console", 9.5) == 500
+    assert gate.late_ms("shoe", *at_time(10.0)) == 0
+    assert gate.late_ms("console", *at_time(10.0 - SIMULTANEOUS_S / 2)) == 0
+    assert gate.late_ms("console", *at_time(9.5)) == 500
+
+
+def test_an_event_kept_from_before_the_bell_is_late_although_another_process_has_reported_the_bell() -> None:
+    gate = EventOrdering([], {"bell": NOON})
+    back = Chunk(b"", NOON + timedelta(seconds=8), 3.0)
+    assert gate.late_ms("chips", back, 10.0) == 2000
+    assert gate.late_ms("bell", back, 10.0) == 0
+    assert gate.late_ms("chips", back, 7.0) == 0
+
+
+def test_where_the_clock_was_set_back_what_was_kept_is_late_and_what_happens_now_is_not() -> None:
+    gate = EventOrdering([], {"bell": NOON})
+    back = Chunk(b"", NOON - timedelta(hours=1), 3.0)
+    assert gate.late_ms("chips", back, 10.0) == 10_000
+    assert gate.late_ms("chips", back, 0.0) == 0
+
+
+def test_the_journal_shows_the_newest_event_of_each_device(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "edge.db")
+    second = timedelta(seconds=1)
+    journal.append([Entry("t", "gone", "card.drawn", NOON, b"{}")])
+    journal.append(
+        [
+            Entry("t", "shoe", "card.drawn", NOON + second, b"{}"),
+            Entry("t", "chips", "wager.placed", NOON + 2 * second, b'{"age_ms":1500}'),
+            Entry("t", "chips", "wager.placed", NOON + 3 * second, b'{"age_ms":2750}'),
+            Entry("t", "bell", "device.online", NOON + 4 * second, b"{}"),
+            Entry("t", "bell", "bets.closed", NOON + 5 * second, b"?"),
+            Entry("u", "bell", "bets.closed", NOON + 6 * second, b"{}"),
+        ]
+    )
+    assert reported_before(journal, "t") == {"gone": NOON, "shoe": NOON + second, "chips": NOON + second / 2}
+    journal.append([Entry("t", "shoe", "card.drawn", NOON, b"{}")] * (RECALLED - 5))
+    assert reported_before(journal, "t") == {"shoe": NOON + second, "chips": NOON + second / 2}
+    assert reported_before(journal, "empty") == {}
+    journal.close()

@@ -218,13 +218,7 @@ def test_a_slice_of_the_campaign() -> None:
     assert len(report.faults) > 10
 
 
-CLOSED_UNSEEN = pytest.mark.xfail(
-    strict=True,
-    reason="an edge that is killed after the bell forgets its time: chips that a sensor kept from before it are late",
-)
-
-
-@pytest.mark.parametrize("kind", [pytest.param(one, marks=CLOSED_UNSEEN) if one == "astud" else one for one in KINDS])
+@pytest.mark.parametrize("kind", KINDS)
 def test_each_kind_of_table_has_its_lives(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign_module, "PLAYED", (kind,))
     for seed in at_length((7,), (7, 21, 35, 49)):
