@@ -105,6 +105,7 @@ class Requests:
     def __init__(self, link: Link) -> None:
         self._link = link
         self._waiting: tuple[str, re.Pattern[str], asyncio.Future[str]] | None = None
+        self._asked = ""
         self._lines: list[str] = []
         self.lost = ""
 
@@ -115,7 +116,7 @@ class Requests:
         """
         for _ in range(tries):
             future: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-            self._lines = []
+            self._asked, self._lines = letter, []
             self._waiting = letter, re.compile(answer), future
             try:
                 await self.write(encode(Packet(letter, text)))
@@ -155,12 +156,14 @@ class Requests:
 
     def hear(self, packet: Packet) -> None:
         """A packet from the wheel."""
+        if packet.letter != self._asked:
+            return
         if len(self._lines) < TABLE_LINES and packet.text not in NO_ANSWERS:
             self._lines.append(packet.text)
         if self._waiting is not None:
-            letter, answer, future = self._waiting
+            _, answer, future = self._waiting
             fits = packet.text in NO_ANSWERS or answer.fullmatch(packet.text)
-            if packet.letter == letter and fits and not future.done():
+            if fits and not future.done():
                 self._lines = [packet.text]
                 future.set_result(packet.text)
 

@@ -104,7 +104,7 @@ class Edge(BrokerProcess):
         self.signs = Signs([table.name for table in config.table], journal.memory)
         self._take_up()
         kept = [session for session in self.sessions if session.may_have_kept_events]
-        self.ordering = {
+        self.ordering: dict[str, EventOrdering] = {
             table.name: EventOrdering(
                 (session.device.name for session in kept if session.table == table.name),
                 reported_before(journal, table.name),

@@ -8,13 +8,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 from helpers import MemoryLink, Notebook, play, results, virtual_time
 
-from drivers.cammegh_ss2 import CammeghSS2
+from drivers.cammegh_ss2 import CammeghSS2, Requests
 from drivers.cammegh_ss2_spins import Memory, WheelOptions
 from drivers.driver import CommandFailed, CommandRefused, LinkLost, Obeys
 from drivers.faults import Standing
@@ -741,6 +742,20 @@ async def test_a_spin_whose_start_was_not_seen_is_restarted_too() -> None:
 
 
 # ---- questions and parameters
+
+
+@virtual_time
+async def test_what_the_wheel_sends_between_the_lines_of_an_answer_is_no_line_of_it() -> None:
+    async def written(data: bytes) -> None:
+        assert data.startswith(b"*W")
+
+    requests = Requests(SimpleNamespace(write=written))
+    async with asyncio.TaskGroup() as group:
+        asked = group.create_task(requests.ask_lines("W"))
+        await asyncio.sleep(0)
+        for letter, text in (("F", "0"), ("W", "0:12 1:9"), ("F", "0"), ("W", "2:3"), ("P", "OK")):
+            requests.hear(Packet(letter, text))
+    assert asked.result() == ["0:12 1:9", "2:3"]
 
 
 @virtual_time
