@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +33,7 @@ from daemon.config.model import Mqtt
 from daemon.consumer.consumer import Consumer
 from daemon.edge.device_session import DeviceSession
 from daemon.journal.rows import Entry, Row
+from daemon.journal.sent import HELD, KEY
 from daemon.journal.store import Journal
 from daemon.read_model import SiteState
 from drivers.cammegh_ss2 import CammeghSS2
@@ -44,7 +46,7 @@ from simulators.lab.broker import find_mosquitto
 from simulators.lab.campaign import campaign as campaign_module, real as campaign_real
 from simulators.lab.campaign.broker import Broker, matches
 from simulators.lab.campaign.campaign import INTERRUPTED, Life, campaign, forgot, live
-from simulators.lab.campaign.disk import Disk, Fate
+from simulators.lab.campaign.disk import Disk, Fate, Ledger
 from simulators.lab.campaign.loop import Killed, Process, StandingStillError, VirtualLoop
 from simulators.lab.campaign.real import real
 from simulators.lab.pit import EDGE, KINDS, SITE, Pit
@@ -226,6 +228,23 @@ def test_each_kind_of_table_has_its_lives(kind: str, monkeypatch: pytest.MonkeyP
         assert failure is None
         # A wheel may spin once more until somebody closes it; a machine that is out of service has no jackpot.
         assert life.pit.dealt()[f"{kind}-1"] >= (3 if kind == "slot" else 6)
+
+
+def test_a_row_held_by_a_write_that_the_process_did_not_live_to_see_is_known_as_held(tmp_path: Path) -> None:
+    loop, ledger = VirtualLoop(), Ledger(EDGE)
+    with contextlib.closing(loop):
+        disk = Disk(tmp_path / "edge.db", Process(EDGE, loop), Fate(1, "after"), ledger, f"{EDGE}:", random.Random(1))
+        entry = Entry("t", "shoe", "card.drawn", datetime(2026, 1, 1, tzinfo=UTC), b"{}")
+        with pytest.raises(Killed):
+            disk.append([entry], {KEY: b"0", HELD: b'{"t":1}'})
+        disk.close()
+        again = Disk(tmp_path / "edge.db", Process(EDGE, loop), Fate(), ledger, f"{EDGE}:", random.Random(1))
+        again.append([], {KEY: b"1"})
+        assert ledger.wrong == ""
+        with pytest.raises(Killed):
+            again.append([], {KEY: b"1", HELD: b"{}"})
+        assert ledger.wrong == f"{EDGE}: the cursor says 1, the broker did not take row 1"
+        again.close()
 
 
 TELL = """

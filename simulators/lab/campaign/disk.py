@@ -103,6 +103,7 @@ class Disk(Journal):
             ledger.reopened(self)
             if self.head > len(ledger.rows):  # a write that never returned was completed
                 self._promise(self.after(len(ledger.rows), self.head))
+            self._check_cursor(self.memory(KEY) or b"0", self.memory(HELD) or b"{}")  # of that write, too
         except WrongError as error:
             self._found(error)
 
@@ -166,13 +167,15 @@ class Disk(Journal):
     def _write(self, entries: Iterable[Entry], memory: Mapping[str, bytes | None] | None) -> list[Row]:
         try:
             if memory and (cursor := memory.get(KEY)) is not None:
-                held = memory.get(HELD)
-                self.ledger.cursor(int(cursor), msgspec.json.decode(held, type=dict[str, int]) if held else None)
+                self._check_cursor(cursor, memory.get(HELD))
             rows = super().append(entries, memory)
             self._promise(rows)
         except WrongError as error:
             self._found(error)
         return rows
+
+    def _check_cursor(self, cursor: bytes, held: bytes | None) -> None:
+        self.ledger.cursor(int(cursor), msgspec.json.decode(held, type=dict[str, int]) if held else None)
 
     def _struck(self, process: Process, entries: list[Entry], memory: Mapping[str, bytes | None] | None) -> list[Row]:
         match self._fate.what:
