@@ -25,7 +25,7 @@ __all__ = ["SIMULTANEOUS_S", "EventOrdering", "reported_before"]
 MAX_WAIT_S = 3.0
 SIMULTANEOUS_S = 0.1
 """Events closer than this are not ordered: lines and clocks are no more precise."""
-RECALLED = 500
+RECALLED = 100
 """Rows of a table that are read at a start for the times of its devices' newest events."""
 _NOT_ORDERED = frozenset(str(event.__struct_config__.tag) for event in ASIDE)
 
