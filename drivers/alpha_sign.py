@@ -215,7 +215,7 @@ class AlphaSign:
         ),
         Fault(
             "sign.text",
-            "the announcement has characters that the sign cannot show; others stand in their place",
+            "the announcement has characters that the sign cannot show; it shows others instead",
             "announce in plain letters, digits and punctuation (ASCII)",
             "by itself",
             "not touched",
@@ -230,7 +230,7 @@ class AlphaSign:
         ),
         Fault(
             "sign.no_read_back",
-            "the sign does not answer; amounts are sent, but nobody knows whether it shows them",
+            "the sign does not answer; amounts are sent, but it is unknown whether it shows them",
             "look what it shows; check power, cable and `address`; if it is a sign that cannot answer, set "
             "read_back to never",
             "by itself",

@@ -1,9 +1,9 @@
 """Driver for betting terminals: one link for all terminals of a table, requests in, answers out, one line each.
 
 Evidence: our own document (docs/how-to/connect-a-betting-terminal.md). Over MQTT the link subscribes to
-`table/<table>/wager/<terminal>` and publishes `table/<table>/wager/<terminal>/result`; the terminal stands in front of
-each line. A request in the name of another terminal is refused. Each terminal has its own quota and its own table of
-ids: one that exceeds its quota is refused alone.
+`table/<table>/wager/<terminal>` and publishes `table/<table>/wager/<terminal>/result`; the terminal's name is put in
+front of each line. A request in the name of another terminal is refused. Each terminal has its own quota and its own
+table of ids: one that exceeds its quota is refused alone.
 
 A valid request becomes one event, in one transaction with its id: a repeated request is not kept again, also after a
 restart. The rules decide whether the bet counts, and answer it. The driver answers only the requests that it does not

@@ -15,7 +15,7 @@ before asking, duration + 2 s + 5 s for a whole shake, and continuous asking aft
 therefore options: `silence` (12 s without any state is a lost shaker), `blind`, `early` (how much sooner than its
 duration a shake may end) and `shortest` (of a shake with an unknown program). Also assumed: a request was not accepted,
 or not begun, if the shaker answers twice that it is idle. Two hosts that send a request at the same moment cannot be
-distinguished. The device sees no dome: a key of the dealer's console tells it, or the table's option `dome` is "fixed".
+distinguished. The device sees no dome: a key of the console reports it, or the table's option `dome` is "fixed".
 """
 
 import asyncio
@@ -210,13 +210,13 @@ class BillyIII:
                     await emit(sightings, msgspec.json.encode(Memory(self._faults.standing)))
                 now = link.stamp().tick
                 if now - self._heard >= limit:
-                    raise LinkLost(f"the shaker has not told its state for {limit:g} s")
+                    raise LinkLost(f"the shaker has not reported its state for {limit:g} s")
                 if now >= self._next():
                     await self._ask(link)
         finally:
             self._link = None
             if self._shake is not None:
-                self._shake.answer("the connection to the shaker was lost in the middle: nobody knows how it ended")
+                self._shake.answer("the connection to the shaker was lost in the middle: how it ended is unknown")
 
     def _next(self) -> float:
         """The second of the next question."""
@@ -293,7 +293,7 @@ class BillyIII:
         if lasted < enough:
             return self._fail(CUT_SHORT, f"after {lasted:.1f} s")
         if shake.blind > options.blind:
-            return self._fail(NOT_FINISHED, f"nothing was heard for {shake.blind:.1f} s of it")
+            return self._fail(NOT_FINISHED, f"no state was received for {shake.blind:.1f} s of it")
         self._shake = None
         events: list[Event] = [DiceAgitated("electronic"), *self._faults.end(*_MEND)]
         self._faults.good_cycle()
@@ -338,7 +338,7 @@ class BillyIII:
             raise CommandRefused(f"the shaker is not idle: it says S{self._state}")
         now = link.stamp().tick
         if now - self._heard > 2 * options.ask:
-            raise CommandRefused(f"the shaker has said nothing for {now - self._heard:.1f} s")
+            raise CommandRefused(f"the shaker has reported no state for {now - self._heard:.1f} s")
         shake = _Shake(now, asyncio.get_running_loop().create_future())
         assert shake.order is not None
         self._shake = shake
@@ -353,7 +353,7 @@ class BillyIII:
             async with asyncio.timeout(limit):
                 outcome = await shake.order
         except TimeoutError:
-            raise CommandFailed(f"nobody knows what became of the order: {limit:.1f} s without an end") from None
+            raise CommandFailed(f"whether it shook is unknown: no end of the shake in {limit:.1f} s") from None
         if isinstance(outcome, str):
             raise CommandFailed(outcome)
         return outcome

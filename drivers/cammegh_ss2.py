@@ -407,7 +407,7 @@ class CammeghSS2(SpinReader):
             raise CommandRefused("another command is under way")
         requests = self._requests
         if requests is None or self._joining or self._spin is None or self._spin.state is None:
-            raise CommandRefused("the wheel has not said yet what it is doing")
+            raise CommandRefused("the wheel has not reported its state yet")
         self._obeying = True
         try:
             match command:
@@ -472,14 +472,14 @@ class CammeghSS2(SpinReader):
             if self._before is not None and Flag.SENSOR_OR_MOTOR in self._before.flags:
                 raise CommandRefused("a sensor, motor or encoder fault stands: find it with the self-test first")
             await requests.ask("P", "1", "OK", tries=1)
-            await self._shown(set(State) - {State.TABLE_CLOSED}, "said OK, but does not leave state 6")
+            await self._shown(set(State) - {State.TABLE_CLOSED}, "answered OK, but does not leave state 6")
             return {}
         self._no_spin()
         self._only_in(State.STARTED, State.WINNING_NUMBER, State.TABLE_CLOSED, State.NO_BALL)
         self._recovery = None
         await requests.ask("P", "0", "OK", tries=1)
         self._switched_off = asyncio.get_running_loop().time()
-        await self._shown({State.TABLE_CLOSED}, "said OK, but does not close the table")
+        await self._shown({State.TABLE_CLOSED}, "answered OK, but does not close the table")
         return {}
 
     async def _start(self, requests: Requests, command: StartSpin) -> dict[str, Any]:
@@ -498,7 +498,7 @@ class CammeghSS2(SpinReader):
             rotor = "clockwise" if clockwise else "anticlockwise"
         await requests.ask("u", "1" if rotor == "clockwise" else "3", "OK", tries=1)
         self._ordered = self._before.spin
-        await self._shown({State.PLACE_BETS, State.BALL_IN_RIM}, "said OK, but does not begin the game")
+        await self._shown({State.PLACE_BETS, State.BALL_IN_RIM}, "answered OK, but does not begin the game")
         return {"rotor": rotor}
 
     async def _self_test(self, requests: Requests) -> dict[str, Any]:
@@ -529,7 +529,7 @@ class CammeghSS2(SpinReader):
             case _ if what in PARAMETERS:
                 return {what: await self._parameter(requests, what)}
             case _:
-                raise CommandRefused(f"the wheel cannot tell {what!r}; it tells {', '.join(ASKS)}")
+                raise CommandRefused(f"the wheel cannot be asked for {what!r}; it answers {', '.join(ASKS)}")
 
     async def _parameter(self, requests: Requests, name: str) -> str:
         letter = PARAMETERS[name]

@@ -357,7 +357,7 @@ class SpinReader:
         shows |= {(state, landed % SPINS + 1) for state in BEFORE_LAUNCH}
         if status.number != pocket and {(one.state, one.spin) for one in (status, before)} <= shows:
             self._landed = None
-            yield from self._faults.begin("wheel.number_unsteady", "after it was told")
+            yield from self._faults.begin("wheel.number_unsteady", "after one was reported")
             if spin.ended or not spin.begun:
                 yield SpinVoided("number_unsteady")
 

@@ -278,7 +278,7 @@ class FdlContinuous(FdlDriver):
             if not self._masked or card >= len(CARDS) or self._told_unmasked:
                 return (HandDispensed(1),)
             self._told_unmasked = True
-            text = "the machine tells the values of cards that are dealt face down; they are dropped: set it to masked"
+            text = "the machine sends the values of cards that are dealt face down; they are dropped: set it to masked"
             return (HandDispensed(1), MachineReported("unmasked", text))
         return (CardUnreadable() if card >= len(CARDS) else CardDrawn(CARDS[card]),)
 

@@ -95,7 +95,7 @@ HOST_FAULTS = (
     ),
     Fault(
         "fdl.untold_fault",
-        "a fault stands in the device that began before it was first met here, or whose report is lost",
+        "the device has a fault that began before it was first connected here, or whose report is lost",
         "run its self-test, which reports it; look at the device",
         "by itself",
         _ANY,
@@ -213,7 +213,7 @@ class Session:
             raise DeviceRefused(
                 f"the device answers, but not as FDL says: it does not go on from where it is asked ({self._identity})"
                 if self._answered
-                else f"the device is heard, but no session opened in {NO_PROGRESS_S:g} s: is the host's transmit line "
+                else f"the device sends, but no session opened in {NO_PROGRESS_S:g} s: is the host's transmit line "
                 "connected?"
             )
         self._hello_at = now + HELLO_EVERY
@@ -405,7 +405,7 @@ class Session:
         elif now >= self._caught_up + NO_PROGRESS_S:
             raise LinkLost(
                 f"the device has had events for {NO_PROGRESS_S:g} s (next {beat.next}) "
-                f"and none after {expected - 1} came: does it hear us?"
+                f"and none after {expected - 1} came: does it receive our frames?"
             )
 
     def _take(self, report: fdl.EventReport, frame: fdl.Frame, chunk: Chunk, now: float) -> None:
@@ -507,7 +507,7 @@ class Session:
         would take its place. Any other of the device's own kinds is a missed event.
         """
         there = self._unreadable.get(report.kind, EventsMissed(1) if report.kind in self._happenings else None)
-        data = "not told" if self._discreet else report.data.hex(" ").upper()
+        data = "withheld" if self._discreet else report.data.hex(" ").upper()
         text = f"event {report.counter} of kind {report.kind:02X} with data [{data}]: {why}"
         faults = self._found("fdl.unknown_event", text)
         return tuple(faults) if there is None else (there, *faults)

@@ -94,10 +94,9 @@ class FdlTimer(FdlDriver):
                 return sighting
         if _dated(sighting.wire) and sighting.age <= self._stale:
             return sighting
-        when = f"{sighting.age:.0f} s late" if _dated(sighting.wire) else "late, and nobody knows how late"
-        text = (
-            f"the betting time {'ended' if what == 'closed' else 'began'}, told {when}: the bets are not {what} by it"
-        )
+        when = f"{sighting.age:.0f} s late" if _dated(sighting.wire) else "late, by an unknown time"
+        change = "ended" if what == "closed" else "began"
+        text = f"the betting time {change}, reported {when}: the bets are not {what} by it"
         return replace(sighting, event=MachineReported("timer_late", text))
 
     def translate(self, happening: fdl.Happening) -> tuple[Event, ...] | None:

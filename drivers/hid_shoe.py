@@ -128,7 +128,7 @@ class HidShoe:
         ),
         Fault(
             KEY_STUCK,
-            "the scanner holds a key down: codes that it types now cannot be believed",
+            "the scanner holds a key down: codes that it types now cannot be trusted",
             "unplug the scanner and plug it in again; if it comes back, exchange scanner or cable",
             "by a person",
             "waits for a person, once a card comes",

@@ -11,7 +11,7 @@ repeated after a report without confirmation; and to what another machine than t
 bytes that mean busy have no checksum and count as a good answer. For some time after damage on the line an exception
 must be read three times, and the answer that there is none twice.
 
-Addresses and echoes. A machine that hears no host sends its own address (the loop break indication), and a line may
+Addresses and echoes. A machine that receives no polls sends its own address (the loop break indication), and a line may
 echo our polls. An exception with such a value counts only if the machine answers with a checksum. A line that echoes is
 refused.
 
@@ -67,7 +67,7 @@ DAMAGED_LIMIT = 8  # answers in a row
 SILENT_BROADCAST = 12.0
 LEAST_SILENT_POLLS = 5  # polls: at a long interval, one damaged answer is no silence
 CLEAN = 3  # this many equal harmless answers in a row are no noise
-CHIRPING = 0.5  # seconds in which a machine that hears no host sends at least two loop break indications
+CHIRPING = 0.5  # seconds in which a machine that receives no polls sends at least two loop break indications
 WARY = 50  # polls after damage until the line counts as good again
 SEEN = 64  # exceptions that interrupted sessions may leave
 COMMAND_LIMIT = 8.0
@@ -337,7 +337,7 @@ class SasMachine(MachineReader):
             self._suspect_line()
         if self._echoes >= TRIES:
             raise DeviceRefused(
-                "the line echoes: TX and RX are joined, or the adapter is half duplex and hears itself; "
+                "the line echoes: TX and RX are joined, or the adapter is half duplex and receives its own bytes; "
                 "check the wires to the machine, or switch the adapter's echo off"
             )
         return back
@@ -381,7 +381,7 @@ class SasMachine(MachineReader):
         silence = max(self._options.silence, LEAST_SILENT_POLLS * self._options.interval)
         if now - self._alive >= silence:
             what = "no answer that can be read" if self._damaged else "no answer"
-            chirps = "; it chirps, so it does not hear us: check the wire to it" if self._chirps >= TRIES else ""
+            chirps = "; it chirps, so it receives no polls: check the wire to it" if self._chirps >= TRIES else ""
             raise LinkLost(f"{what} from machine {self._me} for {silence:g} s{chirps}")
 
     def _unreadable(self, asked: int | None) -> bool:
@@ -876,7 +876,7 @@ class SasMachine(MachineReader):
             raise CommandFailed("the machine did not answer: whether it did it is not known")
         return answer
 
-    # ---- telling
+    # ---- reporting
 
     async def _tell(self, events: Sequence[Event], chunk: Chunk | None = None) -> None:
         """Durable when it returns, with the memory."""

@@ -389,7 +389,7 @@ class MachineReader:
         return [*self._faults.strike("sas.doubtful", "a progressive win, and the machine can no longer say which")]
 
     def _doubtful(self, level: int, amount: int) -> list[Event]:
-        what = f"level {level}, {amount} was said again: perhaps the same win"
+        what = f"level {level}, {amount} was reported again: perhaps the same win"
         return [*self._faults.strike("sas.doubtful", what)]
 
     def _handpay(self, level: int, amount: int, *, again: bool) -> list[Event]:

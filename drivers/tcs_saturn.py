@@ -412,7 +412,7 @@ class TcsSaturn:
         finally:
             self._link = None
             if self._order is not None:
-                text = "the line was lost; nobody knows what became of the command"
+                text = "the line was lost after the command was sent; its outcome is unknown"
                 unsent = CommandRefused("the line was lost before the command was sent")
                 self._order.fails(CommandFailed(text) if self._order.sent else unsent)
 
@@ -742,7 +742,7 @@ class TcsSaturn:
             case Ask(what="error"):
                 limit = ASK_WITHIN
             case Ask(what=what):
-                raise CommandRefused(f"the wheel does not tell {what!r}; it tells: {', '.join(ASKS)}")
+                raise CommandRefused(f"the wheel cannot be asked for {what!r}; it answers {', '.join(ASKS)}")
             case _:
                 raise CommandRefused("the wheel does not know this command")
         order = self._order = _Order(command)
@@ -775,7 +775,7 @@ class TcsSaturn:
             if one.state is not State.PLACE_BETS:
                 return f"the wheel is not in its betting phase but in {one.state.value!r}"
             if one.error and not (self._error and self._error in self._options.harmless):
-                return f"an error is pending ({self._error or 'not yet told'}); put it right first"
+                return f"an error is pending ({self._error or 'not yet reported'}); put it right first"
         return ""
 
     def _too_soon(self, stamp: Chunk) -> str:

@@ -46,12 +46,12 @@ EDGE_FAULTS = (
     ),
 )
 RULE = (
-    "The first time in a cycle a fault is told as said here, the second time as an error; its end is told, too. "
-    "What is open stays open over a restart until it is seen to be over."
+    "The first time in a cycle a fault is reported with the severity named here, the second time as an error; its end "
+    "is reported, too. What is open stays open over a restart until it is seen to be over."
 )
 COMMAND_HINT = "`feltd command -c FILE TABLE/DEVICE NAME KEY=VALUE …`, or a message under `cmd/<name>`."
 CARDS = (
-    "What it sends may tell a card before its time: a trace of it is held back until no round is open, and some "
+    "What it sends may reveal a card before its time: a trace of it is held back until no round is open, and some "
     "seconds longer. It is refused at a table without a ruleset, and at poker without a bank, whose cards stay hidden."
 )
 

@@ -26,7 +26,7 @@ Text: TypeAlias = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Amount: TypeAlias = Annotated[int, Meta(ge=1, le=MOST, description="minor units")]
 Count: TypeAlias = Annotated[int, Meta(ge=1, le=MOST)]
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=MOST)]
-RoundName: TypeAlias = Annotated[str, Meta(max_length=200, description="the id of a round; empty: not said")]
+RoundName: TypeAlias = Annotated[str, Meta(max_length=200, description="the id of a round; empty: not stated")]
 LONGEST_NAME = 64
 MAX_PARTS = 16
 """Maximum messages in which one person states the bets on a table."""
@@ -811,7 +811,7 @@ _TAGGED: dict[type[Event], int] = {kind: len(f'{{"type":"{tag}"') for tag, kind 
 
 
 def encode_data(event: Event) -> bytes:
-    """The event's fields as a JSON object, without the type, which stands in the envelope."""
+    """The event's fields as a JSON object, without the type, which is in the envelope."""
     tagged = _ENCODER.encode(event)
     rest = tagged[_TAGGED[type(event)] :]
     return b"{" + rest.removeprefix(b",")

@@ -2,7 +2,7 @@
 
 A ruleset names its struct (`Facts` of `rules/engine/ruleset.py`), `rules/facts.py` finds it by the ruleset's id. A game
 writes its own fields only, in its own order; a reader takes the default for a missing one. A hand is named player,
-banker, dealer, seat_<n> or <seat>.<hand>. The struct of a new game stands in the file of its ruleset.
+banker, dealer, seat_<n> or <seat>.<hand>. The struct of a new game is defined in the file of its ruleset.
 """
 
 from datetime import datetime
@@ -273,7 +273,7 @@ class CrapsFacts(DiceFacts, frozen=True):
 
 
 class FantanFacts(RoundFacts, frozen=True):
-    """A heap of buttons. `number`: what was left, 1 to 4; `separated`: the heap stands under its cover."""
+    """A heap of buttons. `number`: what was left, 1 to 4; `separated`: the heap is under its cover."""
 
     number: int | None = None
     count: int | None = None

@@ -5,7 +5,7 @@ chemin de fer are in the order of their articles; those of Macau's roulette are 
 the order of its article here. The settlements of all other games are given as they are, without an article.
 
 Angola's roulettes also have each payment called out; the words are given in the language of that text, Portuguese. The
-amounts are those of the settlements. The seat stands in place of the colour of the chip, which no event tells.
+amounts are those of the settlements. The seat is named instead of the colour of the chip, which no event has.
 """
 
 from itertools import groupby

@@ -79,7 +79,7 @@ class Award(Struct, frozen=True, omit_defaults=True):
     `pays`: what is left of the pool (or `share`, a fraction of it, where one is given), a fixed amount, or the larger
     of the fixed amount and `share` of the pool. `among`: the seats that share it in equal parts, where the bettors are
     known. A share is of the pool as it was before the round; `after` names the combination whose prizes leave it
-    first. Awards stand in the order of payment.
+    first. Awards are in the order of payment.
     """
 
     jackpot: str

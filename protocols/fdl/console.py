@@ -250,14 +250,14 @@ class _NamedRound:
 
 _HAND: Final = _Hand()
 _SEAT: Final = Number(1, 1, MAX_SEAT)
-_SEAT_OR_0: Final = Number(1, 0, MAX_SEAT, note=", 0 not said")
+_SEAT_OR_0: Final = Number(1, 0, MAX_SEAT, note=", 0 not stated")
 _CARD: Final = Code(CARDS, "a card is rank then suit, as in TD")
-_CARD_OR_0: Final = Code({0x00: None, **CARDS}, "a card is rank then suit, as in TD", ", 00 not said")
+_CARD_OR_0: Final = Code({0x00: None, **CARDS}, "a card is rank then suit, as in TD", ", 00 not stated")
 _ROUND: Final = Text("a round's id", "a-z 0-9 : -", 0, MAX_ROUND)
 _BET_NAME: Final = Text("a bet's name", "a-z 0-9 _ : -", 1, MAX_BET)
 _LAID: Final = Number(4, least=1, note=" (minor units)")
 _FACES: Final = Numbers(Number(1, 1, 6), MAX_FACES)
-_AMOUNT: Final = Number(4, note=" (minor units), 0 not said")
+_AMOUNT: Final = Number(4, note=" (minor units), 0 not stated")
 _LIMIT: Final = Number(8, 0, MOST, note=" (minor units)")
 _LIMIT_OR_0: Final = Number(8, 0, MOST, note=" (minor units), 0 none")
 _DIRECTION: Final = Number(1, CLOCKWISE, ANTICLOCKWISE, note=" (1 clockwise, 2 anticlockwise)")
@@ -473,7 +473,7 @@ class BallReplaced(Record, frozen=True):
     """The ball was put back by hand, into `pocket`; None if unknown."""
 
     KIND: ClassVar[int] = 0x39
-    FIELDS: ClassVar = {"pocket": Code({0xFF: None, **POCKETS}, _POCKET_SAYS, ", FF not said")}
+    FIELDS: ClassVar = {"pocket": Code({0xFF: None, **POCKETS}, _POCKET_SAYS, ", FF not stated")}
     pocket: str | None = None
 
 

@@ -17,7 +17,7 @@ UNREADABLE: Final = 0xFF
 _PACKS: Final = Number(1, 1, MAX_DECKS, "packs")
 _CARD: Final = OneOf(
     frozenset({*range(len(CARDS)), TWO_OR_MORE, NOT_TOLD, UNREADABLE}),
-    ", FD two or more, FE not told, FF not readable",
+    ", FD two or more, FE value not sent, FF not readable",
 )
 
 

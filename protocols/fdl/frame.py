@@ -329,7 +329,7 @@ DONE = 0
 REFUSED = 1
 NOT_KNOWN = 2
 
-# Reasons 01 to 0F of a refusal mean the same for every device; the others stand in the device's file.
+# Reasons 01 to 0F of a refusal mean the same for every device; the others are defined in the device's file.
 REASONS = {
     0x01: "it is busy",
     0x02: "a fault stands",

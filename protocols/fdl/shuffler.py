@@ -1,6 +1,7 @@
 """FDL, batch shuffler: the kinds and data of its events and commands (docs/reference/protocols/fdl_shuffler.md).
 
-A shuffler never tells in which order cards lie, nor which are in a packet: a count of a deck is by card, without order.
+A shuffler never reports in which order cards lie, nor which are in a packet: a count of a deck is by card, without
+order.
 """
 
 from collections.abc import Mapping

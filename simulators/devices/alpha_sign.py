@@ -63,12 +63,12 @@ class Sign:
         "overwritten": Ailment("somebody wrote another text by remote control", ("sign.dark",), "none"),
         "power_loss": Ailment("no power for 40 s; the files are kept", ("device.offline", "sign.no_read_back"), "none"),
         "slow": Ailment("it answers 1.5 s late, for 30 s", (), "none"),
-        "misheard": Ailment("it hears the next two frames wrong and says NAK", ("sign.checksum",), "none"),
+        "misheard": Ailment("it receives the next two frames damaged and answers NAK", ("sign.checksum",), "none"),
         "full_buffer": Ailment(
-            "it is too slow for the next two frames and says NAK: its buffer overflows", ("sign.overflow",), "none"
+            "it is too slow for the next two frames and answers NAK: its buffer overflows", ("sign.overflow",), "none"
         ),
         "old_firmware": Ailment(
-            "its processor is replaced by one that knows no string files: it says NAK to them",
+            "its processor is replaced by one that knows no string files: it answers them with NAK",
             ("sign.illegal", "sign.memory"),
             "none",
             person=True,

@@ -86,7 +86,7 @@ class Shoe(Cards):
             (),
             "suspended",
         ),
-        "repeat_frame": Ailment("a card is said twice", ("card.unreadable", "shoe.repeated"), "suspended"),
+        "repeat_frame": Ailment("a card is sent twice", ("card.unreadable", "shoe.repeated"), "suspended"),
         "double_draw": Ailment(
             "a second card slides out with the first", ("card.unreadable", "shoe.misscan"), "suspended"
         ),
@@ -114,7 +114,7 @@ class Shoe(Cards):
         "silence": Ailment("nothing passes for a while: cards drawn meanwhile are unseen", (), "counts"),
         "slow_drip": Ailment("bytes come one by one", (), "counts"),
         "wrong_baud": Ailment(
-            "bytes are scrambled for a while: a card drawn meanwhile is told as unreadable", (), "counts"
+            "bytes are scrambled for a while: a card drawn meanwhile is reported as unreadable", (), "counts"
         ),
         "unplugged": Ailment("the cable is pulled", ("device.offline",), "suspended"),
     }

@@ -44,7 +44,7 @@ _FAULTS = {
 _LINE = {
     "garbage": Ailment("one state is lost in noise: it is asked again", (), "counts"),
     "half_frame": Ailment("one state is lost: it is asked again", (), "counts"),
-    "repeated": Ailment("states are said twice", (), "counts"),
+    "repeated": Ailment("states are sent twice", (), "counts"),
     "silence": Ailment("the order is lost", ("billy.not_accepted",), "counts"),
     "slow_drip": Ailment("states come late", (), "counts"),
     "wrong_baud": Ailment("the order is lost in noise", ("billy.not_accepted",), "counts"),

@@ -134,7 +134,7 @@ class Wheel:
             person=True,
         ),
         "wrong_direction": Ailment(
-            "the rotor does not turn back for the next game; told only where the driver's `alternating` is set",
+            "the rotor does not turn back for the next game; reported only where the driver's `alternating` is set",
             (),
             "counts",
         ),
@@ -150,7 +150,7 @@ class Wheel:
     line: ClassVar[Mapping[str, Ailment]] = {
         "garbage": Ailment("noise before a status line: the next one is half a second away", (), "counts"),
         "half_frame": Ailment("half a status line is none: the next one is half a second away", (), "counts"),
-        "repeated": Ailment("a state said twice is the same state", (), "counts"),
+        "repeated": Ailment("a state sent twice is the same state", (), "counts"),
         "silence": Ailment("no line for longer than the heartbeat; the spin goes on", ("device.offline",), "counts"),
         "slow_drip": Ailment("the lines come late, but whole", (), "counts"),
         "wrong_baud": Ailment(

@@ -28,7 +28,7 @@ COMMON_FAULTS = {
     "power_loss": Ailment("no power for 1.5 s; what happens meanwhile is unseen", ("device.online",), "suspended"),
     "memory_loss": Ailment("no power for 1.5 s, and the ring of events is lost", ("device.online",), "suspended"),
     "deaf": Ailment(
-        "its receiver dies, it ends the session and hears no HELLO; its ring keeps what happens",
+        "its receiver dies, it ends the session and receives no HELLO; its ring keeps what happens",
         ("device.offline", "device.refused"),
         "suspended",
         person=True,

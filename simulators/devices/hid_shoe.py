@@ -60,7 +60,7 @@ class HidShoe(Cards):
             "suspended",
         ),
         "stuck_key": Ailment(
-            "a key stays down after the next code: the codes that follow cannot be believed",
+            "a key stays down after the next code: the codes that follow cannot be trusted",
             ("shoe.key_stuck", _DOUBT),
             "suspended",
             person=True,
@@ -82,7 +82,7 @@ class HidShoe(Cards):
         "silence": Ailment("nothing passes for a while: cards drawn meanwhile are unseen", (), "counts"),
         "slow_drip": Ailment("bytes come one by one", (), "counts"),
         "wrong_baud": Ailment(
-            "bytes are scrambled for a while: a card drawn meanwhile is told as unreadable", (), "counts"
+            "bytes are scrambled for a while: a card drawn meanwhile is reported as unreadable", (), "counts"
         ),
         "unplugged": Ailment("the plug is pulled", ("device.offline",), "suspended"),
     }

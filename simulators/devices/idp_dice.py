@@ -30,12 +30,12 @@ _FAULTS = {
     "stacked": Ailment("a die lies on another until the next shake", _FAILS, "void"),
     "leaning": Ailment("a die leans until the next shake", _FAILS, "void"),
     "no_shake": Ailment("the next look takes the dice for those of the last round", ("idp.no_shake",), "counts"),
-    "late_answer": Ailment("the next answer is said once more, 12 s later", ("idp.late",), "counts"),
-    "wrong_round": Ailment("the next look is told as that of the round before", ("idp.late", "idp.timeout"), "counts"),
+    "late_answer": Ailment("the next answer is sent once more, 12 s later", ("idp.late",), "counts"),
+    "wrong_round": Ailment("the next result is sent for the round before", ("idp.late", "idp.timeout"), "counts"),
     "not_json": Ailment("the next answer is cut off", ("idp.unreadable", "idp.timeout"), "counts"),
     "other_game": Ailment("the next answer is one of cards", ("idp.no_result",), "counts"),
     "no_err": Ailment("the next answer leaves `err` out, as one version does where nothing is wrong", (), "counts"),
-    "timeout": Ailment("the next request is not heard", ("idp.timeout",), "counts"),
+    "timeout": Ailment("the next request is not received", ("idp.timeout",), "counts"),
     "two_answers": Ailment(
         "the next request is answered twice, each time with other faces", ("idp.contradiction",), "suspended"
     ),

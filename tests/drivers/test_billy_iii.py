@@ -165,7 +165,7 @@ async def test_it_is_asked_after_two_seconds_of_silence_and_lost_after_twelve() 
     await asyncio.sleep(11)
     assert not session.task.done()
     await asyncio.sleep(4)
-    with pytest.raises(LinkLost, match="has not told its state for 12 s"):
+    with pytest.raises(LinkLost, match="has not reported its state for 12 s"):
         await session.task
     assert session.notes.events == [ONLINE]
 
@@ -354,7 +354,7 @@ async def test_no_order_to_a_shaker_that_does_not_answer() -> None:
     session = await ready()
     session.state = None
     await asyncio.sleep(5)
-    with pytest.raises(CommandRefused, match="nothing for"):
+    with pytest.raises(CommandRefused, match="no state for"):
         await session.driver.obey(Agitate())
     await session.end()
 

@@ -672,7 +672,7 @@ async def test_a_wheel_that_says_no_or_nothing_or_does_not_do_it() -> None:
         with pytest.raises(CommandFailed, match=r"did not answer \*P 1 within 2 s"):
             await one.driver.obey(Power(on=True))
         one.change = answers({})
-        with pytest.raises(CommandFailed, match="said OK, but does not leave state 6 within 15 s"):
+        with pytest.raises(CommandFailed, match="answered OK, but does not leave state 6 within 15 s"):
             await one.driver.obey(Power(on=True))
         assert one.orders("P") == ["1"] * 4  # an order is never repeated by itself
 
@@ -785,7 +785,7 @@ async def test_everything_that_can_be_asked() -> None:
         }
         assert len((await obey(Ask("misfires")))["misfires"]) == 4
         assert len((await obey(Ask("chi_squared")))["chi_squared"]) == 1
-        await one.refuses(Ask("weather"), "cannot tell 'weather'; it tells mode, overview, firmware")
+        await one.refuses(Ask("weather"), "cannot be asked for 'weather'; it answers mode, overview, firmware")
         await one.refuses(Agitate(), "no such command")
 
 
@@ -881,7 +881,7 @@ def test_a_command_ends_with_its_session(command: Command) -> None:
             one.line.inject("unplugged", one.now)
             with pytest.raises(CommandFailed, match="the link to the wheel was lost"):
                 await obeying
-            with pytest.raises(CommandRefused, match="has not said yet"):
+            with pytest.raises(CommandRefused, match="has not reported its state yet"):
                 await one.driver.obey(command)
 
     body()
@@ -903,7 +903,7 @@ async def test_a_cancelled_self_test_still_tells_what_it_found() -> None:
 
 @virtual_time
 async def test_before_the_wheel_spoke_nothing_is_commanded() -> None:
-    with pytest.raises(CommandRefused, match="has not said yet"):
+    with pytest.raises(CommandRefused, match="has not reported its state yet"):
         await CammeghSS2(WheelOptions()).obey(Power(on=True))
 
 

@@ -868,7 +868,7 @@ async def test_a_reader_that_tells_a_card_is_not_passed_on(told: fdl.EventReport
     last = book.sightings[-1]
     assert isinstance(last.event, DeviceFaulted)
     assert last.event.code == "fdl.unknown_event"
-    assert "[not told]" in last.event.text
+    assert "[withheld]" in last.event.text
     assert last.wire == b""
     assert all("C1" not in str(one.event) and b"\xc1" not in one.wire for one in book.sightings)
 
@@ -951,7 +951,7 @@ async def test_an_end_that_comes_late_closes_nothing() -> None:
         assert table.tape.all.count(BetsClosed()) == 1
         [late] = [event for event in table.tape.all if isinstance(event, MachineReported)]
         assert late.code == "timer_late"
-        assert re.fullmatch(r"the betting time ended, told \d\d s late: the bets are not closed by it", late.text)
+        assert re.fullmatch(r"the betting time ended, reported \d\d s late: the bets are not closed by it", late.text)
 
 
 @pytest.mark.parametrize(

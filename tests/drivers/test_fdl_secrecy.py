@@ -86,7 +86,7 @@ async def test_an_event_that_may_hold_a_card_is_told_without_its_data(name: str,
         fault = next(left)
         assert isinstance(fault.event, DeviceFaulted)
         assert fault.event.code == "fdl.unknown_event"
-        assert f"of kind {kind:02X} with data [not told]: " in fault.event.text
+        assert f"of kind {kind:02X} with data [withheld]: " in fault.event.text
         assert hides(fault, kind)
     assert list(left) == []
 

@@ -128,7 +128,7 @@ def test_events_that_do_not_get_through_end_the_link() -> None:
     host = opened()
     for second in range(1, 10):
         hear(host, fdl.Heartbeat(0, 12), now=second)
-    with pytest.raises(LinkLost, match="does it hear us"):
+    with pytest.raises(LinkLost, match="does it receive our frames"):
         hear(host, fdl.Heartbeat(0, 12), now=10)
 
 

@@ -1177,7 +1177,7 @@ async def test_asking_for_error_and_status() -> None:
         "ball": "anticlockwise",
         "rotor": "clockwise",
     }
-    with pytest.raises(CommandRefused, match="does not tell 'weight'; it tells: error, status"):
+    with pytest.raises(CommandRefused, match="cannot be asked for 'weight'; it answers error, status"):
         await desk.driver.obey(Ask("weight"))
     with pytest.raises(CommandRefused, match="does not know this command"):
         await desk.driver.obey(ReadDice())

@@ -48,7 +48,7 @@ def _simulator_section(name: str) -> list[str]:
 
 def _table(faults: Mapping[str, Ailment]) -> str:
     return markdown_table(
-        ("fault", "what happens", "what is told", "the round under way", "ends"),
+        ("fault", "what happens", "what is reported", "the round under way", "ends"),
         [
             (
                 f"`{fault}`",

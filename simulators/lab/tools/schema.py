@@ -176,7 +176,7 @@ def _channels() -> dict[str, tuple[str, str, list[str]]]:
         "commandReply": (f"{device}/cmd/{{command}}/result", "how a command ended", ["reply"]),
         "trace": (
             f"{device}/trace",
-            "what passes on its wire while the command `trace` lasts; QoS 0; what tells cards when no round is open",
+            "what passes on its wire while the command `trace` lasts; QoS 0; where cards are reported, between rounds",
             ["trace"],
         ),
         "roundEvent": (f"{table}/round/event/{{type}}", "what became of a round", list(VERDICTS)),
