@@ -93,7 +93,9 @@ class AmericanRouletteOptions(TableOptions, frozen=True, forbid_unknown_fields=T
     ] = ()
     colours: Annotated[
         Literal["unwatched", "watched"],
-        option("art. 1(15)", "watched: seats and bets are told, and a colour that did not bet in three spins is named"),
+        option(
+            "art. 1(15)", "watched: seats and bets are reported, and a colour that did not bet in three spins is named"
+        ),
     ] = "unwatched"
     bets_offered: Annotated[
         tuple[str, ...],

@@ -29,7 +29,7 @@ Readings:
 - The rest of a coup's life (a doubtful card, a loss, corrections, late events) is that of `macau.baccarat`.
 
 - 10(5): about twelve cards lie behind the warning card (`warn_card_within`); they are counted from a new shoe on.
-- 10(2): after a damaged card was told, a coup that begins before a new shoe or another loading is irregular.
+- 10(2): after a damaged card was reported, a coup that begins before a new shoe or another loading is irregular.
 
 The article has no duty by the clock.
 """

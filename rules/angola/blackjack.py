@@ -135,10 +135,10 @@ class BlackjackOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         int, Meta(ge=0, le=312), option("art. 6(11)", "cards that the warn card may be off its place; 0: not watched")
     ] = 10
     minimum: Annotated[
-        int, Meta(ge=0), option("art. 6(16)", "minor units, the least bet; bets are its multiples; 0: not told")
+        int, Meta(ge=0), option("art. 6(16)", "minor units, the least bet; bets are its multiples; 0: not checked")
     ] = 0
     maximum: Annotated[
-        int, Meta(ge=0), option("art. 6(16), (17), (42)", "minor units, the most on one seat; 0: not told")
+        int, Meta(ge=0), option("art. 6(16), (17), (42)", "minor units, the most on one seat; 0: not checked")
     ] = 0
     mispulled: Annotated[
         Literal["ask", "unseen"],

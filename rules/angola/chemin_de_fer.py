@@ -1,8 +1,8 @@
 """Chemin de fer, Angola: Decreto Executivo 261/22, article 12. Players play each other; one of them holds the bank.
 
-The flow of a coup: the banker tells his bank (12(39)), the punters cover it, one by banco or several together (12(46)),
+The flow of a coup: the banker names his bank (12(39)), the punters cover it, one by banco or several together (12(46)),
 the dealer closes the bets (12(40)), and two cards each are dealt (12(63)). The punter with the cards speaks first
-(12(65)), then the banker turns his and draws by the table (12(68)); at last the punter shows. What is told:
+(12(65)), then the banker turns his and draws by the table (12(68)); at last the punter shows. What is reported:
 
 - bets of punters: wagers on "cover" and "half". All other decisions are `seat.acted`, by their seat: "bank",
   "association", "banco", "banco_with_table", "banco_suivi"; in the coup "looks", "show", "draw", "stand", "give",
@@ -21,15 +21,15 @@ Readings beside those of `rules/games/chemin_coup.py`, `chemin_bank.py` and `che
 - 12(14): the coup under way when the warning card comes is the last; between two coups, or before the first card of
   one, one more is dealt.
 - 12(48): the percentage is an option, per mille of what the bank wins; the banker may pay it beside the bank.
-- 12(77): bets of a tied coup go back; for the next one they are told anew.
-- 12(105)(d)-(j): the coup waits until a person tells the hands as they lie; the program counts them by the letter.
+- 12(77): bets of a tied coup go back; for the next one they are reported anew.
+- 12(105)(d)-(j): the coup waits until a person enters the hands as they lie; the program counts them by the letter.
   12(105)(i): only where the cards cannot be recovered, for (l) lets them keep their value.
-- 12(105)(k): once a coup was paid, no hands that are told later change it.
+- 12(105)(k): once a coup was paid, no hands that are reported later change it.
 - 12(107)(d): where the shoe is empty before six cards of a coup are out, it is void.
 - No paragraph speaks of a loss. Where bets or the bank may be missing the coup can only be declared void: banker,
-  partner and punters get back what they laid. The bank is told again before the next one. Where only cards are
-  missing a person tells the hands.
-- A correction of an ended coup takes back what was decided of the bank since: it is told again.
+  partner and punters get back what they laid. The bank is reported again before the next one. Where only cards
+  are missing a person enters the hands.
+- A correction of an ended coup takes back what was decided of the bank since: it must be reported again.
 """
 
 from collections.abc import Mapping
@@ -183,7 +183,7 @@ class CheminDeFer(Game[Position]):
     waits_for_bell: bool = False
     seats: ClassVar[int] = 9
     standing: ClassVar[int] = 1
-    """Players behind each seat for whom the dealer's page has keys; the console's device tells any."""
+    """Players behind each seat for whom the dealer's page has keys; the console's device reports any."""
     board: ClassVar[tuple[str, ...]] = (COVER, HALF)
     """What a dealer can enter a bet on."""
 
@@ -680,7 +680,7 @@ class CheminDeFer(Game[Position]):
         """The stakes of each player."""
         bank = p.bank
         found: dict[str, Any] = {"banker": bank.banker, "bank": bank.amount}
-        if bank.partner and bank.amount:  # a bank that is told again has no partner until he is told again, too
+        if bank.partner and bank.amount:  # a bank that is reported again has no partner until he is, too
             found["partner"] = bank.partner
         if bank.aside:
             found["aside"] = bank.aside

@@ -21,8 +21,8 @@ Readings:
 - 7: a null throw leaves all bets and the point as they are. A reason that 4(7) does not name is irregular.
 - 5: the seats are numbered from the stickman's left; after a seven-out the order begins behind the last shooter. Each
   player may decline, so a throw out of that order breaks no rule.
-- 8: hands that pass, and dice that are replaced, are told by the console or not at all (`handling`). 5: the shooter has
-  a bet; irregular where the seat and any bets are known. The throw counts.
+- 8: hands that pass, and dice that are replaced, are reported by the console or not at all (`handling`). 5: the
+  shooter has a bet; irregular where the seat and any bets are known. The throw counts.
 - 4: a reading that is not of two flat dice is irregular and no throw, and so is one that a recogniser makes before the
   bell: it may be of the throw before. The stickman enters it.
 - 13(c)ii: the last "jogada" is a series: one that began in time is thrown to its end.
@@ -340,7 +340,7 @@ class CrapsState(Table, frozen=True):
     """`point`: what the marker shows, 0 for none. `before`: what it showed before the last throw.
 
     `standing`: the bets that wait for the next round. `unknown`: events were lost, so neither can be trusted.
-    `shooter`, `threw`: the seats that throw next and threw last, 0 where that is not told. `passes`: the dice must
+    `shooter`, `threw`: the seats that throw next and threw last, 0 where that is not reported. `passes`: the dice must
     change hands, `replaces`: a die must be replaced. `stated`: one supervisor's statement of the series after a loss;
     `stating`: the parts of a statement whose last part is missing.
     """

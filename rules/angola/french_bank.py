@@ -21,7 +21,7 @@ Readings:
 - 3(11): the layout is not printed: losing bets are collected from aces, then small, then big. Then prizes are paid.
 - 3(16): a chip above the maximum is refused; a bet below the minimum goes back when the bets close.
 - A round declared void: no article says what becomes of its bets; they come back. Where bets stand between throws, bets
-  that are opened after one show that the throw which decided was not told: the round is void, the bets come back.
+  that are opened after one show that the throw which decided was not reported: the round is void, the bets come back.
 """
 
 from collections.abc import Iterable, Mapping

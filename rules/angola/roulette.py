@@ -9,7 +9,7 @@ Readings:
 - 1(2), 1(6), 2(6): red and black alternate on the wheel. In the American order of the numbers this contradicts the
   colours of the cloth; here the usual eighteen numbers are red.
 - 1(24), 2(13): a launch the same way round as the last spin's, or with the wheel, is irregular; the text makes null
-  only what fell on the wheel. Whether a null spin counts in the alternation is not said: `null_spin_alternates`.
+  only what fell on the wheel. Whether a null spin counts in the alternation is not stated: `null_spin_alternates`.
 - 1(27)a)viii-ix, 2(16)a)viii-ix: a cavalo lies between two dozens or columns that touch; the first with the third is
   an option (`doubles`).
 - 1(31), 2(19): on zero, bets on chances, dozens, columns and doubles lose in full. Combinations with zero win.

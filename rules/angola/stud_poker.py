@@ -16,21 +16,22 @@ Readings, each with its article:
 - 9(11), 9(14): royal flushes share what is left, straight flushes share one tenth; each combination that the house adds
   is paid a fixed amount. A ledger knows amounts and pool; results say who is paid, the smallest first.
 - 9(13), 9(24): winning cards stay uncovered, a player who passed may not uncover: a folded hand has lost the jackpot.
-- 9(14)(d), 9(23)(c): rules of the game at large that stand under a wrong number.
+- 9(14)(d), 9(23)(c): rules of the game at large that are printed under a wrong number.
 - 9(14)(d), 9(15): a bet outside the limits is noted and stands: a refused ante would leave its hand out of the deal.
   A terminal lays no chips: its bet is refused.
 - 9(16): the maximum is that of all prizes of a round without the jackpot's; what exceeds it lowers all in proportion,
   rounded down.
 - 9(19), 9(23): the shuffler replaces the cut, not the burnt card: it gives it out as a packet of one. By option the
   card is taken where no device counts.
-- 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer tells.
-- 9(23)(c): a raise told after a fold is noted and not taken; while the supervisor's key is on it reverses the fold,
-  which is noted too. A fold told after a raise is in doubt until the fold, or with the key the raise, is told again.
+- 9(22): the bank's last card is the open one: the fifth from the shuffler, which the dealer reports.
+- 9(23)(c): a raise reported after a fold is noted and not taken; while the supervisor's key is on it reverses the fold,
+  which is noted too. A fold reported after a raise is in doubt until the fold, or with the key the raise, is reported
+  again.
 - 9(24), 9(31)(b): a card of a player's seen after the deal and before all have decided: the hand is lost, with all its
-  bets. A raise told of it afterwards is in doubt until it is told again.
+  bets. A raise reported of it afterwards is in doubt until it is reported again.
 - 9(30): during the deal a card seen of a player's makes the round void. So does a card of the bank other than the first
-  one seen, until all have decided. Where no device tells the deal, a person says which of the two it was. An open card
-  that is told after another one was seen is in doubt.
+  one seen, until all have decided. Where no device reports the deal, a person says which of the two it was. An open
+  card that is reported after another one was seen is in doubt.
 - 9(30): a packet of another number than five makes the round void, too, and so does a hand dealt without a bet, once a
   person has named it: its ante may be late. All bets come back, the jackpot's too.
 - 9(30): a shuffler that jams or fails is no error of the deal: the round waits until the deal goes on or is declared
@@ -38,7 +39,7 @@ Readings, each with its article:
 
 - 9(34): an open seat that lays no ante in three rounds in a row is noted once. People see whether a place is free, and
   whether he is asked to leave.
-- 9(36): after a damaged card was told, a round that begins before another deck is told (`shoe.started`,
+- 9(36): after a damaged card was reported, a round that begins before another deck is reported (`shoe.started`,
   `cards.loaded`) is irregular.
 
 Doubts, losses, late events: as in `rules/macau/stud_poker.py`. Article 9 has no duty by the clock.

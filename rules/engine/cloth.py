@@ -6,7 +6,7 @@ Every ruleset places and withdraws its bets here. Each place holds a bet, and th
 - Chips that are taken away are taken from the refused chips first (`handed_back`), in every phase. Only the rest
   changes the bet, and is checked as a change.
 - The part that a bet loses when the bets close becomes refused chips (`left_with`). A bet that was
-  taken and goes back as a whole stands in the result, with its stake returned (`give_back`): a bet that lacks its main
+  taken and goes back as a whole is in the result, with its stake returned (`give_back`): a bet that lacks its main
   bet, is too small at the end, or was laid on a round that became a demonstration.
 - Refused chips outlast their round: they lie there until they are taken away.
 - A betting terminal lays no chips: its refusals leave none, and it takes none away.

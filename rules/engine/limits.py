@@ -145,7 +145,7 @@ class Limits:
         return family not in self._own and family not in self._fixed and family != JACKPOT
 
     def beyond_table(self, change: WagerPlaced, left: int, law: str) -> Refusal | None:
-        """Why the limits on the sign of the table, which stand in the event, refuse a bet of `left` in all."""
+        """Why the limits on the sign of the table, which the event carries, refuse a bet of `left` in all."""
         if not (change.minimum or change.maximum) or not self.follows_table(change.bet):
             return None
         allowed = Range(change.minimum, change.maximum or MOST)

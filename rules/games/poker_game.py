@@ -17,7 +17,7 @@ Readings:
 - 13(62), 13(64): each hand in play is shown or given up, then the pot is paid. An entered hand is shown.
   Where an own card could not be read each shown hand is entered, because it may have been no card.
 - 13(39), 13(71): what a player does at a terminal is no mistake: out of turn, or where it would be irregular, it is not
-  taken, and the terminal is told why.
+  taken, and the answer to the terminal says why.
 - 13(69): of its errors only a second turned card is reported by a device and makes the hand void. A person declares the
   others, a damaged card, or a wrong number of cards that could not be corrected.
 - 13(70)(d)-(f): cards shown too early are laid aside, and seats that have not acted may only call.
@@ -77,7 +77,7 @@ from rules.games.poker_table import Deal, Position, Variant, again, closed, seat
 
 BOARD: Final = "board"
 AWAY: Final = ("stack", "rest", "return")
-"""What is told of a seat between two hands."""
+"""What is reported of a seat between two hands."""
 FIRST: Final = Effect(first=True)
 VOID: Final = say("do_void_hand")
 HANDS: Final = say("do_hands_or_void")

@@ -113,7 +113,7 @@ def _uncalled(bets: Mapping[int, int], live: Collection[int]) -> dict[int, int]:
 
 
 def shares(amount: int, winners: Sequence[int], unit: int) -> list[int]:
-    """The parts of the winners, who stand in the order from the hand on (13(67))."""
+    """The parts of the winners, who are in the order from the hand on (13(67))."""
     units, rest = divmod(amount, unit)
     each, odd = divmod(units, len(winners))
     parts = [(each + (place < odd)) * unit for place in range(len(winners))]

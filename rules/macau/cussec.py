@@ -118,7 +118,7 @@ class CussecOptions(HouseOptions, frozen=True, forbid_unknown_fields=True):
         Literal["movable", "fixed"],
         option(
             "arts. 1(2)(2), 2(1)",
-            "movable: the shaker or a key tells when it is put on and lifted; fixed: a part of the shaker, shut by a "
+            "movable: the shaker or a key reports when it is put on and lifted; fixed: a part of the shaker, shut by a "
             "shake, opened by the bell (2003: movable only)",
         ),
     ] = "movable"

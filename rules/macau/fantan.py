@@ -152,7 +152,7 @@ def _needs(_options: Any) -> tuple[Need, ...]:
 
 
 class FantanState(Table, frozen=True):
-    """`separated`: a heap stands under its cover."""
+    """`separated`: a heap is under its cover."""
 
     told: tuple[ButtonsCounted, ...] = ()
     separated: bool = False
