@@ -205,9 +205,7 @@ def _bench_spine(
         raise click.ClickException("; ".join(slow))
 
 
-LISTEN = (
-    "mqtt: the link as the edge has it: hear=… is what the edge hears and the device says, say=… what the device hears"
-)
+LISTEN = "mqtt: the URL of the edge's link: the device publishes on the topic hear=… and subscribes to the topic say=…"
 
 
 @click.command(epilog=examples("feltd simulate bee_tek_shoe --listen tty:/tmp/shoe"))
@@ -219,7 +217,7 @@ LISTEN = (
 @click.option(
     "--speed", type=click.FloatRange(0.1, 1000), default=1.0, show_default=True, help="simulated seconds a second"
 )
-@click.option("--manual", is_flag=True, help="do nothing by itself; only what lines on standard input say")
+@click.option("--manual", is_flag=True, help="do nothing by itself; only what lines on standard input request")
 @click.option("--control", default="", metavar="HOST:PORT", help="take the same lines there, too, while it runs")
 def simulate(device: str, listen: str, seed: int, speed: float, manual: bool, control: str) -> None:
     """Simulate one device, with its faults. Type an act or a fault to make it happen, `help` to see which."""
@@ -331,7 +329,7 @@ def campaign(
     copies: int | None,
     as_json: bool,
 ) -> None:
-    """Kill, cut, corrupt and confuse a whole simulated pit; no round may be lost, doubled or wrong."""
+    """Inject faults into a whole simulated pit; no round may be lost, doubled or wrong."""
     from simulators.lab.campaign import real as campaign_real
     from simulators.lab.campaign.campaign import replay, run
 
@@ -343,7 +341,7 @@ def campaign(
     if real and jobs is not None:
         raise BadInputError("--jobs: not with --real, which runs its processes itself")
     if real and life is not None:
-        raise BadInputError("--replay: a night of --real cannot be played again; its files are kept")
+        raise BadInputError("--replay: a run with --real cannot be replayed; its files are kept")
     if real:
         _need_broker()
         sys.exit(

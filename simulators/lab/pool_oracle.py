@@ -685,7 +685,7 @@ def _judge(
                 return wrong
             _count_order(account, sent[cause].order)
         elif cause not in journal.keys:
-            wrong.append(f"entries follow from {cause!r}, which was neither told nor sent")
+            wrong.append(f"entries follow from {cause!r}, which is no published result and no sent order")
         wrong += [why for name, key in paid.get(cause, ()) if (why := oracle.pay_by_key(name, key))]
     wrong += [f"{name} waits, and was paid at the table" for name in oracle.unpaid()]
     wrong += _lost_orders(pool, sent, order)
@@ -731,7 +731,7 @@ def _in_turn(order: Sequence[str], tables: Mapping[str, str]) -> Iterator[str]:
     """The causes in the order of the books. A round without an entry comes before the next one of its table: if it was
     void, its bets may be carried over to that.
 
-    `tables`: of each round's end, in the order in which the rules told them.
+    `tables`: of each round's end, in the order in which the rules published them.
     """
     ordered = frozenset(order)
     waiting: defaultdict[str, deque[str]] = defaultdict(deque)

@@ -56,7 +56,7 @@ async def simulate(
         stack.callback(port.unplug)
         say(f"{name} at {port.url}")
         if isinstance(port, Mqtt):
-            say(f"it hears {port.hears} and says {port.says}")
+            say(f"it subscribes to {port.hears} and publishes on {port.says}")
         say(hand.help())
         if server is not None:
             host, number = server.sockets[0].getsockname()[:2]

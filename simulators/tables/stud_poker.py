@@ -179,7 +179,7 @@ SECOND_LOOKS: Final[dict[tuple[Act, ...], int]] = {
     ("pay", "void"): 2,
 }
 ACTED_ON: Final[dict[Act, str]] = {
-    "misread": "a hand told wrongly",
+    "misread": "a hand entered wrongly",
     "correct": "a hand corrected",
     "void": "a round with a jackpot bet voided after its end",
 }

@@ -120,15 +120,13 @@ async def test_a_simulated_mqtt_device_says_whose_topics_it_takes() -> None:
     with contextlib.suppress(asyncio.CancelledError):
         await running
     assert said[0] == f"billy_iii at {listen}"
-    assert said[1] == "it hears ikg/sicbo/Billy-III/listens and says ikg/sicbo/Billy-III/says"
+    assert said[1] == "it subscribes to ikg/sicbo/Billy-III/listens and publishes on ikg/sicbo/Billy-III/says"
 
 
 def test_an_mqtt_link_without_topics_is_told_whose_they_are() -> None:
     result = run("simulate", "billy_iii", "--listen", "mqtt://127.0.0.1:1883")
     assert result.exit_code == 2
-    whose = (
-        "the link as the edge has it: hear=… is what the edge hears and the device says, say=… what the device hears"
-    )
+    whose = "the URL of the edge's link: the device publishes on the topic hear=… and subscribes to the topic say=…"
     assert whose in result.stderr
     assert "hear=… names at least one topic" in result.stderr
     assert whose.partition(":")[0] in " ".join(run("simulate", "--help").stdout.split())

@@ -129,7 +129,7 @@ def test_the_code_of_a_fault_says_what_to_try(code: str, who: str) -> None:
 def test_a_code_that_no_device_tells_is_refused() -> None:
     result = CliRunner().invoke(main, ["devices", "shaker.clasps"])
     assert result.exit_code == 2
-    assert "no device tells 'shaker.clasps'; of what edge, rules and journals tell the alert says it" in result.output
+    assert "no device reports 'shaker.clasps'; alerts explain faults of edge, rules and journals" in result.output
 
 
 def test_the_list_for_programs_has_evidence_commands_and_faults_of_all() -> None:

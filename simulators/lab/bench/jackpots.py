@@ -348,7 +348,7 @@ async def bench_jackpots(
 
 def jackpots_markdown(report: JackpotsReport) -> str:
     """The report in Markdown, as docs/explanation/performance.md has its tables."""
-    head = "| bets told by | pools | bets/s | level p50 / p99 / p99.9 | bare | synced | p99 to both | CPU of a bet"
+    head = "| bets reported by | pools | bets/s | level p50 / p99 / p99.9 | bare | synced | p99 to both | CPU of a bet"
     lines = [
         f"{head} | sustained | p99 under {GOAL_MS:.0f} ms at {GOAL_RATE:,}/s |",
         "|---|---|---|---|---|---|---|---|---|---|",

@@ -73,7 +73,7 @@ LONGEST = 6 * 3600.0
 NEIGHBOUR_TIMEOUT_S = 5.0
 """Seconds until the broker has an event of a table while it refuses those of another one."""
 STORY = 60
-AHEAD = 32  # lives for each process that may be over before the oldest is; with two, four stood still a quarter
+AHEAD = 32  # lives per process that may run before the oldest ends; with two, four processes idled a quarter
 INTERRUPTED = 130  # the exit code of what Ctrl-C ended, as shells have it
 _WAY = (
     TextColumn("{task.description}"),
@@ -433,8 +433,8 @@ class Life:
             if one.done() and (error := one.exception()) is not None:
                 raise error
         if not playing.done():
-            raise WrongError(f"the dealers stand still: {self.pit.dealt()} of {self._rounds} rounds dealt")
-        self._tell("everything is put right")
+            raise WrongError(f"the dealers have stopped: {self.pit.dealt()} of {self._rounds} rounds dealt")
+        self._tell("all faults are repaired")
         for task in (*strikes, writing, listening):
             task.cancel()
         await self._heal()
@@ -488,12 +488,12 @@ class Life:
                 socket.stir()
         until = self.loop.time() + SETTLE_TIMEOUT_S
         quiet = 0
-        while quiet < 12:  # a device that lost its power, or sits on a mute line, reports within some seconds
+        while quiet < 12:  # a device that lost its power, or is on a line that was silent, reports within some seconds
             await asyncio.sleep(1.0)
             why = self._not_out()
             quiet = 0 if why else quiet + 1
             if self.loop.time() > until:
-                raise WrongError(f"not everything came out: {why}")
+                raise WrongError(f"not everything was published: {why}")
 
     def _not_out(self) -> str:
         if self._wrong:
@@ -510,9 +510,9 @@ class Life:
                 return f"{name} holds rows of {', '.join(sorted(body.outbox.held))}"
         if not self.site.connected:
             return "the display is not connected"
-        for name, account in self._jackpots():  # a machine that is deaf for a while reports its jackpots later
+        for name, account in self._jackpots():  # a machine that answered no long poll reports them later
             if account.lost:
-                return f"a jackpot of {name} was not told"
+                return f"a jackpot of {name} was not reported"
         if self._linked and (why := self._pools_not_out(self._bodies[JACKPOTS])):
             return why
         for table in self._resolved():
@@ -546,7 +546,7 @@ class Life:
                     journal = self._bodies[name].journal
                     used, newest = book.heard.get(f"rules/{journal.name}/{table}", 0), journal.last(table)
                     if used != newest:
-                        return f"{pool.name} used {used} of {newest} verdicts that {name} told of {table}"
+                        return f"{pool.name} used {used} of {newest} verdicts that {name} published of {table}"
         return ""
 
     def _resolved(self) -> list[str]:
@@ -626,7 +626,7 @@ class Life:
                     pass
         for name, table in self.pit.tables.items():
             if isinstance(table, RouletteTable) and told[name] > len(table.truth):
-                raise WrongError(f"{name}: {told[name]} spins were told to have ended, and {len(table.truth)} had")
+                raise WrongError(f"{name}: {told[name]} spins were reported as ended, and {len(table.truth)} had")
 
     def _rounds_right(self) -> None:
         for name in self._resolved():
@@ -865,7 +865,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
         f"{report.play / 3600:.1f} hours of play: "
         f"{report.right} right, {report.void} void for a stated reason, "
         f"{report.lost} lost, {report.doubled} doubled, {report.wrong} wrong"
-        + (f"; {report.forgotten} forgotten by a wheel that nobody heard" if report.forgotten else "")
+        + (f"; {report.forgotten} forgotten by a wheel while no edge listened" if report.forgotten else "")
     )
     console.print(pools_text(report.jackpots))
     console.print(
@@ -880,7 +880,7 @@ def run(rounds: int, seed: int, jobs: int = 1, *, after: int = 0, as_json: bool)
 
 
 def replay(seed: int) -> int:
-    """`feltd campaign --replay`: replay one life and print its story; the exit code."""
+    """`feltd campaign --replay`: replay one life and print its steps; the exit code."""
     logs.set_up("warning")
     life, failure = live(seed)
     console = Console(highlight=False, soft_wrap=True)

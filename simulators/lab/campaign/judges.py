@@ -82,7 +82,7 @@ def _once(name: str, rows: Sequence[Row]) -> None:
     causes = Counter(row.cause for row in rows)
     twice = [cause for cause, times in causes.items() if times > 1]
     if twice:
-        raise WrongError(f"{name} said twice: {twice[:3]}")
+        raise WrongError(f"{name} published verdicts twice: {twice[:3]}")
     ended: set[str] = set()
     for row in rows:
         if row.type in ENDS[:2]:

@@ -136,7 +136,7 @@ class _Night:
                 if dealt == before:
                     there = {name: f"{view.phase}, {view.online}" for name, view in site.tables.items()}
                     raise WrongError(
-                        f"the dealers stand still: {self._pit.dealt()} of {self._rounds} rounds dealt; "
+                        f"the dealers have stopped: {self._pit.dealt()} of {self._rounds} rounds dealt; "
                         f"the display shows {there}, {site.edges}"
                     )
                 before = dealt
