@@ -71,7 +71,7 @@ def _key(settings: Mqtt) -> str | None:
 
 
 def _secret(path: str, encoding: str, otherwise: str) -> str | None:
-    """The text of a file, None where none is named. Raises UnreadableFile, which tells no byte of it."""
+    """The text of a file, None where none is named. Raises UnreadableFile, whose text has no byte of it."""
     try:
         return Path(path).read_text(encoding=encoding) if path else None
     except OSError as error:

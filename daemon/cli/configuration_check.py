@@ -380,7 +380,7 @@ def _notes(config: Config) -> list[str]:
     for name, broker in brokers:
         if not broker.ca_file and not is_loopback(broker.host):
             found.append(
-                f"{name}: the broker is on another computer: passwords and what is said pass in clear without a ca_file"
+                f"{name}: the broker is on another computer: passwords and messages pass in clear without a ca_file"
             )
         if broker.ca_file and not broker.certificate and not is_loopback(broker.host):
             found.append(

@@ -42,7 +42,7 @@ async def forget(config: Config, name: str, *, although_online: bool = False) ->
             if not although_online and any(there.get(f"{own}availability") == b"online" for _, there in standing):
                 raise StillThere(
                     f"{name} is online: stop it, and see that nothing starts it again. "
-                    "If it is not there, and only the broker believes so: --although-online"
+                    "If it is not there, and only the broker has it as online: --although-online"
                 )
             for session, there in standing:
                 cleared |= dict.fromkeys(await _clear(session, config.site.name, name, leaf, there))

@@ -311,7 +311,7 @@ def accept_journal(path: Path, as_json: bool) -> None:
         echo_json({"report": report, "checkpoint": last.number, "row": last.n, "note": kept and str(kept)})
         return
     at = f"checkpoint {last.number} after row {last.n}" if last.number else "no checkpoint"
-    click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows stand in its files")
+    click.echo(f"{path}: journal {last.journal} ends with {at}; {report.rows} rows are in its files")
     if kept is not None:
         click.echo(f"the note of before is kept: {kept}")
 

@@ -1,4 +1,4 @@
-"""The command line: the product for technicians and integrators.
+"""The command line, for technicians and integrators.
 
 Each command imports its own parts when it runs, so that the edge stays small. Bad input ends with one message on
 standard error and exit code 2.
@@ -161,7 +161,7 @@ def _command(name: str) -> click.Command:
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="what is logged, from here up, on standard error",
+    help="the lowest level that is logged, on standard error",
 )
 def main(log_level: str) -> None:
     """feltd: casino table devices onto MQTT, every round resolved by the article of the law."""

@@ -31,7 +31,7 @@ def devices(device: str | None, as_json: bool) -> None:
     if device is not None and "." in device and not as_json:
         said = fault_text(device)
         if not said:
-            raise BadInputError(f"no device tells {device!r}; of what edge, rules and journals tell the alert says it")
+            raise BadInputError(f"no device reports {device!r}; alerts explain faults of edge, rules and journals")
         click.echo(said)
         return
     if device is not None and device not in DRIVERS:

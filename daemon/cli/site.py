@@ -257,7 +257,7 @@ def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -
 
     config = load_config(config_path)
     if not is_id(name):
-        raise BadInputError(f"{name!r} can be the name of no edge: write it as it stands in its configuration")
+        raise BadInputError(f"{name!r} can be the name of no edge: write it as in its configuration")
     logs.set_up("error")
     try:
         cleared = run_until_interrupted(forgetting(config, name, although_online=although_online))
@@ -274,4 +274,4 @@ def forget(config_path: Path, name: str, although_online: bool, as_json: bool) -
         return
     for topic in cleared:
         click.echo(topic)
-    click.echo(f"{name}: {len(cleared)} topics cleared" if cleared else f"{name}: nothing of it stands on the broker")
+    click.echo(f"{name}: {len(cleared)} topics cleared" if cleared else f"{name}: the broker stores nothing of it")

@@ -1,7 +1,7 @@
 """`feltd table answer`: answers one request of the console about tables, as root.
 
 systemd starts it for each connection (`feltd-change@.service`): the request comes on standard input, the answer goes to
-standard output. Who may ask is said by the rights of the socket; who of the people may is decided by the console.
+standard output. The rights of the socket decide which processes may ask; the console decides which people may.
 """
 
 import hashlib

@@ -67,7 +67,7 @@ def missing(config: Config, path: Path) -> list[str]:
         for need in unmet(needs_of(table.ruleset, table.options), emitted):
             effect = "no round can be decided" if need.decides else "rounds are void, irregular or wait for a person"
             lines.append(
-                f"{at}: {table.name}: no device here tells {need.what} ({table.ruleset} {need.law}): {effect}; "
-                f"{' or '.join(others(need))} tells it"
+                f"{at}: {table.name}: no device here reports {need.what} ({table.ruleset} {need.law}): {effect}; "
+                f"{' or '.join(others(need))} reports it"
             )
     return lines

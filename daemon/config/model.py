@@ -1,6 +1,6 @@
 """The configuration: one TOML file for all processes of a site's edge. Every mistake is named with its line.
 
-Unknown keys are errors: a misspelt option that is silently ignored is found at 3 a.m.
+Unknown keys are errors: a misspelt option would otherwise be ignored silently.
 """
 
 import contextlib
@@ -39,7 +39,7 @@ NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 
 
 class Site(Struct, frozen=True, kw_only=True):
-    """`[site]`: the casino. `timezone` is where its clocks hang, for the console; default: this computer's.
+    """`[site]`: the casino. `timezone` is that of the console's times; default: this computer's.
 
     `currency` and its `decimals`: in what minor units all amounts of the tables are. Without a currency a table has
     that of the law of its game.
@@ -62,8 +62,8 @@ _CURRENCIES = {"macau": "MOP", "angola": "AOA"}
 class Edge(Struct, frozen=True, kw_only=True):
     """`[edge]`: this computer. `journal` is the SQLite file of every event.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
-    username the user of a password is called as the edge. `mac_key_file`: by which it proves that an event is its own;
+    `username` and `password_file`: its user on the broker, where that is not [mqtt]'s. A password without a username is
+    that of the user with the name of the edge. `mac_key_file`: by which it proves that an event is its own;
     default: `edge-mac.key` beside the configuration, where it is there.
     `journal_key` signs its journal, where that is not [journal]'s. `home_assistant`: describe all devices and tables
     to Home Assistant by its MQTT discovery.
@@ -87,8 +87,9 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     turns TLS on; `certificate` and `key` are our client certificate. A broker on another computer without TLS is
     refused unless `insecure` states that the network is private.
 
-    `others`: further brokers of the site, HOST or HOST:PORT, that have the same states. Who loses the one goes to the
-    next, and back to the first when that is there again. The edge stays with the first: it has a bridge to each.
+    `others`: further brokers of the site, HOST or HOST:PORT, that have the same states. A process that loses one
+    connects to the next, and to the first again when that is back. The edge stays with the first, which has a bridge to
+    each.
     """
 
     host: str = "127.0.0.1"
@@ -106,10 +107,10 @@ class Mqtt(Struct, frozen=True, kw_only=True):
 class Rules(Struct, frozen=True, kw_only=True):
     """`[rules]`: the consumer. `journal` is the SQLite file of positions, open rounds and results.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
-    username the user of a password is called as the rules. `mac_key_folder` holds a file `<edge>.key` for each edge:
+    `username` and `password_file`: its user on the broker, where that is not [mqtt]'s. A password without a username is
+    that of the user with the name of the rules. `mac_key_folder` holds a file `<edge>.key` for each edge:
     an event without the MAC of its edge is not used; default: the folder `mac` beside the configuration, where it is
-    there. `insecure`: begin without such keys and believe every event. `mac_key_file`: by which the rules prove that a
+    there. `insecure`: begin without such keys and accept every event. `mac_key_file`: by which the rules prove that a
     verdict is theirs, default: `rules-mac.key` beside the configuration. `journal_key` signs its journal, where that
     is not [journal]'s.
     """
@@ -245,12 +246,12 @@ class Table(Struct, frozen=True, kw_only=True):
 class Jackpots(Struct, frozen=True, kw_only=True):
     """`[jackpots]`: the process that keeps the books of all pools. `journal` is the SQLite file of the books.
 
-    `username` and `password_file`: as which user it comes to the broker, where that is not [mqtt]'s. Without a
-    username the user of a password is called as the process. `mac_key_folder` as in [rules], for pools that count by
+    `username` and `password_file`: its user on the broker, where that is not [mqtt]'s. A password without a username is
+    that of the user with the name of the process. `mac_key_folder` as in [rules], for pools that count by
     devices, and `verdict_key_folder` with a file `<site>.key` for the rules of each site; default: `jackpots-mac` and
     `jackpots-verdict-mac` beside the configuration, where they are there. `journal_key` signs its journal, where that
     is not [journal]'s. `order_public_key` is the public half of the console's `order_key`: an order without its
-    signature is refused. `insecure` obeys orders of anybody who may publish them, and believes every event and verdict,
+    signature is refused. `insecure` obeys orders of anybody who may publish them, and accepts every event and verdict,
     where no key is named: for simulations.
     """
 
@@ -274,13 +275,13 @@ Place = Annotated[str, Meta(pattern=f"^({_NAME}/)?{_NAME}$(?!\\n)", description=
 class Jackpot(Struct, frozen=True, kw_only=True):
     """`[[jackpot]]`: one pool and the tables that feed it, of another site as site/table.
 
-    `bet`: the rulesets' id of its bet; `award`: the name of the jackpot in results, empty for any. `counts`: who tells
-    the bets, the rules at the end of a round or devices (`jackpot.contributed` of this pool) when they are taken;
-    `wins`: who tells that it fell. `currency` and its `decimals`: in what minor units all amounts are. `chip`: the one
-    chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device, and `machines`: slot
-    machines that show the amount; of another site as site/table/device. `sign_level`: the amount on them. The other
-    keys are the first terms of the pool (`PoolTerms`); later ones are set by two people. With a `table_limit` the
-    process reads the payment keys of the tables, too.
+    `bet`: the rulesets' id of its bet; `award`: the name of the jackpot in results, empty for any. `counts`: who
+    reports the bets, the rules at the end of a round or devices (`jackpot.contributed` of this pool) when they are
+    taken; `wins`: who reports that it fell. `currency` and its `decimals`: in what minor units all amounts are.
+    `chip`: the one chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device, and
+    `machines`: slot machines that show the amount; of another site as site/table/device. `sign_level`: the amount on
+    them. The other keys are the first terms of the pool (`PoolTerms`); later ones are set by two people. With a
+    `table_limit` the process reads the payment keys of the tables, too.
     """
 
     name: Id

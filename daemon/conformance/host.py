@@ -182,7 +182,7 @@ class Host:
                         "heartbeat.closed", beat.waits != self.open, f"flags {beat.flags:02X} in the {state} session"
                     )
                 if self.faults_known or self.standing:
-                    reported = f"flags {beat.flags:02X}; told and not over: {sorted(self.standing)}"
+                    reported = f"flags {beat.flags:02X}; reported and not over: {sorted(self.standing)}"
                     self.judge("heartbeat.fault", beat.faulty == bool(self.standing), reported)
                 self.judge("heartbeat.next", beat.next >= self.next, f"next {beat.next} after {self.next}")
                 self.next = max(self.next, beat.next)

@@ -59,7 +59,7 @@ RULES: dict[str, Rule] = {
     "event.sent": Rule("A session, 3", "the event at the position is sent, and again until it is acknowledged"),
     "event.rhythm": Rule("A session, 3", "an event is repeated each 200 ms"),
     "event.single": Rule("A session, 3", "one event at a time, in the order of the counter"),
-    "event.same": Rule("What a device keeps", "an event that is told again has the same kind and data"),
+    "event.same": Rule("What a device keeps", "an event that is sent again has the same kind and data"),
     "event.age": Rule("A session", "the age of an event grows with time, or is FFFFFFFF"),
     "event.quiet": Rule("A session, 3", "nothing is sent when all is acknowledged"),
     "event.data": Rule("Events", "kind and data of each event are those of such a device, or of a vendor (80 to FF)"),

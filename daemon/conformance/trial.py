@@ -210,7 +210,7 @@ async def _wrong_answers(host: Host, counter: int) -> None:
 
 
 async def _again(host: Host) -> None:
-    """Events that were acknowledged are told again when they are asked for."""
+    """Events that were acknowledged are sent again when they are asked for."""
     for _ in range(3):
         if not await host.hands.do("event"):
             return
@@ -256,7 +256,7 @@ def _event_counter(one: Received) -> int:
 
 
 async def _closed(host: Host) -> None:
-    """What happens in a closed session is kept, and told when it opens."""
+    """What happens in a closed session is kept, and sent when it opens."""
     await host.opened()
     await host.drain()
     known = await host.hello(0, 0)

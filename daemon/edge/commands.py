@@ -238,7 +238,7 @@ class CommandService:
     ) -> tuple[CommandTarget, CommandRecord]:
         """Checks that need no waiting. Raises CommandRefused."""
         if message.retain:
-            raise CommandRefused("the broker had retained it: nobody knows when it was meant; do not retain commands")
+            raise CommandRefused("the broker had retained it: it may be old; do not retain commands")
         station = self._stations.get((table, device))
         if station is None:
             raise CommandRefused(f"this edge has no device {device!r} on table {table!r}")
@@ -275,7 +275,7 @@ class CommandService:
                     self._rounds_changed.clear()
                     await self._rounds_changed.wait()
         except TimeoutError:
-            text = "feltd rules has not heard of everything that happened, so a round may be open; ask again"
+            text = "feltd rules has not processed all events yet, so a round may be open; ask again"
             raise CommandRefused(text) from None
 
     def _put(self, case: CommandRecord) -> None:
@@ -316,7 +316,7 @@ class CommandService:
         try:
             ended = msgspec.json.encode(replace(case, reply=reply))
         except (TypeError, ValueError, RecursionError) as error:
-            text = f"it did something, and what it said cannot be told: {_printable(error)}"
+            text = f"it did something, and its answer cannot be sent: {_printable(error)}"
             reply = Reply(case.id, reply.command, "failed", text)
             ended = msgspec.json.encode(replace(case, reply=reply))
         self._put(replace(case, reply=reply))
@@ -344,10 +344,10 @@ class CommandService:
         if topic in self._refused or len(self._refused) >= MOST_REFUSED:
             return
         self._refused.add(topic)
-        remedy = "let the edge write there and restart it; the answer stands under cmd/<name>/result, too"
+        remedy = "let the edge write there and restart it; the answer is also on cmd/<name>/result"
         self._log.warning("answer.refused", topic=topic[:LONGEST_SHOWN], reason=reason, remedy=remedy)
         if len(self._refused) == MOST_REFUSED:
-            remedy = "look at who asks for answers there, and restart the edge; answers stand under cmd/<name>/result"
+            remedy = "look at who asks for answers there, and restart the edge; answers are on cmd/<name>/result"
             self._log.warning("answers.refused", reason="too many: no response topic is written now", remedy=remedy)
 
 

@@ -184,9 +184,9 @@ class DeviceSession:
     def _traced(self, seconds: int) -> dict[str, Any]:
         """Begin or end a trace. Raises CommandRefused."""
         if seconds and self._reports_cards and not self._edge.commands.is_ruled(self.table):
-            raise CommandRefused("it tells cards, and without a ruleset nobody knows when a round is over")
+            raise CommandRefused("it reports cards, and without a ruleset it is unknown when a round is over")
         if seconds and self._reports_cards and self._edge.commands.keeps_cards(self.table):
-            raise CommandRefused("it tells cards, and at this game those that nobody has shown stay hidden")
+            raise CommandRefused("it reports cards, and at this game those that nobody has shown stay hidden")
         self.trace.begin(seconds, self._edge.now() + timedelta(seconds=seconds))
         if self._link is not None:
             self._link.tap = self.trace.tap

@@ -73,7 +73,7 @@ def _printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-async def supervise(  # noqa: PLR0915 - every way a session can end stands in one place
+async def supervise(  # noqa: PLR0915 - every way a session can end is handled in one place
     device: Device,
     supervised: SupervisedDevice,
     opener: Opener,

@@ -29,7 +29,7 @@ PIECE = 512
 # Lines in one message, and seconds between two messages of a device: 500 lines a second.
 LINES = 50
 PAUSE = 0.1
-# Seconds. A driver tells what it read at once; behind a table's gate it waits three seconds.
+# Seconds. A driver emits what it read at once; after a start it waits up to three seconds for others.
 SETTLED = 5.0
 
 Shown: TypeAlias = Callable[[], bool]

@@ -1,6 +1,6 @@
 """The jackpots process: verdicts and bets in, books, levels and signs out.
 
-It reads the verdicts of the tables that feed a pool and, where devices tell bets or wins or the dealer pays small
+It reads the verdicts of the tables that feed a pool and, where devices report bets or wins or the dealer pays small
 prizes, their events. Streams are ordered, deduplicated and their gaps replayed as in the rules. The consequences of a
 batch are written in one transaction with the numbers of the used inputs, and published after it. After a crash the
 process continues from the books.

@@ -104,7 +104,7 @@ def differences(db: sqlite3.Connection, version: int) -> list[str]:
         elif expected_object != (table, sql):
             found.append(f"{said} was changed: {_from_the_difference(sql, expected_object[1])}")
         elif not isinstance(page, int) or page < 2 or page in pages:
-            found.append(f"{said} stands on page {_shown(page)}, which cannot be its own")
+            found.append(f"{said} is on page {_shown(page)}, which cannot be its own")
         else:
             pages.add(page)
     found += [f"{_shown(kind)} {_shown(name)} is missing" for kind, name in wanted]

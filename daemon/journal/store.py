@@ -218,8 +218,8 @@ class Journal:
         try:
             if said := changed_log(self._file):
                 raise BadJournal(
-                    f"{log}: {said}; somebody or something changed it, or the disk lost what it had said was durable:"
-                    f" keep all files as they are and tell the inspector\n{not_started(self.path)}"
+                    f"{log}: {said}; somebody or something changed it, or the disk lost what it had reported as durable"
+                    f": keep all files as they are and tell the inspector\n{not_started(self.path)}"
                 )
             there = self._file.exists() and self._file.stat().st_size
             if not there and anything_in_log(self._file):

@@ -55,7 +55,7 @@ BACK = "put the missing file back beside the others"
 APART = "move the files of one of them away together, and keep them"
 
 
-LOST = "somebody changed it, or the disk lost what it had said was durable: keep all files as they are"
+LOST = "somebody changed it, or the disk lost what it had reported as durable: keep all files as they are"
 
 
 class _Signed(Struct, frozen=True):
@@ -350,7 +350,7 @@ def _compare_noted(
             text = f"it fell behind: {at} ({note.name} says so), the last one in it is {last or 'none'}"
             find(path, text, "put back what is missing, its log too", noted.n)
         elif found is not None and fingerprint(found[0]) != noted.statement:
-            text = f"{at}, and it is not the one that stands in it ({note.name} says so)"
+            text = f"{at}, and the one in the file differs ({note.name} says so)"
             report.find(Finding(str(path), text, TAMPERED, n=noted.n))
         elif noted.number < last - 1:
             text = f"it names checkpoint {noted.number}, the last one of {path.name} is {last}: it is an older one"

@@ -1,7 +1,8 @@
 """Detects changes in SQLite's write-ahead log.
 
 SQLite silently ends its log at the first frame whose checksums do not follow. `changed_log` is therefore
-called before SQLite opens a journal, and by `verify`: it tells a torn last transaction from a change in durable ones.
+called before SQLite opens a journal, and by `verify`: it distinguishes a torn last transaction from a change in durable
+ones.
 Format: https://sqlite.org/fileformat2.html#the_write_ahead_log
 """
 

@@ -162,7 +162,7 @@ async def _node(address: str) -> Node:
             max_payload=int(said["max_payload"]),
         )
     except (httpx.HTTPError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return Node(address, error=f"it says nothing: {str(error) or type(error).__name__}")
+        return Node(address, error=f"no answer: {str(error) or type(error).__name__}")
 
 
 async def _connected(config: Config) -> Any:

@@ -193,7 +193,7 @@ async def test_topics_of_removed_edges_are_cleared(tmp_path: Path, gone: str) ->
         [kept] = left.keys() - {gone}
         assert await stands(broker.port) == left[kept] | others
         again = await forget(tmp_path, broker.port, gone)
-        assert again == (0, f"{gone}: nothing of it stands on the broker\n")
+        assert again == (0, f"{gone}: the broker stores nothing of it\n")
         code, said = await forget(tmp_path, broker.port, "edge-7")
         assert code == 2
         assert "edge-7 is online: stop it" in said

@@ -372,4 +372,4 @@ def test_a_mistake_is_said_at_its_field_and_nothing_is_changed(path: Path, words
 
 def test_what_a_new_table_lacks_is_said(path: Path) -> None:
     words = ("table", "add", "rou-2=macau.roulette", "--device", "sign-1=alpha_sign@tcp://10.0.0.5:4009")
-    assert "rou-2: no device here tells" in run(path, *words, "--why", "x", "--yes")[1]
+    assert "rou-2: no device here reports" in run(path, *words, "--why", "x", "--yes")[1]

@@ -748,11 +748,11 @@ MUTUAL = 'host = "10.0.0.5"\nport = PORT\nca_file = "{there}"\ncertificate = "{t
     [
         (
             'host = "10.0.0.5"\ninsecure = true',
-            ["[mqtt]: the broker is on another computer: passwords and what is said pass in clear"],
+            ["[mqtt]: the broker is on another computer: passwords and messages pass in clear"],
         ),
         (
             'host = "pit.lisboa.example"\ninsecure = true',
-            ["[mqtt]: the broker is on another computer: passwords and what is said"],
+            ["[mqtt]: the broker is on another computer: passwords and messages"],
         ),
         ('host = "10.0.0.5"\nport = 8883\nca_file = "{there}"', ["[mqtt]: passwords alone prove the users"]),
         (MUTUAL.replace("PORT", "8883"), []),

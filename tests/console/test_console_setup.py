@@ -118,7 +118,7 @@ async def test_a_mistake_stands_at_its_field(
 async def test_what_the_devices_of_a_table_lack_is_said_before_it_is_made(config: Path, console: Console) -> None:
     async with console.browser("supervisor") as browser:
         page = await checked(browser, "twin", "rou-3", **TWIN, device_0_driver="alpha_sign", device_0_options="")
-    assert "rou-4: no device here tells" in page.text
+    assert "rou-4: no device here reports" in page.text
     assert load(config).table[-1].name == "rou-3"
 
 

@@ -504,7 +504,7 @@ async def test_an_old_word_of_the_rules_does_not_say_that_no_round_is_open() -> 
     for old in (b'{"phase":"idle"}', b'{"phase":"idle","heard":{"j":11,"other":90}}'):
         counter.commands.round_is("t-1", old)
         [*_, reply] = await counter.hear(ask("self-test", id=old.decode()))
-        assert (reply.status, "has not heard of everything" in reply.text) == ("refused", True), reply
+        assert (reply.status, "has not processed all events" in reply.text) == ("refused", True), reply
         assert not counter.place.done
     counter.commands.round_is("t-1", b'{"phase":"idle","heard":{"j":12}}')
     [*_, reply] = await counter.hear(ask("self-test", id="two"))
@@ -616,7 +616,7 @@ async def test_command_that_cannot_be_journaled_fails_without_a_crash(said: dict
     counter.place.does = strange
     [reply] = await counter.hear(ask())
     assert reply.status == "failed"
-    assert "cannot be told" in reply.text
+    assert "its answer cannot be sent" in reply.text
     assert counter.place.told[0].status == "failed"
 
 

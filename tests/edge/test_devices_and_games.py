@@ -135,7 +135,7 @@ def check(folder: Path, ruleset: str, options: str, *names: str) -> list[str]:
         text += f"[[table.device]]\n{device}"
     path = folder / "feltd.toml"
     path.write_text(text, encoding="utf-8")
-    return [line.removeprefix(f"{path}:11: t-1: no device here tells ") for line in missing(load(path), path)]
+    return [line.removeprefix(f"{path}:11: t-1: no device here reports ") for line in missing(load(path), path)]
 
 
 def test_a_roulette_wheel_at_baccarat_is_told_what_is_missing(tmp_path: Path) -> None:
@@ -143,10 +143,10 @@ def test_a_roulette_wheel_at_baccarat_is_told_what_is_missing(tmp_path: Path) ->
     assert shoe.startswith("that a new shoe begins (macau.baccarat art. 2(1)): rounds are void, irregular or wait")
     shoes = " or ".join(name for name, driver in DRIVERS.items() if events.CardDrawn in driver.emits)
     assert {"bee_tek_shoe", "fdl_continuous", "hid_shoe"} <= set(shoes.split(" or "))
-    assert cards == f"the cards that are dealt (macau.baccarat art. 7(1)): no round can be decided; {shoes} tells it"
+    assert cards == f"the cards that are dealt (macau.baccarat art. 7(1)): no round can be decided; {shoes} reports it"
     run = CliRunner().invoke(main, ["check", "--config", str(tmp_path / "feltd.toml")])
     assert run.exit_code == 0, run.output
-    assert "t-1: no device here tells the cards that are dealt" in run.output
+    assert "t-1: no device here reports the cards that are dealt" in run.output
 
 
 def test_what_an_article_demands_and_no_device_tells_is_named(tmp_path: Path) -> None:

@@ -349,7 +349,7 @@ async def test_without_a_ruleset_what_tells_cards_is_not_traced(tmp_path: Path) 
     async with asyncio.TaskGroup() as group:
         life = (datetime.now(UTC) - datetime(2026, 11, 20, 20, tzinfo=UTC)).total_seconds() + 10
         await edge.commands.take(ask("trace", life=life), group)
-    assert [(reply.status, reply.text[:15]) for reply in wire.replies] == [("refused", "it tells cards,")]
+    assert [(reply.status, reply.text[:17]) for reply in wire.replies] == [("refused", "it reports cards,")]
     kept.close()
 
 

@@ -1141,7 +1141,7 @@ def test_another_checkpoint_under_the_number_of_the_last_one_is_found(path: Path
         [(statement,)] = db.execute("SELECT statement FROM checkpoint WHERE number=6").fetchall()
         db.execute("UPDATE checkpoint SET statement=? WHERE number=6", (statement + b" ",))
     [finding] = said(path, signed=False)
-    assert finding.startswith("row 60: checkpoint 6 was made after row 60, and it is not the one that stands in it")
+    assert finding.startswith("row 60: checkpoint 6 was made after row 60, and the one in the file differs")
 
 
 def accept(path: Path) -> Result:
@@ -1161,7 +1161,7 @@ def test_an_older_copy_that_was_put_back_starts_when_a_person_says_so(path: Path
     was = note_of(path).read_bytes()
     done = CliRunner().invoke(main, shlex.split(command))
     assert done.exit_code == 0, done.output
-    assert "ends with checkpoint 6 after row 60; 60 rows stand in its files" in done.output
+    assert "ends with checkpoint 6 after row 60; 60 rows are in its files" in done.output
     [kept] = re.findall(r"the note of before is kept: (.*)", done.output)
     assert Path(kept).read_bytes() == was
     journal = taken_up(path)

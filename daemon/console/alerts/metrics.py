@@ -120,7 +120,7 @@ class Metrics(Collector):
 
     def _broker(self) -> Iterator[Metric]:
         yield _gauge("feltd_broker_connected", "Whether the console has the broker.", self._site.connected)
-        yield _counter("feltd_mqtt_messages", "Messages the console heard.", self._site.messages)
+        yield _counter("feltd_mqtt_messages", "Messages that the console received.", self._site.messages)
         yield _counter("feltd_mqtt_refused", "Of them, those nobody could read.", self._site.refused)
         yield _gauge("feltd_replay_gaps", "Tables some of whose verdicts are missing now.", self._figures.gaps())
 
@@ -172,7 +172,7 @@ class Metrics(Collector):
         yield from (online, lamps)
 
     def _tables(self) -> Iterator[Metric]:
-        events = CounterMetricFamily("feltd_events", "Events heard, each once.", labels=["table", "device"])
+        events = CounterMetricFamily("feltd_events", "Events received, each once.", labels=["table", "device"])
         for (table, device), count in self._events.items():
             events.add_metric([table, device], count)
         replayed = CounterMetricFamily(
@@ -233,8 +233,8 @@ class Metrics(Collector):
         hidden = of("feltd_jackpot_hidden", "The reserve of a pool.", "currency")
         overflow = of("feltd_jackpot_overflow", "What came in above the limit of a pool.", "currency")
         paid_in = of("feltd_jackpot_contributed", "Bets on a pool, less those returned.", "currency")
-        balanced = of("feltd_jackpot_balanced", "Whether the entries of a pool agree, as far as they were heard.")
-        missing = of("feltd_jackpot_entries_missing", "Entries of a pool that were not heard yet.")
+        balanced = of("feltd_jackpot_balanced", "Whether the entries of a pool agree, as far as they were received.")
+        missing = of("feltd_jackpot_entries_missing", "Entries of a pool that were not received yet.")
         wins = of("feltd_jackpot_wins_waiting", "Wins that wait to be confirmed or paid.")
         age = of("feltd_jackpot_win_age_seconds", "How long the oldest win has waited.")
         lag = of("feltd_jackpot_sign_lag_seconds", "For how long a sign has not shown the amount of its pool.", "sign")

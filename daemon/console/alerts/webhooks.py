@@ -198,7 +198,7 @@ class Webhooks:
         self._lost: dict[str, int] = {}
         self._log: structlog.typing.FilteringBoundLogger = logs.get(console="webhooks")
         if len({hook.key for hook in self._hooks}) < len(self._hooks):
-            raise BadWebhook("console.webhook: one url stands there twice; give all severities to one of them")
+            raise BadWebhook("console.webhook: it has one url twice; give all severities to one of them")
         store.has(_SCHEMA)
         self._forget_others()
         for hook in self._hooks:
@@ -384,7 +384,7 @@ class Webhooks:
                         webhook=hook.name,
                         host=hook.host,
                         reason=str(error),
-                        remedy="what is to be told waits; look at the receiver",
+                        remedy="the notifications wait; look at the receiver",
                     )
                 failing = True
                 await asyncio.sleep(delay)

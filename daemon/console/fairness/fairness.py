@@ -1,6 +1,6 @@
 """Fairness and wear: counts each device's results and times, over restarts, and detects what is not chance.
 
-Pockets, faces and cards come from the results only, which are public; of an event that tells a card only the type is
+Pockets, faces and cards come from the results only, which are public; of an event that reports a card only the type is
 used, so that no private card is known here. Counts wait in a bounded list and are written in one transaction by
 `flush`, together with the position in each journal, so that repeated events and results count once, even after a crash.
 A corrected result replaces the counts of the superseded one.

@@ -50,7 +50,7 @@ def _latest(results: Iterable[Result]) -> list[Result]:
     for result in results:
         name = result.supersedes or result.round
         if name in last and not result.supersedes:
-            continue  # told again
+            continue  # sent again
         last[name] = result
     return [*last.values()]
 

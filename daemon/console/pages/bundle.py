@@ -182,7 +182,7 @@ class Given(Struct, frozen=True):
 
 
 class _Open(Struct, frozen=True):
-    """The end of the last round of a table that tells cards: event of the edge, row of the rules, instant."""
+    """The end of the last round of a table that reports cards: event of the edge, row of the rules, instant."""
 
     seq: int = 0
     row: int = 0

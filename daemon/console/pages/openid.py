@@ -277,7 +277,7 @@ class _OpenId:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise _Away(f"{url}: {str(error) or type(error).__name__}") from error
         except TimeoutError as error:
-            raise _Away(f"{url}: not told in {2 * _TIMEOUT:g} s") from error
+            raise _Away(f"{url}: no whole answer in {2 * _TIMEOUT:g} s") from error
         finally:
             self._under_way -= 1
         if method == "POST" and 400 <= answer.status_code < 500:

@@ -324,7 +324,7 @@ class Answers:
         except TimeoutError:
             reply = Unanswered(id_, name)
         except BrokerLost as error:
-            reply = Reply(id_, name, "failed", f"{error}: nobody heard it")
+            reply = Reply(id_, name, "failed", f"{error}: it was not sent")
         finally:
             del self._waiting[id_]
         self._kept[id_] = reply
@@ -445,7 +445,7 @@ class _Pages:
             raise HTTPException(503, "error.many_pages")
         asked = dict(one.partition("~")[::2] for one in request.query_params.getlist("f"))
         wanted = self.context.live.wanted(asked, viewer)
-        # A page that reconnects sends the marks of its first contents, and tells that it reconnects.
+        # A page that reconnects sends the marks of its first contents, and the header last-event-id.
         again = "last-event-id" in request.headers
         drawn = {} if again else {name: mark for name in wanted if (mark := asked.get(name))}
 

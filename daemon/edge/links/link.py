@@ -428,7 +428,7 @@ async def _open_unix(target: _Target, now: Callable[[], datetime]) -> StreamLink
     if not local_peer.is_trusted(uid, target.user):
         transport.abort()
         served = f"{target.path} is served by the user {local_peer.name_of(uid)} and not by {target.user}"
-        raise DeviceRefused(f"{served}; nothing of it is believed: find that program")
+        raise DeviceRefused(f"{served}; nothing of it is accepted: find that program")
     return link
 
 

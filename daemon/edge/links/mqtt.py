@@ -75,7 +75,7 @@ class _Target:
         if named != {self.level}:
             raise BadUrl(f"{url}: * stands for the name of a sender, at the same level of hear=… and of say=…")
         if self.say in self.hear:
-            raise BadUrl(f"{url}: what is said on {self.say} would be heard as the device's own words")
+            raise BadUrl(f"{url}: what is published on {self.say} would be received as if the device had sent it")
         one = {key: values[-1] for key, values in query.items()}
         username, password_file = one.pop("username", ""), one.pop("password_file", "")
         version, ca_file = one.pop("version", "5"), one.pop("ca_file", "")
