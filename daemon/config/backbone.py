@@ -61,8 +61,8 @@ class Replica(BackboneUser, frozen=True, kw_only=True):
 class Ledger(BackboneUser, frozen=True, kw_only=True):
     """`[ledger]`: writes results, books of jackpots and faults from the backbone to PostgreSQL.
 
-    `database` is libpq's connection string of the writer, `reports` that of `feltd report`, which may only read. The
-    user at the backbone is as in [forward].
+    `database` is libpq's connection string of the writer, `reports` that of `feltd report` and of the console's
+    page /reports, which may only read. The user at the backbone is as in [forward].
     """
 
     database: str = ""
