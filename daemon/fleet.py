@@ -95,7 +95,7 @@ def _findings(one: Process, usual: str, now: datetime) -> Iterator[Finding]:
     if health is None:
         return
     if one.online and now - health.time > OLD_HEALTH:
-        yield Finding("old_health", {"time": f"{health.time:%H:%M:%S} UTC"})
+        yield Finding("old_health", {"time": f"{health.time:%H:%M:%S} UTC", "at": health.time})
     if health.outbox.age_s > LATE_S:
         yield Finding("backlog", {"n": health.outbox.depth, "age": round(health.outbox.age_s)})
     if health.disk_free < LITTLE_ROOM:

@@ -93,6 +93,8 @@ class ConsoleContext:
                 amount=partial(self.amount, lang),
                 local=Local(lang, self.zone),
                 colon=words.say(lang, "site.colon"),
+                stop=words.say(lang, "site.stop"),
+                space="" if lang == "zh-Hant" else " ",  # between two sentences
                 cite=partial(cite, lang),
                 lang=lang,
                 **shared,

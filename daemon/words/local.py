@@ -49,6 +49,10 @@ class Local:
         """The date, with its year."""
         return _day(self.lang, self.at(time).date())
 
+    def iso_day(self, day: str) -> str:
+        """A date that is stored as 2004-05-17."""
+        return _day(self.lang, date.fromisoformat(day))
+
     def short_day(self, time: datetime) -> str:
         """The date without its year."""
         return _short_day(self.lang, self.at(time).date())

@@ -87,7 +87,7 @@ class ReadDice(_Command, frozen=True, tag="read-dice"):
 
 
 class Power(_Command, frozen=True, tag="power"):
-    """Switch the wheel on, or off between two rounds."""
+    """Switch the wheel on or off."""
 
     between_rounds: ClassVar[bool] = True
     on: bool

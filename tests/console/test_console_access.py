@@ -509,6 +509,13 @@ def test_a_form_that_is_sent_twice_is_sent_once(page: str) -> None:
     assert [one for one in forms if "data-once" not in one] == []
 
 
+async def test_the_page_of_the_account_does_not_send_people_to_itself(inn: Inn) -> None:
+    async with inn.as_("supervisor") as browser:
+        page = text(await browser.get("/account"))
+    assert words.say("en", "access.needs_factor") not in page
+    assert words.say("en", "access.factor_hint") in page
+
+
 async def test_own_sessions_and_nobody_elses(inn: Inn) -> None:
     mine, his = inn.users.begin("tec", "10.9.9.9", "phone"), inn.users.begin("sup", "10.8.8.8", "x")
     async with inn.as_("technician") as browser:

@@ -165,6 +165,7 @@ def test_a_time_before_the_console_is_hatched_and_named(console: Console) -> Non
     page = drawn(console)
     assert page.count('class="gap"') == 2
     assert "no round of this time is known" in page
+    assert "0 rounds" not in page
     verdict(console, 1)
     console.wait(60)
     page = drawn(console)

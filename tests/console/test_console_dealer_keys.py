@@ -231,6 +231,8 @@ def test_a_table_without_a_game_has_an_empty_cloth() -> None:
         ("macau.blackjack", Moment("dealing", BlackjackFacts(due=Due("peek", "dealer"))), ("peek", ("dealer",))),
         ("macau.stud-poker", Moment("deciding", StudPokerFacts(undecided=(1, 3))), ("decision", ("seat_1", "seat_3"))),
         ("macau.stud-poker", Moment("showdown", StudPokerFacts(missing=("dealer",))), ("hands", ("dealer",))),
+        ("macau.stud-poker", Moment("showdown"), ("result", ())),
+        ("macau.stud-poker", Moment("deciding"), ("", ())),
     ],
 )
 def test_the_page_says_what_the_table_waits_for(ruleset: str, now: Moment, step: tuple[str, tuple[str, ...]]) -> None:

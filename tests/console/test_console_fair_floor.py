@@ -34,7 +34,7 @@ async def test_viewer_sees_the_page_without_buttons(floor: Console) -> None:
     async with floor.browser("viewer") as browser:
         answer = await browser.get(PATH)
         assert answer.status_code == 200
-        assert "Not enough data since the last service: 3 of at least" in answer.text
+        assert "Not enough data since the first result: 3 of at least" in answer.text
         assert 'name="why"' not in answer.text
         assert (await browser.post(PATH, data={"device": "wheel-1", "why": "x"})).status_code == 403
         assert (await browser.get("/table/nowhere/fairness")).status_code == 404
@@ -82,7 +82,7 @@ async def test_cards_whose_reader_nobody_named_can_be_new_too(floor: Console) ->
     floor.house.fairness.on_result("bac-12", "resolved", result_of(result))
     async with floor.browser("technician") as browser:
         path = "/table/bac-12/fairness"
-        assert "what the results show" in (await browser.get(path)).text
+        assert "results that name no device" in (await browser.get(path)).text
         assert (await browser.post(path, data={"device": "", "why": "new cards"})).status_code == 303
     assert floor.house.fairness.counts(Chart("bac-12", "cards"), "service") == {}
     assert [action.target for action in read_actions(floor.journal.path, 10)] == ["bac-12"]

@@ -96,12 +96,12 @@ def spins(fair: Fairness, pockets: list[str], table: str = "rou-1") -> None:
 def test_a_wheel_in_words_of_a_technician(fair: Fairness) -> None:
     rng = random.Random(1)
     spins(fair, rng.choices(WHEEL, k=100))
-    assert "Not enough data since the last service: 100 of at least 185 spins." in page(fair, "rou-1")
+    assert "Not enough data since the first result: 100 of at least 185 spins." in page(fair, "rou-1")
     spins(fair, rng.choices(WHEEL, k=1240), table="rou-2")
     text = page(fair, "rou-2")
     (wheel,) = fair_pages.view(fair, "rou-2", "service").wheels
     after = ENGLISH.number(wheel.verdict.values["after"])
-    assert f"it would have to land {after} times like this to be doubted. It has landed 1,240 times" in text
+    assert f"Spins since the first result: 1,240; {after} in the same proportions would raise an alarm." in text
     assert f"p {fair_pages.chance(ENGLISH, wheel.sector.p)}" in text
     assert wheel.n == sum(wedge.count for wedge in wheel.ring.wedges) == sum(bar.count for bar in wheel.order.bars)
 
@@ -154,7 +154,7 @@ def test_a_wheel_that_lands_as_often_as_foretold_in_the_same_way_alarms(fair: Fa
 
 def test_what_never_leaves_even_is_not_foretold(fair: Fairness) -> None:
     spins(fair, list(WHEEL) * 10)
-    assert "however long it lands like this, it is not doubted" in page(fair, "rou-1")
+    assert "any number in the same proportions raises no alarm" in page(fair, "rou-1")
     (wheel,) = fair_pages.view(fair, "rou-1", "service").wheels
     assert (wheel.verdict.kind, wheel.verdict.part) == ("fine", 0.0)
 
@@ -232,8 +232,11 @@ def test_the_rate_of_a_reader_leaves_out_days_of_which_no_card_is_known(fair: Fa
 
 def test_a_service_says_its_time_and_zone_and_is_noted_once(fair: Fairness) -> None:
     spins(fair, ["5"])
+    assert "no service noted" in page(fair, "rou-1")
     fair.serviced("rou-1", "wheel-1", "levelled")
     text = page(fair, "rou-1")
+    assert ("no service noted" in text, "since the first result:" in text) == (False, False)
+    assert "Not enough data since the last service: 0 of" in text
     assert re.search(r'title="[^"]* UTC" class="num day">\d+ \w+ \d{4} \d\d:\d\d:\d\d</time> levelled', text)
     assert re.search(r'action="/table/rou-1/fairness" data-once>', text)
 

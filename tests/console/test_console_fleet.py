@@ -39,7 +39,7 @@ def say(console: Console, name: str, *, online: bool = True, version: str = "1.2
 
 def rows(html: str) -> list[tuple[str, str]]:
     """Of each computer its name and its findings."""
-    found = re.findall(r'<tr><th scope="row">(.*?)</th>\s*<td>.*?</td>\s*<td>(.*?)</td>', html, re.DOTALL)
+    found = re.findall(r'<tr><th scope="row">(.*?)</th>\s*<td>.*?</td>\s*<td[^>]*>(.*?)</td>', html, re.DOTALL)
     return [(name, re.sub("<[^>]+>", "; ", said).strip()) for name, said in found]
 
 
@@ -51,10 +51,10 @@ def test_a_hundred_computers_stand_in_one_table_the_worst_first(console: Console
     say(console, "edge-70", outbox=OutboxHealth(3, 40.0))
     html = console.house.live.html("fleet", VIEWER)
     assert rows(html)[:4] == [
-        ("edge-60", ""),
+        ("edge-60", "–"),
         ("edge-70", "3 events wait for the broker, the oldest for 40 s"),
         ("edge-40", "offline: t-1/wheel-1; version 1.1, most have 1.2"),
-        ("edge-00", ""),
+        ("edge-00", "–"),
     ]
     assert len(rows(html)) == 100
     assert "97 without a finding" in html
@@ -68,7 +68,15 @@ def test_what_the_doctor_of_each_computer_found_is_shown(console: Console) -> No
     cells = [re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL) for row in (seen, unseen)]
     assert rows(seen) == [("edge-1", "feltd doctor: clock")]
     assert cells[0][7:11] == ["120.0 ms", "8.2 ms", "23 Nov 2026", "18 Nov 2026"]
-    assert cells[1][7:11] == [""] * 4
+    assert cells[1][7:11] == ["–"] * 4
+
+
+def test_the_time_of_the_last_health_is_the_sites(console: Console) -> None:
+    say(console, "edge-1")
+    console.now = T0 + timedelta(minutes=3)
+    html = console.house.live.html("fleet", Viewer("zh-Hant", "viewer"))
+    at = console.house.context.local("zh-Hant").clock(T0)
+    assert rows(html) == [("edge-1", f"自 {at} 起沒有狀態報告")]
 
 
 def test_a_hundred_computers_take_less_than_a_tenth_of_a_core(console: Console) -> None:

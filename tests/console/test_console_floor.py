@@ -120,6 +120,13 @@ async def test_the_sign_of_the_edge_stands_on_sheet_floor_and_tile(console: Cons
     assert "Not known whether the table is open" in await look(console)
 
 
+async def test_what_cannot_be_stored_is_said_without_a_key(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    unit = console.house.dealers.units[TABLE]
+    monkeypatch.setattr(unit, "press", lambda *_: (_ for _ in ()).throw(BadStore("no room")))
+    answer = await post(console, "manager", "sign/open", minimum="100.00", maximum="500.00")
+    assert "Nothing was stored: the console could not write to its disk. Enter it again" in answer.text
+
+
 # ---- counts
 
 

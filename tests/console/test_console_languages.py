@@ -93,6 +93,8 @@ def english_left(lang: words.Lang, html: str) -> Iterator[str]:
             yield f"{text!r} has a raw backtick"
         elif lang == "zh-Hant" and re.search(r"[\u4e00-\u9fff]: ?$|[\u4e00-\u9fff]: ?[\u4e00-\u9fff]", text):
             yield f"{text!r} has a half-width colon"
+        elif lang == "zh-Hant" and re.search(r"。 [\u4e00-\u9fff]|(^|[\u4e00-\u9fff])\.( ?[\u4e00-\u9fff]|$)", text):
+            yield f"{text!r} has a space after a full stop, or a half-width one"
         elif lang == "zh-Hant" and "shooter" in text:
             continue  # craps is a game of Angola alone: its ruleset announces in Portuguese and English
         elif found := GRAMMAR.search(text):

@@ -142,6 +142,7 @@ async def test_a_page_has_every_anchor_once_and_marks_english_as_such(console: C
         shown = act.title_zh if lang == "zh-Hant" and act.title_zh else act.title
         assert shown in page
         assert act.gazette in page
+    assert not re.search(r"[> ]\d{4}-\d\d-\d\d<", page), "dates are written as the language writes them"
 
 
 async def test_the_list_leads_to_every_text(console: Console) -> None:

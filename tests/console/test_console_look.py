@@ -94,7 +94,11 @@ def test_a_fault_beside_a_silenced_one_is_a_fault(console: Console) -> None:
 async def test_the_styleguide_is_for_developers(tmp_path: Path, asked: str, status: int) -> None:
     with opened(tmp_path, asked) as console:
         async with console.browser("viewer") as browser:
-            assert (await browser.get("/styleguide")).status_code == status
+            answer = await browser.get("/styleguide", headers={"accept-language": "pt"})
+    assert answer.status_code == status
+    if status == 200:
+        assert answer.text.count('data-theme="light" lang="en"') == 1
+        assert "Os seus textos estão em inglês." in answer.text
 
 
 # ---- states
@@ -150,7 +154,11 @@ def test_suspended_round_has_the_colour_of_what_waits(console: Console) -> None:
 def test_marks_of_stud_poker_have_a_legend(console: Console) -> None:
     data = {"result": {"round": "rou-3:1", "ruleset": "macau.stud-poker", "outcome": {"opens": True}}}
     console.house.site.remember_result("rou-3", result_with_facts(msgspec.json.encode(data)))
-    assert "● the dealer opens · ○ the dealer does not open" in console.house.live.html("history/rou-3", VIEWER)
+    html = console.house.live.html("history/rou-3", VIEWER)
+    assert "● the dealer opens · ○ the dealer does not open" in html
+    assert '<th scope="col" colspan="2">Outcome</th></tr>' in html, "above the mark, also where no words follow it"
+    html = console.house.live.html("result/rou-3", VIEWER)
+    assert ("Articles applied" in html, "winning bet" in html) == (False, False), "it names none"
 
 
 def test_an_idle_table_is_not_late(console: Console) -> None:

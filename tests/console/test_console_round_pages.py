@@ -201,6 +201,14 @@ async def test_a_wrong_query_is_answered_as_if_it_were_not_there(console: Consol
             assert (await browser.get(path, params=query)).status_code == 200
 
 
+async def test_a_result_without_evidence_or_articles_says_so(console: Console) -> None:
+    ended(console, 1, evidence=[], law=[])
+    async with console.browser("viewer") as browser:
+        page = (await browser.get(f"/table/{ROU}/round/{ROU}:2026-11-20:1")).text
+    assert "This result names no events." in page
+    assert "Articles applied" not in page
+
+
 async def test_a_round_that_was_not_kept_is_shown_while_it_is_in_memory(console: Console) -> None:
     async with console.browser("viewer") as browser:
         console.store.db.execute("PRAGMA query_only=ON")

@@ -187,7 +187,7 @@ def manager_of_devices(book: Book, page: Browser, pit: FullPit) -> None:
         hand.press("main a[href='/devices']", "Devices")
         page.until("main .card:first-of-type tbody th", "stud-03 · shuffler-1")
         hand.choose("[name=by]", "model")
-        hand.press("form[action='/devices'] button.main", said="Show")
+        hand.press("form[action='/devices'] button.main", said="Display")
         page.until("main .card:last-of-type tbody th", "Batch shuffler, FDL")
     pit.do(lambda: pit.mend("stud-03", "shuffler-1"))
     pit.do(lambda: pit.console.edge("edge-8", online=False))
@@ -357,7 +357,7 @@ def manager(book: Book, page: Browser, floor: DealerFloor) -> None:
     with book.task(hand, "manager", "finds the win of this shift by game", 5):
         hand.press("header nav a[href='/floor']", said="Floor")
         hand.choose("[name=by]", "game")
-        hand.press("form[action='/floor'] button.main", said="Show")
+        hand.press("form[action='/floor'] button.main", said="Display")
         hand.press("form[action='/floor'] a.button", "This shift", said="This shift")
         page.until("table.floor tfoot", "All")
     hand = Hand(page, floor, "mona", f"/table/{table}")

@@ -413,13 +413,13 @@ def next_step(ruleset: str, now: Moment) -> tuple[str, tuple[str, ...]]:
             return ("burn", ()) if next_hand == "burn" else ("card", (next_hand,))
         case "dealing":
             return "deal", ()
-        case "deciding":
+        case "deciding" if stud.undecided:
             return "decision", tuple(f"seat_{seat}" for seat in stud.undecided)
-        case "showdown":
+        case "showdown" if stud.missing:
             return "hands", stud.missing
         case "betting":
             return "bell", ()
-        case "closed" | "uncovered" | "running":
+        case "closed" | "uncovered" | "running" | "showdown":
             return ("launch" if game == "roulette" and now.phase == "closed" else "result"), ()
         case "paying" | "resolved":
             return ("open" if now.paid else "pay"), ()

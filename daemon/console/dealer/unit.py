@@ -182,6 +182,13 @@ class Unit:
         """The number of events that the edge has not acknowledged."""
         return self._next - 1 - self._acked
 
+    @property
+    def unrecorded(self) -> int:
+        """The number of presses among the events that the edge has not acknowledged."""
+        query = "SELECT count(*) FROM dealer_press WHERE place = ? AND outcome = 'pressed' AND last > ?"
+        found: int = self._store.db.execute(query, (self.table, self._acked)).fetchone()[0] if self.waiting else 0
+        return found
+
     def press(self, press: Press, by: By, now: float) -> Pressed:
         """Store a press, durable on return and deduplicated by its id.
 

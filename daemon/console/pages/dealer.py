@@ -481,7 +481,7 @@ class Dealers:
         return {
             "edge": unit.met and not self._is_silent(self._context.config.edge.name),
             "troubles": self._troubles(table, lang),
-            "waiting": unit.waiting,
+            "waiting": unit.unrecorded,
             "phase": words.say(lang, shown),
             "next": _next(ruleset, moment, lang),
             "due": next_key(ruleset, moment),

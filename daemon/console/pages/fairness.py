@@ -168,7 +168,8 @@ def view(fair: Fairness, table: str, span: Span, red: frozenset[int] = RED) -> V
         test = tests[chart]
         n = test.n if test else 0
         alarm = alarms.get((chart.device, f"fairness.{chart.name}"))
-        values: dict[str, Any] = {"n": n, "unit": f"fair.unit_{chart.name}"}
+        since = "fair.since_service" if fair.service(table, chart.device) else "fair.since_first"
+        values: dict[str, Any] = {"n": n, "unit": f"fair.unit_{chart.name}", "since": since}
         if alarm is not None:
             return Verdict("alarm", alarm.key, alarm.values, 1.0, _watched(test))
         if test is None or n < LEAST[chart.name]:

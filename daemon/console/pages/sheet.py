@@ -189,7 +189,7 @@ class Sheets:
         except Full as error:
             raise BadCount("dealer.full") from error
         except (BadStore, sqlite3.Error) as error:
-            raise BadCount("dealer.disk") from error
+            raise BadCount("floor.not_stored") from error
         self._context.actions.collect()
 
     # ---- counts
