@@ -188,6 +188,11 @@ def test_chinese_punctuation_is_full_width() -> None:
     assert not wrong
 
 
+def test_templates_take_colons_and_stops_from_the_language() -> None:
+    pages = {page.name: page.read_text(encoding="utf-8") for page in (HERE / "templates").glob("*.html")}
+    assert not [(name, found[0]) for name, text in pages.items() if (found := re.search(r"[%}]}[:.;] ?{[{%]", text))]
+
+
 @pytest.mark.parametrize(
     ("law", "chinese"),
     [
