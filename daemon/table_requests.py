@@ -86,7 +86,7 @@ class Mistake(Struct, frozen=True):
 class Planned(Struct, frozen=True, tag="planned"):
     """A change as it would be made; with mistakes it cannot be.
 
-    `lacks`: what its devices cannot tell. `answers`: what each new device answered. `others`: files and users that
+    `lacks`: what its devices do not report. `answers`: what each new device answered. `others`: files and users that
     change, too. `terms`: the game or its options are those of no table so far, so a supervisor decides, too.
     """
 

@@ -204,7 +204,7 @@ class FdlBets(FdlDriver):
             case LockBets():
                 locked = fdl_bets.Locked.from_bytes(data)
                 if isinstance(locked, fdl.Malformed):
-                    raise CommandFailed("the bets are locked, and the answer does not say which: its events will tell")
+                    raise CommandFailed("the bets are locked, and the answer does not say which: its events will")
                 return {"seats": list(locked.latched), "doubtful": list(locked.doubtful)}
             case Light(lamps):
                 lit = [str(seat) for seat in places_from_bytes(data)] if len(data) == 4 else []

@@ -105,7 +105,7 @@ HOST_FAULTS = (
 # Faults that one unit showed by its messages; they say nothing about another unit.
 _OF_THE_UNIT = ("fdl.malformed", "fdl.counter_back", "fdl.unknown_event")
 
-_UNKNOWN = "whether the device acted is not known, its events will tell"
+_UNKNOWN = "whether the device acted is not known, its events will show it"
 
 Translate: TypeAlias = Callable[[fdl.Happening], tuple[Event, ...] | None]
 """The device's event in the casino's words; None for one that such a device does not have."""

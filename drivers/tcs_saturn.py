@@ -727,7 +727,7 @@ class TcsSaturn:
     # ---- commands
 
     async def obey(self, command: Command) -> dict[str, Any]:
-        """Launch the ball, or tell the error or the status. Raises CommandRefused or CommandFailed."""
+        """Launch the ball, or report the error or the status. Raises CommandRefused or CommandFailed."""
         if self._link is None:
             raise CommandRefused("there is no line to the wheel")
         if self._order is not None:

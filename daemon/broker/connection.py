@@ -126,8 +126,8 @@ async def stay_connected(
 ) -> None:
     """Serve one session after the other until cancelled. Log once when lost, once when back.
 
-    Of several brokers the next is tried when one is lost, and the first when it is back: there readers meet writers.
-    A process with a will tries the broker, by a session of its own, before it is served for the first time.
+    Of several brokers the next is tried when one is lost, and the first when it is back, so that readers and
+    writers meet there. A process with a will tries the broker, by a session of its own, before it is first served.
     `connecting` replaces `connect` in simulations, which have a broker of their own.
     """
     loop, connecting = asyncio.get_running_loop(), connecting or connect

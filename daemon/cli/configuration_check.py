@@ -317,10 +317,10 @@ def _meeting(config: Config, path: Path, page: str, text: str, place: Path) -> l
             continue
         first = name
         if device.driver != "fdl_console":
-            said = f"{name} is {device.driver}; what meets the dealer's page is fdl_console"
+            said = f"{name} is {device.driver}; the dealer's page needs fdl_console"
             mistakes.append(f"{path}:{line_of(path, (*at, 'driver'))}: {said}")
     if not first and any(table.device for table in config.table):  # without devices the edge has another file
-        said = f'nothing meets it; {page} needs a device with driver = "fdl_console" and url = "unix://{text}"'
+        said = f'no device connects to it; {page} needs a device with driver = "fdl_console" and url = "unix://{text}"'
         mistakes.append(f"{path}:{line_of(path, ('console', 'dealer', page))}: dealer's page of {page}: {said}")
     return mistakes
 

@@ -211,7 +211,7 @@ def _refuse_orders(config: "Config", where: str, name: str) -> None:
 def command(
     config_path: Path, device: str, name: str, args: tuple[str, ...], wait: float | None, as_json: bool
 ) -> None:
-    """Tell a device to do something and say what it answered: exit code 0 only if it did it."""
+    """Send a command to a device and print its answer: exit code 0 only if it was done."""
     from daemon.broker.session import BrokerLost
     from daemon.cli.device_tools import command as send_command
     from protocols.contract.commands import COMMANDS, BadCommand

@@ -41,7 +41,7 @@ def others(need: Need) -> list[str]:
 
 
 def serving(wanted: Sequence[Need]) -> dict[str, list[Need]]:
-    """The drivers that tell what decides a round of this game, each with the needs that it leaves open."""
+    """The drivers that report what decides a round of this game, each with the needs that it leaves open."""
     by_hand = any(DiceThrown in need.events for need in wanted)
     found: dict[str, list[Need]] = {}
     for name, driver in DRIVERS.items():

@@ -369,7 +369,7 @@ class Consumer(BrokerProcess):
             first=stream.expected,
             last=oldest - 1,
             remedy="their files were archived or forgotten before these rules had used them: their rounds have no end "
-            "here; the files tell what happened (feltd journal export)",
+            "here; the files have what happened (feltd journal export)",
         )
         self._in_sync = False
         batch = _Batch()

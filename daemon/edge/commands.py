@@ -49,7 +49,7 @@ MOST_REFUSED = 32
 LONGEST_SHOWN = 200
 BETWEEN_ROUNDS = ("idle", "paying", "resolved", "ended")
 KEY = "command/"
-BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its events will tell"
+BROKEN_OFF = "the edge ended meanwhile: whether the device acted, only its events will show"
 
 
 class CommandTarget(Protocol):
@@ -394,9 +394,9 @@ async def obeyed(
         either: set[asyncio.Future[Any]] = {work, ended}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
-            raise CommandFailed("the device was lost meanwhile: whether it acted, only its events will tell")
+            raise CommandFailed("the device was lost meanwhile: whether it acted, only its events will show")
         if work.cancelled():
-            raise CommandFailed("the driver broke it off: whether the device acted, only its events will tell")
+            raise CommandFailed("the driver broke it off: whether the device acted, only its events will show")
         return work.result()
     except LinkLost as error:
         raise CommandFailed(f"the device was lost meanwhile: {error}") from error

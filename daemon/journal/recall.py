@@ -91,7 +91,7 @@ def _evidence(events: Files, id_: str, table: str, before: datetime) -> Evidence
     at = instant(time)
     if at is None:  # it may also be younger than the result
         return Evidence(id_, note=no_time(time))
-    if at > before:  # it is another event, which may tell a card of the open round
+    if at > before:  # it is another event, which may reveal a card of the open round
         return Evidence(id_, note="it is younger than the result: was the edge's journal replaced since?")
     kept = msgspec.Raw(json_or_null(data))
     return Evidence(id_, device, type_, at, kept, wire.hex(), hash_.hex())

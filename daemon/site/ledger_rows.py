@@ -92,7 +92,7 @@ def result_of(subject: str, payload: bytes) -> Verdict | PoolEntry | None:
 def verdict_of(subject: str, payload: bytes) -> Verdict | None:
     """The row of an end of a round; None for other verdicts. Raises ValueError for a malformed message.
 
-    Verdicts of early builds name no journal: two lives of an edge then meet under one key, and both are kept as a
+    Verdicts of early builds name no journal: two journals of an edge then have the same key, and both are kept as a
     disagreement.
     """
     wire, site, table = _read(subject, payload)

@@ -61,7 +61,7 @@ class SetParameter(_Command, frozen=True, tag="set-parameter"):
 class Trace(_Command, frozen=True, tag="trace"):
     """Publish for `seconds` what passes between the device and its driver, byte by byte; 0 ends it.
 
-    Bytes that tell cards are published when no round is open.
+    Bytes that reveal cards are published when no round is open.
     """
 
     of_edge: ClassVar[bool] = True

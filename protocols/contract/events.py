@@ -758,7 +758,7 @@ Event: TypeAlias = (
     | DeviceCommanded
 )
 Told: TypeAlias = type[Event] | Event
-"""What a device can tell: any event of a type, or such an event alone."""
+"""What a device can report: any event of a type, or such an event alone."""
 
 
 def type_of(event: Event) -> str:

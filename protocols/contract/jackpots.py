@@ -354,7 +354,7 @@ class PoolBooks(Struct, frozen=True):
     """The retained `books` of a pool: what rarely changes. `entry`: the number of the entry after which this stands.
 
     `wins`: the oldest 25 of `waiting` that wait, those of proposals, and the last 25 that are over; the order `wins`
-    gives the others in pages. `signs`: displays of the pool, as table/device, which tell
+    gives the others in pages. `signs`: displays of the pool, as table/device, which report
     what they show; `machines`: slot machines that show it, which do not. Of another site as site/table/device.
     """
 

@@ -640,13 +640,13 @@ class MachineApproved(Record, frozen=True):
 
 
 class DiceCovered(Record, frozen=True):
-    """The dome is over the dice: a key, where the shaker does not tell it."""
+    """The dome is over the dice: a key, where the shaker does not report it."""
 
     KIND: ClassVar[int] = 0x40
 
 
 class DiceUncovered(Record, frozen=True):
-    """The dome was lifted: a key, where the shaker does not tell it."""
+    """The dome was lifted: a key, where the shaker does not report it."""
 
     KIND: ClassVar[int] = 0x41
 

@@ -12,7 +12,7 @@ Readings:
 - 5(7): only dice that lie on each other make the throw void. The bets may be kept, taken back or changed.
 - 5(6), 5(7): a leaning die is not void by this text. Faces that a reader sees while a die leans are not safe: they
   decide nothing, which is noted, and the round waits for the three faces that the dealer enters at the console. Where
-  he cannot tell them either, he declares the round void.
+  he cannot enter them either, he declares the round void.
 - 5(8)e, 5(9)e: a double wins on two or three dice; on three it pays 30 instead of 10.
 - 5(8)g: "suas combinações" are the six triples.
 - 5(10): a triple takes small and big alone; all other bets win on it too.

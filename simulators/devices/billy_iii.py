@@ -37,7 +37,7 @@ _FAULTS = {
         "the power fails in the middle of the next shake, for 25 s", ("device.offline",), "suspended"
     ),
     "brown_out": Ailment("it starts anew in the middle of the next shake", ("billy.cut_short",), "counts"),
-    "mute": Ailment("it says nothing for 20 s from the next order on, and shakes", ("device.offline",), "suspended"),
+    "mute": Ailment("it sends nothing for 20 s from the next order on, and shakes", ("device.offline",), "suspended"),
     "unknown_state": Ailment("it says S7 for 2 s before the next shake", ("billy.unknown_state",), "counts"),
     "slow": Ailment("for 30 s it says everything 1.2 s late", (), "counts"),
 }

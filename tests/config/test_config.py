@@ -936,7 +936,7 @@ def test_a_wrong_dealer_page_is_named_with_its_line(tmp_path: Path, old: str, ne
 def test_conflicts_with_a_dealer_page_are_named(tmp_path: Path) -> None:
     text = DEALER.replace('"fdl_console"\nurl = "unix:///run/felt/rou', '"fdl_lamps"\nurl = "unix:///run/felt/rou')
     [other] = check(tmp_path, text)
-    assert "rou-1/page-1 is fdl_lamps; what meets the dealer's page is fdl_console" in other
+    assert "rou-1/page-1 is fdl_lamps; the dealer's page needs fdl_console" in other
     assert int(other.partition(":")[0]) == line(text, "fdl_lamps")
     text = DEALER + '[[table.device]]\nname = "lamps-1"\ndriver = "fdl_console"\nurl = "unix:///run/felt//bac-1.sock"\n'
     with pytest.raises(BadConfig, match=r"unix:///run/felt//bac-1\.sock already belongs to bac-1/page-1") as second:

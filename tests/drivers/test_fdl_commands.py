@@ -131,7 +131,7 @@ async def test_no_answer_is_no_refusal() -> None:
         began = table.now
         ended = await ask(table, SelfTest())
         assert ended == (
-            "CommandFailed: no answer in 2.1 s: whether the device acted is not known, its events will tell"
+            "CommandFailed: no answer in 2.1 s: whether the device acted is not known, its events will show it"
         )
         assert table.now == pytest.approx(began + 2.1)
     assert device.done == 1

@@ -326,7 +326,7 @@ class _Bundle:
         at = instant(time)
         record: dict[str, Any] = {"n": n, "table": table, "seq": seq, "device": device, "type": type_, "time": at}
         if self._hidden(journal, table, device, seq, at or LATEST):
-            return self._scrub.value(msgspec.to_builtins(record)) | {"withheld": "it may tell a card"}  # type: ignore[no-any-return]
+            return self._scrub.value(msgspec.to_builtins(record)) | {"withheld": "it may reveal a card"}  # type: ignore[no-any-return]
         try:
             record["data"] = json.loads(data)
         except (ValueError, RecursionError):

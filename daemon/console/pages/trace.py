@@ -1,6 +1,6 @@
 """The live trace of a device: the bytes on its wire, as hexadecimal digits and in words, as they pass.
 
-The edge publishes it for the requested time (daemon/edge/tracing.py) and holds back bytes that tell cards. The codecs
+The edge publishes it for the requested time (daemon/edge/tracing.py) and holds back bytes that reveal cards. The codecs
 that drivers and simulators share turn it into words; it is kept for a while, and pushed to the open pages.
 """
 
