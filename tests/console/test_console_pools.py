@@ -474,7 +474,7 @@ MISTAKES: list[tuple[str, dict[str, str], str]] = [
     ("set-terms", {**TERMS, "simultaneous_s": "99"}, "cannot be so: Wins count as simultaneous within (seconds)"),
     ("set-terms", {**TERMS, "odd": "me"}, "cannot be so: Odd coins"),
     ("set-terms", {**TERMS, "share-1": "<b>"}, "cannot be so: Prizes"),
-    ("set-terms", {**TERMS, "prize-1": "single_pair"}, "stands in two lines"),
+    ("set-terms", {**TERMS, "prize-1": "single_pair"}, "is in two lines"),
     ("set-terms", {**TERMS, "seed": "-1"}, "is no amount"),
     ("transfer", {"to": "red", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
     ("transfer", {"to": "green", "reason": "x", "authority": "x"}, "cannot be so: To the pool"),
