@@ -9,8 +9,8 @@ from msgspec import Struct
 __all__ = ["GROUPS", "REPORTS", "NoReport", "Report", "TooSlow", "report", "statement"]
 
 GROUPS: Final = {
-    "day": "day::text",
-    "hour": "to_char(hour, 'YYYY-MM-DD HH24:00')",
+    "day": "day",
+    "hour": "hour",
     "site": "site",
     "table": "tbl",
     "game": "ruleset",
@@ -19,16 +19,17 @@ GROUPS: Final = {
     "pool": "pool",
     "kind": "kind",
 }
-"""The expressions by name of the group."""
-_HOLD: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(wagered) AS wagered,
+"""The columns by name of the group."""
+_TEXTS: Final = {"day": "found.day::text", "hour": "to_char(found.hour, 'YYYY-MM-DD HH24:00')"}
+_HOLD: Final = """sum(rounds::int) AS rounds, sum(voided::int) AS voided, sum(wagered) AS wagered,
     sum(paid) AS paid, sum(wagered) - sum(paid) AS hold"""
-_ROUNDS: Final = """sum(rounds)::bigint AS rounds, sum(voided)::bigint AS voided, sum(corrected)::bigint AS corrected,
-    sum(with_stakes)::bigint AS with_stakes"""
+_ROUNDS: Final = """sum(rounds::int) AS rounds, sum(voided::int) AS voided, sum(corrected::int) AS corrected,
+    sum(with_stakes::int) AS with_stakes"""
 _SUMS: Final = """(SELECT * FROM feltd.hold_hour WHERE day = ANY(%(rolled)s)
-    UNION ALL SELECT * FROM feltd.hold_of_days(%(days)s)) sums"""
+    UNION ALL SELECT * FROM feltd.hold_of_days(%(days)s)) found"""
 _FAULTS: Final = """(SELECT *, date_trunc('hour', at AT TIME ZONE 'UTC') AS hour FROM feltd.faults
-    WHERE day = ANY(%(days)s)) faults"""
-_POOLS: Final = "feltd.jackpot_sums WHERE day = ANY(%(days)s)"
+    WHERE day = ANY(%(days)s)) found"""
+_POOLS: Final = "feltd.jackpot_sums found WHERE day = ANY(%(days)s)"
 _AMOUNTS: Final = ("staked", "from_house", "to_other_pools", "to_pool", "pending", "paid", "margin")
 _BOOKS: Final = "sum(entries)::bigint AS entries, " + ", ".join(
     f"trim_scale(round(sum({one} / unit), 6)) AS {one}" for one in _AMOUNTS
@@ -64,9 +65,11 @@ def statement(kind: str, by: Sequence[str]) -> str:
     source, figures, known = REPORTS[kind]
     if missing := [name for name in by if name not in known]:
         raise ValueError(f"{kind} has no {missing[0]}")
-    groups = [f'{GROUPS[name]} AS "{name}"' for name in by]
-    numbers = ", ".join(str(number) for number in range(1, len(groups) + 1))
-    order = f" GROUP BY {numbers} ORDER BY {numbers}" if by else ""
+    keys = ", ".join(f"found.{GROUPS[name]}" for name in by)
+    groups = [f'{_TEXTS.get(name, f"found.{GROUPS[name]}")} AS "{name}"' for name in by]
+    if {"table", "hour"} <= set(by):  # nearly a group for each row: to sort them is cheaper than a large hash table
+        source = f"(SELECT * FROM {source} ORDER BY {keys}) found"  # noqa: S608 - ours
+    order = f" GROUP BY {keys} ORDER BY {keys}" if by else ""
     return f"SELECT {', '.join([*groups, figures])} FROM {source}{order}"  # noqa: S608 - ours
 
 

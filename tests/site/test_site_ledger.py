@@ -294,6 +294,19 @@ def test_a_report_reads_its_days_alone(database: Postgres, kind: str) -> None:
     assert "20261122" not in plan
 
 
+def test_a_report_with_nearly_a_group_for_each_row_is_summed_without_a_hash_table(database: Postgres) -> None:
+    with psycopg.connect(database.url(), cursor_factory=psycopg.ClientCursor) as db:
+        db.execute(
+            "INSERT INTO feltd.hold_hour SELECT %s, %s::timestamp + n / 500 * interval '1 hour', 's', 't-' || n %% 500,"
+            " 'g', 27, 2, 0, 13, 189000, 94500 FROM generate_series(0, 11999) n",
+            (DAY, DAY),
+        )
+        db.execute("ANALYZE feltd.hold_hour")
+        asking = {"rolled": [DAY], "days": []}
+        [(line,), *_] = db.execute(f"EXPLAIN {statement('hold', ['table', 'hour'])}".encode(), asking).fetchall()
+    assert line.startswith("GroupAggregate"), line
+
+
 def a_fault() -> Fault:
     fault = Wire(
         "1.0", "e:t-1:9", "felt/1/s/table/t-1/device/shoe", "device.faulted", NOON, 9, "", "J",
