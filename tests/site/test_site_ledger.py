@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import csv
+import html
 import io
 import json
 import random
@@ -27,7 +28,7 @@ from daemon.jackpots.books import Books
 from daemon.jackpots.ledger import contribute
 from daemon.journal.store import Journal
 from protocols.contract.jackpots import PoolTerms
-from protocols.contract.topics import Wire, encode_wire
+from protocols.contract.topics import Wire, decode_wire, encode_wire, table_topic
 from simulators.lab.site.postgres import Postgres, postgres
 
 pytest.importorskip("psycopg", reason="no psycopg: make .venv/.ledger")
@@ -433,6 +434,87 @@ async def test_the_console_says_where_a_report_is_too_long_or_too_slow(
     assert [one.status_code for one in both] == [200, 200]
     assert sum("longer than 10 seconds" in one.text for one in both) == 1
     assert sum("Another report is being made" in one.text for one in both) == 1
+
+
+ROUNDS = range(1, 41)
+VOID = {"settlements": [{"seat": 1, "bet": "red", "stake": 70, "returned": 70}]}
+FIXED = {"kind": "corrected", "round": "bac-12:2026-11-20:5", "supersedes": "bac-12:2026-11-20:5", "stake": 333}
+
+
+def of_floor(table: str) -> list[tuple[str, bytes]]:
+    """40 rounds of a table of the console, one a minute; the eighth is void with stakes, the fifth corrected late."""
+    found = [ended(n, table=table, **VOID if n == 8 else {}) for n in ROUNDS]
+    return [*found, ended(55, table=table, **FIXED | {"round": f"{table}:2026-11-20:5"})]
+
+
+def received(console: Console, table: str, messages: list[tuple[str, bytes]]) -> None:
+    """The console receives these without a gap."""
+    for number, (_, payload) in enumerate(messages, 1):
+        wire = msgspec.structs.replace(decode_wire(payload), seq=number)
+        console.say(f"{table_topic('lisboa', table, 'round')}/event/{wire.type}", encode_wire(wire))
+
+
+def summed(numbers: range) -> dict[str, str]:
+    """The figures of these rounds, added up by hand. Every fourth is void; the fifth counts with its correction."""
+    valid = [n for n in numbers if n % 4]
+    turnover = sum(333 if n == 5 else 10 for n in valid)
+    paid = sum((55 if n == 5 else n) % 3 * 10 for n in valid)
+    counts = {"rounds": len(numbers), "void_rounds": len(numbers) - len(valid), "rounds_with_bets": len(valid)}
+    return {key: str(one) for key, one in {**counts, "turnover": turnover, "win": turnover - paid}.items()}
+
+
+async def floor_of(console: Console, first: str, last: str, by: str = "table") -> tuple[dict[str, dict[str, str]], str]:
+    """The lines of the floor's file by their names, and its page."""
+    asked = {"from": f"2026-11-20T{first}+00:00", "to": f"2026-11-20T{last}+00:00", "by": by}
+    async with console.browser("manager") as browser:
+        text = (await browser.get("/floor.csv", params=asked)).text.removeprefix("\ufeff")
+        page = (await browser.get("/floor", params=asked)).text
+    return {line["line"]: line for line in csv.DictReader(io.StringIO(text))}, html.unescape(page)
+
+
+async def test_the_floor_has_the_figures_of_the_ledger_to_the_coin(database: Postgres, console: Console) -> None:
+    """Of a table of which the console received half; in any period, and in each list."""
+    messages = [
+        (subject.replace(".s.", ".lisboa."), one) for table in ("bac-12", "rou-3") for subject, one in of_floor(table)
+    ]
+    writer(database).write(rows(messages), "RES", MADE, 90, NOON + timedelta(hours=1))
+    elsewhere = rows([ended(n, table="rou-3") for n in ROUNDS])
+    writer(database).write(elsewhere, "RES", MADE, 91, NOON + timedelta(hours=1))  # another site
+    console.begin()
+    later = ended(70, table="rou-3"), ended(71, table="rou-3")
+    received(console, "bac-12", of_floor("bac-12"))
+    received(console, "rou-3", [*of_floor("rou-3")[20:-1], *later])
+    found, page = await floor_of(console, "12:00", "13:00")
+    for table in ("bac-12", "rou-3"):
+        assert found[table].items() >= summed(ROUNDS).items()
+    assert found["bac-12"]["expected_win"]
+    assert [found[one]["expected_win"] for one in ("rou-3", "total")] == ["", ""]
+    assert found["total"]["ledger_until"] == "2026-11-20T12:59:00+00:00"
+    assert "did not receive all rounds of rou-3: their" in page
+    for table, first, last in (("rou-3", 3, 31), ("bac-12", 31, 41)):
+        part, _ = await floor_of(console, f"12:{first:02}", f"12:{last}")
+        assert part[table].items() >= summed(range(first, last)).items()
+    whole = {by: (await floor_of(console, "00:00", "14:00", by))[0] for by in ("table", "game", "hour", "shift", "day")}
+    for by, lines in whole.items():
+        both = {key: str(2 * int(one)) for key, one in summed(ROUNDS).items()}
+        plus = {"rounds": 2, "void_rounds": 0, "rounds_with_bets": 2, "turnover": 20, "win": 20 - 10 - 20}
+        for key, one in plus.items():
+            assert int(lines["total"][key]) == int(both[key]) + one, (by, key)
+            assert int(lines["total"][key]) == sum(int(lines[name][key] or 0) for name in lines if name != "total"), by
+
+
+async def test_the_floor_says_where_the_ledger_has_fewer_rounds(database: Postgres, console: Console) -> None:
+    console.begin()
+    received(console, "bac-12", of_floor("bac-12"))
+    for until, said in (
+        (None, "has nothing of this time yet"),
+        (NOON + timedelta(hours=1), "fewer rounds than this console of bac-12"),
+    ):
+        if until:
+            writer(database).write([], "RES", MADE, 1, until)
+        found, page = await floor_of(console, "12:00", "13:00")
+        assert found["bac-12"].items() >= summed(ROUNDS).items()
+        assert said in page, page[page.index("<section") :][:1500]
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,16 @@
 """The floor as its manager sees it: openness, pace, turnover, win against the expected win, and what was lost.
 
-The page is live: its lines are drawn again while rounds end, at most every EVERY_S.
+The page is live: its lines are drawn again while rounds end, at most every EVERY_S. Where `[ledger] reports` is
+configured the ledger is asked when the page is opened: of a table of which this console lacks rounds it has the
+figures, but no expected win. Rounds that end later are those that the console receives.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -15,16 +18,21 @@ from starlette.routing import Route
 from daemon.console.auth.access import User, may
 from daemon.console.context import ConsoleContext
 from daemon.console.live import Fragment, Viewer
+from daemon.console.pages.ledger import LIMIT_S, MOST_IN_FILE, Asking
 from daemon.console.pages.rounds import time_asked
 from daemon.console.site.counts import Counts, Tally, tally
-from daemon.console.site.floor import BY, By, Line, lines, namer, total
+from daemon.console.site.floor import BY, By, Compared, Line, Named, compared, lines, namer, starts, total
 from daemon.console.site.rounds import Records, Rounds
 from daemon.console.site.shifts import day_of_play, shift_of
 from daemon.console.site.signs import sign_of
-from daemon.console.site.turnover import groups, waits
+from daemon.console.site.turnover import Group, groups, waits
+from daemon.journal.rows import EPOCH, micros_of
 from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 from daemon.words import words
 from daemon.words.money import money
+
+if TYPE_CHECKING:
+    from daemon.site.reports import Played
 
 __all__ = ["Floor"]
 
@@ -32,13 +40,23 @@ LONGEST = timedelta(days=31)
 EVERY_S = 10.0
 PARTS = 24
 SHORTEST_PART_S = 900
+MOST_KNOWN = 32
+"""Lists of which the ledger's answer is kept while they are displayed."""
 _FIELD = "%Y-%m-%dT%H:%M"
 COLUMNS = (
     *("line", "tables", "rounds", "rounds_per_hour", "par", "rounds_with_bets", "turnover", "win", "hold"),
     *("compared_turnover", "compared_win", "expected_win", "chance_95", "judged"),
     *("void_rounds", "void_stakes", "void_expected_win", "rounds_that_waited", "waited_s", "rounds_not_played"),
-    *("counted_win", "counts_missing", "currency", "decimals"),
+    *("counted_win", "counts_missing", "currency", "decimals", "ledger_until"),
 )
+
+
+class Source(Struct, frozen=True):
+    """Up to when the ledger is known; tables of which this console lacks rounds, and those of which the ledger does."""
+
+    until: datetime
+    partly: Sequence[str]
+    behind: Sequence[str]
 
 
 class _Asked:
@@ -70,7 +88,8 @@ class _Asked:
         self.part_s = SHORTEST_PART_S if timed else max(SHORTEST_PART_S, int(length) // PARTS)
         first = int(self.since.timestamp()) // self.part_s
         last = int(min(self.until, max(context.now(), self.since)).timestamp()) // self.part_s
-        self.parts = range(0) if timed else range(first, last + 1)
+        self.span = range(first, last + 1)
+        self.parts = range(0) if timed else self.span
 
 
 class Floor:
@@ -81,6 +100,8 @@ class Floor:
         self._rounds = rounds
         self._counts = counts
         self._records = Records(context.store.db)
+        self._ledger = Asking(context)
+        self._known: dict[str, Compared | str] = {}
 
     def routes(self) -> list[Route]:
         """The page, and its lines as CSV."""
@@ -101,18 +122,58 @@ class Floor:
 
         return (Fragment("floor", lambda _: ("floor", "broker"), render, every=EVERY_S),)
 
+    def _named(self, asked: _Asked) -> Callable[[Group], Named]:
+        context = self._context
+        areas = {table.name: table.area for table in context.config.table}
+        return namer(asked.by, areas, context.config.console.shifts, asked.part_s, context.zone)
+
+    async def _ask(self, asked: _Asked) -> None:
+        """Ask the ledger, where there is one, and compare its answer with the rounds that were received."""
+        if not self._context.config.ledger.reports:
+            return
+        from daemon.site.reports import played
+
+        def query(database: str) -> tuple[datetime, list[Group]]:
+            parts = starts(asked.span, asked.by, self._named(asked))
+            at = [EPOCH + timedelta(seconds=part * asked.part_s) for part in parts]
+            site, most = self._context.site.site, MOST_IN_FILE + 1
+            until, found = played(database, site, asked.since, asked.until, at, most=most, limit_s=LIMIT_S)
+            return until, [_of_ledger(parts[one.part], one) for one in found]
+
+        found = await self._ledger.ask(query)
+        known: Compared | str
+        if isinstance(found, str):
+            known = found
+        elif found[0] <= asked.since:
+            known = "floor.ledger_none"
+        elif len(found[1]) > MOST_IN_FILE:
+            known = "floor.ledger_long"
+        else:
+            self._rounds.flush()
+            own = groups(self._context.store.db, asked.since, found[0], asked.part_s)
+            known = compared(own, found[1], found[0])
+        if known == "reports.busy" and asked.live in self._known:
+            return
+        self._known.pop(asked.live, None)
+        self._known[asked.live] = known
+        self._context.live.changed("floor")
+        for old in list(self._known)[:-MOST_KNOWN]:
+            del self._known[old]
+
+    def _groups(self, asked: _Asked, user: User | Viewer) -> list[Group]:
+        self._rounds.flush()
+        db, known = self._context.store.db, self._known.get(asked.live)
+        if isinstance(known, Compared):
+            before = groups(db, asked.since, known.until, asked.part_s)
+            found = [*known.best(before), *groups(db, known.until, asked.until, asked.part_s)]
+        else:
+            found = list(groups(db, asked.since, asked.until, asked.part_s))
+        return [one for one in found if not user.tables or one.table in user.tables]
+
     def _lines(self, asked: _Asked, user: User | Viewer) -> tuple[list[Line], Line]:
         context = self._context
-        self._rounds.flush()
-        db = context.store.db
-        seen = [
-            one
-            for one in groups(db, asked.since, asked.until, asked.part_s)
-            if not user.tables or one.table in user.tables
-        ]
-        areas = {table.name: table.area for table in context.config.table}
-        pars = context.config.console.par
-        named = namer(asked.by, areas, context.config.console.shifts, asked.part_s, context.zone)
+        seen = self._groups(asked, user)
+        db, pars, named = context.store.db, context.config.console.par, self._named(asked)
         waited = waits(db, asked.since, asked.until)
         of_time = {} if asked.by in ("hour", "shift", "day") else waited
         found = lines(seen, named, pars=pars, waits=of_time, parts=asked.parts)
@@ -124,7 +185,9 @@ class Floor:
     async def page(self, request: Request) -> Response:
         context = self._context
         context.needs(request, "floor")
-        return context.page(request, "floor.html", asked=_Asked(context, request.query_params))
+        asked = _Asked(context, request.query_params)
+        await self._ask(asked)
+        return context.page(request, "floor.html", asked=asked)
 
     def _values(self, asked: _Asked, user: Viewer) -> dict[str, Any]:
         context, lang = self._context, user.lang
@@ -152,8 +215,22 @@ class Floor:
             "currency": one,
             "spark": spark,
             "title": lambda line: self._title(line, asked.by, lang),
+            "source": self._source(asked, user.tables),
             "known": min((at for table in tables if (at := self._records.since(table))), default=None),
         }
+
+    def _source(self, asked: _Asked, tables: Sequence[str] = ()) -> Source | str | None:
+        """What the page says of the ledger; None where there is none."""
+        if not self._context.config.ledger.reports:
+            return None
+        known = self._known.get(asked.live, "floor.ledger_reload")
+        if isinstance(known, str):
+            return known
+        partly, behind = (
+            [table for table in sorted(some) if not tables or table in tables]
+            for some in ({table for table, _ in known.groups}, known.behind)
+        )
+        return Source(known.until, partly, behind)
 
     def _seats(self, table: str) -> int | None:
         """The seats with a bet in the last round; None where its bets are not known."""
@@ -178,6 +255,7 @@ class Floor:
     async def table(self, request: Request) -> Response:
         context = self._context
         user, asked = context.needs(request, "floor"), _Asked(context, request.query_params)
+        await self._ask(asked)
         found, whole = self._lines(asked, user)
         rows: list[Sequence[str]] = [COLUMNS, *(self._cells(one, asked) for one in (*found, whole))]
         context.actions.note(user.name, user.role, "floor.export", "", {**asked.fields, "by": asked.by})
@@ -187,15 +265,23 @@ class Floor:
 
     def _cells(self, one: Line, asked: _Asked) -> list[str]:
         counted = self._tally(one.name, asked) if asked.by == "table" and one.name else None
-        site = self._context.config.site
+        site, source = self._context.config.site, self._source(asked)
+        until = source.until.isoformat() if isinstance(source, Source) else ""
         values: list[Any] = [
             *(one.name or "total", " ".join(one.tables), one.rounds, one.rounds_per_hour, one.par, one.with_bets),
             *(one.turnover, one.win, one.hold, one.figured or None, one.compared, one.expected, one.band, one.chance),
             *(one.void, one.void_stakes, one.void_expected, one.waits, one.waited_s, one.lost),
             *(counted.win if counted else None, " ".join(counted.missing) if counted else ""),
-            *(site.currency_of(_law_of(one.rulesets)), site.decimals),
+            *(site.currency_of(_law_of(one.rulesets)), site.decimals, until),
         ]
         return [_cell(value) for value in values]
+
+
+def _of_ledger(part: int, one: "Played") -> Group:
+    """The expected win is unknown, also that of void rounds."""
+    money = (one.turnover, one.paid, 0, 0, 0, 0.0, 0, 0)
+    times = micros_of(one.first), micros_of(one.last)
+    return Group(one.table, one.ruleset, part, one.rounds, one.void, one.with_bets, *money, one.void, *times, own=False)
 
 
 def _cell(value: str | float | None) -> str:

@@ -5,9 +5,9 @@ modules of a site are imported when somebody opens the page.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
@@ -25,7 +25,9 @@ from daemon.spreadsheet import BYTE_ORDER_MARK, csv_text, harmless
 if TYPE_CHECKING:
     from daemon.site.reports import Report
 
-__all__ = ["routes"]
+__all__ = ["LIMIT_S", "MOST_IN_FILE", "Asking", "routes"]
+
+T = TypeVar("T")
 
 DAY = timedelta(days=1)
 LONGEST = 400 * DAY
@@ -38,6 +40,34 @@ def routes(context: ConsoleContext) -> list[Route]:
     """The page, and its report as CSV."""
     pages = _Pages(context)
     return [Route("/reports", pages.page), Route("/reports.csv", pages.table)]
+
+
+class Asking:
+    """Asks the ledger in a thread, one query at a time."""
+
+    def __init__(self, context: ConsoleContext) -> None:
+        self._context = context
+        self._one = asyncio.Lock()
+
+    async def ask(self, query: Callable[[str], T]) -> T | str:
+        """The answer of a function of daemon/site/reports.py to the address of the database; else the key of the
+        sentence why there is none.
+        """
+        from daemon.site.reports import NoReport, TooSlow
+
+        database = self._context.config.ledger.reports
+        if not database:
+            return "reports.no_ledger"
+        if self._one.locked():
+            return "reports.busy"
+        async with self._one:
+            try:
+                return await asyncio.to_thread(query, database)
+            except ModuleNotFoundError:
+                return "reports.not_installed"
+            except NoReport as error:
+                logs.get(console=self._context.site.site).warning("console.no_report", reason=str(error))
+                return "reports.slow" if isinstance(error, TooSlow) else "reports.away"
 
 
 class _Asked:
@@ -75,7 +105,7 @@ def _day(text: str) -> date | None:
 class _Pages:
     def __init__(self, context: ConsoleContext) -> None:
         self._context = context
-        self._one = asyncio.Lock()
+        self._ledger = Asking(context)
 
     def _user(self, request: Request) -> User:
         """Raises Redirect, HTTPException: the figures are those of all tables."""
@@ -116,22 +146,12 @@ class _Pages:
 
     async def _report(self, asked: _Asked, most: int) -> "Report | str":
         """With one row more than `most` where there are more; else the key of the sentence why there is none."""
-        from daemon.site.reports import NoReport, TooSlow, report
+        from daemon.site.reports import report
 
-        database = self._context.config.ledger.reports
-        if not database:
-            return "reports.no_ledger"
-        if self._one.locked():
-            return "reports.busy"
-        async with self._one:
-            until, more = asked.last + DAY, {"most": most + 1, "limit_s": LIMIT_S}
-            try:
-                return await asyncio.to_thread(report, database, asked.kind, asked.by, asked.first, until, **more)
-            except ModuleNotFoundError:
-                return "reports.not_installed"
-            except NoReport as error:
-                logs.get(console=self._context.site.site).warning("console.no_report", reason=str(error))
-                return "reports.slow" if isinstance(error, TooSlow) else "reports.away"
+        until = asked.last + DAY
+        return await self._ledger.ask(
+            lambda database: report(database, asked.kind, asked.by, asked.first, until, most=most + 1, limit_s=LIMIT_S)
+        )
 
 
 def _cell(value: Any) -> str:

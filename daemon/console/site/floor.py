@@ -9,17 +9,19 @@ bets.
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, tzinfo
 from typing import Literal, TypeAlias, get_args
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from daemon.console.site.shifts import day_of_play, shift_of
 from daemon.console.site.turnover import MICRO, Group
 from daemon.journal.rows import EPOCH
 
-__all__ = ["BY", "LEAST_ROUNDS", "By", "Line", "Named", "lines", "namer", "total"]
+__all__ = ["BY", "LEAST_ROUNDS", "By", "Compared", "Line", "Named", "compared", "lines", "namer", "starts", "total"]
 
 By: TypeAlias = Literal["table", "game", "area", "hour", "shift", "day"]
 BY: tuple[By, ...] = get_args(By)
@@ -28,6 +30,7 @@ LEAST_ROUNDS = 30
 """The least number of rounds for a statement about chance."""
 _DEVIATIONS = 1.96
 _HOUR_US = 3600 * MICRO
+_NO_ROUNDS = Group("", "", 0, 0, 0, 0, 0, 0, 0, 0, 0, 0.0, 0, 0, 0, 0, 0)
 
 
 class Named(Struct, frozen=True, order=True):
@@ -108,6 +111,55 @@ def _of_time(at: datetime) -> Named:
     return Named(at.isoformat(), at.isoformat())
 
 
+def starts(span: range, by: By, named: Callable[[Group], Named]) -> list[int]:
+    """The first part of each line of a list by time; of another list all parts."""
+    if by in ("table", "game", "area"):
+        return list(span)
+    names = [named(replace(_NO_ROUNDS, part=part)) for part in span]
+    return [part for at, part in enumerate(span) if at == 0 or names[at] != names[at - 1]]
+
+
+class Compared(Struct, frozen=True):
+    """What the ledger knows of a period, beside the rounds that the console received.
+
+    `groups`: those of a table and a game of which the console lacks rounds or corrections, before `until`. `behind`:
+    the tables of which the ledger has fewer rounds than the console.
+    """
+
+    until: datetime
+    groups: Mapping[tuple[str, str], Sequence[Group]]
+    behind: frozenset[str]
+
+    def best(self, own: Iterable[Group]) -> list[Group]:
+        """The console's groups before `until`, with the ledger's in place of those that are incomplete."""
+        kept = [one for one in own if (one.table, one.ruleset) not in self.groups]
+        return kept + [one for some in self.groups.values() for one in some]
+
+
+def compared(own: Iterable[Group], ledger: Iterable[Group], until: datetime) -> Compared:
+    """Compare both by table and game. Each counts a round once, so the one with more rounds is the more complete."""
+    ours, theirs = _by_game(own), _by_game(ledger)
+    differ = {key: some for key, some in theirs.items() if _sums(some) != _sums(ours.get(key, []))}
+    fewer = {key for key, some in ours.items() if _sums(some)["rounds"] > _sums(theirs.get(key, []))["rounds"]}
+    better = {key: some for key, some in differ.items() if key not in fewer}
+    return Compared(until, better, frozenset(table for table, _ in fewer))
+
+
+def _by_game(groups: Iterable[Group]) -> dict[tuple[str, str], list[Group]]:
+    found: dict[tuple[str, str], list[Group]] = {}
+    for one in groups:
+        found.setdefault((one.table, one.ruleset), []).append(one)
+    return found
+
+
+def _sums(groups: Iterable[Group]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for one in groups:
+        for name in ("rounds", "void", "with_bets", "turnover", "paid"):
+            found[name] += getattr(one, name)
+    return found
+
+
 def lines(
     groups: Iterable[Group],
     named: Callable[[Group], Named],
@@ -135,7 +187,9 @@ def total(
     tables = tuple(sorted({one.table for one in groups}))
     rounds, with_bets = sum(one.rounds for one in groups), sum(one.with_bets for one in groups)
     pace = _pace(groups)
-    figured, expected = sum(one.figured for one in groups), sum(one.expected for one in groups) / MICRO
+    is_own = all(one.own for one in groups)
+    figured = sum(one.figured for one in groups) if is_own else 0
+    expected = sum(one.expected for one in groups) / MICRO
     compared = figured - sum(one.figured_paid for one in groups)
     turnover = sum(one.turnover for one in groups)
     band = _DEVIATIONS * math.sqrt(sum(one.off2 or 0.0 for one in groups))

@@ -98,7 +98,7 @@ class Group(Struct, frozen=True):
 
     `with_bets`: valid rounds with known bets. `off2`: the sum of the squares of their wins less their expected wins.
     `void_stakes`, `void_expected`: the stakes and the expected win of void rounds. `void_unknown`: void rounds without
-    known bets.
+    known bets. `own`: as this console received them; those of the ledger have no expected win.
     """
 
     table: str
@@ -118,6 +118,7 @@ class Group(Struct, frozen=True):
     void_unknown: int
     first: int
     last: int
+    own: bool = True
 
 
 class Edges:
