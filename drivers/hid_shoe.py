@@ -261,6 +261,6 @@ class HidShoe:
             self._held_since = None
         elif self._held_since is None:
             self._held_since = tick
-        elif tick - self._held_since >= self._options.stuck and not self._faults.is_open(KEY_STUCK):
+        elif tick >= self._held_since + self._options.stuck and not self._faults.is_open(KEY_STUCK):
             self._good = 0
             yield from self._faults.strike(KEY_STUCK, f"the key {held}")

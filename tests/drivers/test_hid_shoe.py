@@ -384,6 +384,17 @@ async def test_half_a_code_joins_no_other() -> None:
 
 
 @virtual_time
+async def test_the_limit_of_a_held_key_ends_also_where_the_time_is_rounded_down() -> None:
+    session, loop = Session(HidShoeOptions(stuck=0.9)), asyncio.get_running_loop()
+    pressed = next(at for at in (loop.time() + n / 7 for n in range(1, 1000)) if (at + 0.9) - at < 0.9)
+    await asyncio.sleep(pressed - loop.time())
+    assert loop.time() == pressed
+    await session.feed(press(0x0B))
+    assert session.fault.code == "shoe.key_stuck"
+    await session.end()
+
+
+@virtual_time
 async def test_a_key_that_is_held_is_told_until_it_is_up() -> None:
     session = Session()
     await session.feed(SPADE_ACE + press(0x0B), 0.9)
