@@ -309,7 +309,12 @@
     find("cut").hidden = !late;
     if (late && source.readyState === EventSource.CLOSED) follow();
   };
-  place.querySelector(".tables [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+  const row = place.querySelector(".tables"), chosen = row?.querySelector("[aria-current]");
+  if (chosen) { // in sight at each width, also after the screen was turned
+    new ResizeObserver(() => {
+      row.scrollLeft = chosen.offsetLeft - row.offsetLeft - (row.clientWidth - chosen.offsetWidth) / 2;
+    }).observe(row);
+  }
   follow();
   setInterval(look, 1000);
 })();
