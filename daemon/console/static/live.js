@@ -28,6 +28,16 @@
         one.prepend(`${one.dataset.day} `);
   };
 
+  // On a phone the cells of a row lie below each other: each names its column.
+  const columns = (where) => {
+    for (const table of where.querySelectorAll("table.stacked")) {
+      const heads = [...table.tHead.rows[0].cells].map((one) =>
+        [...one.childNodes].filter((part) => part.className !== "sr").map((part) => part.textContent.trim()).filter(Boolean).join(" \u00b7 "));
+      for (const cell of table.querySelectorAll(":is(tbody, tfoot) td:not([colspan])"))
+        if (heads[cell.cellIndex]) cell.dataset.label = heads[cell.cellIndex];
+    }
+  };
+
   const age = (seconds) => {
     const [text, n] = seconds < 100 ? [seconds_, seconds] : seconds < 6000 ? [minutes_, seconds / 60]
       : seconds < 172800 ? [hours_, seconds / 3600] : [days_, seconds / 86400];
@@ -109,6 +119,7 @@
         if (same) same.value = field.value;
       }
       clocks(made.content);
+      columns(made.content);
       const scrolled = [...old.querySelectorAll(".wide")].map((one) => [one.scrollLeft, one.scrollTop]);
       const held = old.contains(document.activeElement) ? document.activeElement.id : "";
       const before = left;
@@ -255,6 +266,7 @@
     restore();
     document.querySelector("body > header nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
     clocks(document);
+    columns(document);
     count();
     sound();
     follow();
