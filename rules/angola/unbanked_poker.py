@@ -9,6 +9,7 @@ The readings stand beside their code: hands in `rules/games/poker_hands.py`, bet
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, ClassVar, Final, Literal
 
 from msgspec import Meta
@@ -153,6 +154,7 @@ class UnbankedPoker(PokerGame):
         return tuple(sorted(found, key=_place))
 
 
+@lru_cache
 def _place(article: str) -> tuple[int, int, str]:
     number, _, rest = article.partition("(")
     paragraph, _, letter = rest.partition(")")

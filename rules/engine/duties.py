@@ -97,7 +97,7 @@ class Watch(Struct, frozen=True, omit_defaults=True):
 S = TypeVar("S")
 
 
-class Watched(Struct, Generic[S], frozen=True, kw_only=True):
+class Watched(Struct, Generic[S], frozen=True, kw_only=True, gc=False):
     """The state of a game whose duties are watched. Each ruleset has a class of its own, which JSON decodes."""
 
     game: S
@@ -192,7 +192,7 @@ class _Watching(Generic[S]):
         if verdicts and any(isinstance(verdict, Opened) for verdict in verdicts):
             watch, noted = self._began(watch, game, seen)
             verdicts = (*noted, *verdicts)
-        return replace(state, game=game, watch=watch), verdicts
+        return self.State(game=game, watch=watch), verdicts
 
     def _moved(self, watch: Watch, seen: Envelope) -> Watch:
         """The clocks after a duty was done, the table closed, or events were lost."""
@@ -229,6 +229,8 @@ class _Watching(Generic[S]):
 
     def _began(self, watch: Watch, game: S, seen: Envelope) -> tuple[Watch, tuple[Verdict, ...]]:
         """At the beginning of a round: start the clocks that do not run, and note those that ran out."""
+        if not (self._hourly or self._last or watch.due or watch.noted):
+            return watch, ()
         due = {duty.code: seen.time + duty.every for duty in self._hourly} | watch.due
         due |= {last.code: self._before_closing(last, seen.time) for last in self._last}
         late = {code: -(-(seen.time - at) // MINUTE) for code, at in due.items() if seen.time > at}

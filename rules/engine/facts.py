@@ -1,6 +1,7 @@
 """The state that the refold engine keeps of a table: facts, the open round and the last one; and a game's answers.
 
-`Engine` and `Game` of `rules/engine/refold.py` use these values, and so do the games.
+`Engine` and `Game` of `rules/engine/refold.py` use these values, and so do the games. `gc=False`, here and in other
+states of a round: a frozen value is never part of a cycle, so that the garbage collector need not visit it.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ P = TypeVar("P", bound=Struct)
 Hands: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
-class Fact(Envelope, frozen=True, array_like=True):
+class Fact(Envelope, frozen=True, array_like=True, gc=False):
     """An event as a round keeps it. `time`: when it happened; `source`: the device alone."""
 
 
@@ -69,7 +70,7 @@ PLAIN: Final = Effect()
 BESIDE: Final = Effect(evidence=False)
 
 
-class Frame(Struct, Generic[P], frozen=True):
+class Frame(Struct, Generic[P], frozen=True, gc=False):
     """A round with its facts. `day`, `shoe`, `count`, `base`, `doubt`, `refused`, `tells_bets`: of the table before it.
 
     `facts` came up to its end, `after` since then. `lost`: events may be missing, so its bets are not known.
@@ -104,7 +105,7 @@ class Frame(Struct, Generic[P], frozen=True):
         return self.result is not None and self.result.void is None
 
 
-class Table(Struct, Generic[P], frozen=True):
+class Table(Struct, Generic[P], frozen=True, gc=False):
     """The state of a table. `doubt`: why the next card, or another opening of the bets, cannot be trusted.
 
     `shoe`: which shoe of the day, below 0 where rounds are numbered without it. `refused`: refused chips that lie on
@@ -150,7 +151,7 @@ def with_fact(frame: Frame[P], round_: Round, fact: Fact) -> Frame[P]:
     """The round with one fact more, as `round_`."""
     if len(frame.facts) >= MAX_FACTS:
         return replace(frame, round=round_, sealed=True)
-    return replace(frame, round=round_, facts=(*frame.facts, fact))
+    return replace(frame, round=round_, facts=frame.facts + (fact,))  # noqa: RUF005 - copied once, for each event
 
 
 def keep(table: Table[P], frame: Frame[P], round_: Round, fact: Fact) -> Table[P]:

@@ -31,7 +31,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar
 
@@ -88,7 +88,6 @@ from rules.engine.ruleset import (
     Bet,
     Closed,
     Corrected,
-    Noted,
     Opened,
     Resolved,
     Result,
@@ -99,7 +98,7 @@ from rules.engine.ruleset import (
     Voided,
     Wager,
 )
-from rules.engine.sameness import as_read_back, same_open, same_outcome, same_result, same_step
+from rules.engine.sameness import as_read_back, is_new, same_open, same_outcome, same_result, same_step
 
 P = TypeVar("P", bound=Struct)
 
@@ -338,9 +337,10 @@ class Engine(Generic[P]):
 
     def apply(self, table: Table[P], seen: Envelope) -> Step[P]:
         """Apply one event, in time or late."""
-        event = seen.event
-        happened = seen.time - timedelta(milliseconds=event.age_ms) if 0 < event.age_ms < _A_DAY_MS else seen.time
-        fact = Fact(seen.id, seen.device, happened, event)
+        event, happened = seen.event, seen.time
+        if event.age_ms and event.age_ms < _A_DAY_MS:
+            happened -= timedelta(milliseconds=event.age_ms)
+        fact = Fact(seen.id, _device(seen.source), happened, event)
         if event.overtaken:
             return self._late(table, fact) if self._is_fact(event) else (table, ())
         if type(event) in self.game.own:  # most events
@@ -389,6 +389,13 @@ class Engine(Generic[P]):
                 return self._between(table, position, effect, fact)
             frame = open_frame(table)
         position, effect = self.game.step(table.position, fact, frame)
+        if effect is PLAIN:  # as after most events
+            frame = with_fact(frame, witness(frame.round, fact), told or fact)
+            table = replace(table, open=frame, position=position)
+            if frame.round.suspended or not self.game.over(position):
+                return table, verdicts
+            table, more = self._end(table, frame)
+            return table, verdicts + more
         if effect.course == "next_round":
             opened, more = self._opened(table, replace(fact, event=BetsOpened()))
             table, rest = self._forward(opened, fact)
@@ -405,7 +412,8 @@ class Engine(Generic[P]):
 
     def _moved(self, table: Table[P], position: P, effect: Effect, fact: Fact, told: Fact) -> Step[P]:
         """The open round after a step of the game."""
-        frame, verdicts, reason, doubt = open_frame(table), NO_VERDICTS, effect.suspend, table.doubt
+        frame, verdicts, reason, doubt = table.open, NO_VERDICTS, effect.suspend, table.doubt
+        assert frame is not None
         round_ = effect.round or frame.round
         if effect.evidence:
             round_ = witness(round_, fact)
@@ -438,14 +446,16 @@ class Engine(Generic[P]):
 
     def _between(self, table: Table[P], position: P, effect: Effect, fact: Fact) -> Step[P]:
         """The table after an event of the game while no round is open."""
-        table = keep_after(replace(table, position=position), fact)
+        last = with_after(table.last, fact) if table.last is not None else None
+        table = replace(table, position=position, last=last)
         if effect.course == "new_shoe":
             today = fact.time.date().isoformat()
             shoe = 1 if today > table.day else table.shoe + 1
             table = replace(
                 table, day=max(today, table.day), shoe=shoe if self.game.numbers_shoes else -1, count=0, doubt=None
             )
-        return table, tuple(verdict for note in effect.notes + effect.beside for verdict in self._note(note, fact))
+        notes = effect.notes + effect.beside
+        return table, tuple([verdict for note in notes for verdict in self._note(note, fact)])
 
     def _begin(self, table: Table[P], fact: Fact) -> Step[P]:
         today = fact.time.date().isoformat()
@@ -463,8 +473,8 @@ class Engine(Generic[P]):
         if effect.suspend:
             round_ = replace(witness(round_, fact), closed=True, suspended=effect.suspend)
             verdicts += (Closed(round_.id), Suspended(round_.id, effect.suspend, effect.remedy or self.game.remedy))
-        frame = Frame(round_, table.day, table.shoe, table.count, table.position, table.doubt, refused=table.refused)
-        frame = replace(frame, tells_bets=table.tells_bets, lost=effect.lost)
+        before = (table.day, table.shoe, table.count, table.position, table.doubt)
+        frame = Frame(round_, *before, refused=table.refused, tells_bets=table.tells_bets, lost=effect.lost)
         table = replace(table, position=position, day=day, shoe=shoe, count=count, open=frame, refused=())
         return table, verdicts
 
@@ -834,32 +844,10 @@ class Engine(Generic[P]):
             return None
         if old.last is not None and new.last is not None and new.last.round.id == old.last.round.id and not changed:
             new = replace(new, last=replace(new.last, result=old.last.result))
-        out = [verdict for verdict in said if self._is_new(verdict, known, changed, new, fact)]
+        out = [verdict for verdict in said if is_new(verdict, known, changed, new, fact)]
         for id_ in changed - {one.result.round for one in out if isinstance(one, Corrected)}:
             out.insert(0, Corrected(replace(results[id_], supersedes=id_)))
         return new, tuple(out)
-
-    def _is_new(
-        self, verdict: Verdict, known: dict[str, Frame[P]], changed: set[str], new: Table[P], fact: Fact
-    ) -> bool:
-        """Whether a verdict of the facts played again was not published yet."""
-        match verdict:
-            case Opened(id_):
-                return id_ not in known
-            case Closed(id_):
-                return id_ not in known or not known[id_].round.closed
-            case Suspended(id_, reason, _):
-                if id_ not in known:
-                    return True
-                waits = new.open is not None and new.open.round.suspended == reason and new.open.round.id == id_
-                return waits and not known[id_].round.suspended
-            case Noted(note):
-                return note.event == fact.id
-            case Resolved(result) | Voided(result) | Corrected(result):
-                frame = known.get(result.round)
-                if frame is None or frame.result is None:
-                    return True
-                return result.round in changed and fact.id in result.evidence and isinstance(verdict, Corrected)
 
     # ---- words
 
@@ -885,6 +873,12 @@ _LOSSES = EventsMissed | DeviceOnline
 _PERSONS = DealCorrected | RoundVoided | RoundPaid
 _KINDS = BetsOpened | BetsClosed | WagerPlaced | WagerWithdrawn | _PERSONS | _LOSSES
 _A_DAY_MS: Final = 86_400_000
+
+
+@lru_cache(4096)
+def _device(source: str) -> str:
+    """`Envelope.device` of this source. Few devices report, again and again."""
+    return source.rpartition("/")[2]
 
 
 def _named(event: Event) -> str:

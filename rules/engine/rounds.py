@@ -42,7 +42,7 @@ MAX_EVIDENCE = 1500
 MAX_IRREGULARITIES = 50
 
 
-class Round(Struct, frozen=True):
+class Round(Struct, frozen=True, gc=False):
     """A round under way. `suspended` says why it waits for a person, where it does.
 
     `refused`: chips that were refused and lie on the cloth beside the bets, until they are taken away. `given_back`:
@@ -67,9 +67,10 @@ def without_bets(round_: Round) -> Round:
 
 def witness(round_: Round, seen: Envelope, most: int = MAX_EVIDENCE) -> Round:
     """Add this event to the evidence, once. Bounded: a stuck sensor must not fill the memory."""
-    if round_.evidence[-1:] == (seen.id,) or len(round_.evidence) >= most:
+    evidence = round_.evidence
+    if (evidence and evidence[-1] == seen.id) or len(evidence) >= most:
         return round_
-    return replace(round_, evidence=(*round_.evidence, seen.id))
+    return replace(round_, evidence=evidence + (seen.id,))  # noqa: RUF005 - copied once, for each event
 
 
 def irregular(round_: Round, code: str, reason: Reason, law: str, seen: Envelope) -> Round:

@@ -5,7 +5,7 @@ byte, so a night's journal replays to the same results. Games do not depend on d
 voids the round by its article; it never resolves wrongly.
 """
 
-from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -154,6 +154,8 @@ def judge(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Verdi
     or was repeated; also a bet that would begin the next round although it names the last one or the table is closed.
     """
     event = seen.event
+    if type(event) not in _NAMES_ROUND and not event.overtaken:  # most events
+        return ruleset.apply(state, seen)
     named = event if isinstance(event, (WagerPlaced, WagerWithdrawn, PlayerActed)) and event.round else None
     if named is not None and named.round != ruleset.view(state).round:
         return state, (Noted(_for_another_round(named, seen.id)),)
@@ -193,6 +195,9 @@ def conflict(ruleset: Ruleset[S], state: S, seen: Envelope) -> tuple[S, tuple[Ve
     state, verdicts = judge(ruleset, state, msgspec.structs.replace(seen, event=EventsMissed(1)))
     text = say("number_used_twice")
     return state, (*verdicts, Noted(Irregularity("number_used_twice", text, "-", seen.id)))
+
+
+_NAMES_ROUND: Final = frozenset((WagerPlaced, WagerWithdrawn, PlayerActed))
 
 
 def _for_another_round(one: WagerPlaced | WagerWithdrawn | PlayerActed, event: str) -> Irregularity:

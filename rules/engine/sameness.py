@@ -5,8 +5,8 @@ from typing import Any, TypeVar
 from msgspec import Struct, json
 from msgspec.structs import replace
 
-from rules.engine.facts import Frame, Step, Table
-from rules.engine.ruleset import Corrected, Resolved, Result, Verdict, Voided
+from rules.engine.facts import Fact, Frame, Step, Table
+from rules.engine.ruleset import Closed, Corrected, Noted, Opened, Resolved, Result, Suspended, Verdict, Voided
 
 P = TypeVar("P", bound=Struct)
 
@@ -53,6 +53,27 @@ def same_open(one: Table[P], other: Table[P]) -> bool:
     if first is None or second is None or one.position != other.position or one.doubt != other.doubt:
         return False
     return first.round == second.round and first.lost == second.lost
+
+
+def is_new(verdict: Verdict, known: dict[str, Frame[P]], changed: set[str], new: Table[P], fact: Fact) -> bool:
+    """Whether a verdict of the facts played again was not published yet."""
+    match verdict:
+        case Opened(id_):
+            return id_ not in known
+        case Closed(id_):
+            return id_ not in known or not known[id_].round.closed
+        case Suspended(id_, reason, _):
+            if id_ not in known:
+                return True
+            waits = new.open is not None and new.open.round.suspended == reason and new.open.round.id == id_
+            return waits and not known[id_].round.suspended
+        case Noted(note):
+            return note.event == fact.id
+        case Resolved(result) | Voided(result) | Corrected(result):
+            frame = known.get(result.round)
+            if frame is None or frame.result is None:
+                return True
+            return result.round in changed and fact.id in result.evidence and isinstance(verdict, Corrected)
 
 
 def _without_facts(frame: Frame[P] | None) -> Frame[P] | None:

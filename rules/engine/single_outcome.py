@@ -132,7 +132,7 @@ class Rulings(Struct, frozen=True):
     null_bets: Literal["returned", "may_change", "stand", "stand_may_add"] = "returned"
 
 
-class Table(Struct, frozen=True):
+class Table(Struct, frozen=True, gc=False):
     """The state of a table.
 
     `opened`: the console opened the bets of the round. `last` is the resolved round until it is paid, `told` are its

@@ -5,7 +5,7 @@ file of the game.
 
 A hand's `strength` is a number: category first, then the ranks in the order in which they are compared (those that
 repeat most, then the highest). It is looked up by the sum of five card values, which encodes the number of each rank,
-and whether all are of one suit.
+in one of two tables: of cards of one suit, and of others.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from itertools import combinations, combinations_with_replacement
 from math import comb, prod
 from typing import Final
 
-from rules.games.cards import DECK, SUITS
+from rules.games.cards import DECK
 
 # Lowest first: a category's place in this tuple is the top of the strength.
 CATEGORIES: Final = (
@@ -35,21 +35,16 @@ HEIGHTS: Final = range(2, 15)
 HEIGHT: Final[dict[str, int]] = {rank: height for height, rank in enumerate("23456789TJQKA", 2)}
 WHEEL: Final = (14, 5, 4, 3, 2)
 
-# Three bits count a rank, up to four times; above them three bits count a suit, up to five times.
-_BITS: Final = 3
-_SUITS_AT: Final = _BITS * len(HEIGHTS)
-_RANKS: Final = (1 << _SUITS_AT) - 1
-_ONE_SUIT: Final = frozenset(5 << (_BITS * place) for place in range(len(SUITS)))
+_TIMES: Final = 5
+"""No rank comes as often as this among five cards of one deck."""
 
 
 def ranks_of(heights: Iterable[int]) -> int:
-    """The number of cards of each rank, as one integer."""
-    return sum(1 << (_BITS * (height - 2)) for height in heights)
+    """How often each rank comes, as one integer: a digit for each. It is below 2**30, where Python computes fastest."""
+    return sum(_TIMES ** (height - 2) for height in heights)
 
 
-VALUE: Final[dict[str, int]] = {
-    card: ranks_of([HEIGHT[card[0]]]) + (1 << (_SUITS_AT + _BITS * SUITS.index(card[1]))) for card in DECK
-}
+VALUE: Final[dict[str, int]] = {card: ranks_of([HEIGHT[card[0]]]) for card in DECK}
 """What a card adds to such a number."""
 
 
@@ -100,20 +95,8 @@ TABLES: Final = (_MIXED, _SUITED)
 def strength(cards: Sequence[str]) -> int:
     """How strong five different cards of one deck are; equal numbers differ in nothing but suits."""
     a, b, c, d, e = cards
-    total = VALUE[a] + VALUE[b] + VALUE[c] + VALUE[d] + VALUE[e]
-    return (_SUITED if total >> _SUITS_AT in _ONE_SUIT else _MIXED)[total & _RANKS]
-
-
-def strongest(
-    totals: Iterable[int], mixed: Mapping[int, int], suited: Mapping[int, int], *, one_suit: bool = True
-) -> int:
-    """The highest strength by these tables. `totals`: each the sum of the `VALUE` of five cards.
-
-    `one_suit`: whether some of them may be of one suit.
-    """
-    if not one_suit:
-        return max([mixed[total & _RANKS] for total in totals])
-    return max([(suited if total >> _SUITS_AT in _ONE_SUIT else mixed)[total & _RANKS] for total in totals])
+    suited = a[1] == b[1] == c[1] == d[1] == e[1]
+    return (_SUITED if suited else _MIXED)[VALUE[a] + VALUE[b] + VALUE[c] + VALUE[d] + VALUE[e]]
 
 
 def category(strength_: int) -> str:
@@ -132,7 +115,7 @@ def classes() -> Iterator[tuple[int, int]]:
     A rank that occurs k times can do so in C(4, k) ways; five different ranks can be of one suit in 4 ways.
     """
     for key, found in _MIXED.items():
-        times = [key >> (_BITS * place) & 7 for place in range(len(HEIGHTS))]
+        times = [key // _TIMES**place % _TIMES for place in range(len(HEIGHTS))]
         ways = prod(comb(4, often) for often in times)
         yield found, ways - 4 if max(times) == 1 else ways
     for found in _SUITED.values():

@@ -63,7 +63,7 @@ class Fault(Struct, frozen=True):
 NO_FAULTS: Final[tuple[Fault, ...]] = ()
 
 
-class Betting(Struct, frozen=True):
+class Betting(Struct, frozen=True, gc=False):
     """The bets of one hand. `order`: the seats dealt in, from the hand on; `stacks`: the chips before them.
 
     `bets` of the whole hand, `street` of this round, `dead` beside the bets: antes and missed blinds. `posts`: first
@@ -99,13 +99,13 @@ class Betting(Struct, frozen=True):
 
     def live(self) -> tuple[int, ...]:
         """The seats that play for the pot."""
-        if not self.folded and not self.killed:
-            return self.order
-        return tuple([seat for seat in self.order if seat not in self.folded and seat not in self.killed])
+        out = self.folded + self.killed
+        return tuple([seat for seat in self.order if seat not in out]) if out else self.order
 
     def can_bet(self) -> tuple[int, ...]:
         """Those of them that have chips left."""
-        return tuple([seat for seat in self.live() if self.stacks[seat]])
+        stacks, out = self.stacks, self.folded + self.killed
+        return tuple([seat for seat in self.order if stacks[seat] and seat not in out])
 
     def pot(self) -> int:
         """All chips that were laid."""
@@ -156,7 +156,7 @@ def opened(b: Betting, first: int, level: int = 0, *, fresh: bool = True) -> Bet
     """Begin a round of bets with the first seat from `first` on that has chips. `fresh`: no bet is laid in it yet."""
     rest = b.after(first)
     able = b.can_bet()
-    waiting = tuple(seat for seat in (rest[-1], *rest[:-1]) if seat in able)
+    waiting = tuple([seat for seat in (rest[-1], *rest[:-1]) if seat in able])
     street = {} if fresh else b.street
     b = replace(b, street=street, level=level, raises=0, bound=(), opener=0, highest=0, blind=0, waiting=waiting)
     return b if len(waiting) > 1 or any(b.due(seat) for seat in waiting) else replace(b, waiting=())
@@ -180,7 +180,7 @@ def act(b: Betting, seat: int, action: str, chips: int, limits: Limits) -> tuple
         case "check":
             done, more = _checked(b, seat, chips)
         case "call":
-            done, more = _called(b, seat, chips or b.due(seat))
+            done, more = _called(b, seat, chips)
         case "all_in":
             done, more = _all_in(b, seat, limits, early=early)
         case "bet" | "raise":
@@ -205,7 +205,7 @@ def post(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, ...]]
     if chips not in (whole, first):
         return b, (Fault("wrong_post", "14(11)" if first < b.level else "14(12)", chips, taken=False),)
     done = b if chips == whole else replace(b, owed={})
-    done = _lay(done, seat, chips)
+    done = _lay(done, seat, chips, b.waiting)
     kept = {other: amount for other, amount in b.owed.items() if other != seat or chips != whole}
     posts = {other: amount for other, amount in b.posts.items() if other != seat}
     return replace(done, owed=kept, posts=posts), ()
@@ -222,7 +222,7 @@ def blind_raise(b: Betting, seat: int, action: str, chips: int) -> tuple[Betting
         faults = (Fault("more_than_stack", "13(14)(e)", chips - b.stacks[seat]),)
         chips = b.stacks[seat]
     chips = (chips or b.due(seat)) if again else chips
-    done = _lay(b, seat, chips)
+    done = _lay(b, seat, chips, b.waiting)
     advanced = done.street.get(seat, 0)
     if not advanced or (again and advanced != b.level):
         return b, (Fault("wrong_blind_raise", "16(12)(b)" if again else "16(12)(a)", chips, taken=False),)
@@ -254,19 +254,17 @@ def _with(seats: tuple[int, ...], more: Iterable[int]) -> tuple[int, ...]:
     return tuple(dict.fromkeys((*seats, *more)))
 
 
-def _lay(b: Betting, seat: int, chips: int) -> Betting:
-    """Lay chips: owed chips are paid first."""
+def _lay(b: Betting, seat: int, chips: int, waiting: tuple[int, ...]) -> Betting:
+    """Lay chips: owed chips are paid first. The seats `waiting` are still to act after that."""
     if not chips:
-        return b
-    stacks = {**b.stacks, seat: b.stacks[seat] - chips}
-    if owed := min(b.owed.get(seat, 0), chips):
-        dead = {**b.dead, seat: b.dead.get(seat, 0) + owed}
-        b = replace(b, dead=dead, owed={**b.owed, seat: b.owed[seat] - owed})
-        if owed == chips:
-            return replace(b, stacks=stacks)
-        chips -= owed
-    bets = {**b.bets, seat: b.bets.get(seat, 0) + chips}
-    return replace(b, stacks=stacks, bets=bets, street={**b.street, seat: b.street.get(seat, 0) + chips})
+        return replace(b, waiting=waiting)
+    stacks, bets, street = {**b.stacks, seat: b.stacks[seat] - chips}, b.bets, b.street
+    dead, owed = b.dead, b.owed
+    if paid := min(owed.get(seat, 0), chips):
+        dead, owed = {**dead, seat: dead.get(seat, 0) + paid}, {**owed, seat: owed[seat] - paid}
+    if more := chips - paid:
+        bets, street = {**bets, seat: bets.get(seat, 0) + more}, {**street, seat: street.get(seat, 0) + more}
+    return replace(b, stacks=stacks, bets=bets, street=street, dead=dead, owed=owed, waiting=waiting)
 
 
 def _acted(b: Betting, seat: int) -> Betting:
@@ -274,7 +272,7 @@ def _acted(b: Betting, seat: int) -> Betting:
 
 
 def _without(seats: tuple[int, ...], seat: int) -> tuple[int, ...]:
-    if seats[:1] == (seat,):
+    if seats and seats[0] == seat:
         return seats[1:]
     return tuple([other for other in seats if other != seat])
 
@@ -289,7 +287,7 @@ def _settled(b: Betting) -> Betting:
 
 
 def _folded(b: Betting, seat: int) -> Betting:
-    return _settled(replace(b, folded=_with(b.folded, (seat,)), waiting=_without(b.waiting, seat)))
+    return _settled(replace(b, folded=(*b.folded, seat), waiting=_without(b.waiting, seat)))
 
 
 def _checked(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, ...]]:
@@ -299,11 +297,12 @@ def _checked(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, .
 
 
 def _called(b: Betting, seat: int, chips: int) -> tuple[Betting, tuple[Fault, ...]]:
+    """A call with these chips, 0: with the due amount."""
     due = b.due(seat)
-    if chips < due:
-        return bind(_lay(b, seat, chips), (seat,)), (Fault("call_not_complete", "13(71)(c)"),)
-    faults = (Fault("not_announced", "13(71)(d)", chips - due),) if chips > due else ()
-    return _acted(_lay(b, seat, due), seat), faults
+    if 0 < chips < due:
+        return bind(_lay(b, seat, chips, b.waiting), (seat,)), (Fault("call_not_complete", "13(71)(c)"),)
+    faults = (Fault("not_announced", "13(71)(d)", chips - due),) if chips > due else NO_FAULTS
+    return _settled(_lay(b, seat, due, _without(b.waiting, seat))), faults
 
 
 def _all_in(b: Betting, seat: int, limits: Limits, *, early: bool) -> tuple[Betting, tuple[Fault, ...]]:
@@ -332,7 +331,7 @@ def _raised(b: Betting, seat: int, chips: int, limits: Limits, *, early: bool) -
     asked = b.waiting[0] if early else seat
     round_ = b.after(asked)
     others = [other for other in ((round_[-1], *round_[:-1]) if early else round_) if other != seat]
-    new = _lay(b, seat, call + by)
+    new = _lay(b, seat, call + by, b.waiting)
     able = new.can_bet()
     waiting = tuple(other for other in others if other in able)
     acted = () if whole else tuple(other for other in waiting if other not in b.waiting)

@@ -31,7 +31,6 @@ Readings:
 from abc import abstractmethod
 from collections.abc import Mapping
 from fractions import Fraction
-from itertools import chain
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -76,7 +75,7 @@ from rules.games.poker_pots import Layering, Pot, Rake, pay, pots
 from rules.games.poker_table import Deal, Position, Variant, again, closed, seated
 
 BOARD: Final = "board"
-AWAY: Final = ("stack", "rest", "return")
+AWAY: Final = frozenset(("stack", "rest", "return"))
 """What is reported of a seat between two hands."""
 FIRST: Final = Effect(first=True)
 VOID: Final = say("do_void_hand")
@@ -166,9 +165,9 @@ class PokerGame(Game[Position]):
 
     def known(self, position: Position, frame: Frame[Position]) -> Round:
         """The chips of each seat in the hand, which go back where it is void."""
-        put = position.deal.bets.put() if position.deal is not None else None
-        laid = [(seat, put.of(seat)) for seat in put.seats()] if put is not None else []
-        return replace(frame.round, wagers=tuple(Wager(seat, "pot", chips) for seat, chips in laid), given_back=())
+        put = position.deal.bets.put().by_seat() if position.deal is not None else {}
+        wagers = tuple(Wager(seat, "pot", chips) for seat, chips in put.items())
+        return replace(frame.round, wagers=wagers, given_back=())
 
     def alike(self, one: Position, other: Position) -> bool:
         """Whether the same hands and chips lie there."""
@@ -191,31 +190,31 @@ class PokerGame(Game[Position]):
         """One event."""
         p, event = position, fact.event
         deal = p.deal if frame is not None else None
-        match event:
-            case CardDrawn():  # as half of them are
-                pass
-            case SeatActed():
-                if event.action in AWAY:
-                    return self._away(p, event.seat, event.action, event.amount, deal)
-            case PlayerActed(seat=seat, action=action, amount=chips):
-                event = SeatActed(seat, action, amount=chips)
-                if frame is not None and deal is not None:
-                    wrong = self._acted(deal, seat, action, chips)[1].notes
-                    if wrong or frame.round.suspended:
-                        return p, Effect(beside=wrong, evidence=False)
-            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
-                return self._seat(p, seat, deal, joins=isinstance(event, SeatOpened))
-            case HandPassed(seat=seat) if deal is None or not deal.dealt:
-                return replace(p, named=seat), BESIDE
-            case WagerPlaced(seat=seat) | WagerWithdrawn(seat=seat):
-                return p, Effect((Note("bet_not_offered", say("seat_alone", seat=seat), "13(53)"),))
+        if type(event) is SeatActed:
+            if event.action in AWAY:
+                return self._away(p, event.seat, event.action, event.amount, deal)
+        elif type(event) is PlayerActed:
+            event = SeatActed(event.seat, event.action, amount=event.amount)
+            if frame is not None and deal is not None:
+                wrong = self._acted(deal, event.seat, event.action, event.amount)[1].notes
+                if wrong or frame.round.suspended:
+                    return p, Effect(beside=wrong, evidence=False)
+        elif type(event) is not CardDrawn and (done := self._of_seats(p, event, deal)) is not None:
+            return done
         if frame is None or deal is None:
             return p, self._of_no_hand(event)
         if frame.round.suspended:
             told = isinstance(event, SeatActed | CardDrawn | CardUnreadable | HandDispensed | CardExposed)
             return replace(p, deal=replace(deal, unheard=deal.unheard or told)), PLAIN
         pending = deal.notes
-        deal, effect = self._told(replace(deal, notes=()) if pending else deal, event)
+        if pending:
+            deal = replace(deal, notes=())
+        if type(event) is SeatActed:
+            deal, effect = self._acted(deal, event.seat, event.action, event.amount)
+        elif type(event) is CardDrawn:
+            deal, effect = self._card(deal, event.card, event.face)
+        else:
+            deal, effect = self._told(deal, event)
         if effect.first:
             if not frame.round.closed:
                 pending += self._unposted(deal)
@@ -223,15 +222,24 @@ class PokerGame(Game[Position]):
                 effect = PLAIN if effect is FIRST else replace(effect, first=False)
         if pending:
             effect = replace(effect, notes=pending + effect.notes)
-        return self._on(replace(p, deal=deal), deal, effect)
+        p = replace(p, deal=deal)
+        return (p, effect) if deal.bets.waiting else self._on(p, deal, effect)
+
+    def _of_seats(self, p: Position, event: Event, deal: Deal | None) -> tuple[Position, Effect] | None:
+        """Apply what is reported of a seat besides its actions; None for another event."""
+        match event:
+            case SeatOpened(seat=seat) | SeatClosed(seat=seat):
+                return self._seat(p, seat, deal, joins=isinstance(event, SeatOpened))
+            case HandPassed(seat=seat) if deal is None or not deal.dealt:
+                return replace(p, named=seat), BESIDE
+            case WagerPlaced(seat=seat) | WagerWithdrawn(seat=seat):
+                return p, Effect((Note("bet_not_offered", say("seat_alone", seat=seat), "13(53)"),))
+            case _:
+                return None
 
     def _told(self, deal: Deal, event: Event) -> tuple[Deal, Effect]:
-        """The hand after one of its events."""
+        """The hand after one of its rarer events."""
         match event:
-            case CardDrawn():
-                return self._card(deal, event.card, event.face)
-            case SeatActed():
-                return self._acted(deal, event.seat, event.action, event.amount)
             case CardUnreadable():
                 return self._card(deal, UNKNOWN, None)
             case HandDispensed(cards=count):
@@ -273,7 +281,7 @@ class PokerGame(Game[Position]):
     def _strengths(self, deal: Deal, live: tuple[int, ...]) -> dict[int, int]:
         if len(live) == 1:
             return {live[0]: 0}
-        return {seat: self.variant.ranking.best(deal.own[seat], deal.board) for seat in live}
+        return self.variant.ranking.strengths({seat: deal.own[seat] for seat in live}, deal.board)
 
     def _balanced(self, deal: Deal) -> bool:
         """Whether all chips are accounted for: before and behind the line, paid, kept and returned."""
@@ -314,23 +322,23 @@ class PokerGame(Game[Position]):
             return replace(p, resting={one: deals for one, deals in p.resting.items() if one != seat}), BESIDE
         if deal is not None and seat in deal.bets.order:
             return p, Effect((Note("chips_in_hand", say("seat_alone", seat=seat), "13(14)(e)"),))
-        if chips + sum(held for other, held in p.stacks.items() if other != seat) > MOST:
+        held = p.stacks.get(seat, 0)
+        if chips + sum(p.stacks.values()) - held > MOST:
             return self._too_large(p, seat)
-        notes: tuple[Note, ...] = ()
-        new = not p.stacks.get(seat)
-        others = [held for other, held in p.stacks.items() if held and other != seat]
-        if (
-            new
-            and p.hand
-            and others
-            and chips < sum(others) // len(others) // self.betting.minimum * self.betting.minimum
-        ):
-            notes = (Note("stack_below_average", say("seat_alone", seat=seat), "13(28)"),)
-        if new and chips < self.entry:
-            notes = (*notes, Note("stack_below_entry", say("seat_alone", seat=seat), "14(7)"))
         fresh = p.fresh if seat in p.stacks else (*p.fresh, seat)
-        unsure = tuple(other for other in p.unsure if other != seat)
-        return replace(p, stacks={**p.stacks, seat: chips}, fresh=fresh, unsure=unsure), Effect(notes, evidence=False)
+        unsure = p.unsure and tuple(other for other in p.unsure if other != seat)
+        after = replace(p, stacks={**p.stacks, seat: chips}, fresh=fresh, unsure=unsure)
+        return after, BESIDE if held else Effect(self._bought(p, seat, chips), evidence=False)
+
+    def _bought(self, p: Position, seat: int, chips: int) -> tuple[Note, ...]:
+        """The notes of the chips that a player without any brings."""
+        notes: tuple[Note, ...] = ()
+        least, others = self.betting.minimum, [held for held in p.stacks.values() if held]
+        if p.hand and others and chips < sum(others) // len(others) // least * least:
+            notes = (Note("stack_below_average", say("seat_alone", seat=seat), "13(28)"),)
+        if chips < self.entry:
+            notes = (*notes, Note("stack_below_entry", say("seat_alone", seat=seat), "14(7)"))
+        return notes
 
     def _too_large(self, p: Position, seat: int) -> tuple[Position, Effect]:
         """Refuse more chips than a number can hold: the stack must be entered again before the next hand."""
@@ -411,7 +419,7 @@ class PokerGame(Game[Position]):
     def _card(self, deal: Deal, card: str, face: str | None) -> tuple[Deal, Effect]:
         ranking = self.variant.ranking
         if card != UNKNOWN:
-            if card in deal.board or card in chain.from_iterable(deal.own.values()):
+            if deal.has(card):
                 return deal, Effect(first=True, suspend=say("two_places"), remedy=HANDS)
             if card not in ranking.deck:
                 return deal, Effect(first=True, suspend=say("no_such_card"), remedy=HANDS)
@@ -553,15 +561,13 @@ class PokerGame(Game[Position]):
         deal = position.deal
         assert deal is not None
         assert deal.paid is not None
-        put = deal.bets.put()
-        back = {seat: deal.back.get(seat, 0) for seat in put.seats()}
+        put = deal.bets.put().by_seat()
+        back = {seat: deal.back.get(seat, 0) for seat in put}
         for one in deal.paid:
             back[one.seat] = back.get(one.seat, 0) + one.amount
         won = list(dict.fromkeys(one.seat for one in deal.paid if one.amount))
         winners = tuple(
-            Win("pot", str(Fraction(back[seat] - put.of(seat), put.of(seat))), seat=seat)
-            for seat in won
-            if put.of(seat)
+            [Win("pot", str(Fraction(back[seat] - put[seat], put[seat])), seat=seat) for seat in won if seat in put]
         )
         result = resolved(
             replace(frame.round, wagers=(), given_back=()),
@@ -571,7 +577,7 @@ class PokerGame(Game[Position]):
             announcements=self._called(deal, won),
             law=tuple(map(self.cite, self.articles(deal))),
         )
-        paid = [Settlement(seat, "pot", put.of(seat), returned) for seat, returned in back.items()]
+        paid = [Settlement(seat, "pot", put.get(seat, 0), returned) for seat, returned in back.items()]
         return replace(result, settlements=tuple(paid))
 
     def _facts(self, deal: Deal) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import Final
 from msgspec import Struct
 
 from rules.games.cards import DECK, SUITS
-from rules.games.poker import CATEGORIES, HEIGHT, TABLES, VALUE, ranks_of, read, strongest
+from rules.games.poker import CATEGORIES, HEIGHT, TABLES, VALUE, ranks_of, read
 
 SYNTHETIC_CATEGORIES: Final = (
     "high_card",
@@ -82,11 +82,34 @@ class Ranking(Struct, frozen=True):
 
     def best(self, own: Sequence[str], board: Sequence[str]) -> int:
         """The strength of the best five cards that the text lets a player choose. At most two of them are own cards."""
-        mine, common = [VALUE[card] for card in own], [VALUE[card] for card in board]
-        rest = [sum(cards) for cards in combinations(common if self.own else mine + common, 5 - self.own)]
-        totals = [sum(cards) + other for cards in combinations(mine, self.own) for other in rest]
+        return self.strengths({0: own}, board)[0]
+
+    def strengths(self, hands: Mapping[int, Sequence[str]], board: Sequence[str]) -> dict[int, int]:
+        """The strength of the best five cards of each hand, with the same common cards."""
+        mixed, suited = self.tables
         suits = [card[1] for card in board]
-        return strongest(totals, *self.tables, one_suit=max(map(suits.count, SUITS)) >= _COMMON)
+        flush = max(SUITS, key=suits.count)
+        common = self._sums(board)
+        of_suit = self._sums([card for card in board if card[1] == flush]) if suits.count(flush) >= _COMMON else []
+        found = {}
+        for seat, own in hands.items():
+            strengths = [mixed[total] for total in _totals(own, common)]
+            if of_suit:  # of one suit a hand is stronger than its ranks are otherwise
+                strengths += [suited[total] for total in _totals([card for card in own if card[1] == flush], of_suit)]
+            found[seat] = max(strengths)
+        return found
+
+    def _sums(self, board: Sequence[str]) -> list[tuple[int, list[int]]]:
+        """For each number of own cards that the text allows: what the common cards add to them."""
+        counts = (self.own,) if self.own else range(self.cards + 1)
+        values = [VALUE[card] for card in board]
+        return [(count, [*map(sum, combinations(values, 5 - count))]) for count in counts]
+
+
+def _totals(own: Sequence[str], common: Sequence[tuple[int, list[int]]]) -> list[int]:
+    """The sums of five cards that a player may choose."""
+    mine = [VALUE[card] for card in own]
+    return [some + rest for count, sums in common for some in map(sum, combinations(mine, count)) for rest in sums]
 
 
 HOLDEM: Final = Ranking(frozenset(DECK), CATEGORIES, cards=2, own=0)

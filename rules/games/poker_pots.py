@@ -44,13 +44,12 @@ class Put(Struct, frozen=True):
         """All chips."""
         return sum(self.bets.values()) + sum(self.dead.values())
 
-    def seats(self) -> tuple[int, ...]:
-        """The seats that put chips in."""
-        return tuple(seat for seat in dict.fromkeys((*self.bets, *self.dead)) if self.of(seat))
-
-    def of(self, seat: int) -> int:
-        """The chips of one seat."""
-        return self.bets.get(seat, 0) + self.dead.get(seat, 0)
+    def by_seat(self) -> dict[int, int]:
+        """The chips of each seat that put any in."""
+        chips = dict(self.bets)
+        for seat, amount in self.dead.items():
+            chips[seat] = chips.get(seat, 0) + amount
+        return {seat: amount for seat, amount in chips.items() if amount}
 
 
 class Rake(Struct, frozen=True):
@@ -79,21 +78,18 @@ def pots(put: Put, live: Collection[int], layering: Layering = "layered") -> tup
     levels = sorted({bets.get(seat, 0) for seat in live})
     top = max((*levels, *bets.values()), default=0)
     found: list[Pot] = []
-    below = 0
+    below = 0  # the chips in the pots below
     for level in levels if levels[-1:] == [top] else [*levels, top]:
-        amount = sum(
-            _upto(one, level, top, seat in live, layering) - _upto(one, below, top, seat in live, layering)
-            for seat, one in bets.items()
-        )
-        among = tuple(seat for seat in live if bets.get(seat, 0) >= level)
+        upto = sum([_upto(one, level, top, seat in live, layering) for seat, one in bets.items()])
+        amount, below = upto - below, upto
+        among = tuple([seat for seat in live if bets.get(seat, 0) >= level])
         if not found:
             amount += sum(put.dead.values())
         if found and (not among or among == found[-1].among):
             found[-1] = replace(found[-1], amount=found[-1].amount + amount)
         else:
             found.append(Pot(amount, among))
-        below = level
-    return tuple(pot for pot in found if pot.amount), back
+    return tuple([pot for pot in found if pot.amount]), back
 
 
 def _upto(bet: int, level: int, top: int, live: bool, layering: Layering) -> int:
@@ -107,7 +103,7 @@ def _uncalled(bets: Mapping[int, int], live: Collection[int]) -> dict[int, int]:
     """The excess of the highest live bet over all other bets."""
     if not bets:
         return {}
-    highest = max(bets, key=lambda seat: bets[seat])
+    highest = max(bets, key=bets.__getitem__)
     rest = max((amount for seat, amount in bets.items() if seat != highest), default=0)
     return {highest: bets[highest] - rest} if highest in live and bets[highest] > rest else {}
 

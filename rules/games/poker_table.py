@@ -45,7 +45,7 @@ class Variant(Struct, frozen=True):
     ante: bool = False
 
 
-class Deal(Struct, frozen=True):
+class Deal(Struct, frozen=True, gc=False):
     """The hand under way.
 
     `began`: all chips of its seats before the first bets. `own`: the cards of each seat, as far as known; nobody may
@@ -85,6 +85,13 @@ class Deal(Struct, frozen=True):
         """Whether cards were dealt, or may have been."""
         return bool(self.given or self.packets or self.board or self.acted)
 
+    def has(self, card: str) -> bool:
+        """Whether the card lies somewhere already."""
+        for cards in (*self.own.values(), self.board):  # noqa: SIM110 - for each card: `any` takes twice as long
+            if card in cards:
+                return True
+        return False
+
     def opener(self) -> int:
         """The seat that shows first: the first bettor of the last round, or its first speaker (13(62))."""
         live = self.bets.live()
@@ -93,7 +100,7 @@ class Deal(Struct, frozen=True):
         return next(seat for seat in (self.speaker, *self.bets.after(self.speaker)) if seat in live)
 
 
-class Position(Struct, frozen=True):
+class Position(Struct, frozen=True, gc=False):
     """The seats, and the hand. `stacks`: the chips of each seat before a hand begins.
 
     `hand`, `big`: the seats that had them in the last deal; `named`: the seat that has the hand next by the dealer's
@@ -132,7 +139,7 @@ def between(seats: list[int], one: int, other: int) -> list[int]:
 def seated(p: Position, variant: Variant, limits: Limits) -> tuple[Position, Reason | None]:
     """The next hand, or why none can begin: too few players 13(24), or unknown stacks."""
     at_rest = {seat: deals + 1 for seat, deals in p.resting.items() if seat in p.stacks}
-    able = sorted(seat for seat, chips in p.stacks.items() if seat not in at_rest and chips >= limits.minimum)
+    able = sorted([seat for seat, chips in p.stacks.items() if seat not in at_rest and chips >= limits.minimum])
     order = _from(able, p.hand)
     if p.named in order:
         order = [p.named, *_from([seat for seat in able if seat != p.named], p.named)]
@@ -159,26 +166,24 @@ def seated(p: Position, variant: Variant, limits: Limits) -> tuple[Position, Rea
     else:
         small = limits.minimum // 2
         for one, other, bet in ((p.hand, hand, small), (p.big, big, limits.minimum)):
-            for seat in between(sorted(at_rest), one, other) if one else ():
+            for seat in between(sorted(at_rest), one, other) if one and at_rest else ():
                 missed[seat] = missed.get(seat, 0) + bet
         posts = {seat: limits.minimum for seat in order if p.idle.get(seat, 0) >= IDLE_DEALS}
         posts |= {hand: small, big: limits.minimum}
-        owed = {seat: missed.pop(seat) for seat in order if missed.get(seat)}
+        owed = {seat: missed.pop(seat) for seat in order if missed.get(seat)} if missed else {}
     level = 0 if variant.ante else limits.minimum
-    bets = Betting(tuple(order), {seat: p.stacks[seat] for seat in order}, posts=posts, owed=owed, level=level)
+    stacks = {seat: p.stacks[seat] for seat in order}
+    bets = Betting(tuple(order), stacks, posts=posts, owed=owed, level=level)
     if not variant.ante:
         bets = opened(bets, order[2 % len(order)], level, fresh=False)
-    began = sum(p.stacks[seat] for seat in order)
-    p = replace(
-        p, hand=hand, big=big, named=0, resting=at_rest, missed=missed, deal=Deal(bets, began, notes=tuple(notes))
-    )
-    return p, None
+    deal = Deal(bets, sum(stacks.values()), notes=tuple(notes))
+    return replace(p, hand=hand, big=big, named=0, resting=at_rest, missed=missed, deal=deal), None
 
 
 def net(deal: Deal) -> dict[int, int]:
     """The gain or loss of each seat after a paid hand."""
-    put = deal.bets.put()
-    after = {seat: deal.back.get(seat, 0) - put.of(seat) for seat in deal.bets.order}
+    put = deal.bets.put().by_seat()
+    after = {seat: deal.back.get(seat, 0) - put.get(seat, 0) for seat in deal.bets.order}
     for one in deal.paid or ():
         after[one.seat] += one.amount
     return after

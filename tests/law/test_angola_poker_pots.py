@@ -111,7 +111,7 @@ def test_whole_hands_end_as_pokerkit_ends_them() -> None:
         strengths = {seat: HOLDEM.best(own[seat], board) if len(board) == 5 else 0 for seat in live}
         found, back = pots(put, live)
         side_pots += len(found) > 1
-        after = {seat: stacks[seat] - put.of(seat) + back.get(seat, 0) for seat in range(len(stacks))}
+        after = {seat: stacks[seat] - put.by_seat().get(seat, 0) + back.get(seat, 0) for seat in range(len(stacks))}
         for one in pay(found, strengths, sorted(after), 1, FREE):
             after[one.seat] += one.amount
         assert list(after.values()) == list(state.stacks)
