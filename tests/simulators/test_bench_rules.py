@@ -64,6 +64,14 @@ def test_a_turn_that_lost_a_round_is_no_figure() -> None:
         module.turn(module.ruleset_of("macau.roulette"), seen[:-2], 3)
 
 
+def test_a_night_of_a_gaming_machine_is_measured_although_midnight_ends_a_period() -> None:
+    name, periods = "angola.gaming-machines", 500
+    played = islice(module.payloads(module.rounds(MIXES[name], wagers=False)), periods)
+    seen = [decode_envelope(line) for one in played for line in one]
+    assert seen[0].time.date() < seen[-1].time.date()
+    assert module.turn(module.ruleset_of(name), seen, periods) > 0
+
+
 def test_a_replay_says_the_same_bytes_here_and_elsewhere() -> None:
     """More than one chunk, and more than one shoe: 1000 rounds are about thirteen."""
     here = replay(1100)

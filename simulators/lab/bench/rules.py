@@ -547,7 +547,10 @@ def ruleset_of(name: str) -> Ruleset[Any]:
 
 
 def turn(ruleset: Ruleset[Any], seen: Sequence[Envelope], expected: int) -> float:
-    """Events a second of CPU time through `ruleset`, each verdict encoded. Raises RuntimeError for a lost round."""
+    """Events a second of CPU time through `ruleset`, each verdict encoded. Raises RuntimeError for a lost round.
+
+    There may be more rounds than expected: midnight ends a period of a gaming machine and begins another.
+    """
     encode = msgspec.json.Encoder().encode
     apply, state = ruleset.apply, ruleset.start("t1")
     ends = 0
@@ -558,7 +561,7 @@ def turn(ruleset: Ruleset[Any], seen: Sequence[Envelope], expected: int) -> floa
             encode(verdict)
             ends += isinstance(verdict, Resolved)
     spent = time.process_time() - began
-    if ends != expected:
+    if ends < expected:
         raise RuntimeError(f"{ruleset.id}: {ends} of {expected} rounds were resolved")
     return len(seen) / spent
 
