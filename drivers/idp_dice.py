@@ -220,7 +220,7 @@ class IdpDice:
             return  # the same answer again
         else:
             outcome = "no result"
-            said = "" if result.res is None else f", it says {list(result.res[:8])}"
+            said = "" if result.res is None else f", res {list(result.res[:8])}"
             events = [*self._faults.strike(NO_RESULT.code, f"err {result.err}{said}")]
         request.answered = True
         await self._tell(*_seen(events, result.raw, chunk))

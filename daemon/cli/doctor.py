@@ -338,7 +338,7 @@ def _device(device: Device) -> Line:
     check = f"device {device.name}"
     if not device.model:
         text = "its model and firmware are not known: it was never online with its present driver"
-        return Line(check, State.WARNING, text, "start feltd-edge; check cable and power; its alert says more")
+        return Line(check, State.WARNING, text, "start feltd-edge; check cable and power; its alert names the cause")
     serial = f", serial number {device.serial}" if device.serial else ""
     firmware = f"firmware {device.firmware}" if device.firmware else "it reports no firmware"
     return Line(check, State.OK, f"{device.model}{serial}, {firmware}")

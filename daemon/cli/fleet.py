@@ -101,7 +101,7 @@ def fleet(config_path: Path, as_json: bool) -> None:
         standing = asyncio.run(_standing(config))
     except (BrokerLost, TimeoutError) as error:
         place = f"{config.mqtt.host}:{config.mqtt.port}"
-        raise click.ClickException(f"broker {place}: {error or 'no answer'}; feltd doctor says more") from error
+        raise click.ClickException(f"broker {place}: {error or 'no answer'}; run feltd doctor for details") from error
     now = datetime.now(UTC)
     found = fleet_of(processes_of(standing), now)
     if as_json:

@@ -254,7 +254,7 @@ def recall_rounds(
             bar = progress.of(f"files of {rules}")
             found = recall_old(rules, edge, table, only, bar) if only else recall(rules, edge, table, rounds or 1)
     except (sqlite3.Error, OSError) as error:
-        raise BadInputError(f"{error}; `feltd journal verify` says more") from error
+        raise BadInputError(f"{error}; run `feltd journal verify` for details") from error
     if pdf is not None and found:
         _print(found, config, table, pdf, lang)
     elif as_json:

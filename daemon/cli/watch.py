@@ -302,7 +302,7 @@ def past(config: Config, shown: Shown, since: datetime) -> list[tuple[str, Wire]
                 lines = export(path, table, site=config.site.name, writer=writer, since=since, until=until, of=of)
                 found += [(wire.source, wire) for wire in _written(lines) if wire.time >= since]
         except sqlite3.Error as error:
-            raise BadSince(f"{path} cannot be read: {error}; `feltd journal verify` says more") from error
+            raise BadSince(f"{path} cannot be read: {error}; run `feltd journal verify` for details") from error
         except OSError as error:
             raise BadSince(str(file_trouble(error, path))) from error
     if shown.device:

@@ -27,9 +27,7 @@ CHECKED = 10_000
 DEVICE = "jackpot"
 BETS = ("contributed", "returned", "carried")
 """Kinds of entries that change neither terms nor wins."""
-REMEDY = (
-    "pay nothing from this pool: keep the journal as it is and tell the inspector; `feltd journal verify` says more"
-)
+REMEDY = "pay nothing from this pool: keep the journal as it is and tell the inspector; run `feltd journal verify`"
 _KINDS = get_type_hints(Book)
 _FIELDS = tuple(one.name for one in fields(Book) if one.name not in ("rounds", "wins"))
 """Parts of a book, each written when it changed; the rounds of each table and each win separately, as they are its

@@ -38,8 +38,8 @@ _FAULTS = {
     ),
     "brown_out": Ailment("it starts anew in the middle of the next shake", ("billy.cut_short",), "counts"),
     "mute": Ailment("it sends nothing for 20 s from the next order on, and shakes", ("device.offline",), "suspended"),
-    "unknown_state": Ailment("it says S7 for 2 s before the next shake", ("billy.unknown_state",), "counts"),
-    "slow": Ailment("for 30 s it says everything 1.2 s late", (), "counts"),
+    "unknown_state": Ailment("it reports state S7 for 2 s before the next shake", ("billy.unknown_state",), "counts"),
+    "slow": Ailment("for 30 s it sends every message 1.2 s late", (), "counts"),
 }
 _LINE = {
     "garbage": Ailment("one state is lost in noise: it is asked again", (), "counts"),

@@ -35,7 +35,7 @@ class HidShoe(Cards):
     name: ClassVar[str] = "hid_shoe"
     faults: ClassVar[Mapping[str, Ailment]] = {
         "unreadable": Ailment(
-            "a card's code is scratched: the scanner says so", (_DOUBT, "shoe.unreadable"), "suspended"
+            "a card's code is scratched: the scanner types NOREAD", (_DOUBT, "shoe.unreadable"), "suspended"
         ),
         "wrong_code": Ailment(
             "a card of another house, or a sticker: a code that is no card's",

@@ -129,4 +129,4 @@ async def test_the_command_asks_the_broker(tmp_path: Path) -> None:
         await broker.stop()
     away = await asyncio.to_thread(CliRunner().invoke, main, ["fleet", "-c", str(config)])
     assert away.exit_code == 1
-    assert "feltd doctor says more" in away.output
+    assert "run feltd doctor for details" in away.output

@@ -256,7 +256,7 @@ class ProcessWatch:
         alert = Alert(
             code="messages.refused",
             text=f"{refused} messages on the broker could not be read",
-            remedy="somebody else writes there, or programs of different versions run: compare them under "
+            remedy="another client publishes there, or programs of different versions run: compare them under "
             "`edge/+/info`",
             severity="warning",
         )

@@ -198,7 +198,7 @@ def read_actions(
             with contextlib.closing(open_to_read(file)) as db:
                 found += map(_action, db.execute(query, (*values, limit - len(found))))
         except (sqlite3.Error, OSError, msgspec.DecodeError) as error:
-            raise BadJournal(f"{file}: {error}; `feltd journal verify {path}` says more") from error
+            raise BadJournal(f"{file}: {error}; run `feltd journal verify {path}` for details") from error
     return found
 
 

@@ -8,7 +8,7 @@
     usb:?vid=05e0&pid=1200&serial=7                 a USB device read by libusb        (daemon/edge/links/usb.py)
     sas:///dev/serial/by-id/usb-…                   a serial port with SAS's ninth bit (daemon/edge/links/sas.py)
     unix:///run/feltd/console/rou-3.sock            the dealer's page of this computer's console
-    mqtt://host:1883/?hear=…&say=…                  a device that speaks over a broker (daemon/edge/links/mqtt.py)
+    mqtt://host:1883/?hear=…&say=…                  a device at a broker               (daemon/edge/links/mqtt.py)
 
 A link never reconnects; its owner opens another one.
 """

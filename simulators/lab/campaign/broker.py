@@ -56,7 +56,7 @@ class _Client(Session):
         self.will = will
         self.process = Process.current()
         self.context = contextvars.copy_context()
-        self.open = True  # the broker knows the connection
+        self.open = True  # the broker has not noticed that the connection ended
         self.dead = False  # nothing passes any more
         self.filters: tuple[str, ...] = ()
         self.known = broker.known(())
@@ -279,7 +279,7 @@ class Broker:
         self.count = count
         self.weather = Weather()
         self.denied = ""
-        """The table whose topics no process may write, as with an access list that does not know it."""
+        """The table whose topics no process may write, as with an access list that has no entry for it."""
         self.up = True
         self.retained: dict[str, bytes] = {}
         self.routes: dict[str, list[_Client]] = {}

@@ -478,7 +478,7 @@ def figures_toml(name: str, rows: Sequence[Figure]) -> str:
     """The file of `rules/figures`."""
     lines = [
         f"# Made by `feltd compute-figures {name} --write rules/figures`: {how_computed(rows)}, through the ruleset.",
-        "# probability: that the bet wins. Under options other than the defaults stands only what they change.",
+        "# probability: that the bet wins. Rows for other options are listed only where these change the figures.",
     ]
     for row in rows:
         lines += ["", "[[figure]]"]
