@@ -84,9 +84,8 @@ def everything_wrong(page: Browser, seen: Seen, names: tuple[str, ...]) -> list[
 @pytest.fixture(scope="module")
 def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, Seen]]:
     asked = [route for route in routes() if not route.startswith(POOLS)]
-    made = Floor(
-        tmp_path_factory.mktemp("floor"), kinds=KINDS, speed=10, dealers=(DEALER,), console="styleguide = true"
-    )
+    console = 'styleguide = true\n[ledger]\nreports = "host=/nowhere dbname=feltd"'
+    made = Floor(tmp_path_factory.mktemp("floor"), kinds=KINDS, speed=10, dealers=(DEALER,), console=console)
     with opened(made) as floor, browser(floor) as page:
         floor.until(lambda: all(view.results for view in floor.site_view.tables.values()))
         floor.breaks("stud-1", "shuffler-1", "jam_outfeed")
