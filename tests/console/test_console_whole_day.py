@@ -105,14 +105,19 @@ def repaired(floor: DayFloor, page: Browser, table: str) -> None:
 
 def jackpot(floor: DayFloor, page: Browser) -> None:
     """A win that is above what a table may pay is confirmed by one supervisor and paid by another."""
-    page.when(lambda: any(one.state == "pending" for one in floor.pool().book.wins), patience=600)
+
+    def above() -> list[str]:
+        return [one.id for one in floor.pool().book.wins if one.state == "pending" and not one.at_table]
+
+    page.when(lambda: bool(above()), patience=600)
+    within = f"[data-win='{above()[0]}']"
     page.come_in("sam")
     page.go(f"/jackpots/{POOL}")
-    send(page, "confirm")
+    send(page, "confirm", within=within)
     page.come_in("sue")
     page.go(f"/jackpots/{POOL}")
-    page.until("form[action$='/order/pay'] button:not([disabled])")
-    send(page, "pay", sure=True)
+    page.until(f"{within} form[action$='/order/pay'] button:not([disabled])")
+    send(page, "pay", sure=True, within=within)
 
 
 def compare(floor: DayFloor, page: Browser, since: datetime, until: datetime) -> dict[str, dict[str, str]]:

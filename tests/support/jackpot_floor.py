@@ -195,9 +195,12 @@ class JackpotFloor(TwoSupervisors):
         return found
 
 
-def send(page: Browser, form: str, *, sure: bool = False) -> None:
-    """Press the button of an order, give the code where one is asked for, and wait for the outcome."""
-    page.follow(f"form[action$='/order/{form}'] button:not([disabled])", sure=sure)
+def send(page: Browser, form: str, *, sure: bool = False, within: str = "") -> None:
+    """Press the button of an order, give the code where one is asked for, and wait for the outcome.
+
+    `within`: what the form is in, as a selector.
+    """
+    page.follow(f"{within} form[action$='/order/{form}'] button:not([disabled])", sure=sure)
     page.until("[data-outcome], #code")
     if page.there("#code"):
         assert isinstance(page.floor, TwoSupervisors)
