@@ -55,7 +55,7 @@ def test_a_ledger_with_fewer_rounds_does_not_count_and_its_table_is_named() -> N
     fewer = msgspec.structs.replace(LEDGER, rounds=39, turnover=99_000)
     for ledger in ([fewer], []):
         found = compared([OWN], ledger, NOON)
-        assert (found.best([OWN]), found.behind) == ([OWN], {"bac-12"})
+        assert (found.best([OWN]), found.behind) == ([OWN], frozenset({"bac-12"}))
 
 
 def test_a_table_of_which_the_console_received_nothing_has_the_figures_of_the_ledger() -> None:
