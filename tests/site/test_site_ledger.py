@@ -438,7 +438,12 @@ async def test_the_console_says_where_a_report_is_too_long_or_too_slow(
 
 ROUNDS = range(1, 41)
 VOID: dict[str, Any] = {"settlements": [{"seat": 1, "bet": "red", "stake": 70, "returned": 70}]}
-FIXED: dict[str, Any] = {"kind": "corrected", "round": "bac-12:2026-11-20:5", "supersedes": "bac-12:2026-11-20:5", "stake": 333}
+FIXED: dict[str, Any] = {
+    "kind": "corrected",
+    "round": "bac-12:2026-11-20:5",
+    "supersedes": "bac-12:2026-11-20:5",
+    "stake": 333,
+}
 
 
 def of_floor(table: str) -> list[tuple[str, bytes]]:
