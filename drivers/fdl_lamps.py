@@ -214,7 +214,9 @@ class FdlLamps(FdlDriver):
             return {}
         self._taken.append(command.lamps)
         if len(data) != 4:
-            raise CommandFailed("the device took the order and does not say which lamps are lit: look at them")
+            raise CommandFailed(
+                "the device took the order; its answer does not name the lamps that are lit: look at them"
+            )
         lit = [self._name(lamp) for lamp in fdl_lamps.places_from_bytes(data)]
         if set(lit) != set(command.lamps):
             raise CommandFailed(f"ordered: {', '.join(command.lamps) or 'none'}; lit: {', '.join(lit) or 'none'}")

@@ -13,7 +13,7 @@ __all__ = ["First", "FirstTable", "configuration", "device_lines", "pair", "tabl
 
 PASSWORDS = "/etc/feltd/mqtt"
 ORDER_KEY = "/etc/feltd/orders/console.pem"
-"""The console's, made by the package; its public half stands beside it."""
+"""The console's, made by the package; its public half is in the same folder."""
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 
 

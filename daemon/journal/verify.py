@@ -121,7 +121,7 @@ class _Walk:
         elif seq != expected:
             report.find(Finding(file, f"here must be seq {expected}: inserted or reordered", TAMPERED, place_, seq_, n))
         elif n <= self.n:
-            text = f"it stands behind row {self.n}: inserted or reordered"
+            text = f"its row number is not above {self.n}, that of the row before it: inserted or reordered"
             report.find(Finding(file, text, TAMPERED, place_, seq_, n))
         elif n != self.n + 1:
             report.find(Finding(file, f"rows {self.n + 1} to {n - 1} are missing", TAMPERED, place_, seq_, n))
@@ -438,7 +438,7 @@ def _skip(walk: _Walk, db: sqlite3.Connection, checkpoints: list[tuple[Any, ...]
     walk.n = n
     walk.last.update({place: seq for place, seq, _ in heads})
     walk.heads.update({place: head for place, _, head in heads})
-    walk.report.notes.append(f"only what stands after row {n} was looked at")
+    walk.report.notes.append(f"only the rows after row {n} were verified")
     walk.file = 0  # it does not begin with this file's first checkpoint
     return checkpoints[at:] if at is not None else [one for one in checkpoints if one[1] > n]
 

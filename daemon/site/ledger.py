@@ -175,7 +175,7 @@ class Ledger:
 
         while True:
             await asyncio.sleep(ROLL_UP_S)
-            with contextlib.suppress(psycopg.Error):  # who follows the streams says why
+            with contextlib.suppress(psycopg.Error):  # `_follow` logs why the database is away
                 await asyncio.to_thread(once)
 
     async def _follow(self, stream: str, row_of: Callable[[str, bytes], LedgerRow | None]) -> None:

@@ -2,7 +2,7 @@
 
 28 cards from the ace to the eight (16(1)); each seat lays an ante (16(8)) and has two own cards, both of which are in
 its hand with three of five common ones (16(2), 16(3)). No card is burnt (16(6)). The common cards come one by one, each
-with a round of bets after it (16(13), 16(14)). The readings stand in `rules/angola/unbanked_poker.py`; and:
+with a round of bets after it (16(13), 16(14)). The readings are in `rules/angola/unbanked_poker.py`; and:
 
 - 16(10), 13(66): equal hands share a pot in equal parts either way, since all have put the same into it.
 - 13(47): the text leaves the number of raises open; it is three here, too, and a raise is at least the minimum.

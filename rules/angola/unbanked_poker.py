@@ -1,6 +1,6 @@
 """The common part of Angola's hold'em, Omaha and synthetic poker: Decreto Executivo 261/22, article 13.
 
-The readings stand beside their code: hands in `rules/games/poker_hands.py`, bets in `poker_betting.py`, the pot in
+The readings are beside their code: hands in `rules/games/poker_hands.py`, bets in `poker_betting.py`, the pot in
 `poker_pots.py`, the seats in `poker_table.py`, the cards and the end of a hand in `poker_game.py`. Beside them:
 
 - 13(7)(a): the percentage is an option in per mille of each payment.

@@ -693,7 +693,7 @@ async def test_lamps_by_name() -> None:
             await table.obey(Light(("small",)))
         table.do(device.repair)
         table.inject("sensing_broken")
-        with pytest.raises(CommandFailed, match="does not say which lamps are lit"):
+        with pytest.raises(CommandFailed, match="does not name the lamps that are lit"):
             await table.obey(Light(("small",)))
         assert device.lit == {2}
         assert device.do(fdl_lamps.LIGHT, bytes(3), table.now)[:2] == (fdl.REFUSED, 4)

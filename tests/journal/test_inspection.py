@@ -423,7 +423,7 @@ def test_a_key_that_leads_back_to_itself_is_found(
     path.write_bytes(raw)
     try:
         found = [finding.text for finding in verify(path, [key.public]).findings if finding.n == row ^ flip]
-        assert found[0] == f"it stands behind row {row - 1}: inserted or reordered"
+        assert found[0] == f"its row number is not above {row - 1}, that of the row before it: inserted or reordered"
     finally:
         path.write_bytes(good)
 
@@ -1061,7 +1061,7 @@ def test_of_a_large_file_the_end_is_looked_at_before_a_start(
     first = (60 - recent) // 10 * 10 if signed and recent <= 50 else 60 - recent
     assert report.good, report
     assert report.rows == 60 - first
-    assert (f"only what stands after row {first} was looked at" in report.notes) is (first > 0)
+    assert (f"only the rows after row {first} were verified" in report.notes) is (first > 0)
     for n in range(1, 61):
         with opened(path) as db:
             [(wire,)] = db.execute("SELECT wire FROM event WHERE n=?", (n,)).fetchall()

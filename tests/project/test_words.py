@@ -23,7 +23,7 @@ REFUSED = {
     "stranger": (r"strangers?", "another client, unauthorised user"),
     "plainly": (r"plainly|honest(?:ly)?", "name the behaviour"),
     "nobody knows": (r"nobody knows|nobody said|nobody hears?", "it is unknown"),
-    "stands": (r"stands? (?:in (?!place|for|doubt)|on (?:the broker|page)|under|there)", "is, is stored"),
+    "stands": (r"stands? (?:in\b(?! (?:place|for|doubt))|on (?:the broker|page)|under|there)", "is, is stored"),
     "deaf": (r"deaf|mute", "does not receive, does not send"),
 }
 """By kind: what is refused, and what is meant in its place."""

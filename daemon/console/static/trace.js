@@ -28,6 +28,7 @@
     made.dataset.way = of;
     made.dataset.text = texts.join(" ").toLowerCase();
     for (const text of texts) cell(made, text);
+    made.lastElementChild.lang = "en"; // the words of the protocols
     made.hidden = !shows(made);
     return made;
   };

@@ -42,8 +42,8 @@ SET_IDLE, SET_PROTOCOL, TO_INTERFACE = 0x0A, 0x0B, 0x21
 
 REMEDY_LIBUSB = "no libusb on this computer: apt-get install libusb-1.0-0"
 REMEDY_ACCESS = (
-    "no permission: its vendor must stand in /etc/udev/rules.d/60-feltd.rules and this user in the group dialout; then "
-    "`udevadm control --reload`, and plug it in again"
+    "no permission: /etc/udev/rules.d/60-feltd.rules must list its vendor id, and this user must be in the group "
+    "dialout; then `udevadm control --reload`, and plug it in again"
 )
 
 backend: Any = None
@@ -85,7 +85,7 @@ def _target(url: str) -> _Target:
             raise BadUrl(f"{url}: {key} is four hexadecimal digits, as lsusb prints them")
     serial = query.pop("serial", None)
     if serial == "":
-        raise BadUrl(f"{url}: serial is empty; leave it out, or write what `feltd detect` says")
+        raise BadUrl(f"{url}: serial is empty; leave it out, or write the serial that `feltd detect` prints")
     interface = query.pop("interface", None)
     if interface is not None and not (interface.isascii() and interface.isdecimal() and len(interface) <= 2):
         raise BadUrl(f"{url}: interface is a number, for example 0")

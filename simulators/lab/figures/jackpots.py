@@ -307,7 +307,7 @@ awards.
 
 The law leaves rates, seed and fixed amounts to the house. Each jackpot is shown with an example: a bet of {BET} minor
 units, 3/5 of it to the pool and 1/10 to the reserve, and a seed of {SEED}. One bet in a round is a play. The amounts
-are means of the steady state in minor units; the derivation stands in `simulators/lab/figures/jackpots.py`, and
+are means of the steady state in minor units; the derivation is in `simulators/lab/figures/jackpots.py`, and
 `tests/jackpots/test_jackpot_cost.py` plays rounds of each through the rules and the books, a million in `make nightly`.
 
 With several bets in a coup of baccarat they share the same prizes: a coup then adds more to the pool and its fixed
