@@ -173,10 +173,17 @@ class Ledger:
             with contextlib.closing(Store(self._database)) as store:
                 store.roll_up(datetime.now(UTC).date())
 
+        reason = ""
         while True:
             await asyncio.sleep(ROLL_UP_S)
-            with contextlib.suppress(psycopg.Error):  # `_follow` logs why the database is away
+            try:
                 await asyncio.to_thread(once)
+                reason = ""
+            except psycopg.Error as error:
+                if str(error) != reason:
+                    remedy = "it tries again; meanwhile reports read the rounds of these days"
+                    self._log.warning("ledger.sums_wait", reason=str(error), remedy=remedy)
+                reason = str(error)
 
     async def _follow(self, stream: str, row_of: Callable[[str, bytes], LedgerRow | None]) -> None:
         """Follow a stream; begin again behind the position after each failure of database or backbone."""

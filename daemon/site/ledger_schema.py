@@ -180,4 +180,21 @@ REVOKE ALL ON FUNCTION feltd.hold_of_days FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION feltd.hold_of_days TO {READER};
 """  # noqa: S608 - constants
 
-MIGRATIONS: Final = (_FIRST, _ROLL_UP, _JACKPOTS, _CORRECTIONS)
+_TURNOVER: Final = """
+-- Stakes of void rounds go back: they are no turnover, on the floor's page neither. The sums are made again.
+CREATE OR REPLACE FUNCTION feltd.hold_of_days(days date[]) RETURNS SETOF feltd.hold_hour LANGUAGE sql STABLE AS $$
+    SELECT day, date_trunc('hour', ended_at AT TIME ZONE 'UTC') AS hour, site, tbl, ruleset,
+        count(*) AS rounds, count(*) FILTER (WHERE void) AS voided,
+        count(*) FILTER (WHERE kind = 'corrected') AS corrected, count(wagered) FILTER (WHERE NOT void) AS with_stakes,
+        sum(wagered) FILTER (WHERE NOT void) AS wagered, sum(paid) FILTER (WHERE NOT void) AS paid
+    FROM feltd.verdicts one WHERE day = ANY(days) AND NOT EXISTS (
+        SELECT FROM feltd.verdicts later
+        WHERE later.kind = 'corrected' AND later.day = ANY(days) AND later.day = one.day AND later.site = one.site
+            AND later.tbl = one.tbl AND later.round = one.round
+            AND (later.ended_at, later.seq, later.n) > (one.ended_at, one.seq, one.n)
+    ) GROUP BY 1, 2, 3, 4, 5
+$$;
+DELETE FROM feltd.rolled;
+"""
+
+MIGRATIONS: Final = (_FIRST, _ROLL_UP, _JACKPOTS, _CORRECTIONS, _TURNOVER)

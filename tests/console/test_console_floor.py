@@ -349,6 +349,7 @@ async def test_lines_by_game_area_hour_shift_and_day_add_up_to_the_same(console:
         await look(console, f"/floor?by={by}")
     assert set(sums.values()) == {(78_000, 78_000)}
     assert len(await numbers(console, "hour")) >= 5
+    assert [line["line"] for line in await numbers(console, "area")] == ["no area", "total"]
 
 
 async def test_a_round_that_waited_says_for_how_long(console: Console) -> None:

@@ -16,11 +16,13 @@ from typing import Any
 
 import msgspec
 import pytest
+import structlog
 from backbone import NEEDS_POSTGRES
 from click.testing import CliRunner
 from console_floor import CONFIG, Console
 
 from daemon.cli.main import main
+from daemon.config.backbone import Backbone, BackboneUser
 from daemon.console.pages import ledger as page
 from daemon.jackpots import book as accounts
 from daemon.jackpots.book import Book, Seen
@@ -36,6 +38,8 @@ pytest.importorskip("nats", reason="no nats-py: make .venv/.backbone")
 
 import psycopg
 
+from daemon.site import ledger
+from daemon.site.backbone import Connection
 from daemon.site.forward import payload_of
 from daemon.site.ledger import Store, migrate
 from daemon.site.ledger_rows import ACCOUNTS, Fault, LedgerRow, Verdict, entry_of, fault_of, result_of, verdict_of
@@ -210,6 +214,50 @@ def test_sums_of_closed_days_are_those_of_their_rounds_also_after_a_late_correct
     assert after != of_rounds
     assert store.roll_up(until + timedelta(days=1)) == [DAY]
     assert told() == after
+
+
+def test_stakes_that_a_void_round_gives_back_are_no_turnover(database: Postgres) -> None:
+    """Neither of an open day nor of a closed one: as on the floor's page."""
+    store, until = writer(database), DAY + timedelta(days=1)
+    back: dict[str, Any] = {"settlements": [{"seat": 1, "bet": "red", "stake": 70, "returned": 70}]}
+    store.write(rows([ended(1), ended(4, **back)]), "RES", MADE, 2, NOON)
+    columns = ["day", "rounds", "voided", "wagered", "paid", "hold"]
+    for _ in range(2):
+        found = report(database.url(READER), "hold", ["day"], DAY, until)
+        assert [dict(zip(found.columns, row, strict=True)) for row in found.rows] == [
+            dict(zip(columns, (str(DAY), 2, 1, 10, 10, 0), strict=True))
+        ]
+        assert report(database.url(READER), "rounds", [], DAY, until).rows[0][3] == 1, "rounds with stakes"
+        store.roll_up(until + timedelta(days=1))
+
+
+async def test_an_error_of_the_sums_is_logged_once(database: Postgres, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that no stream has: a right that is missing for the sums alone."""
+    attempts = asyncio.Queue[int]()
+    loop = asyncio.get_running_loop()
+
+    class Counted(Store):
+        def close(self) -> None:
+            super().close()
+            loop.call_soon_threadsafe(attempts.put_nowait, 1)
+
+    monkeypatch.setattr(ledger, "Store", Counted)
+    monkeypatch.setattr(ledger, "ROLL_UP_S", 0.01)
+    with psycopg.connect(database.url()) as db:
+        db.execute(f"REVOKE SELECT ON feltd.rolled FROM {WRITER}".encode())
+    no_stream = Connection(Backbone(), BackboneUser(), "sums")
+    try:
+        with structlog.testing.capture_logs() as logged:
+            task = asyncio.create_task(ledger.Ledger(database.url(WRITER), no_stream).run())
+            for _ in range(3):
+                await attempts.get()
+            task.cancel()
+            await asyncio.wait({task})
+    finally:
+        with psycopg.connect(database.url()) as db:
+            db.execute(f"GRANT SELECT ON feltd.rolled TO {WRITER}".encode())
+    assert [one["event"] for one in logged] == ["ledger.sums_wait"]
+    assert logged[0]["reason"] == "permission denied for table rolled"
 
 
 def test_books_of_a_jackpot_are_exact_however_often_and_in_what_order_they_come(

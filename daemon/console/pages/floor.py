@@ -257,18 +257,19 @@ class Floor:
         user, asked = context.needs(request, "floor"), _Asked(context, request.query_params)
         await self._ask(asked)
         found, whole = self._lines(asked, user)
-        rows: list[Sequence[str]] = [COLUMNS, *(self._cells(one, asked) for one in (*found, whole))]
+        rows: list[Sequence[str]] = [COLUMNS, *(self._cells(one.name or "no area", one, asked) for one in found)]
+        rows.append(self._cells("total", whole, asked))
         context.actions.note(user.name, user.role, "floor.export", "", {**asked.fields, "by": asked.by})
         name = f"floor-{context.site.site}-{asked.by}-{asked.since:%Y%m%dT%H%MZ}.csv"
         headers = {"content-disposition": f'attachment; filename="{name}"'}
         return Response((BYTE_ORDER_MARK + csv_text(rows)).encode(), 200, headers, "text/csv; charset=utf-8")
 
-    def _cells(self, one: Line, asked: _Asked) -> list[str]:
+    def _cells(self, name: str, one: Line, asked: _Asked) -> list[str]:
         counted = self._tally(one.name, asked) if asked.by == "table" and one.name else None
         site, source = self._context.config.site, self._source(asked)
         until = source.until.isoformat() if isinstance(source, Source) else ""
         values: list[Any] = [
-            *(one.name or "total", " ".join(one.tables), one.rounds, one.rounds_per_hour, one.par, one.with_bets),
+            *(name, " ".join(one.tables), one.rounds, one.rounds_per_hour, one.par, one.with_bets),
             *(one.turnover, one.win, one.hold, one.figured or None, one.compared, one.expected, one.band, one.chance),
             *(one.void, one.void_stakes, one.void_expected, one.waits, one.waited_s, one.lost),
             *(counted.win if counted else None, " ".join(counted.missing) if counted else ""),
