@@ -40,7 +40,8 @@ class Forward(BackboneUser, frozen=True, kw_only=True):
     """`[forward]`: sends the rows of this computer's journals to the backbone.
 
     Its user there is `username` with `password_file`, or the name of the `certificate` with its `key`. `folder` holds
-    its position; the journals keep rows until then. `cards`: also send events that name cards, for rules at the site.
+    its position; the journals keep rows until it passed them. `cards`: also send events that name cards, for rules at
+    the site.
     """
 
     folder: Annotated[str, Meta(min_length=1)] = "/var/lib/feltd/forward"
@@ -100,7 +101,7 @@ def mistakes_of_backbone(config: Sections, is_loopback: Callable[[str], bool]) -
         if found and not (backbone.ca_file or backbone.insecure or is_loopback(found["host"].strip("[]"))):
             text = (
                 f"backbone.servers: {address} is another computer: without TLS passwords and results pass in clear;"
-                " name the ca_file, or write insecure = true where nobody else is on that network"
+                " name the ca_file, or write insecure = true if that network is private"
             )
             yield ("backbone", "servers"), text
     if replica.events == "backbone" and not backbone.servers:
@@ -115,4 +116,4 @@ def mistakes_of_backbone(config: Sections, is_loopback: Callable[[str], bool]) -
             one = "username" if part.username else "password_file"
             yield (name, one), f"{name}.username and {name}.password_file: one without the other"
         if part.certificate and not backbone.ca_file:
-            yield (name, "certificate"), f"{name}.certificate is shown by TLS: name backbone.ca_file, too"
+            yield (name, "certificate"), f"{name}.certificate is used by TLS alone: name backbone.ca_file, too"

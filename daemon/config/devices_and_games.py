@@ -18,7 +18,7 @@ from rules.needs import Need, met, unmet
 __all__ = ["missing", "needs_of", "others", "serving"]
 
 UNDER_A_DOME: Final = ("fdl_shaker",)
-"""Readers of dice that nobody throws by hand."""
+"""Readers of dice that are not thrown by hand."""
 CONTINUOUS: Final = ("fdl_continuous",)
 """Machines that mix the cards of several rounds."""
 

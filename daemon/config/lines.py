@@ -1,4 +1,4 @@
-"""On which line of a TOML text a key stands."""
+"""The line of each key of a TOML text."""
 
 import tomllib
 from pathlib import Path

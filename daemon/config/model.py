@@ -41,7 +41,7 @@ NAMES = "a name is small letters, digits and hyphens, for example bac-12"
 class Site(Struct, frozen=True, kw_only=True):
     """`[site]`: the casino. `timezone` is that of the console's times; default: this computer's.
 
-    `currency` and its `decimals`: in what minor units all amounts of the tables are. Without a currency a table has
+    `currency` and its `decimals`: the minor units of all amounts of the tables. Without a currency a table has
     that of the law of its game.
     """
 
@@ -63,8 +63,8 @@ class Edge(Struct, frozen=True, kw_only=True):
     """`[edge]`: this computer. `journal` is the SQLite file of every event.
 
     `username` and `password_file`: its user on the broker, where that is not [mqtt]'s. A password without a username is
-    that of the user with the name of the edge. `mac_key_file`: by which it proves that an event is its own;
-    default: `edge-mac.key` beside the configuration, where it is there.
+    that of the user with the name of the edge. `mac_key_file`: the key of the MACs of its events;
+    default: `edge-mac.key` in the folder of the configuration, if there is one.
     `journal_key` signs its journal, where that is not [journal]'s. `home_assistant`: describe all devices and tables
     to Home Assistant by its MQTT discovery.
     """
@@ -88,7 +88,7 @@ class Mqtt(Struct, frozen=True, kw_only=True):
     refused unless `insecure` states that the network is private.
 
     `others`: further brokers of the site, HOST or HOST:PORT, that have the same states. A process that loses one
-    connects to the next, and to the first again when that is back. The edge stays with the first, which has a bridge to
+    connects to the next, and to the first again when that is back. The edge uses the first alone, which has a bridge to
     each.
     """
 
@@ -109,9 +109,9 @@ class Rules(Struct, frozen=True, kw_only=True):
 
     `username` and `password_file`: its user on the broker, where that is not [mqtt]'s. A password without a username is
     that of the user with the name of the rules. `mac_key_folder` holds a file `<edge>.key` for each edge:
-    an event without the MAC of its edge is not used; default: the folder `mac` beside the configuration, where it is
-    there. `insecure`: begin without such keys and accept every event. `mac_key_file`: by which the rules prove that a
-    verdict is theirs, default: `rules-mac.key` beside the configuration. `journal_key` signs its journal, where that
+    an event without the MAC of its edge is not used; default: the folder `mac` in the folder of the configuration, if
+    there is one. `insecure`: begin without such keys and accept every event. `mac_key_file`: the key of the MACs of the
+    verdicts, default: `rules-mac.key` in the folder of the configuration. `journal_key` signs its journal, where that
     is not [journal]'s.
     """
 
@@ -154,7 +154,7 @@ class Keeping(Struct, frozen=True, kw_only=True):
 
 
 class OpenId(Struct, frozen=True, kw_only=True):
-    """`[console.openid]`: login by an OpenID provider, if an `issuer` is named. `role_claim` holds the role."""
+    """`[console.openid]`: login by an OpenID provider, if it has an `issuer`. `role_claim`: the claim with the role."""
 
     issuer: str = ""
     client: str = ""
@@ -177,10 +177,10 @@ class Console(Struct, frozen=True, kw_only=True):
 
     `store` is the SQLite file of users, sessions, incidents and statistics, `journal` that of every action, signed with
     `journal_key` if it differs from [journal]'s. `url` is the public address behind a proxy. `proxies` are addresses or
-    networks of proxies whose X-Forwarded-For is trusted. `metrics` "open" shows /metrics without a token.
+    networks of proxies whose X-Forwarded-For is accepted. `metrics` "open" shows /metrics without a token.
     `username` and `password_file`: its broker user, if it differs from [mqtt]'s. `order_key` signs its orders about
     jackpots, which are refused without. `dealer` are the sockets of the dealer pages, one per table, to which the edge
-    connects as `unix://` consoles; nobody but `edge_user`, and the user of the console itself, may connect.
+    connects as `unix://` consoles; only `edge_user` and the user of the console itself may connect.
     `styleguide` serves /styleguide, the components of the pages, to developers. `shifts` are times of day in the site's
     zone. `rounds_kept` ended rounds of each table can be looked up by date; older ones are in the journal of the rules.
     `par`: rounds an hour that the house expects, by ruleset. `service`: rounds until a device is due for it, by driver.
@@ -249,10 +249,9 @@ class Jackpots(Struct, frozen=True, kw_only=True):
     `username` and `password_file`: its user on the broker, where that is not [mqtt]'s. A password without a username is
     that of the user with the name of the process. `mac_key_folder` as in [rules], for pools that count by
     devices, and `verdict_key_folder` with a file `<site>.key` for the rules of each site; default: `jackpots-mac` and
-    `jackpots-verdict-mac` beside the configuration, where they are there. `journal_key` signs its journal, where that
-    is not [journal]'s. `order_public_key` is the public half of the console's `order_key`: an order without its
-    signature is refused. `insecure` obeys orders of anybody who may publish them, and accepts every event and verdict,
-    where no key is named: for simulations.
+    `jackpots-verdict-mac` in the folder of the configuration, if they exist. `journal_key` signs its journal, where
+    that is not [journal]'s. `order_public_key` is the public half of the console's `order_key`: an order without its
+    signature is refused. `insecure` accepts every order, event and verdict where no key is named: for simulations.
     """
 
     name: Id = "jackpots"
@@ -275,10 +274,10 @@ Place = Annotated[str, Meta(pattern=f"^({_NAME}/)?{_NAME}$(?!\\n)", description=
 class Jackpot(Struct, frozen=True, kw_only=True):
     """`[[jackpot]]`: one pool and the tables that feed it, of another site as site/table.
 
-    `bet`: the rulesets' id of its bet; `award`: the name of the jackpot in results, empty for any. `counts`: who
-    reports the bets, the rules at the end of a round or devices (`jackpot.contributed` of this pool) when they are
-    taken; `wins`: who reports that it fell. `currency` and its `decimals`: in what minor units all amounts are.
-    `chip`: the one chip of a bet, where the text fixes the seed by it. `signs`: displays, as table/device, and
+    `bet`: the rulesets' id of its bet; `award`: the name of the jackpot in results, empty for any. `counts`: the
+    source of the bets, the rules at the end of a round or devices (`jackpot.contributed` of this pool) when they are
+    taken; `wins`: the source of its wins. `currency` and its `decimals`: the minor units of all amounts.
+    `chip`: the one chip of a bet, where the law fixes the seed by it. `signs`: displays, as table/device, and
     `machines`: slot machines that show the amount; of another site as site/table/device. `sign_level`: the amount on
     them. The other keys are the first terms of the pool (`PoolTerms`); later ones are set by two people. With a
     `table_limit` the process reads the payment keys of the tables, too.
@@ -314,11 +313,11 @@ class Jackpot(Struct, frozen=True, kw_only=True):
 
     @property
     def displays(self) -> tuple[str, ...]:
-        """All that show the amount."""
+        """The signs and machines that show the amount."""
         return (*self.signs, *self.machines)
 
     def terms(self) -> PoolTerms:
-        """Raises ValueError for terms that cannot be."""
+        """Raises ValueError for invalid terms."""
         return PoolTerms(**{name: getattr(self, name) for name in PoolTerms.__struct_fields__})
 
 
@@ -444,13 +443,13 @@ KEYS_BESIDE = (
     ("jackpots", "mac_key_folder", "jackpots-mac"),
     ("jackpots", "verdict_key_folder", "jackpots-verdict-mac"),
 )
-"""The MAC keys that a configuration need not name: section, key, and their place beside it."""
+"""The MAC keys that a configuration need not name: section, key, and their name in its folder."""
 
 
 def with_keys_beside(config: Config, folder: Path) -> Config:
     """With the MAC keys in the folder of the configuration, where it names no others."""
     for section, key, name in KEYS_BESIDE:
-        with contextlib.suppress(OSError):  # the user may not see it, and then has no use for it
+        with contextlib.suppress(OSError):  # this user may not read the folder, and then needs no key
             if not getattr(part := getattr(config, section), key) and (folder / name).exists():
                 part = msgspec.structs.replace(part, **{key: str(folder / name)})
                 config = msgspec.structs.replace(config, **{section: part})
@@ -532,13 +531,13 @@ def _with_credentials(value: Any) -> Any:
 
 
 def encrypted_credential(path: Path) -> Path | None:
-    """The file of a credential that is there in encrypted form only: systemd alone opens it, for a service."""
+    """The file of a credential that is there in encrypted form only: systemd alone decrypts it, for a service."""
     encrypted = Path(f"{CREDSTORE}.encrypted", path.name)
     if path.parent != Path(CREDSTORE):
         return None
     try:
         return encrypted if encrypted.exists() and not path.exists() else None
-    except OSError:  # not to be seen by this user
+    except OSError:  # this user may not read the folder
         return None
 
 
@@ -685,7 +684,7 @@ def _check_broker(config: Config, lines: Lines, out: list[Mistake]) -> None:
         out.append(Mistake(lines.of(("mqtt", one)), "mqtt.certificate and mqtt.key: one without the other"))
     if config.mqtt.certificate and not config.mqtt.ca_file:
         out.append(
-            Mistake(lines.of(("mqtt", "certificate")), "mqtt.certificate is shown by TLS: name the ca_file, too")
+            Mistake(lines.of(("mqtt", "certificate")), "mqtt.certificate is used by TLS alone: name the ca_file, too")
         )
     parts: tuple[Edge | Rules | Maintenance | Console | Jackpots, ...]
     parts = (config.edge, config.rules, config.maintenance, config.console, config.jackpots)
@@ -696,7 +695,7 @@ def _check_broker(config: Config, lines: Lines, out: list[Mistake]) -> None:
             text = f"{name}.broker_certificate and {name}.broker_key: one without the other"
             out.append(Mistake(lines.of((name, one)), text))
         if part.broker_certificate and not config.mqtt.ca_file:
-            text = f"{name}.broker_certificate is shown by TLS: name mqtt.ca_file, too"
+            text = f"{name}.broker_certificate is used by TLS alone: name mqtt.ca_file, too"
             out.append(Mistake(lines.of((name, "broker_certificate")), text))
     for address in config.mqtt.others:
         found = _ADDRESS.fullmatch(address)
@@ -710,7 +709,7 @@ def _check_broker(config: Config, lines: Lines, out: list[Mistake]) -> None:
     if open_:
         text = (
             f"mqtt.host: {open_[0]} is another computer: without TLS passwords and cards pass in clear; name"
-            " the ca_file, or write insecure = true where nobody else is on that network"
+            " the ca_file, or write insecure = true if that network is private"
         )
         out.append(Mistake(lines.of(("mqtt", "host")), text))
     if not config.mqtt.host.strip():
@@ -750,7 +749,7 @@ def _check_console(config: Config, lines: Lines, out: list[Mistake]) -> None:
 
 
 def _check_files(config: Config, lines: Lines, out: list[Mistake]) -> None:
-    """Paths must be absolute and belong to one owner."""
+    """Paths must be absolute, and each be named once."""
     files: dict[str, str] = {}
     for section, key in FILES:
         file = getattr(getattr(config, section), key)

@@ -167,7 +167,7 @@ async def test_a_file_that_is_of_no_use_is_named(tmp_path: Path, ours: Authority
     [
         ('key = "k"', "mqtt.certificate and mqtt.key: one without the other"),
         ('certificate = "c"', "mqtt.certificate and mqtt.key: one without the other"),
-        ('certificate = "c"\nkey = "k"', "mqtt.certificate is shown by TLS: name the ca_file, too"),
+        ('certificate = "c"\nkey = "k"', "mqtt.certificate is used by TLS alone: name the ca_file, too"),
     ],
 )
 def test_option_without_its_companion_is_refused(lines: str, said: str) -> None:

@@ -246,7 +246,7 @@ def test_a_certificate_alone_names_the_user(folder: Path) -> None:
     ("line", "said"),
     [
         ('broker_key = "{folder}/edge-7.key"', "edge.broker_certificate and edge.broker_key: one without the other"),
-        ('ca_file = "{folder}/ca.crt"', "edge.broker_certificate is shown by TLS: name mqtt.ca_file, too"),
+        ('ca_file = "{folder}/ca.crt"', "edge.broker_certificate is used by TLS alone: name mqtt.ca_file, too"),
     ],
 )
 def test_a_certificate_without_what_it_needs_is_named_with_its_line(line: str, said: str) -> None:
