@@ -45,7 +45,7 @@ async def follow(site: str, host: str = "127.0.0.1", port: str = "1883", *login:
     async def ask_again(client: aiomqtt.Client) -> None:
         while True:
             await asyncio.sleep(AGAIN_S)
-            with contextlib.suppress(aiomqtt.MqttError):  # the loop of the messages says that the connection is lost
+            with contextlib.suppress(aiomqtt.MqttError):  # the loop of the messages reports the lost connection
                 for key in [key for key, early in waiting.items() if early]:
                     await ask(client, key)
 

@@ -18,7 +18,7 @@ static uint32_t entered_at, fault_at;
 
 void device_start(struct fdl_memory *memory, fdl_send *send, void *context, uint32_t draw, uint32_t now)
 {
-    supervisor = 0; /* after a start the key counts as off, and a half-made entry is forgotten */
+    supervisor = 0; /* after a start the key counts as off, and a half-made entry is discarded */
     entries = 0;
     fdl_start(&fdl, memory, &UNIT, send, NULL, context, draw, now);
 }
@@ -35,7 +35,7 @@ void device_poll(uint32_t now)
     fdl_poll(&fdl, now);
 }
 
-/* A result is asked for twice, and told when the second entry equals the first. */
+/* A result is asked for twice, and reported when the second entry equals the first. */
 static bool enter_dice(const char *line, uint32_t now)
 {
     unsigned face[DICE];

@@ -13,7 +13,7 @@ void device_hear(const uint8_t *bytes, size_t length, uint32_t now);
 /* At least each 10 ms. */
 void device_poll(uint32_t now);
 
-/* What hands do at the device, as a line of text: "cover", "bell". False for a line that it does not know. */
+/* What hands do at the device, as a line of text: "cover", "bell". False for an unknown line. */
 bool device_hand(const char *line, uint32_t now);
 
 #endif

@@ -52,7 +52,7 @@ static void send_frame(struct fdl *device, uint8_t type, uint8_t seq, const uint
     body[HEAD + length] = (uint8_t)(crc >> 8);
     body[HEAD + length + 1] = (uint8_t)crc;
 
-    size_t end = 0, piece = 1; /* where the length of the current piece stands */
+    size_t end = 0, piece = 1; /* where the length of the current piece is */
     line[end++] = 0;
     line[end++] = 1;
     for (size_t at = 0; at < HEAD + length + CRC; at++) {
@@ -89,7 +89,7 @@ static size_t unstuff(uint8_t *bytes, size_t length)
     return to;
 }
 
-/* ---- what the device says */
+/* ---- what the device sends */
 
 static uint32_t oldest(const struct fdl *device)
 {
@@ -152,7 +152,7 @@ static void send_heartbeat(struct fdl *device, uint32_t now)
     send_frame(device, HEARTBEAT, ++device->seq, payload, sizeof payload);
 }
 
-/* ---- what the host says */
+/* ---- what the host sends */
 
 static void hear_hello(struct fdl *device, uint8_t seq, const uint8_t *payload, size_t length, uint32_t now)
 {

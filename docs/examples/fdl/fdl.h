@@ -1,6 +1,6 @@
 /* FDL, the felt device link, version 1: the device's side, in C99, without allocation.
  *
- * What the wire says is in docs/reference/protocols/fdl.md. This is one complete way to say it: copy fdl.c and fdl.h
+ * The wire is described in docs/reference/protocols/fdl.md. This is one complete device's side: copy fdl.c and fdl.h
  * into a firmware, give it the bytes of the line, a clock in milliseconds and memory that survives a loss of power.
  *
  *     static struct fdl_memory memory;                        // in FRAM, or written to flash by `fdl_record`'s caller
@@ -42,7 +42,7 @@ enum { FDL_BUSY = 1, FDL_FAULT_STANDS = 2, FDL_LOCAL = 3, FDL_RANGE = 4, FDL_COV
 /* The severity of a fault. */
 enum { FDL_WARNING = 1, FDL_ERROR = 2 };
 
-/* Who the unit is. Vendor, model and serial together never change and belong to one unit alone: 40 bytes each at most. */
+/* The unit. Vendor, model and serial together never change and belong to one unit alone: 40 bytes each at most. */
 struct fdl_unit {
     uint8_t kind;
     const char *vendor, *model, *serial, *firmware;
@@ -56,7 +56,7 @@ struct fdl_event {
 
 /* What survives a loss of power. One slot more than events are kept: a write that is cut off harms no event that counts. */
 struct fdl_memory {
-    uint32_t mark;  /* says that the rest was written by this version */
+    uint32_t mark;  /* shows that the rest was written by this version */
     uint32_t epoch;
     uint32_t next;  /* counter of the event that will come next; written last */
     struct fdl_event ring[FDL_RING + 1];
@@ -111,7 +111,7 @@ void fdl_start(struct fdl *device, struct fdl_memory *memory, const struct fdl_u
 /* Something happened. It is in the memory when the function returns. False, and nothing recorded, for data too long. */
 bool fdl_record(struct fdl *device, uint8_t kind, const uint8_t *data, size_t length, uint32_t now);
 
-/* A fault began, `where` 0 for no place; told once, however often it is called. */
+/* A fault began, `where` 0 for no place; reported once, however often it is called. */
 void fdl_fault(struct fdl *device, uint8_t code, uint8_t severity, uint8_t where, uint32_t now);
 
 /* That fault is over, at every place. */
