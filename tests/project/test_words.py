@@ -1,4 +1,4 @@
-"""Words that mislead in a technical text are refused in docstrings, comments, log lines and messages of the product.
+"""Words that mislead in a technical text are refused in docstrings, comments, log lines, messages and documents.
 
 Decision 0230 says why: who reads "the edge tells" must find out whether it publishes, logs or answers. Ordinary English
 is left alone, and so are names in backticks.
@@ -87,5 +87,28 @@ def test_no_english_text_of_the_console_has_one() -> None:
         for path in catalogues
         for text in re.findall(r'= "(.*)"', path.read_text(encoding="utf-8"))
         for kind, words in listed(text)
+    ]
+    assert found == []
+
+
+CODE_OR_TARGET = re.compile(r"(?ms)^ *```.*?^ *```|(?<=\])\([^)\s]*\)")
+"""Quoted code, and the targets of links."""
+
+
+def documents() -> Iterator[Path]:
+    """The pages, without decisions, which keep their words, and those of games, which repeat the words of a law."""
+    yield from sorted(ROOT.glob("*.md"))
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        if not path.is_relative_to(ROOT / "docs/decisions") and not path.is_relative_to(ROOT / "docs/reference/games"):
+            yield path
+
+
+def test_no_document_has_one() -> None:
+    pages = list(documents())
+    assert len(pages) > 60
+    found = [
+        f"{path.relative_to(ROOT)}: …{words}…: write for example {REFUSED[kind][1]}"
+        for path in pages
+        for kind, words in listed(CODE_OR_TARGET.sub("", path.read_text(encoding="utf-8")))
     ]
     assert found == []
